@@ -1,4 +1,4 @@
-"""The options of commands that show what a server answers, or what the configured database says by itself."""
+"""Options for commands that show a server's answer, or compute the same from the configured database."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -9,7 +9,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def server_options(*, json_help: str = "Print the JSON document.") -> Callable[[Command], Command]:
-    """Return the decorator that adds --url, --token and --json: arguments ``url``, ``token`` and ``as_json``."""
+    """Return a decorator that adds --url, --token and --json as arguments ``url``, ``token`` and ``as_json``."""
     options = (
         click.option("--url", help="Ask this server instead of reading the configured database."),
         click.option(

@@ -1,4 +1,4 @@
-"""``placement audit``: orphaned allocations, and providers that have given out more than they have."""
+"""``placement audit``: orphaned allocations, and overcommitted providers."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -61,7 +61,7 @@ def audit(
 
 
 def _uuids(lines: TextIO) -> frozenset[str]:
-    """Return the uuids of a list; a list without any is a mistake that would be expensive."""
+    """Return the uuids in a list. An empty list is refused, because it would make every consumer unknown."""
     found = frozenset(line.split("#")[0].strip() for line in lines) - {""}
     if not found:
         raise click.ClickException("The list of known consumers is empty; every consumer would count as unknown.")
@@ -72,7 +72,7 @@ def _uuids(lines: TextIO) -> frozenset[str]:
 
 
 class _Audit:
-    """What was found, and putting it right."""
+    """The findings, and how to fix them."""
 
     def __init__(
         self, database: Database, known: frozenset[str] | None, *, kind: str | None, older_than: timedelta
@@ -95,19 +95,19 @@ class _Audit:
 
     @property
     def is_anything_left(self) -> bool:
-        """Whether something is still wrong."""
+        """Whether anything is still wrong."""
         return self.can_be_fixed or bool(self._over_full)
 
     @property
     def question(self) -> str:
-        """What is asked before anything is deleted."""
+        """The question to confirm before anything is deleted."""
         return (
             f"Delete the allocations of {len(self._ownerless)} consumers, {self._consumers.total} consumers without "
             f"allocations and {self._aggregates.total} aggregates without members?"
         )
 
     def told(self) -> Iterator[str]:
-        """Yield what was found, line by line."""
+        """Yield the findings, line by line."""
         if not self.is_anything_left:
             yield "Nothing was found."
         if self._ownerless:
@@ -123,12 +123,12 @@ class _Audit:
         yield from _hits("Aggregates without members", self._aggregates)
 
     def fix(self) -> None:
-        """Delete what nobody needs. Consumers give back what they hold one by one, as if they had asked."""
+        """Delete what nothing needs. Allocations are deleted consumer by consumer, as the API would."""
         for consumer in self._ownerless:
             try:
                 delete_allocations(self._database, consumer.uuid)
             except NotFound:
-                continue  # somebody else was faster
+                continue  # deleted in the meantime
             click.echo(f"Deleted the allocations of {consumer.uuid}.")
         with exclusively(self._database.engine) as connection:
             store.delete_empty_consumers(connection)

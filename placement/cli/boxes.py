@@ -1,10 +1,10 @@
-"""Tables drawn with lines, as the reference's commands print them and scripts may read them."""
+"""Boxed tables as the reference's commands print them, because scripts may parse them."""
 
 from collections.abc import Sequence
 
 
 def box(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return a table with centred cells under a header."""
+    """Return a table with a header and centred cells."""
     texts = [list(header)] + [[str(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
@@ -16,7 +16,7 @@ def box(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def stack(title: str, cells: Sequence[str]) -> str:
-    """Return one column of cells of several lines each, with a rule between them."""
+    """Return a single column of multi-line cells, separated by rules."""
     width = max(len(line) for cell in (title, *cells) for line in cell.split("\n"))
     rule = f"+{'-' * (width + 2)}+"
     drawn = ["\n".join(f"| {line.ljust(width)} |" for line in cell.split("\n")) for cell in (title, *cells)]
@@ -24,6 +24,6 @@ def stack(title: str, cells: Sequence[str]) -> str:
 
 
 def _centred(text: str, width: int) -> str:
-    """Centre with the odd space on the right."""
+    """Centre a text; an odd space goes to the right."""
     left = (width - len(text)) // 2
     return " " * left + text + " " * (width - len(text) - left)

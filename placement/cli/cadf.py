@@ -1,4 +1,4 @@
-"""``placement journal cadf``: the journal as CADF events for those who collect them, each at least once."""
+"""``placement journal cadf``: export of the journal as CADF events, each at least once."""
 
 import contextlib
 import fcntl
@@ -65,7 +65,7 @@ def _sink(where: str) -> Sink:
 
 def _file_sink(path: Path) -> Sink:
     def write(lines: list[bytes]) -> None:
-        # Opened each time, so that logrotate may take the file away.
+        # Reopened each time, so that logrotate may move the file away.
         with path.open("ab") as file:
             file.write(b"".join(line + b"\n" for line in lines))
             _to_disk(file)
@@ -82,7 +82,7 @@ def _logger_sink(logger: logging.Logger) -> Sink:
 
 
 def _written(database: Database, bookmark: "_Bookmark", sink: Sink) -> Iterator[bool]:
-    """Write portion by portion, and yield after each whether that was all."""
+    """Write in portions, and yield after each whether it was the last one available."""
     cursor = bookmark.cursor
     while True:
         try:
@@ -107,19 +107,19 @@ def _written(database: Database, bookmark: "_Bookmark", sink: Sink) -> Iterator[
 
 
 class _Bookmark:
-    """A file that remembers a cursor; it is replaced as a whole."""
+    """A file that stores a cursor and is replaced atomically."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     @property
     def cursor(self) -> Cursor:
-        """What was written."""
+        """The position up to which events were written."""
         text = self._path.read_text().strip() if self._path.exists() else "0"
         return cursor_from(text)
 
     def remember(self, cursor: Cursor) -> None:
-        """Take note of what was written."""
+        """Store the position up to which events were written."""
         new = self._path.with_name(self._path.name + ".new")
         with new.open("wb") as file:
             file.write(cursor.text.encode() + b"\n")
@@ -129,10 +129,10 @@ class _Bookmark:
 
 @contextlib.contextmanager
 def _remembered(path: Path) -> Iterator[_Bookmark]:
-    """Give the file that remembers, to one process at a time.
+    """Yield the bookmark, held by one process at a time.
 
     Raises:
-        ConfigurationError: it cannot be written, or somebody else has it.
+        ConfigurationError: the file cannot be written, or another process holds it.
     """
     try:
         with path.with_name(path.name + ".lock").open("w") as lock:

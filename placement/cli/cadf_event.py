@@ -1,4 +1,4 @@
-"""Rows of the journal as CADF events: DMTF's DSP0262, in the shape in which OpenStack's services send them."""
+"""Journal rows as CADF events (DMTF DSP0262), in the form in which OpenStack services send them."""
 
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
@@ -15,11 +15,11 @@ UNKNOWN = "unknown"
 _ACTIONS = {CREATED: "create", CHANGED: "update", DELETED: "delete"}
 _OF_CONSUMERS = frozenset({ALLOCATION, CONSUMER})
 _UNTOLD = frozenset({GENERATION, JOURNAL})
-"""A generation only changes with something else, or says nothing; and the journal is no resource."""
+"""Generations only change along with something else or carry no information; the journal itself is no resource."""
 
 
 def cadf_event(entry: Entry) -> dict[str, Any] | None:
-    """Return the event of a row, or None where it has none. The same row always has the same event, id included."""
+    """Return a row's event, or None if it has none. The same row always yields the same event, including its id."""
     if entry.kind in _UNTOLD:
         return None
     return {
@@ -37,7 +37,7 @@ def cadf_event(entry: Entry) -> dict[str, Any] | None:
 
 
 def _initiator(entry: Entry) -> dict[str, str]:
-    """Return who did it; what did not come by a request of this server was done by nobody that is known."""
+    """Return the initiator; it is unknown if the change did not come from a request to this server."""
     if entry.request_id is None:
         return {"typeURI": UNKNOWN, "id": UNKNOWN}
     user = entry.by_user or UNKNOWN

@@ -1,4 +1,4 @@
-"""How the database commands find their configuration, before or after a subcommand, and from it the database."""
+"""Configuration and database for the database commands; options may precede or follow a subcommand."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from placement.store.lifecycle import schema
 F = TypeVar("F", bound=Callable[..., Any])
 
 FLAGS_WITHOUT_EFFECT = (("--debug", "-d"), ("--nodebug",), ("--use-syslog",), ("--nouse-syslog",))
-"""Logging options of the reference's commands, which deployment tools may pass; these commands log nothing."""
+"""Logging options of the reference's commands that deployment tools may pass; these commands do not log."""
 VALUES_WITHOUT_EFFECT = (
     ("--log-config-append", "--log-config"),
     ("--log-date-format",),
@@ -27,7 +27,7 @@ VALUES_WITHOUT_EFFECT = (
 
 
 class PlainErrors(click.Group):
-    """A group that tells an error of ours in one sentence."""
+    """A command group that reports our own errors as one sentence."""
 
     def invoke(self, context: click.Context) -> object:
         """Run a subcommand."""
@@ -38,7 +38,7 @@ class PlainErrors(click.Group):
 
 
 def configured(command: F) -> F:
-    """Give a command or group the options; ``settings_of`` knows what they say."""
+    """Add the configuration options to a command or group; ``settings_of`` reads them."""
     for names in FLAGS_WITHOUT_EFFECT:
         command = click.option(*names, "_ignored", is_flag=True, hidden=True, expose_value=False)(command)
     for names in VALUES_WITHOUT_EFFECT:
@@ -49,14 +49,14 @@ def configured(command: F) -> F:
 
 def _remembered(name: str, text: str) -> Callable[[F], F]:
     def remember(context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> None:
-        # What stands before the subcommand comes first: its group is parsed before it.
+        # A group is parsed before its subcommand, so its values come first.
         context.meta[name] = (*context.meta.get(name, ()), *values)
 
     return click.option(name, multiple=True, metavar="PATH", help=text, expose_value=False, callback=remember)
 
 
 def settings_of(context: click.Context) -> Settings:
-    """Return the settings that the options of the command and its groups lead to.
+    """Return the settings selected by the options of the command and its groups.
 
     Raises:
         ConfigurationError: as ``settings.load``.
@@ -66,7 +66,7 @@ def settings_of(context: click.Context) -> Settings:
 
 @contextmanager
 def connected(settings: Settings) -> Iterator[Database]:
-    """Give the database that the settings name, as it is; it is connected to on first use."""
+    """Yield the configured database unchanged; it is connected to on first use."""
     url = normalised(settings.database.connection, settings.database.connection_parameters)
     database = Database(engine_for(url, sqlite_synchronous=settings.database.sqlite_synchronous))
     try:
@@ -77,10 +77,10 @@ def connected(settings: Settings) -> Iterator[Database]:
 
 @contextmanager
 def readable(settings: Settings) -> Iterator[Database]:
-    """Give the database that ``placement serve`` would use with these settings, as it is, to read from it.
+    """Yield the database that ``placement serve`` would use, unchanged, for reading.
 
     Raises:
-        ConfigurationError: there are no tables.
+        ConfigurationError: the database has no tables.
     """
     with connected(with_own_database(settings)) as database:
         state = schema.current(database.engine)
@@ -91,6 +91,6 @@ def readable(settings: Settings) -> Iterator[Database]:
 
 
 def progress(step: str) -> None:
-    """Tell a person what takes long; a log or a pipe hears nothing of it."""
+    """Announce a slow step, but only on a terminal, not in a log or a pipe."""
     if sys.stderr.isatty():
         click.echo(f"{step} ...", err=True)

@@ -1,4 +1,4 @@
-"""``placement db``: make, adopt, verify and hand back the database."""
+"""``placement db``: create, adopt, verify and release the database."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -107,7 +107,7 @@ def release(context: click.Context) -> None:
 
 @contextmanager
 def _database(context: click.Context) -> Iterator[tuple[Database, Settings]]:
-    """Give the database that ``placement serve`` would use with the same options."""
+    """Yield the database that ``placement serve`` would use with the same options."""
     settings = with_own_database(settings_of(context))
     with connected(settings) as database:
         yield database, settings

@@ -1,4 +1,4 @@
-"""``placement demo``: a server on a throw-away database, and a walk through what it does."""
+"""``placement demo``: a server on a temporary database, and a tour of what it does."""
 
 import contextlib
 import os
@@ -44,7 +44,7 @@ def demo(*, port: int | None, once: bool) -> None:
 
 
 class Story:
-    """The walk, told from a thread beside the server's own loop."""
+    """The tour, run in a thread next to the server's own loop."""
 
     def __init__(self, url: str, *, once: bool) -> None:
         self._url = url
@@ -52,8 +52,8 @@ class Story:
         self.failed = False
 
     def begin(self, arbiter: Any) -> None:
-        """Start telling; the server is about to answer."""
-        # A terminal that goes away takes the demo with it. (gunicorn would read its configuration again.)
+        """Start the tour; the server is about to accept requests."""
+        # Closing the terminal ends the demo. (gunicorn would reload its configuration.)
         signal.signal(signal.SIGHUP, lambda _number, _frame: _stop())
         threading.Thread(target=self._tell, args=(arbiter,), daemon=True).start()
 
@@ -64,7 +64,7 @@ class Story:
                 show_what_to_try(self._url, click.echo)
                 return
         except Exception as error:
-            # When the server is being stopped, it is no news that it does not answer.
+            # While the server is stopping, failing requests are expected.
             self.failed = bool(arbiter.LISTENERS)
             if self.failed:
                 click.echo(f"Error: {error if isinstance(error, PlacementError) else repr(error)}", err=True)
@@ -76,7 +76,7 @@ def _stop() -> None:
 
 
 def _exit_on(*signals: signal.Signals) -> None:
-    """Let the clean-up run also when the process is ended before the server has taken over the signals."""
+    """Run the clean-up even if the process is stopped before the server has installed its signal handlers."""
     for number in signals:
         signal.signal(number, lambda received, _frame: sys.exit(128 + received))
 

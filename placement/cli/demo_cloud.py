@@ -1,7 +1,7 @@
-"""The cloud that ``placement demo`` shows, and the request it asks: data only.
+"""The cloud and the request of ``placement demo``: data only.
 
-Three hosts and a disk shelf: one host with two NUMA nodes, a GPU on each and local disk, one without a disk of its
-own, one plain and alone. The shelf's disk is shared with every host of the same aggregate.
+Three hosts and a disk shelf: one host with two NUMA nodes, a GPU on each, and local disk; one without a disk of its
+own; one plain and standalone. The shelf's disk is shared with all hosts in its aggregate.
 """
 
 import uuid
@@ -9,15 +9,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 NAMESPACE = uuid.UUID("6b1b4a0e-9c5e-4f0e-8c39-5a7d1c0de310")
-"""Names become uuids in it, so that every run of the demo knows the same providers."""
+"""The namespace for uuids derived from names, so that every run of the demo has the same providers."""
 
 DEVICE_LOCK = "CUSTOM_DEVICE_LOCK"
-"""The class that devices have as a lock, for who asks the planner for one alone: as in the sample planner file."""
+"""The class that locks a device for requests that want it exclusively, as in the sample planner file."""
 
 
 @dataclass(frozen=True, slots=True)
 class DemoProvider:
-    """A provider and everything below it; one that is a device has DEVICE_LOCK besides its inventory."""
+    """A provider and everything below it; devices have DEVICE_LOCK in addition to their inventory."""
 
     name: str
     inventory: Mapping[str, int] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class DemoProvider:
 
     @property
     def uuid(self) -> str:
-        """The uuid that belongs to the name."""
+        """The uuid derived from the name."""
         return uuid_of(self.name)
 
 
@@ -94,7 +94,7 @@ GROUPS = {
     "_NET": "2 VFs of a NIC that accelerates SSL",
     "_DISK": "100 GB of disk, local or shared",
 }
-"""What each request group, named by its suffix, asks for."""
+"""What each request group, keyed by suffix, asks for."""
 
 REQUEST = (
     ("resources_COMPUTE", "VCPU:4,MEMORY_MB:8192"),
@@ -106,4 +106,4 @@ REQUEST = (
     ("resources_DISK", "DISK_GB:100"),
     ("group_policy", "none"),
 )
-"""The query of GET /allocation_candidates."""
+"""The query string of GET /allocation_candidates."""

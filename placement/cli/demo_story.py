@@ -1,4 +1,4 @@
-"""What ``placement demo`` does on a running server, and tells: load a cloud, ask, claim, look again."""
+"""The tour of ``placement demo`` on a running server: load a cloud, ask for candidates, claim one, look again."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ NAMES = {provider.uuid: provider.name for _, provider in walk(CLOUD)}
 
 @dataclass(frozen=True, slots=True)
 class CandidatesAnswer:
-    """The candidates of one GET /allocation_candidates."""
+    """The answer of GET /allocation_candidates, with its duration."""
 
     candidates: list[CandidateJson]
     summaries: Mapping[str, Any]
@@ -30,7 +30,7 @@ class CandidatesAnswer:
 
 
 def tell(url: str, say: Say) -> None:
-    """Go through the whole story on an empty server."""
+    """Run the whole tour on an empty server."""
     call = Client(url)
     _load(call)
     _show_cloud(call.requests, say)
@@ -45,7 +45,7 @@ def tell(url: str, say: Say) -> None:
 
 
 def show_what_to_try(url: str, say: Say) -> None:
-    """Tell where the server is, with lines to paste into a shell."""
+    """Print the server's URL, with commands to paste into a shell."""
     say(f"The server is at {url} until you press Ctrl-C. Three lines to try:\n")
     for path in (f"/resource_providers?in_tree={uuid_of('compute1')}", CANDIDATES_PATH, f"/allocations/{CONSUMER}"):
         headers = f"-H 'X-Auth-Token: admin' -H 'OpenStack-API-Version: placement {MICROVERSION}'"
@@ -72,7 +72,7 @@ def _make(call: Client, provider: DemoProvider, parent: DemoProvider | None) -> 
 
 
 def _parts(provider: DemoProvider) -> Iterator[tuple[str, object]]:
-    """Yield what has to be written of a provider; each write makes the next generation."""
+    """Yield what to write for a provider; each write increments its generation."""
     lock = {DEVICE_LOCK: 1000} if provider.is_device else {}
     if provider.inventory:
         yield "inventories", {name: {"total": total} for name, total in {**provider.inventory, **lock}.items()}

@@ -1,4 +1,4 @@
-"""``placement explain``: why a query string of GET /allocation_candidates finds nothing."""
+"""``placement explain``: why GET /allocation_candidates finds nothing for a query string."""
 
 import json
 from typing import Any
@@ -50,7 +50,7 @@ def explain(
 
 
 def query_string(query: str) -> str:
-    """Return what stands behind the question mark: a whole URL may have been copied from a log."""
+    """Return the part after the question mark, if any: the query may be a URL copied from a log."""
     return urlsplit(query).query if "?" in query else query
 
 

@@ -1,4 +1,4 @@
-"""An explanation as plain text: a waterfall for each demand, then the cause and what would help."""
+"""Explanations as plain text: a waterfall for each demand, then the cause and what would help."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,11 +7,11 @@ from placement.cli.output import Document, printable, table
 
 BAR = 24
 NAMES = ("uuid", "name", "root_provider_uuid")
-"""What a provider is called; everything else told of it shows how it fails."""
+"""The keys that identify a provider; all others show how it fails."""
 
 
 def explanation_text(document: Document, *, width: int | None = None) -> Iterator[str]:
-    """Yield the lines for the JSON document of an explanation."""
+    """Yield the lines for an explanation's JSON document."""
     rows = list(_waterfall(document))
     yield from table(("what is asked for", "providers", "trees", "left"), rows, width=width)
     yield ""
@@ -33,7 +33,7 @@ def explanation_text(document: Document, *, width: int | None = None) -> Iterato
 
 
 def _waterfall(document: Document) -> Iterator[Sequence[str]]:
-    """Yield a row for each condition below a row for each demand."""
+    """Yield a headline for each demand, followed by a row for each condition."""
     for demand in document["demands"]:
         yield _headline(demand), "", "", ""
         yield from _steps(demand["steps"])
@@ -51,7 +51,7 @@ def _headline(demand: Document) -> str:
 def _steps(steps: Sequence[Document]) -> Iterator[Sequence[str]]:
     most = max(step["trees"] for step in steps)
     for step in telling_steps(steps):
-        # Whatever is left shows, be it ever so little.
+        # Anything above 0 is visible, however small.
         filled = -(-BAR * step["trees"] // most) if most else 0
         yield f"  {step['text']}", f"{step.get('providers', ''):>9}", f"{step['trees']:>5}", "#" * filled
 

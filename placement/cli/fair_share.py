@@ -1,4 +1,4 @@
-"""``placement fair-share``: the tree of fair shares with bars."""
+"""``placement fair-share``: the tree of fair shares, with bars."""
 
 import json
 from typing import Any

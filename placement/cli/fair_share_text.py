@@ -1,4 +1,4 @@
-"""A tree of fair shares as plain text: a row for each node, with a bar for what it holds."""
+"""The tree of fair shares as plain text: a row per node, with a bar for what it holds."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -8,7 +8,7 @@ BAR = 20
 
 
 def tree_text(document: Document, *, width: int | None = None) -> Iterator[str]:
-    """Yield the lines for the JSON document of a tree."""
+    """Yield the lines for a tree's JSON document."""
     of = f" in the aggregate {document['partition']}" if document["partition"] else ""
     totals = [f"{name} {document['free'][name]} of {document['totals'][name]}" for name in document["classes"]]
     yield f"Free{of}: {', '.join(totals)}."
@@ -39,18 +39,18 @@ def _row(node: Document, document: Document) -> Sequence[str]:
 
 
 def _over(node: Document) -> str:
-    """Return how much more, or less, of classes than it is entitled to a node has; nothing where all is level."""
+    """Return by how much a node is above or below its entitlement, by class; empty if it is exactly met."""
     differences = node["over"] | {name: -amount for name, amount in node["under"].items()}
     return ", ".join([f"{amount:+.4g} {name}" for name, amount in sorted(differences.items())])
 
 
 def _bar(held: float) -> str:
-    """Return a bar; whatever is held shows, be it ever so little, and more than there is does not."""
+    """Return a bar: anything above 0 is visible, however small, and anything above 1 fills it."""
     filled = min(BAR, int(-(-held * BAR // 1)))
     return "#" * filled + "." * (BAR - filled)
 
 
 def _class_held_most(usage: Mapping[str, int], totals: Mapping[str, int]) -> str:
-    """Return the class of which the largest part is held."""
+    """Return the class of which the largest fraction is held."""
     parts = {name: amount / totals[name] if totals[name] else float("inf") for name, amount in usage.items() if amount}
     return max(parts, key=lambda name: parts[name], default="")

@@ -1,4 +1,4 @@
-"""``placement flavors``: nova's flavors as requests of the planner file."""
+"""``placement flavors``: conversion of nova's flavors to requests in the planner file."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -41,7 +41,7 @@ def import_flavors(file: TextIO) -> None:
 
 
 def _flavor(entry: Any) -> tuple[str, Flavor]:
-    """Return a flavor as one of the two commands prints it, and its name."""
+    """Return a flavor's name and content from the output of either command."""
     if not isinstance(entry, dict):
         raise click.ClickException("Expected flavors as objects, as the openstack command prints them.")
     said = {_plain(str(key)): value for key, value in entry.items()}
@@ -52,7 +52,7 @@ def _flavor(entry: Any) -> tuple[str, Flavor]:
 
 
 def _plain(key: str) -> str:
-    """Return a field's name: ``VCPUs`` and ``OS-FLV-EXT-DATA:ephemeral`` are written in several ways."""
+    """Return a field's normalised name: ``VCPUs`` and ``OS-FLV-EXT-DATA:ephemeral`` have several spellings."""
     return key.rpartition(":")[2].lower()
 
 
@@ -65,7 +65,7 @@ def _number(name: str, key: str, value: Any) -> int:
 
 
 def _specs(properties: Any) -> Iterator[tuple[str, str]]:
-    """Yield the extra specs: an object, or a text such as ``a='1', b='2'`` of older clients."""
+    """Yield the extra specs from an object, or from a text such as ``a='1', b='2'`` that older clients print."""
     if isinstance(properties, Mapping):
         yield from ((str(key), str(value)) for key, value in properties.items())
     elif isinstance(properties, str):

@@ -1,4 +1,4 @@
-"""``placement headroom``: how many more of a request, or of each flavor of the planner file, fit."""
+"""``placement headroom``: how many more copies of a request, or of each flavor in the planner file, fit."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Headroom as plain text: a table with bars."""
+"""Headroom as plain text: tables with bars."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,7 +8,7 @@ BAR = 20
 
 
 def flavors_text(document: Document, *, width: int | None = None) -> Iterator[str]:
-    """Yield the lines for the headroom of several requests: a row for each, with a bar for the trees with room."""
+    """Yield the lines for several requests: a row for each, with a bar for the trees that have room."""
     header = ("flavor", "fits", "trees", "", "the others lack")
     yield from table(header, [_row(name, one) for name, one in document["headroom"].items()], width=width)
     yield ""
@@ -16,7 +16,7 @@ def flavors_text(document: Document, *, width: int | None = None) -> Iterator[st
 
 
 def headroom_text(document: Document, *, width: int | None = None) -> Iterator[str]:
-    """Yield the lines for the headroom of one request: the number, where it fits, and what stands in the way."""
+    """Yield the lines for one request: the number of copies, where they fit, and what prevents more."""
     yield f"{_copies(document)} more fit."
     yield document["message"]
     if document["stranded"]:
@@ -49,6 +49,6 @@ def _copies(counted: Document) -> str:
 
 
 def _bar(part: int, of: int) -> str:
-    """Return a bar; whatever is there shows, be it ever so little."""
+    """Return a bar; anything above 0 is visible, however small."""
     filled = -(-BAR * part // of) if of else 0
     return "#" * filled + "." * (BAR - filled)

@@ -1,4 +1,4 @@
-"""A small client of a placement server, for the commands that speak to one."""
+"""A minimal client of a placement server, for commands that talk to one."""
 
 import http.client
 import json
@@ -16,7 +16,7 @@ class RequestRefused(PlacementError):
 
 
 class Client:
-    """Requests to one server, by default as the administrator that ``noauth2`` believes in; counts them."""
+    """Sends requests to one server, by default as the ``noauth2`` administrator, and counts them."""
 
     def __init__(self, url: str, *, token: str = "admin", microversion: str = MICROVERSION) -> None:  # noqa: S107
         parts = urlsplit(url)
@@ -31,11 +31,11 @@ class Client:
         self.requests = 0
 
     def __call__(self, method: str, path: str, body: object = None) -> Any:
-        """Send a request and return the document of the answer, None where there is none.
+        """Send a request and return the parsed response body, or None if it is empty.
 
         Raises:
-            RequestRefused: the answer is an error.
-            OSError: there is no answer.
+            RequestRefused: the response is an error.
+            OSError: there is no response.
         """
         self.requests += 1
         headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
@@ -56,10 +56,10 @@ def _encoded(body: object) -> bytes | None:
 
 
 def _refusal(content: bytes) -> str:
-    """Return what a refusal says, without the JSON around it."""
+    """Return the message of an error response, without the JSON around it."""
     try:
         detail = str(json.loads(content)["errors"][0]["detail"])
-    except (ValueError, LookupError, TypeError):  # It comes from something else, such as a proxy.
+    except (ValueError, LookupError, TypeError):  # The response comes from something else, such as a proxy.
         return content.decode(errors="replace")
-    # Before the blank line stands what every answer of this status says.
+    # Before the blank line is the general sentence of the status.
     return detail.strip().split("\n\n", 1)[-1]

@@ -1,4 +1,4 @@
-"""gunicorn in this process, set up for a placement server. What is served, and what is said, is the caller's."""
+"""gunicorn in this process, configured for a placement server. Callers decide what to serve and what to print."""
 
 import contextlib
 import ipaddress
@@ -24,15 +24,15 @@ KEEP_ALIVE_S = 30
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach an address."""
+    """Return whether an address is reachable from this machine only."""
     return all(ipaddress.ip_address(address[0]).is_loopback for _, address in _addresses(host, 0))
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; port 0 is any free one.
+    """Return a listening socket; port 0 means any free port.
 
     Raises:
-        ConfigurationError: the address is unknown, or the port is taken or forbidden.
+        ConfigurationError: the address is unknown, or the port is in use or forbidden.
     """
     family, address = _addresses(host, port)[0]
     try:
@@ -42,7 +42,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def url_of(listener: socket.socket) -> str:
-    """Return the URL under which a listening socket is reached."""
+    """Return the URL of a listening socket."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
@@ -57,7 +57,7 @@ def _addresses(host: str, port: int) -> list[tuple[socket.AddressFamily, tuple[A
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """How many requests are served at once."""
+    """How many processes and threads serve requests."""
 
     workers: int
     threads: int
@@ -71,14 +71,14 @@ def serve(
     when_ready: Callable[[Any], None],
     make_again: "Callable[[], WSGIApplication] | None" = None,
 ) -> None:
-    """Serve until a signal stops the server: at SIGTERM answers under way are finished, at Ctrl-C they are not.
+    """Serve until a signal stops the server. SIGTERM lets requests in progress finish, Ctrl-C does not.
 
     Args:
-        application: what is served.
-        listeners: the sockets.
-        processes: how many workers and threads.
-        when_ready: called with gunicorn's arbiter when the server is up.
-        make_again: makes the application that is served after SIGHUP; without it, it stays the same.
+        application: the application to serve.
+        listeners: the listening sockets.
+        processes: the numbers of workers and threads.
+        when_ready: called with gunicorn's arbiter once the server is up.
+        make_again: creates the application to serve after SIGHUP; without it, the application stays the same.
     """
     options = _options(listeners, processes) | {"when_ready": when_ready}
     _run(HttpServer(application, options, make_again=make_again))
@@ -91,9 +91,9 @@ def _options(listeners: Sequence[socket.socket], processes: Processes) -> dict[s
         "workers": processes.workers,
         "threads": processes.threads,
         "keepalive": KEEP_ALIVE_S,
-        # Clients put hundreds of aggregates into one query string.
+        # Clients send hundreds of aggregates in one query string.
         "limit_request_line": 0,
-        # What a proxy says is believed where [oslo_middleware] tells so, and by nobody before.
+        # Forwarded headers are trusted only if [oslo_middleware] says so, and never by gunicorn itself.
         "forwarded_allow_ips": "",
         "forwarder_headers": "",
         "secure_scheme_headers": {},
@@ -115,7 +115,7 @@ def _run(server: "HttpServer") -> None:
 
 
 def _end_worker(status: object) -> None:
-    """End a worker here: it is a fork, and what its callers' callers clean up belongs to the first process."""
+    """End a worker here: it is a fork, and its callers' clean-up is the first process's business."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
@@ -123,7 +123,7 @@ def _end_worker(status: object) -> None:
 
 
 class HttpServer(BaseApplication):
-    """gunicorn with an application that is made already; no file and no variable of gunicorn's own is read."""
+    """gunicorn with a ready-made application; none of gunicorn's own files and variables are read."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class HttpServer(BaseApplication):
         super().__init__()
 
     def load_config(self) -> None:
-        """Set the options, as far as this release has them: the control socket came with 25."""
+        """Set the options that this release of gunicorn knows: the control socket came with 25."""
         for name, value in self._options.items():
             if name in self.cfg.settings:
                 self.cfg.set(name, value)
@@ -148,14 +148,14 @@ class HttpServer(BaseApplication):
         return self._application
 
     def reload(self) -> None:
-        """Make the application again at SIGHUP; the workers are then replaced, each when its answers are sent."""
+        """Recreate the application on SIGHUP; workers are then replaced, each after finishing its requests."""
         if self._make_again is not None:
             remake(self, self._make_again)
         super().reload()
 
 
 def remake(gunicorn: Any, make: "Callable[[], WSGIApplication]") -> None:
-    """Replace the application that a gunicorn serves, unless there is none with the configuration as it is now."""
+    """Replace the application that gunicorn serves, unless the present configuration is invalid."""
     try:
         gunicorn.callable = make()
     except PlacementError as error:

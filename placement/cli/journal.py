@@ -1,4 +1,4 @@
-"""``placement journal``: who changed what and when, and removing what is older than is kept."""
+"""``placement journal``: who changed what and when, and removal of expired rows."""
 
 import json
 import time
@@ -69,7 +69,7 @@ def _print(entries: Iterator[Document], *, as_json: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _DatabaseJournal:
-    """The journal of a database."""
+    """The journal read from the database."""
 
     database: Database
     wanted: Wanted
@@ -87,7 +87,7 @@ class _DatabaseJournal:
 
 @dataclass(frozen=True, slots=True)
 class _ServerJournal:
-    """The journal that a server tells."""
+    """The journal read from a server."""
 
     call: Client
     only: dict[str, str]

@@ -1,10 +1,10 @@
-"""Rows of the journal for people, one line each."""
+"""Journal rows as text, one line each."""
 
 from placement.cli.output import Document
 
 
 def entry_text(entry: Document) -> str:
-    """Return a row as a line: when, what, of whom, and who did it."""
+    """Return a row as one line: when, what, which provider or consumer, and who did it."""
     parts = [entry["time"], f"{entry['kind']} {entry['action']}", *_about(entry)]
     if "request_id" in entry:
         by = entry.get("by_user_id", "nobody")
@@ -25,7 +25,7 @@ def _about(entry: Document) -> list[str]:
 
 
 def _amounts(entry: Document) -> str:
-    """Return an amount, or both where it was changed: "4", "-4", "4 -> 2"."""
+    """Return an amount with its sign, or both amounts of a change: "4", "-4", "4 -> 2"."""
     if entry["action"] == "changed":
         return f"{entry.get('old_amount')} -> {entry.get('new_amount')}"
     return f"-{entry['old_amount']}" if entry["action"] == "deleted" else str(entry.get("new_amount"))

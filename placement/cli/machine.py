@@ -1,22 +1,22 @@
-"""What of the machine this process may use."""
+"""How much of the machine this process may use."""
 
 import math
 import os
 from pathlib import Path
 
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
-"""Where a container finds how much CPU time it gets: quota and period in microseconds, or ``max``."""
+"""A container's CPU quota: quota and period in microseconds, or ``max``."""
 
 
 def cores(quota: Path = QUOTA) -> int:
-    """Return how many cores this process may use, also where a container is given a share of the machine."""
+    """Return how many cores this process may use, taking a container's quota into account."""
     present = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     share = _share(quota)
     return present if share is None else max(1, min(present, math.ceil(share)))
 
 
 def _share(quota: Path) -> float | None:
-    """Return the quota in cores; None where there is none ("max"), or none that anybody understands."""
+    """Return the quota in cores, or None if there is none ("max") or it is malformed."""
     try:
         given, period = quota.read_text().split()
         return int(given) / int(period)

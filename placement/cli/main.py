@@ -1,4 +1,4 @@
-"""The command ``placement``: its subcommands, and how their failures are told."""
+"""The command ``placement``: its subcommands, and how their failures are reported."""
 
 import importlib
 
@@ -21,18 +21,18 @@ COMMANDS = {
     "planner": ("placement.cli.planner:planner", "Look at the planner file."),
     "db": ("placement.cli.db:db", "Look after the database."),
 }
-"""Where each subcommand is, and what the overview says: listing them imports none."""
+"""Location and summary of each subcommand, so that listing them imports none."""
 
 
 class LazyGroup(click.Group):
-    """A group that imports a subcommand when it runs, and tells an error of ours in one sentence."""
+    """A group that imports a subcommand when it runs, and reports our own errors as one sentence."""
 
     def list_commands(self, _context: click.Context) -> list[str]:
-        """Name the subcommands."""
+        """Return the names of the subcommands."""
         return list(COMMANDS)
 
     def get_command(self, _context: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one."""
+        """Import and return a subcommand."""
         if cmd_name not in COMMANDS:
             return None
         module, _, name = COMMANDS[cmd_name][0].partition(":")

@@ -1,4 +1,4 @@
-"""``placement-manage``, as deployment tools call it: the reference's subcommands, outputs and exit statuses."""
+"""``placement-manage`` for deployment tools: the reference's subcommands, output and exit statuses."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ NO_COMMAND = 1
 SOME_LEFT = 1
 FAILED = 2
 NO_NUMBER = 127
-"""Exit statuses, those of the reference."""
+"""The reference's exit statuses."""
 
 
 @click.group(cls=PlainErrors, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -98,7 +98,7 @@ Migration = Callable[[int], int]
 
 
 def _migrations(database: Database, settings: Settings) -> dict[str, Migration]:
-    """Return what completes at most so many rows and tells how many."""
+    """Return functions that each complete at most a given number of rows, and return how many they completed."""
     project_id = settings.placement.incomplete_consumer_project_id
     user_id = settings.placement.incomplete_consumer_user_id
 

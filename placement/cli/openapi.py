@@ -1,4 +1,4 @@
-"""``placement openapi``: the API reference of this release, as a document for tools and as a page for people."""
+"""``placement openapi``: this release's API reference, as a document for tools and a page for people."""
 
 import json
 from pathlib import Path

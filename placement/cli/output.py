@@ -1,4 +1,4 @@
-"""Plain text for people: tables that fit the terminal. What is said in them is the business of the commands."""
+"""Plain text output: tables that fit the terminal. The commands decide on the content."""
 
 import shutil
 import sys
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 Document = Mapping[str, Any]
-"""An answer of the server, as it came."""
+"""A server's answer as received."""
 
 GAP = "  "
 CUT = "..."
@@ -14,17 +14,17 @@ NARROWEST = len(CUT) + 5
 
 
 def available_width() -> int | None:
-    """Return the columns of the terminal; None where standard output is none and lines may be as long as they like."""
+    """Return the terminal's width; None if standard output is not a terminal and lines may have any length."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def printable(name: str) -> str:
-    """Return a name without what could move a terminal's cursor: anybody may have chosen it."""
+    """Replace unprintable characters in a name, which anybody may have chosen and which could move the cursor."""
     return "".join(letter if letter.isprintable() else "?" for letter in name)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]], *, width: int | None = None) -> Iterator[str]:
-    """Yield the lines of a table, cells cut where it would be wider than ``width``."""
+    """Yield the lines of a table, truncating cells where it would exceed ``width``."""
     texts = [list(header)] + [[str(cell) for cell in row] for row in rows]
     widths = _fitted([max(map(len, column)) for column in zip(*texts, strict=True)], width)
     rule = ["-" * cells for cells in widths]
@@ -34,7 +34,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]], *, width: int
 
 
 def _fitted(widths: list[int], total: int | None) -> list[int]:
-    """Narrow the widest columns, one character at a time, until the table fits or nothing is left to take."""
+    """Narrow the widest columns, one character at a time, until the table fits or no column can be narrowed."""
     fitted = list(widths)
     while total is not None and sum(fitted) + len(GAP) * (len(fitted) - 1) > total:
         widest = fitted.index(max(fitted))

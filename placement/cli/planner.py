@@ -1,4 +1,4 @@
-"""``placement planner``: the planner file, before a server reads it."""
+"""``placement planner``: checking and importing planner files."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``placement serve``: the API by gunicorn, as configured or, where nothing is, on a database file of the user's."""
+"""``placement serve``: the API on gunicorn, as configured, or without configuration on a SQLite file of the user's."""
 
 import contextlib
 import dataclasses
@@ -56,7 +56,7 @@ def serve(
         settings, own_listeners = _metrics_listener(settings, held)
         application, database = _application(settings)
         limit = connection_limit(database)
-        database.dispose()  # this process needs no connection any more
+        database.dispose()  # this process no longer needs a connection
         lines = _announcement(http_server.url_of(listener), settings, database, processes=processes, limit=limit)
         metrics = settings.metrics
 
@@ -79,7 +79,7 @@ def _application(settings: Settings) -> "tuple[WSGIApplication, Database]":
 
 
 def _metrics_listener(settings: Settings, held: contextlib.ExitStack) -> tuple[Settings, list[socket.socket]]:
-    """Return the settings with what the metrics of this run need: a fresh directory, the port that was given."""
+    """Return the settings for this run's metrics, with a fresh directory, and the listeners for their port."""
     metrics = settings.metrics
     if not metrics.enabled:
         return settings, []
@@ -106,7 +106,7 @@ def _settings(config_files: tuple[str, ...], host: str, *, insecure_noauth: bool
 
 
 def _shown(url: Any) -> str:
-    """Return a database URL as text that may be seen: without passwords."""
+    """Return a database URL without passwords, for display."""
     return str(url.difference_update_query(["password", "sslpassword"]))
 
 
@@ -126,7 +126,7 @@ def _metrics(url: str, metrics: MetricsSettings) -> str:
 
 
 def _connections(database: DatabaseSettings, processes: Processes, limit: int | None) -> str:
-    """Tell how many connections are open at most - a request holds one - and how many the database allows."""
+    """Describe how many connections may be open, one per request, and warn if the database allows fewer."""
     pool = processes.threads
     if database.max_pool_size is not None and database.max_overflow is not None:
         pool = min(pool, database.max_pool_size + database.max_overflow)

@@ -1,4 +1,4 @@
-"""``placement simulate``: what ranking does for a cloud, in numbers, on a workload made up for the purpose."""
+"""``placement simulate``: the effect of ranking on a cloud, in numbers, with a synthetic workload."""
 
 import sys
 from pathlib import Path
@@ -17,7 +17,7 @@ from placement.cli.simulation.workload import Load, trace
 
 PLAIN, WITH_GPUS = 120, 80
 QUICK = 4
-"""How many times smaller a quick run's cloud is."""
+"""By which factor a quick run's cloud is smaller."""
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""``placement-status upgrade check``: is everything ready for this release. Output and status are the reference's."""
+"""``placement-status upgrade check``: readiness for this release. Output and exit status are the reference's."""
 
 import json
 import textwrap
@@ -21,7 +21,7 @@ from placement.store.lifecycle.maintenance import looking
 TITLE = "Upgrade Check Results"
 WIDTH = 60
 BROKEN = 255
-"""The exit status when the checks could not be made, so that it is none of theirs."""
+"""The exit status if checks could not run, distinct from all of their results."""
 
 NO_ROOT = 'Some resource providers name no root provider. Run "placement-manage db online_data_migrations".'
 NO_CONSUMER = (
@@ -34,7 +34,7 @@ JSON_POLICY = (
 
 
 class CheckResult(IntEnum):
-    """How a check ended; the worst is the exit status."""
+    """The result of a check; the worst one is the exit status."""
 
     SUCCESS = 0
     WARNING = 1
@@ -43,7 +43,7 @@ class CheckResult(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check and its outcome."""
+    """One check and its result."""
 
     name: str
     outcome: CheckResult

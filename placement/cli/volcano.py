@@ -1,4 +1,4 @@
-"""What Volcano's users write, as the planner file has it: a scheduler configuration, and queues.
+"""Translation of Volcano's files to planner files: scheduler configurations, and queues.
 
 Sources: seed 002 (resource-strategy-fit) with its defaults, seed 001 (queues with a hierarchy), SEEDS on proportional.
 """
@@ -17,7 +17,7 @@ from placement.domain.quantities import amount_in
 PROFILE = "volcano"
 HIERARCHY, WEIGHTS = "volcano.sh/hierarchy", "volcano.sh/hierarchy-weights"
 GIGABYTE_IN_MB = 10**9 / 2**20
-"""Volcano counts the memory of a proportion in units of 10^9 bytes, MEMORY_MB in units of 2^20."""
+"""Volcano counts memory proportions in units of 10^9 bytes, MEMORY_MB in units of 2^20."""
 
 YamlMapping = Mapping[str, Any]
 
@@ -28,29 +28,29 @@ class NotFromVolcano(ValueError):
 
 @dataclass(slots=True)
 class ImportedPlanner:
-    """A planner file, section by section, and what it leaves out."""
+    """A planner file, section by section, and what could not be translated."""
 
     sections: dict[str, Any] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
 
     def text(self) -> str:
-        """Return the file, led by what it leaves out."""
+        """Return the file, preceded by comments on what it leaves out."""
         comments = [f"# Left out: {one}.\n" for one in dict.fromkeys(self.left_out)]
         return "".join(comments) + yaml.safe_dump(self.sections, sort_keys=False, default_flow_style=None, width=110)
 
 
 def translated_from_volcano(text: str, devices: DeviceSettings) -> ImportedPlanner:
-    """Return what documents of Volcano mean.
+    """Translate Volcano documents to a planner file.
 
     Raises:
-        NotFromVolcano: a document is none of Volcano's, or is not YAML.
+        NotFromVolcano: a document is not one of Volcano's, or not YAML.
     """
     try:
         return _translated([one for one in yaml.safe_load_all(text) if one is not None], devices)
     except yaml.YAMLError as wrong:
         raise NotFromVolcano(f"This is not YAML: {' '.join(str(wrong).split())}") from wrong
     except (AttributeError, TypeError) as wrong:
-        # Something that Volcano has as a mapping or a list is neither.
+        # A value is not the mapping or list that Volcano expects there.
         raise NotFromVolcano(f"This is not written as Volcano has it: {wrong}.") from wrong
 
 
@@ -72,7 +72,7 @@ def _translated(documents: Iterable[Any], devices: DeviceSettings) -> ImportedPl
 
 
 def _parts(document: Any) -> Iterator[YamlMapping]:
-    """Yield what is in a document: the items of a list, the configuration in a ConfigMap."""
+    """Yield the parts of a document: the items of a list, the configurations in a ConfigMap."""
     if not isinstance(document, Mapping):
         raise NotFromVolcano("This is neither a scheduler configuration (actions, tiers) nor a Queue.")
     if document.get("kind") in {"List", "QueueList"}:
@@ -86,7 +86,7 @@ def _parts(document: Any) -> Iterator[YamlMapping]:
 
 
 class _Translator:
-    """Adds what documents say to a translation."""
+    """Adds documents to a translation."""
 
     def __init__(self, devices: DeviceSettings, found: ImportedPlanner) -> None:
         self._devices = devices
@@ -139,13 +139,13 @@ class _Translator:
         return {"mode": "filter", "exempt": "all", "reserve": reserve}
 
     def _by_class(self, entries: YamlMapping) -> Iterator[tuple[str, Any]]:
-        """Yield entries by the classes that their names mean; of two that mean one class the first."""
+        """Yield entries by the resource class that their names mean; if two mean the same class, the first wins."""
         seen = set()
         for name, each in entries.items():
             try:
                 found = self._class(name)
             except ValueError as wrong:
-                # Volcano leaves such patterns out, too.
+                # Volcano ignores such patterns, too.
                 self._leave_out(f"{name}: {wrong}")
                 continue
             if found in seen:
@@ -162,7 +162,7 @@ class _Translator:
         return resource_class(name)
 
     def queues(self, queues: Iterable[YamlMapping]) -> None:
-        """Add queues: those with a hierarchy by their paths, all others below the root."""
+        """Add queues: those with a hierarchy by their paths, the others directly below the root."""
         classes: dict[str, None] = {}
         lines: list[dict[str, Any]] = []
         for queue in queues:
@@ -207,7 +207,7 @@ class _Translator:
 
 
 def _nested(arguments: YamlMapping) -> dict[str, Any]:
-    """Return arguments with dotted keys (``sra.enable``) as nested ones."""
+    """Return arguments with dotted keys (``sra.enable``) converted to nested ones."""
     found: dict[str, Any] = {}
     for key, value in arguments.items():
         policy, _, rest = str(key).partition(".")
@@ -228,12 +228,12 @@ def _is_on(policy: YamlMapping) -> bool:
 
 
 def _listed(names: Any) -> list[str]:
-    """Return names that are written as a list, or in one text with commas."""
+    """Return names given as a list or as comma-separated text."""
     parts = names.split(",") if isinstance(names, str) else names or ()
     return [str(part).strip() for part in parts if str(part).strip()]
 
 
 def _ratio(value: Any) -> float:
-    """Return a ratio; what is missing or negative is 1, as in Volcano."""
+    """Return a ratio; missing or negative ones are 1, as in Volcano."""
     number = float(value) if isinstance(value, int | float) or str(value).replace(".", "", 1).isdigit() else -1
     return (int(number) if number == int(number) else number) if number >= 0 else 1

@@ -1,1 +1,1 @@
-"""``placement simulate --trace``: how much of a real cluster's GPUs policies allocate, beside published results."""
+"""``placement simulate --trace``: how much of a cluster's GPUs policies allocate, compared with published results."""

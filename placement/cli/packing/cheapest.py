@@ -1,4 +1,4 @@
-"""The cheapest host for each task, while hosts fill: only what has changed is judged again."""
+"""The cheapest host for each task while hosts fill up: only changed hosts are judged again."""
 
 import heapq
 from collections.abc import Iterable, Sequence
@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from placement.allocators.fragmentation import DeviceTask, FreeDevice, FreeHost, Outlook
 
 TaskPlace = tuple[int, tuple[int, ...]]
-"""The number of a host, and those of the devices that a task has a share of there."""
+"""The number of a host, and the numbers of its devices of which a task holds a share."""
 
 _JudgedHost = tuple[float, int, int]
-"""What a task costs on a host, the number of the host, and how often it had changed by then."""
+"""A task's cost on a host, the host's number, and how many changes it had had when judged."""
 
 
 class FillingHosts:
-    """Hosts that tasks are placed on, one after the other."""
+    """Hosts on which tasks are placed one after another."""
 
     def __init__(self, hosts: Sequence[FreeHost], outlook: Outlook) -> None:
         self.hosts = list(hosts)
@@ -23,11 +23,11 @@ class FillingHosts:
         self._judged: dict[DeviceTask, tuple[list[_JudgedHost], int]] = {}
 
     def place(self, task: DeviceTask) -> bool:
-        """Place a task where it costs least; tell whether it fits anywhere. Of equals, the first host takes it."""
+        """Place a task where it costs least, on the first of equals; return whether it fits anywhere."""
         return self.placed(task) is not None
 
     def placed(self, task: DeviceTask) -> TaskPlace | None:
-        """Do the same, and return where the task is."""
+        """Place a task likewise and return its place, or None."""
         number = self._cheapest(task)
         if number is None:
             return None
@@ -37,7 +37,7 @@ class FillingHosts:
         return number, chosen
 
     def give_back(self, task: DeviceTask, held: TaskPlace) -> None:
-        """Let a task leave."""
+        """Remove a task from its place."""
         number, chosen = held
         host = self.hosts[number]
         free = {name: left + task.amounts.get(name, 0) for name, left in host.free.items()}
@@ -63,7 +63,7 @@ class FillingHosts:
         return known[0][1] if known else None
 
     def _entries(self, task: DeviceTask, numbers: Iterable[int]) -> Iterable[_JudgedHost]:
-        costs: dict[int, float | None] = {}  # Empty hosts that are alike are one object.
+        costs: dict[int, float | None] = {}  # Equal empty hosts are one object.
         for number in numbers:
             host = self.hosts[number]
             if id(host) not in costs:

@@ -1,4 +1,4 @@
-"""``placement simulate --trace``: runs of policies on a published trace, several at a time, and what it prints."""
+"""``placement simulate --trace``: parallel runs of policies on a published trace, and their report."""
 
 import os
 import sys
@@ -20,14 +20,14 @@ from placement.cli.packing.run import MILESTONES, WHOLE_DEVICES, Packed, packed
 from placement.cli.simulation.curves import Chart, svg
 
 FIRST_SEED = 42
-"""The published results begin with this seed."""
+"""The published results start with this seed."""
 
 Runs = Mapping[tuple[str, str], Sequence[Packed]]
-"""What came of each (workload, policy), seed by seed."""
+"""The results of each (workload, policy), by seed."""
 
 
 def pack(folder: Path, workloads: Sequence[str], policies: Sequence[str], *, seeds: int, file: Path | None) -> None:
-    """Run policies on workloads of a trace as often as there are seeds, print what came of it, and draw it into a file.
+    """Run policies on a trace's workloads once per seed, print the results, and draw them to a file.
 
     Raises:
         ClickException: the folder has no such trace.
@@ -44,10 +44,10 @@ def pack(folder: Path, workloads: Sequence[str], policies: Sequence[str], *, see
 
 
 def come_and_go(folder: Path, workloads: Sequence[str], policies: Sequence[str], *, file: Path | None) -> None:
-    """Run policies on workloads whose tasks leave, as their times say; print and draw what came of it.
+    """Run policies on workloads whose tasks also leave; print and draw the results.
 
     Raises:
-        ClickException: the folder has no such trace, or it has no times.
+        ClickException: the folder has no such trace, or the trace has no times.
     """
     found: dict[tuple[str, str], ComeAndGone] = {}
     asked = list(product(workloads, policies))
@@ -89,10 +89,10 @@ def _over_time(found: Mapping[tuple[str, str], ComeAndGone], workload: str) -> C
 
 def _runs(folder: Path, workloads: Sequence[str], policies: Sequence[str], seeds: Sequence[int]) -> Runs:
     for workload in workloads:
-        traces.read(folder, workload)  # What is missing is told before anything is run.
+        traces.read(folder, workload)  # Report missing files before running anything.
     asked = list(product(workloads, policies, seeds))
     found: dict[tuple[str, str], list[Packed]] = {}
-    # Not forked: this process may have threads.
+    # Not forked, because this process may have threads.
     with ProcessPoolExecutor(min(len(asked), os.cpu_count() or 1), get_context("spawn")) as processes:
         done = processes.map(partial(_one, folder), asked)
         label = "Packing" if sys.stderr.isatty() else ""

@@ -1,4 +1,4 @@
-"""A trace as its times say: tasks come in their order and leave again."""
+"""Replay of a trace by its times: tasks arrive in order and leave again."""
 
 import heapq
 from collections import Counter
@@ -16,13 +16,13 @@ SAMPLES = 50
 
 @dataclass(frozen=True, slots=True)
 class ComeAndGone:
-    """What came of a trace whose tasks leave.
+    """The result of a trace whose tasks leave.
 
     Args:
-        by_time: the share of all devices that is allocated, in percent, in samples of equal steps of time.
-        placed: how much was given to tasks of what all asked for, in percent of devices times time.
-        mean: the share of all devices that was allocated over the whole time, in percent.
-        most: the greatest that it ever was.
+        by_time: the percentage of all devices that is allocated, sampled in equal steps of time.
+        placed: how much tasks were given, in percent of what they asked for, in devices times time.
+        mean: the mean percentage of all devices allocated over the whole time.
+        most: the highest percentage at any time.
         refused: how many tasks found no place, by what they ask for.
     """
 
@@ -34,7 +34,7 @@ class ComeAndGone:
 
 
 def come_and_gone(trace: PackingTrace, policy: str) -> ComeAndGone:
-    """Place the tasks of a trace one by one as they come, and let them leave."""
+    """Place a trace's tasks as they arrive, and remove them when they leave."""
     filling = FillingHosts(trace.hosts, Outlook(trace.expected, trace.supply, POLICIES[policy]))
     units = sum(trace.supply.units.values())
     arrivals = sorted(zip(trace.stays, range(len(trace.tasks)), strict=True))

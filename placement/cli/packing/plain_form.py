@@ -1,4 +1,4 @@
-"""A trace in a plain form, for clouds of one's own: hosts.csv and a file of tasks, with resource classes as columns.
+"""A plain trace format for clouds of one's own: hosts.csv and a file of tasks, with a column per resource class.
 
 * ``hosts.csv``: ``host`` (its name), ``devices`` (how many it has), ``kind`` (of devices), and a column for each class.
 * ``tasks_WORKLOAD.csv``: ``devices``, ``share`` (thousandths of each), ``kinds`` (A|B; empty for any), a column for
@@ -21,16 +21,16 @@ _OF_TASKS = ("task", "devices", "share", "kinds", "comes", "goes")
 
 
 def is_plain(folder: Path) -> bool:
-    """Tell whether a folder has a trace of this form."""
+    """Return whether a folder contains a trace in this format."""
     return any((folder / name).exists() for name in (HOSTS, f"{HOSTS}.gz"))
 
 
 def hosts(rows: Iterable[PlainRow], size: int) -> list[FreeHost]:
-    """Return the hosts; those that are alike are one object.
+    """Return the hosts; equal ones are one object.
 
     Raises:
         KeyError: a column is missing.
-        ValueError: an amount is no whole number.
+        ValueError: an amount is not a whole number.
     """
 
     @cache
@@ -41,7 +41,7 @@ def hosts(rows: Iterable[PlainRow], size: int) -> list[FreeHost]:
 
 
 def tasks(rows: Iterable[PlainRow]) -> tuple[list[DeviceTask], list[tuple[float, float]]]:
-    """Return the tasks, those that are alike as one object, and when they come and go, if all of them say so.
+    """Return the tasks, equal ones as one object, and when they arrive and leave, if all of them say so.
 
     Raises:
         KeyError, ValueError: as ``hosts``.

@@ -1,4 +1,4 @@
-"""One run: tasks arrive at an empty cluster until they ask for more than it has, and none leaves.
+"""One run: tasks arrive at an empty cluster, and none leaves, until they have asked for more than it has.
 
 The protocol is that of the published results: "Beware of Fragmentation" (Weng et al., USENIX ATC 2023).
 """
@@ -13,26 +13,26 @@ from placement.cli.packing.policies import POLICIES
 from placement.cli.packing.traces import SIZE, PackingTrace
 
 MILESTONES = (100, 110, 120, 130)
-"""The shares of all devices that have arrived when a run is looked at, in percent."""
+"""The percentages of all devices, in arrivals, at which a run is examined."""
 
 WHOLE_DEVICES = (1, 2, 4, 8)
-"""Sizes of tasks, in whole devices, for which free ones are counted as stranded."""
+"""Task sizes, in whole devices, for which stranded devices are counted."""
 
 STEP = 2
-"""After so many percent more have arrived a sample is taken for the curves."""
+"""A sample for the curves is taken each time this many more percent have arrived."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """What came of a run. Shares are in percent of all devices; samples are taken each ``STEP`` percent that arrive.
+    """The result of a run. Shares are in percent of all devices; samples are ``STEP`` percent of arrivals apart.
 
     Args:
-        allocated: for each milestone that was reached the share that is allocated.
-        allocated_by_arrival: the same in samples.
-        useless_by_arrival: samples of the share that is free, and useless for the expected work on average.
-        empty_hosts: how many hosts with devices nothing runs on, at the first milestone.
-        stranded: for each of ``WHOLE_DEVICES`` how much is free then, in devices, on hosts without so many whole ones.
-        refused: how many tasks found no place until then, by what they ask for.
+        allocated: the allocated share at each milestone that was reached.
+        allocated_by_arrival: samples of the allocated share.
+        useless_by_arrival: samples of the share that is free but, on average, useless for the expected work.
+        empty_hosts: how many hosts with devices are idle at the first milestone.
+        stranded: for each of ``WHOLE_DEVICES``, how much is free then, in devices, on hosts with too few whole ones.
+        refused: how many tasks had found no place by then, by what they ask for.
     """
 
     allocated: Mapping[int, float]
@@ -44,7 +44,7 @@ class Packed:
 
 
 def packed(trace: PackingTrace, policy: str, seed: int, *, until: int = MILESTONES[-1]) -> Packed:
-    """Place the arrivals of a seed one by one by a policy, as far as a milestone."""
+    """Place a seed's arrivals one by one by a policy, up to a milestone."""
     outlook = Outlook(trace.expected, trace.supply, POLICIES[policy])
     filling = FillingHosts(trace.hosts, outlook)
     units = sum(trace.supply.units.values())
@@ -58,7 +58,7 @@ def packed(trace: PackingTrace, policy: str, seed: int, *, until: int = MILESTON
             taken += task.devices * task.share
         elif not at_the_first:
             refused[kind_of(task)] += 1
-        # The last task may go beyond the end by more than a step; there is no sample of that.
+        # The last task may overshoot the end by more than a step; there is no sample for that.
         while arrived * 100 >= units * STEP * len(allocated) and STEP * len(allocated) <= until:
             if STEP * len(allocated) == MILESTONES[0]:
                 at_the_first = list(filling.hosts)
@@ -81,7 +81,7 @@ def _useless(hosts: Sequence[FreeHost], outlook: Outlook, units: int) -> float:
 
 
 def kind_of(task: DeviceTask) -> str:
-    """Return in words how many devices a task asks for."""
+    """Describe how many devices a task asks for."""
     if not task.devices:
         return "no GPU"
     return "a part" if task.share < SIZE else f"{task.devices} GPU"

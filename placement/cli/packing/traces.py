@@ -1,4 +1,4 @@
-"""A published trace: the hosts of a GPU cluster, and a workload for them, read from CSV files, gzipped or not."""
+"""Published traces: the hosts of a GPU cluster and workloads for them, read from CSV files, gzipped or not."""
 
 import csv
 import gzip
@@ -13,7 +13,7 @@ from placement.allocators.fragmentation import DeviceSupply, DeviceTask, FreeDev
 from placement.cli.packing import plain_form
 
 SIZE = 1000
-"""The units of a whole GPU in these files."""
+"""The units that a whole GPU has in these files."""
 
 NODES = "node_list_all_node.csv"
 TASKS = "pod_list_{}.csv"
@@ -23,21 +23,21 @@ Row = Mapping[str, str]
 
 
 class NoTrace(Exception):
-    """A folder has no such trace. The message says which file is missing, or what is wrong in it."""
+    """A folder has no such trace. The message names the missing file, or says what is wrong in it."""
 
 
 @dataclass(frozen=True)
 class PackingTrace:
-    """Hosts, and the tasks that are drawn from; hosts and tasks that are alike are one object."""
+    """Hosts, and the tasks to draw from; equal hosts or tasks are one object."""
 
     hosts: Sequence[FreeHost]
     tasks: Sequence[DeviceTask]
     stays: Sequence[tuple[float, float]] = ()
-    """When each task comes and when it goes, in any unit; empty where the trace has no times."""
+    """When each task arrives and leaves, in any unit; empty if the trace has no times."""
 
     @cached_property
     def supply(self) -> DeviceSupply:
-        """What the hosts have when they are empty."""
+        """The resources of the empty hosts."""
         units: Counter[str] = Counter()
         largest: Counter[str] = Counter()
         for host in self.hosts:
@@ -48,11 +48,11 @@ class PackingTrace:
 
     @cached_property
     def expected(self) -> Mapping[DeviceTask, int]:
-        """How often each task is drawn."""
+        """How often each task occurs."""
         return Counter(self.tasks)
 
     def arrivals(self, seed: int, *, percent: int) -> list[DeviceTask]:
-        """Draw tasks, with replacement, until they ask for this share of all devices; in any order."""
+        """Draw tasks with replacement until they ask for this percentage of all devices, and shuffle them."""
         dice = random.Random(seed)  # noqa: S311 - a simulation, not a secret
         wanted, asked = sum(self.supply.units.values()) * percent // 100, 0
         drawn = []
@@ -65,10 +65,10 @@ class PackingTrace:
 
 
 def read(folder: Path, workload: str) -> PackingTrace:
-    """Read the hosts of a folder and one of its workloads, published or in the plain form (``plain_form``).
+    """Read the hosts in a folder and one of its workloads, in the published or the plain format (``plain_form``).
 
     Raises:
-        NoTrace: a file is missing, or has a row that means nothing.
+        NoTrace: a file is missing, or has a malformed row.
     """
     if plain_form.is_plain(folder):
         return _plain(folder, workload)
@@ -95,7 +95,7 @@ def _plain(folder: Path, workload: str) -> PackingTrace:
 
 
 def published(folder: Path) -> dict[tuple[str, str, int], float]:
-    """Return the published shares: (workload, policy, percent arrived) -> percent allocated; empty without a file."""
+    """Return the published results: (workload, policy, percent arrived) -> percent allocated; empty without a file."""
     try:
         rows = list(_rows(folder / PUBLISHED))
     except NoTrace:

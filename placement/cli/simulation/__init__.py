@@ -1,5 +1,5 @@
-"""What ranking does for a cloud, on a workload made up for the purpose: the parts of ``placement simulate``.
+"""The parts of ``placement simulate``: the effect of ranking on a cloud, with a synthetic workload.
 
-The search and the order of candidates are the server's own (``placement.candidates``); what stands in for the database
-is ``cloud.py``. A test holds both against each other: the server answers the same jobs with the same places.
+Search and ranking are the server's own (``placement.candidates``); ``cloud.py`` replaces the database. A test compares
+both: for the same jobs, the server chooses the same places.
 """

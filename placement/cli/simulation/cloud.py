@@ -1,7 +1,7 @@
 """The cloud: servers as provider trees, what is in use on them, and the trees that the search is given.
 
-A server with GPUs has two NUMA nodes with two PCIe switches each, and two GPUs at each switch. VCPUs and memory are the
-root's: 8 VCPUs for each GPU, so that every GPU can be used, but only if nobody else takes the VCPUs.
+A server with GPUs has two NUMA nodes with two PCIe switches each, and two GPUs per switch. The root has the VCPUs and
+memory: 8 VCPUs per GPU, so that all GPUs are usable, but only if nothing else takes the VCPUs.
 """
 
 import random
@@ -20,18 +20,18 @@ LEVELS = ("HW_NUMA_ROOT", "CUSTOM_HW_PCIE_SWITCH")
 _IS_NUMA_NODE, _IS_SWITCH = 0b01, 0b10
 
 Asked = tuple[tuple[tuple[str, int], ...], ...]
-"""What each slot of a plan asks: it tells the plans of the simulation apart."""
+"""What each slot of a plan asks for, which distinguishes the simulation's plans."""
 
 Sums = tuple[int, ...]
-"""The root of a tree, then its capacity, then its use of some classes."""
+"""A tree's root, then its capacities and then its usages of some classes."""
 
 JOB_GPUS = 4
-"""Fragmentation is what is of no use to a job of so many GPUs."""
+"""GPUs count as stranded if they are useless to a job of this many GPUs."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedServer:
-    """A server: the ids of its providers, and what they have by (provider, resource class)."""
+    """A server: the ids of its providers, and their capacities by (provider, resource class)."""
 
     root: int
     parents: Mapping[int, int | None]
@@ -49,12 +49,12 @@ class SimulatedServer:
 
 
 def plain_server(root: int) -> SimulatedServer:
-    """Return a server without GPUs; its id is the root's."""
+    """Return a server without GPUs; its only id is the root's."""
     return SimulatedServer(root, {root: None}, (), Layout({root: None}, {}, {}, levels=len(LEVELS)), _of_root(root))
 
 
 def gpu_server(root: int) -> SimulatedServer:
-    """Return a server with GPUs; its ids go up from the root's."""
+    """Return a server with GPUs; its ids count up from the root's."""
     parents: dict[int, int | None] = {root: None}
     marks: dict[int, int] = {}
     switches = []
@@ -75,7 +75,7 @@ def _of_root(root: int) -> dict[tuple[int, str], int]:
 
 
 def servers(seed: int, *, plain: int, with_gpus: int) -> list[SimulatedServer]:
-    """Return servers of both sorts, mixed at random, as they come into racks over the years."""
+    """Return servers of both kinds in random order, as racks are filled over the years."""
     makers = [plain_server] * plain + [gpu_server] * with_gpus
     random.Random(seed).shuffle(makers)  # noqa: S311 - a simulation, not a secret
     made: list[SimulatedServer] = []
@@ -90,7 +90,7 @@ def servers(seed: int, *, plain: int, with_gpus: int) -> list[SimulatedServer]:
 class Standing:
     """A server and what is free on it.
 
-    What the search asks is kept until something on the server changes: that is one server of hundreds for each job.
+    Answers to the search are cached until the server changes: each job changes one server of hundreds.
     """
 
     server: SimulatedServer
@@ -102,13 +102,13 @@ class Standing:
     sums: dict[tuple[str, ...], Sums] = field(default_factory=dict)
 
     def tree(self, plan: Plan, asked: Asked) -> Tree | None:
-        """Return the tree with the providers that can serve each demand of a plan, or None if one has none."""
+        """Return the tree with the providers that can serve each demand of a plan, or None if a demand has none."""
         if asked not in self.trees:
             self.trees[asked] = self._tree(plan)
         return self.trees[asked]
 
     def sums_of(self, classes: tuple[str, ...]) -> Sums:
-        """Return the root, the capacity of the tree, and then its use, in each of the classes."""
+        """Return the root, then the tree's capacity and then its usage of each class."""
         if classes not in self.sums:
             capacity = [self.capacity.get(name, 0) for name in classes]
             used = [self.used.get(name, 0) for name in classes]
@@ -135,7 +135,7 @@ class Standing:
         tree.lay_out(Places(layout.masks_of(inside), layout.levels), layout.around(fits, inside))
 
     def take(self, provider: int, name: str, amount: int) -> None:
-        """Take so much of a class from a provider, or (negative) give it back."""
+        """Take an amount of a class from a provider, or give it back if negative."""
         self.free[provider, name] -= amount
         self.used[name] += amount
         self.trees.clear()
@@ -157,7 +157,7 @@ class Standing:
         return all(amount <= free.get((provider, name), 0) for name, amount in resources)
 
     def _fits_on(self, plan: Plan, options: Sequence[Sequence[int]]) -> Mapping[int, float]:
-        """Return how many times what is asked of each provider fits on it, summed over demands and classes."""
+        """Return how many times each provider can serve what is asked of it, summed over demands and classes."""
         fits: dict[int, float] = defaultdict(float)
         for demand, providers in zip(plan.demands, options, strict=True):
             for provider in providers:
@@ -178,11 +178,11 @@ class Cloud:
         return [tree for tree in trees if tree is not None]
 
     def sums(self, roots: Iterable[int], classes: tuple[str, ...]) -> list[Sums]:
-        """Return for each tree its root, its capacity and its use in each of the classes."""
+        """Return each tree's root, then its capacity and then its usage of each class."""
         return [self.servers[root].sums_of(classes) for root in roots]
 
     def place(self, plan: Plan, root: int, choice: Choice, *, sign: int = 1) -> None:
-        """Let a candidate take what it takes; with a sign of -1, give it back."""
+        """Allocate what a candidate takes; with a sign of -1, release it."""
         standing = self.servers[root]
         for slot, provider in zip(plan.slots, choice, strict=True):
             for name, amount in slot.resources:
@@ -199,7 +199,7 @@ class Cloud:
         return sum(standing.used.get("PGPU", 0) for standing in self.servers.values())
 
     def total(self, name: str, *, with_gpus: bool) -> int:
-        """Return how much of a class servers with, or without, GPUs have."""
+        """Return how much of a class there is on servers with, or without, GPUs."""
         found = [one for one in self.servers.values() if bool(one.server.switches) is with_gpus]
         return sum(standing.capacity.get(name, 0) for standing in found)
 

@@ -1,4 +1,4 @@
-"""Curves as an SVG: a few lines over one axis, with a grid and a legend. Knows nothing of what they show."""
+"""Line charts as SVG, with a grid and a legend, independent of what they show."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from math import floor, log10
 WIDTH, HEIGHT = 720, 300
 LEFT, RIGHT, TOP, BOTTOM = 56, 170, 34, 40
 COLOURS = ("#000000", "#8c8c8c", "#e69f00", "#56b4e9", "#009e73", "#d55e00", "#cc79a7", "#0072b2")
-"""Told apart also by those who do not see all colours (Okabe and Ito)."""
+"""Distinguishable to colour-blind readers (Okabe and Ito)."""
 GRID_LINES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Some lines: name -> values in equal steps from ``first`` to ``last``. The axis of values begins at 0."""
+    """Lines: name -> values in equal steps from ``first`` to ``last``. The axis of values starts at 0."""
 
     title: str
     lines: Mapping[str, Sequence[float]]
@@ -24,7 +24,7 @@ class Chart:
 
 
 def svg(charts: Sequence[Chart]) -> str:
-    """Return charts, one below the other, as one SVG document."""
+    """Return charts, stacked vertically, as one SVG document."""
     height = HEIGHT * len(charts)
     size = f'viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'
     parts = [
@@ -68,7 +68,7 @@ def _points(values: Sequence[float], top: float) -> Iterator[tuple[float, float]
 
 
 def _step(highest: float) -> float:
-    """Return a round distance of grid lines, of which ``GRID_LINES`` reach the highest value."""
+    """Return a round grid step of which at most ``GRID_LINES`` are needed to reach the highest value."""
     if highest <= 0:
         return 1.0
     power = 10.0 ** floor(log10(highest / GRID_LINES))

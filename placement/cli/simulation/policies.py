@@ -1,4 +1,4 @@
-"""The policies that are compared: which candidate a client that takes the first one gets."""
+"""The compared policies: which candidate a client gets that takes the first one."""
 
 import random
 from collections.abc import Callable, Iterator, Mapping
@@ -41,7 +41,7 @@ PROFILES: Mapping[str, RankingProfile] = MappingProxyType(
 
 
 def policies(seed: int) -> dict[str, CandidateChoice]:
-    """Return the policies by the names that the report has for them."""
+    """Return the policies by their names in the report."""
     return {
         "unordered": in_order_of_ids,
         "shuffled": shuffled(seed),
@@ -50,12 +50,12 @@ def policies(seed: int) -> dict[str, CandidateChoice]:
 
 
 def in_order_of_ids(plan: Plan, cloud: Cloud) -> Candidate | None:
-    """Give the first candidate with ``[ranking] enabled = false``."""
+    """Choose the first candidate with ``[ranking] enabled = false``."""
     return next(candidates_in(plan, cloud.trees(plan), RequestBudget()), None)
 
 
 def shuffled(seed: int) -> CandidateChoice:
-    """Give any candidate, as ``randomize_allocation_candidates`` does without ranking."""
+    """Choose a random candidate, as ``randomize_allocation_candidates`` does without ranking."""
     dice = random.Random(seed)  # noqa: S311 - a simulation, not a secret
 
     def choose(plan: Plan, cloud: Cloud) -> Candidate | None:
@@ -66,7 +66,7 @@ def shuffled(seed: int) -> CandidateChoice:
 
 
 def ranked(profile: RankingProfile) -> CandidateChoice:
-    """Give the best candidate by a profile."""
+    """Choose a profile's best candidate."""
 
     def choose(plan: Plan, cloud: Cloud) -> Candidate | None:
         scores = TreeScores(amounts_of(plan), Ranking(profile, LEVELS))

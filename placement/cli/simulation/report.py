@@ -1,4 +1,4 @@
-"""What came of the runs, for people: a table with the spread over the seeds, a judgement of each policy, curves."""
+"""The results for people: a table with the spread over the seeds, a verdict on each policy, and curves."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean
@@ -9,7 +9,7 @@ from placement.cli.simulation.curves import Chart
 from placement.cli.simulation.run import RunResult
 
 Outcomes = Mapping[str, Sequence[RunResult]]
-"""Policy -> the outcome of each seed, the seeds in the same order."""
+"""Policy -> the result of each seed, with seeds in the same order for all."""
 
 COLUMNS: tuple[tuple[str, Callable[[RunResult], float]], ...] = (
     ("GPU jobs placed", lambda one: one.gpu_jobs - one.gpu_rejected),
@@ -21,7 +21,7 @@ COLUMNS: tuple[tuple[str, Callable[[RunResult], float]], ...] = (
 
 
 def summary(outcomes: Outcomes, *, width: int | None = None) -> Iterator[str]:
-    """Yield the lines of a table: for each policy the mean over the seeds, with the least and the greatest."""
+    """Yield the lines of a table with each policy's mean, minimum and maximum over the seeds."""
     rows = [[policy, *(_spread(map(of, seeds)) for _name, of in COLUMNS)] for policy, seeds in outcomes.items()]
     yield from table(["policy", *(name for name, _of in COLUMNS)], rows, width=width)
 

@@ -1,4 +1,4 @@
-"""One run: a trace of jobs on an empty cloud by one policy, and what comes of it."""
+"""One run: a trace of jobs on an empty cloud under one policy, and its result."""
 
 import heapq
 from collections.abc import Sequence
@@ -10,17 +10,17 @@ from placement.cli.simulation.workload import Job
 from placement.domain.search_plan import Choice, Plan, plan_for
 
 SAMPLES = 100
-"""How often a run is looked at, in equal steps of time."""
+"""The number of samples in a run, in equal steps of time."""
 
 WARM_UP = 0.4
-"""The share of the time in which the cloud fills; jobs and samples in it do not count."""
+"""The fraction of time in which the cloud fills; its jobs and samples do not count."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What came of a run: jobs after the warm-up, and samples over the whole time.
+    """The result of a run: jobs after the warm-up, and samples over the whole time.
 
-    ``stranded`` are free GPUs that no job of four GPUs can use, ``used`` GPUs in use.
+    ``stranded`` counts free GPUs that no job of four GPUs can use, ``used`` GPUs in use.
     """
 
     gpu_jobs: int
@@ -32,17 +32,17 @@ class RunResult:
 
     @property
     def mean_stranded(self) -> float:
-        """The mean of the stranded GPUs after the warm-up."""
+        """The mean number of stranded GPUs after the warm-up."""
         return _mean_after_warm_up(self.stranded)
 
     @property
     def mean_used(self) -> float:
-        """The mean of the GPUs in use after the warm-up."""
+        """The mean number of GPUs in use after the warm-up."""
         return _mean_after_warm_up(self.used)
 
 
 def run(jobs: Sequence[Job], cloud: Cloud, policy: CandidateChoice, *, duration: float) -> RunResult:
-    """Place each job when it arrives or reject it, and let it leave when its time is over."""
+    """Place or reject each job when it arrives, and remove it when it leaves."""
     running: list[tuple[float, int, Plan, int, Choice]] = []
     counted, rejected = {True: 0, False: 0}, {True: 0, False: 0}
     stranded: list[int] = []

@@ -1,4 +1,4 @@
-"""The workload: CPU jobs and GPU jobs that arrive at random and stay a while. The same seed gives the same trace."""
+"""The workload: CPU and GPU jobs with random arrivals and durations. A seed always gives the same trace."""
 
 import random
 from dataclasses import dataclass
@@ -10,20 +10,20 @@ MB_PER_VCPU = 4096
 GPUS_PER_SWITCH = 2
 
 GPU_SIZES = {1: 0.5, 2: 0.25, 4: 0.2, 8: 0.05}
-"""GPUs of a job -> share of the jobs."""
+"""A job's GPUs -> the fraction of jobs."""
 
 CPU_SIZES = {8: 0.4, 16: 0.3, 32: 0.3}
-"""VCPUs of a job -> share of the jobs."""
+"""A job's VCPUs -> the fraction of jobs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How much is asked for.
+    """How much the jobs ask for.
 
     Args:
-        gpu: GPUs asked for at a time, on average, as a share of all GPUs.
-        cpu: VCPUs that CPU jobs ask for at a time, as a share of the VCPUs of servers without GPUs.
-        duration: how long it goes on, in mean durations of a job.
+        gpu: the mean number of GPUs requested at a time, as a fraction of all GPUs.
+        cpu: the mean number of VCPUs that CPU jobs request at a time, as a fraction of those on servers without GPUs.
+        duration: the length of the trace, in mean durations of a job.
     """
 
     gpu: float = 0.95
@@ -33,7 +33,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job: what it asks for and from when to when it runs, if it is placed. Times are in mean durations of a job."""
+    """A job: what it asks for, when it arrives and when it leaves. Times are in mean durations of a job."""
 
     gpus: int
     vcpus: int
@@ -44,7 +44,7 @@ class Job:
     def request(self) -> CandidateRequest:
         """The request for candidates.
 
-        GPUs are asked for in pairs of one PCIe switch, as far as there are pairs, each pair on a switch of its own.
+        It asks for GPUs in pairs on one PCIe switch, each pair on a switch of its own; a single GPU is its own group.
         """
         host = RequestGroup(resources={"VCPU": self.vcpus, "MEMORY_MB": self.vcpus * MB_PER_VCPU})
         together = min(self.gpus, GPUS_PER_SWITCH)
@@ -56,13 +56,13 @@ class Job:
 
 
 def trace(seed: int, load: Load, *, gpus: int, vcpus: int) -> list[Job]:
-    """Return jobs by the time they arrive: Poisson arrivals, exponential durations of mean 1.
+    """Return jobs in order of arrival: Poisson arrivals, exponential durations with mean 1.
 
     Args:
-        seed: what is random.
-        load: how much is asked for.
-        gpus: how many GPUs the cloud has.
-        vcpus: how many VCPUs its servers without GPUs have.
+        seed: the random seed.
+        load: how much the jobs ask for.
+        gpus: the number of GPUs in the cloud.
+        vcpus: the number of VCPUs on servers without GPUs.
     """
     dice = random.Random(seed)  # noqa: S311 - a simulation, not a secret
     jobs = [
@@ -81,7 +81,7 @@ def trace(seed: int, load: Load, *, gpus: int, vcpus: int) -> list[Job]:
 def _arrivals(
     dice: random.Random, sizes: dict[int, float], *, rate: float, duration: float
 ) -> list[tuple[int, float, float]]:
-    """Return (size, start, end) of jobs that ask for ``rate`` units at a time, on average, until ``duration``."""
+    """Return (size, start, end) of jobs that ask for ``rate`` units at a time on average, until ``duration``."""
     mean_size = sum(size * share for size, share in sizes.items())
     found, now = [], 0.0
     while (now := now + dice.expovariate(rate / mean_size)) < duration:
