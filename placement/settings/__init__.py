@@ -1,4 +1,4 @@
-"""Configuration: everything an operator can say, as one frozen value. The rest of the server sees no oslo.config."""
+"""Configuration: all that an operator can set, as one frozen value. The rest of the server does not use oslo.config."""
 
 from placement.errors import ConfigurationError
 from placement.settings.loading import load

@@ -1,4 +1,4 @@
-"""The source of option values from environment variables, for oslo.config."""
+"""A source of option values from environment variables, for oslo.config."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,17 +9,17 @@ from oslo_config.sources._environment import EnvironmentConfigurationSource
 
 
 class Environment(EnvironmentConfigurationSource):
-    """``OS_<GROUP>__<OPTION>`` variables of a given mapping.
+    """``OS_<GROUP>__<OPTION>`` variables from a given mapping.
 
-    Unlike the library's own source it gives an option that may have several values ([oslo_policy] policy_dirs) one
-    value; the library takes the single characters for the values, so that ``/etc/...`` names the directory ``/``.
+    For a multi-valued option ([oslo_policy] policy_dirs) it returns a list with one value. The library's own source
+    returns a plain string, whose characters are then taken as the values, so that ``/etc/...`` would name ``/``.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
 
     def get(self, group_name: str | None, option_name: str, opt: cfg.Opt) -> tuple[Any, cfg.LocationInfo | None]:
-        """Return the value and where it stands, in the form oslo.config asks of a source."""
+        """Return the value and its location, in the form that oslo.config expects."""
         variable = self.get_name(group_name, option_name)
         if variable not in self._environ:
             return _NoValue, None

@@ -1,4 +1,4 @@
-"""From configuration files and environment variables to Settings, in the places where operators keep them."""
+"""Loading Settings from configuration files and environment variables, in the usual locations."""
 
 import dataclasses
 import os
@@ -46,14 +46,14 @@ def load(
     """Return the settings in force.
 
     Args:
-        config_files: as given with ``--config-file``; they replace every default place.
-        environ: the environment variables; those of the process unless given.
-        config_dirs: as given with ``--config-dir``.
-        search: whether the usual places (``/etc/placement`` and the others of oslo.config) are looked at.
+        config_files: the files given with ``--config-file``, which replace all default locations.
+        environ: the environment variables, by default those of the process.
+        config_dirs: the directories given with ``--config-dir``.
+        search: whether to search the usual locations (``/etc/placement`` and oslo.config's others).
 
     Raises:
-        ConfigurationError: a file cannot be read, a value cannot be used, or the database is not named.
-            The planner file is one of these files.
+        ConfigurationError: a file, including the planner file, is unreadable, a value is invalid, or no database is
+            configured.
     """
     environ = os.environ if environ is None else environ
     source = read(config_files, environ, config_dirs=config_dirs, search=search)
@@ -76,10 +76,10 @@ def read(
     config_dirs: Sequence[str] = (),
     search: bool = True,
 ) -> cfg.ConfigOpts:
-    """Return the parsed configuration as oslo.config has it; the arguments are those of ``load``."""
+    """Return the parsed oslo.config object; the arguments are those of ``load``."""
     environ = os.environ if environ is None else environ
     source = cfg.ConfigOpts()
-    source._env_driver = Environment(environ)  # there is no public way to name the source
+    source._env_driver = Environment(environ)  # no public API sets the source
     register_options(source)
     arguments = [f"--config-file={path}" for path in config_files] + [f"--config-dir={path}" for path in config_dirs]
     try:
@@ -96,7 +96,7 @@ def read(
 
 
 def register_options(source: cfg.ConfigOpts) -> None:
-    """Make a configuration object of somebody else's know the options of this server."""
+    """Register this server's options on a configuration object created elsewhere."""
     for group, options in OPTIONS.items():
         source.register_opts(options, group=group)
     for group, names in NO_EFFECT.items():
@@ -106,12 +106,12 @@ def register_options(source: cfg.ConfigOpts) -> None:
 
 
 def settings_from(source: cfg.ConfigOpts) -> Settings:
-    """Return the settings that a configuration object holds, as it is."""
+    """Return the settings in an already loaded configuration object."""
     return _settings(source, configured=True)
 
 
 def _default_files(environ: Mapping[str, str], *, search: bool) -> list[str] | None:
-    """Return where to look when no file was named; None leaves it to oslo.config."""
+    """Return the files to read if none was named; None leaves the search to oslo.config."""
     directory = environ.get(CONFIG_DIR_VARIABLE, "").strip()
     if directory:
         return [str(Path(directory) / CONFIG_FILE)]
@@ -119,7 +119,7 @@ def _default_files(environ: Mapping[str, str], *, search: bool) -> list[str] | N
 
 
 def _found(source: cfg.ConfigOpts, environ: Mapping[str, str]) -> list[str]:
-    """Return what was found that configures this server: files, directories, names of variables."""
+    """Return the files, directories and variables found that configure this server."""
     variables = sorted(name for name in environ if name.startswith("OS_"))
     return [*source.config_file, *source.config_dir, *variables]
 
@@ -152,7 +152,7 @@ def _settings(source: cfg.ConfigOpts, *, configured: bool) -> Settings:
 
 
 def _group(kind: type[Group], values: Any) -> Group:
-    """Make a group's value; its fields are named as the options are."""
+    """Return a group's value, whose fields are named like its options."""
     names = [field.name for field in dataclasses.fields(cast("Any", kind))]
     return kind(**{name: _frozen(getattr(values, name)) for name in names})
 
@@ -177,5 +177,5 @@ def _is_set(source: cfg.ConfigOpts, group: str, name: str) -> bool:
 
 
 def _sentence(error: Exception) -> str:
-    """Return one line: oslo.config's messages may have several."""
+    """Return the message in one line: oslo.config's messages may have several."""
     return "The configuration cannot be used: " + " ".join(str(error).split())

@@ -1,7 +1,7 @@
-"""The options an operator can set, declared for oslo.config: names, types, defaults and what they do.
+"""The options an operator can set, declared for oslo.config: names, types, defaults and help.
 
-Names and defaults are those of openstack-placement; ``[http_basic]``, ``[ranking]``, ``[planner]``, ``[fair_share]``,
-``[ui]`` and ``[journal]`` are this server's own. The sample configuration file is generated from ``list_opts``.
+Names and defaults are openstack-placement's; ``[http_basic]``, ``[ranking]``, ``[planner]``, ``[fair_share]``, ``[ui]``
+and ``[journal]`` are this server's own. The sample configuration file is generated from ``list_opts``.
 """
 
 from collections.abc import Sequence
@@ -367,9 +367,9 @@ NO_EFFECT: dict[str, tuple[str, ...]] = {
     "placement_database": ("connection_trace",),
     "workarounds": ("optimize_for_wide_provider_trees",),
 }
-"""Options of openstack-placement that real files hold and that do nothing here, by group."""
+"""Options of openstack-placement that occur in real files but have no effect here, by group."""
 
 
 def list_opts() -> list[tuple[str | None, list[cfg.Opt]]]:
-    """Return the options by group, as ``oslo-config-generator`` asks for them."""
+    """Return the options by group, the entry point for ``oslo-config-generator``."""
     return [(group, list(options)) for group, options in OPTIONS.items()]

@@ -1,4 +1,4 @@
-"""The logging options: ``[DEFAULT]``, with the names and meanings that oslo.log gave them, and ``[access_log]``."""
+"""The logging options: ``[DEFAULT]``, with oslo.log's names and meanings, and ``[access_log]``."""
 
 from oslo_config import cfg
 

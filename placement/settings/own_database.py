@@ -1,4 +1,4 @@
-"""The database that is used where nothing is configured."""
+"""The database to use when nothing is configured."""
 
 from dataclasses import replace
 
@@ -8,10 +8,10 @@ from placement.settings.values import DatabaseSettings, Settings
 
 
 def with_own_database(settings: Settings) -> Settings:
-    """Return the settings with a lasting SQLite file in the user's data directory, if they name no database.
+    """Return the settings, with a persistent SQLite file in the user's data directory if they name no database.
 
-    ``load`` leaves the database open only where nothing at all is configured. The file is made and migrated when it
-    is opened.
+    ``load`` leaves the database unset only if nothing at all is configured. The file is created and migrated when it is
+    opened.
     """
     if settings.database.connection:
         return settings

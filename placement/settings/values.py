@@ -1,6 +1,6 @@
-"""The settings as plain frozen values. Tests and the demo construct them directly; ``load`` makes them from files.
+"""The settings as plain frozen values. Tests and the demo construct them directly; ``load`` reads them from files.
 
-The fields of each group are named as the options are, so that a configuration file reads like this page.
+The fields of each group are named like its options, so configuration files and this module read alike.
 """
 
 import re
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from oslo_config.cfg import ConfigOpts
 
 MISSING_CONSUMER_ID = "00000000-0000-0000-0000-000000000000"
-"""Project and user of allocations made by clients too old (below 1.8) to name them."""
+"""Project and user of allocations from clients too old (below 1.8) to name them."""
 
 LARGEST_BODY = 4 * 1024 * 1024
-"""Bytes of a request body: some 30,000 allocations, whose validation takes seconds."""
+"""The limit for request bodies, in bytes: some 30,000 allocations, which take seconds to validate."""
 
 
 @dataclass(frozen=True, slots=True)
 class DatabaseSettings:
-    """``[placement_database]``. ``connection`` is as the operator wrote it; the store normalises it."""
+    """``[placement_database]``. ``connection`` is unmodified; the store normalises it."""
 
-    connection: str = field(repr=False)  # it may hold a password
+    connection: str = field(repr=False)  # may contain a password
     connection_parameters: str = ""
     slave_connection: str = field(default="", repr=False)
     sqlite_synchronous: bool = True
@@ -44,7 +44,7 @@ class DatabaseSettings:
 
 @dataclass(frozen=True, slots=True)
 class PlacementSettings:
-    """``[placement]``. A strategy of None was not chosen: the ranking decides."""
+    """``[placement]``. A strategy of None means that the ranking decides."""
 
     randomize_allocation_candidates: bool = False
     max_allocation_candidates: int = -1
@@ -56,20 +56,20 @@ class PlacementSettings:
 
 @dataclass(frozen=True, slots=True)
 class RankingSettings:
-    """``[ranking]``. ``near_equal`` are points of 100; ``planner_file`` is as the operator wrote it."""
+    """``[ranking]``. ``near_equal`` is in points of 100; ``planner_file`` is unmodified."""
 
     enabled: bool = True
     near_equal: float = 1.0
     planner_file: str | None = None
 
     def __post_init__(self) -> None:
-        if not 0 <= self.near_equal <= 100:  # so that "nan" is refused, too
+        if not 0 <= self.near_equal <= 100:  # also refuses NaN
             raise ValueError(f"[ranking] near_equal must be a number from 0 to 100, but is {self.near_equal}.")
 
 
 @dataclass(frozen=True, slots=True)
 class PlannerApiSettings:
-    """``[planner]``. ``exclusive_for_all``: whether plain requests keep out of places that are held exclusively."""
+    """``[planner]``. ``exclusive_for_all``: whether plain requests stay out of places that are held exclusively."""
 
     enabled: bool = True
     exclusive_for_all: bool = True
@@ -77,7 +77,7 @@ class PlannerApiSettings:
 
 @dataclass(frozen=True, slots=True)
 class FairnessSettings:
-    """``[fair_share]``: who has to stand the gate for fair shares; what is fair is said in the planner file."""
+    """``[fair_share]``: which allocations must pass the fair-share gate. The planner file defines the shares."""
 
     enforce: str = "claims"
     consumer_types: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ class FairnessSettings:
 
 @dataclass(frozen=True, slots=True)
 class UiSettings:
-    """``[ui]``: whether there is a console, and what tells it from that of another region."""
+    """``[ui]``: whether there is a console, and what distinguishes it from other regions' consoles."""
 
     enabled: bool = True
     title: str = ""
@@ -140,7 +140,7 @@ class MetricsSettings:
 
     @property
     def address(self) -> tuple[str, int] | None:
-        """The host and port to listen on, if there is one for the metrics alone."""
+        """The host and port to listen on, if the metrics have a port of their own."""
         if self.listen is None:
             return None
         host, _, port = self.listen.rpartition(":")
@@ -163,7 +163,7 @@ DEFAULT_LOG_LEVELS = (
 
 @dataclass(frozen=True, slots=True)
 class LoggingSettings:
-    """The logging options of ``[DEFAULT]`` that have an effect here, with the meaning they have in oslo.log."""
+    """The logging options of ``[DEFAULT]`` that have an effect here, with their oslo.log meanings."""
 
     debug: bool = False
     log_options: bool = True
@@ -193,7 +193,7 @@ def _no_roles() -> Mapping[str, tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All that is configured.
+    """The whole configuration.
 
     Args:
         database: ``[placement_database]``.
@@ -208,13 +208,13 @@ class Settings:
         access_log: ``[access_log]``.
         metrics: ``[metrics]``.
         auth_strategy: ``[api] auth_strategy``: keystone, http_basic or noauth2.
-        auth_is_implicit: noauth2 holds only because nothing at all was configured; nobody chose it.
+        auth_is_implicit: whether noauth2 is in force only because nothing at all was configured.
         http_basic_file: ``[http_basic] user_file``, an htpasswd file with bcrypt hashes.
         http_basic_user_roles: ``[http_basic] user_roles``, from user to roles.
         max_worker_memory_mb: ``[api] max_worker_memory_mb``; 0 sets no bound.
         proxy_headers_parsing: ``[oslo_middleware] enable_proxy_headers_parsing``.
         max_request_body_size: ``[oslo_middleware] max_request_body_size``, bytes.
-        ignored_options: options that are set, known, and without effect here; named once in the log.
+        ignored_options: known options that are set but have no effect here; logged once.
         source: the parsed oslo.config object, for keystonemiddleware, oslo.policy and CORS only.
     """
 
@@ -242,7 +242,7 @@ class Settings:
 
     @property
     def locks_for_all(self) -> tuple[PlaceLock, ...]:
-        """What places have as locks, where these hold for plain requests, too."""
+        """The locks of places that plain requests respect as well."""
         if not self.planner_api.exclusive_for_all:
             return ()
         traits = self.planner.levels

@@ -1,4 +1,4 @@
-"""The section ``aggregates``: names of aggregates by kind, such as racks, for the console's map and for gangs."""
+"""The section ``aggregates``: names for aggregates by kind, such as racks, for the console's map and for gangs."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -13,10 +13,10 @@ UUID = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 
 
 def read_aggregates(entry: DocumentEntry, _known: PlannerSettings) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
-    """Return kind -> name -> the uuids of its aggregates, kinds and names in the order of the file.
+    """Return kind -> name -> the uuids of its aggregates, with kinds and names in the file's order.
 
     Raises:
-        ConfigurationError: a kind, a name or a uuid is none, or a uuid has two names of one kind.
+        ConfigurationError: a kind, name or uuid is malformed, or a uuid has two names of one kind.
     """
     return MappingProxyType({kind: _names(names) for kind, names in entry.mapping().items()})
 

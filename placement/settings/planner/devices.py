@@ -1,4 +1,4 @@
-"""The section ``devices``: Koordinator's device types and the seed's base resources, as resource classes and traits."""
+"""The section ``devices``: how Koordinator's device types and base resources map to resource classes and traits."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -13,10 +13,10 @@ CLASS = "[A-Z0-9_]{1,255}"
 
 
 def read_devices(entry: DocumentEntry, known: PlannerSettings) -> DeviceSettings:
-    """Return what requests may call devices.
+    """Return the devices that requests may name.
 
     Raises:
-        ConfigurationError: with the line of what cannot be used.
+        ConfigurationError: an entry is invalid; the message names its line.
     """
     parts = entry.fields("types", "base", "host", "same_pcie", "same_numa")
     given: dict[str, Any] = {}

@@ -1,8 +1,8 @@
-"""Reading YAML so that every complaint names file, line, key and what was expected.
+"""Reading YAML so that every error names file, line, key and what was expected.
 
-A document is read as nodes that know their line, and nothing is made of them but what a reader asks for: a mapping, a
-list, a text, a number. A ``DocumentEntry`` is such a node with the keys that lead to it. Of YAML's many spellings
-only those are taken that JSON shares: ``010``, ``1:30`` and ``yes`` are no numbers and no booleans here.
+A document is kept as nodes that know their line; readers convert them to what they expect: a mapping, a list, a text, a
+number. A ``DocumentEntry`` is such a node with the keys that lead to it. Of YAML's many notations, only those shared
+with JSON count: ``010``, ``1:30`` and ``yes`` are neither numbers nor booleans here.
 """
 
 import re
@@ -16,7 +16,7 @@ from placement.allocators.entries import LARGEST_NUMBER
 from placement.errors import ConfigurationError
 
 DEEPEST = 64
-"""How many keys may lead to an entry. An anchor inside itself nests without end."""
+"""The maximum depth of an entry. A self-referential anchor would nest without end."""
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _NULL = "tag:yaml.org,2002:null"
@@ -24,20 +24,20 @@ _NULL = "tag:yaml.org,2002:null"
 SCHEDULER_KEYS = frozenset(
     {"actions", "tiers", "plugins", "arguments", "resourceStrategyFitWeight", "enable", "resourceProportion"}
 )
-"""What stands in configurations of Volcano's scheduler, and nowhere in ours."""
+"""Keys of Volcano's scheduler configuration that never occur in ours."""
 
 IMPORT_HINT = "What is written for Volcano's scheduler becomes a planner file by: placement planner import FILE."
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentEntry:
-    """One value of a document.
+    """One value in a document.
 
     Args:
         file: the name of the file.
-        path: the keys that lead here.
-        node: the value, and where it stands.
-        line: where its key stands, counted from 1; for the items of a list, where the item does.
+        path: the keys that lead to the value.
+        node: the value with its position.
+        line: the line of its key, or of a list item itself, counted from 1.
     """
 
     file: str
@@ -46,12 +46,12 @@ class DocumentEntry:
     line: int
 
     def wrong(self, expected: str) -> ConfigurationError:
-        """Return the error that says where this is, what was expected and what is there."""
+        """Return an error that names this place, what was expected, and what was found."""
         where = f"{self.file}, line {self.line}: " + (f"{'.'.join(self.path)}: " if self.path else "")
         return ConfigurationError(f"{where}expected {expected}, found {self._shown()}.")
 
     def misnamed(self, expected: str) -> ConfigurationError:
-        """Return the error that says that this entry's key is wrong."""
+        """Return an error that rejects this entry's key."""
         *above, key = self.path
         where = f"{'.'.join(above)}: " if above else ""
         hint = f" {IMPORT_HINT}" if key in SCHEDULER_KEYS else ""
@@ -60,24 +60,24 @@ class DocumentEntry:
         )
 
     def is_named_like(self, pattern: str) -> bool:
-        """Tell whether the key that leads here matches a regular expression as a whole."""
+        """Return whether the key of this entry fully matches a regular expression."""
         return re.fullmatch(pattern, self.path[-1]) is not None
 
     @property
     def is_mapping(self) -> bool:
-        """Whether keys stand here."""
+        """Whether the value is a mapping."""
         return isinstance(self.node, yaml.MappingNode)
 
     @property
     def is_list(self) -> bool:
-        """Whether items stand here."""
+        """Whether the value is a list."""
         return isinstance(self.node, yaml.SequenceNode)
 
     def mapping(self, *, at_least: int = 0) -> "dict[str, DocumentEntry]":
-        """Return what stands under the keys, which are data; in the order of the file.
+        """Return the entries of a mapping whose keys are data, in the file's order.
 
         Raises:
-            ConfigurationError: it is no mapping, it is too small, or a key is not a text or stands there twice.
+            ConfigurationError: it is not a mapping, it is too small, or a key is not a text or occurs twice.
         """
         expected = "a mapping with at least one key" if at_least else "a mapping"
         if not isinstance(self.node, yaml.MappingNode) or len(self.node.value) < at_least or len(self.path) >= DEEPEST:
@@ -94,10 +94,10 @@ class DocumentEntry:
         return entries
 
     def fields(self, *known: str, required: Collection[str] = ()) -> "dict[str, DocumentEntry]":
-        """Return what stands under the keys, of which only these may occur.
+        """Return the entries of a mapping whose keys are fixed.
 
         Raises:
-            ConfigurationError: it is no such mapping, a key is unknown, or a required one is missing.
+            ConfigurationError: it is not a mapping, a key is unknown, or a required one is missing.
         """
         entries = self.mapping()
         for key, entry in entries.items():
@@ -109,7 +109,7 @@ class DocumentEntry:
         return entries
 
     def items(self) -> "list[DocumentEntry]":
-        """Return the items of a list; their keys are their numbers, from 0."""
+        """Return the items of a list; their keys are their indexes, from 0."""
         if not isinstance(self.node, yaml.SequenceNode) or len(self.path) >= DEEPEST:
             raise self.wrong("a list")
         return [
@@ -118,21 +118,21 @@ class DocumentEntry:
         ]
 
     def text(self, pattern: str = ".+", expected: str = "a text") -> str:
-        """Return a text that matches a regular expression as a whole."""
+        """Return a text that fully matches a regular expression."""
         value = self._scalar()
         if value is None or not re.fullmatch(pattern, value):
             raise self.wrong(expected)
         return value
 
     def word(self, *words: str) -> str:
-        """Return one of a few words."""
+        """Return one of a fixed set of words."""
         value = self._scalar()
         if value not in words:
             raise self.wrong(" or ".join(words))
         return value
 
     def number(self, expected: str = "a number from 0 up") -> int | float:
-        """Return a number from 0 up; it counts as it is written, so 0.1 is one tenth."""
+        """Return a number from 0 up, an int if written as one."""
         value = self._scalar()
         if value is None or not self._is_plain() or not _NUMBER.fullmatch(value) or value.startswith("-"):
             raise self.wrong(expected)
@@ -144,7 +144,7 @@ class DocumentEntry:
         return int(value) if value.isdecimal() else number
 
     def whole_number(self, *, least: int = 0) -> int:
-        """Return a whole number that is not less than ``least``."""
+        """Return a whole number that is at least ``least``."""
         expected = f"a whole number from {least} up"
         number = self.number(expected)
         if not isinstance(number, int) or number < least:
@@ -152,7 +152,7 @@ class DocumentEntry:
         return number
 
     def _scalar(self) -> str | None:
-        """Return the value as it is written, or None where it is a mapping, a list or nothing."""
+        """Return the value as written, or None if it is a mapping, a list or null."""
         if not isinstance(self.node, yaml.ScalarNode) or self.node.tag == _NULL:
             return None
         return str(self.node.value)
@@ -169,10 +169,10 @@ class DocumentEntry:
 
 
 def read_document(path: Path) -> DocumentEntry | None:
-    """Return the one document of a file, or None where it is empty.
+    """Return the single document in a file, or None if it is empty.
 
     Raises:
-        ConfigurationError: the file cannot be read or is not YAML.
+        ConfigurationError: the file is unreadable or not YAML.
     """
     try:
         node = yaml.compose(path.read_bytes(), Loader=yaml.SafeLoader)

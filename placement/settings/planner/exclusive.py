@@ -1,6 +1,6 @@
-"""The section ``exclusive``: for each level the resource class that its providers have as a lock.
+"""The section ``exclusive``: the lock class of each level.
 
-Whoever shares a place takes 1 of it, whoever wants it alone takes all.
+Consumers that share a place take 1 of its lock; a consumer that wants it exclusively takes all.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ def read_exclusive(entry: DocumentEntry, known: PlannerSettings) -> Mapping[str,
     """Return level name -> lock class.
 
     Raises:
-        ConfigurationError: there is no such level, or a class is none or is the lock of two levels.
+        ConfigurationError: a level is unknown, or a class is malformed or locks two levels.
     """
     locks: dict[str, str] = {}
     for level, lock in entry.mapping().items():

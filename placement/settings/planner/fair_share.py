@@ -1,4 +1,4 @@
-"""The section ``fair_share``: which classes count, the tree of queues with its weights, and who belongs where."""
+"""The section ``fair_share``: which classes count, the tree of queues with its weights, and the queues' members."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from placement.settings.planner.document import DocumentEntry
 from placement.settings.planner.values import FairShareSettings, Leaves, PlannerSettings
 
 MEMBERS: Mapping[Leaves, str] = {"project": "projects", "consumer_type": "consumer_types"}
-"""Under which key a queue lists who belongs to it."""
+"""The key under which a queue lists its members."""
 
 _CLASS = "[A-Z0-9_]{1,255}"
 _PATH = "[^/]+(/[^/]+)+"
@@ -23,10 +23,10 @@ _A_WEIGHT = "a number from 0.000001 to 1000000"
 
 
 def read_fair_share(entry: DocumentEntry, _known: PlannerSettings) -> FairShareSettings:
-    """Return what the section says.
+    """Return the fair-share settings.
 
     Raises:
-        ConfigurationError: with the line of what cannot be used; where two lines contradict each other, both.
+        ConfigurationError: an entry is invalid, or two contradict each other; the message names their lines.
     """
     parts = entry.fields("classes", "leaves", "tree", "queues", "default", "partition", "keep_s")
     default = FairShareSettings()
@@ -42,7 +42,7 @@ def read_fair_share(entry: DocumentEntry, _known: PlannerSettings) -> FairShareS
 
 
 class _Words(NamedTuple):
-    """What queues may speak of: the key under which they list who belongs to them, and the classes that count."""
+    """The terms that queues may use: the key under which they list their members, and the classes that count."""
 
     members: str
     classes: tuple[str, ...]
@@ -60,7 +60,7 @@ def _classes(entry: DocumentEntry) -> tuple[str, ...]:
 
 
 def _queues(entry: DocumentEntry, parts: Mapping[str, DocumentEntry], words: _Words) -> QueueTree:
-    """Return the tree of both forms, the lines of which may be mixed."""
+    """Return the tree from lines of both forms, which may be mixed."""
     lines = [
         *([(each, _of_tree(each, words)) for each in parts["tree"].mapping().values()] if "tree" in parts else ()),
         *([(each, _of_volcano(each, words)) for each in parts["queues"].items()] if "queues" in parts else ()),
@@ -69,7 +69,7 @@ def _queues(entry: DocumentEntry, parts: Mapping[str, DocumentEntry], words: _Wo
     try:
         return tree_of([queue for _entry, queue in lines], default)
     except Contradiction as contradiction:
-        # A default queue that is in no line comes after the last.
+        # A default queue that no line mentions comes last.
         written = [*[each for each, _queue in lines], parts.get("default", entry)]
         raise _both(written, contradiction) from contradiction
 
@@ -110,7 +110,7 @@ def _of_volcano(entry: DocumentEntry, words: _Words) -> Queue:
 
 
 def _capacity(parts: Mapping[str, DocumentEntry], words: _Words) -> QueueCapacity:
-    """Return what is said beside the weight; each promise must be at least the one before it."""
+    """Return the promises of a queue; each must be at least as large as the one before it."""
     said: dict[str, dict[str, int]] = {}
     for promise in _PROMISES:
         said[promise] = {}

@@ -1,4 +1,4 @@
-"""The section ``flavors``: requests by name, as query strings or as nova's flavors, of which headroom is counted."""
+"""The section ``flavors``: named requests whose headroom is counted, as query strings or as nova's flavors."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -11,10 +11,10 @@ NUMBERS = ("vcpus", "ram", "disk", "ephemeral", "swap")
 
 
 def read_flavors(entry: DocumentEntry, _known: PlannerSettings) -> Mapping[str, str]:
-    """Return flavor name -> query string, in the order of the file.
+    """Return flavor name -> query string, in the file's order.
 
     Raises:
-        ConfigurationError: a flavor is neither a query string nor a flavor of nova.
+        ConfigurationError: a flavor is neither a query string nor one of nova's flavors.
     """
     return MappingProxyType({name: _query(flavor) for name, flavor in entry.mapping().items()})
 

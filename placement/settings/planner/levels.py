@@ -1,4 +1,4 @@
-"""The section ``levels``: names for what lies inside a server, and the traits of the providers that stand for it."""
+"""The section ``levels``: names for the parts of a server, and the traits of the providers that represent them."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -11,10 +11,10 @@ TRAIT = "[A-Z0-9_]{1,255}"
 
 
 def read_levels(entry: DocumentEntry, _known: PlannerSettings) -> Mapping[str, str]:
-    """Return level name -> trait, in the order of the file.
+    """Return level name -> trait, in the file's order.
 
     Raises:
-        ConfigurationError: a name or trait is none, or a trait stands for two levels.
+        ConfigurationError: a name or trait is malformed, or a trait stands for two levels.
     """
     levels: dict[str, str] = {}
     for name, trait in entry.mapping().items():

@@ -1,4 +1,4 @@
-"""The part ``fragmentation`` of a profile: which devices are packed, and for which work."""
+"""The part ``fragmentation`` of a profile: which devices to pack, and for which work."""
 
 from typing import Any
 
@@ -11,10 +11,10 @@ TRAITS = r"[A-Z0-9_]+\*?"
 
 
 def read_fragmentation(entry: DocumentEntry) -> DevicePacking:
-    """Return how devices are packed.
+    """Return how to pack devices.
 
     Raises:
-        ConfigurationError: with the line of what cannot be used.
+        ConfigurationError: an entry is invalid; the message names its line.
     """
     keys = ("weight", "devices", "size", "kinds", "beside", "flavors", "refresh_s")
     parts = entry.fields(*keys, required=["devices"])
@@ -40,7 +40,7 @@ def _checked(entry: DocumentEntry, given: dict[str, Any]) -> DevicePacking:
 
 
 def _at(entry: DocumentEntry, path: tuple[str, ...]) -> DocumentEntry:
-    """Return the entry that some keys lead to, or the last that there is on the way."""
+    """Return the entry at a path, or its nearest existing ancestor."""
     for key in path:
         found = entry.mapping().get(key)
         if found is None:

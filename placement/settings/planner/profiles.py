@@ -1,6 +1,6 @@
-"""The sections ``profiles`` and ``default_profile``: named ways to order candidates.
+"""The sections ``profiles`` and ``default_profile``: named orders of candidates.
 
-A part of a profile that is not written is off; written as ``{}``, it has the defaults of the library.
+A part that a profile omits is off; ``{}`` gives it the library's defaults.
 """
 
 import json
@@ -29,7 +29,7 @@ from placement.settings.planner.packing import read_fragmentation
 from placement.settings.planner.values import PlannerSettings
 
 INLINE = "of the request"
-"""The name of a profile that a request brings along; none in the file can have it."""
+"""The name of a profile that a request defines inline; no profile in the file can have it."""
 
 NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,254}"
 
@@ -38,7 +38,7 @@ def read_profiles(entry: DocumentEntry, _known: PlannerSettings) -> Mapping[str,
     """Return name -> profile.
 
     Raises:
-        ConfigurationError: with the line of what cannot be used.
+        ConfigurationError: an entry is invalid; the message names its line.
     """
     return MappingProxyType({name: _profile(name, each) for name, each in entry.mapping(at_least=1).items()})
 
@@ -53,10 +53,10 @@ def read_default_profile(entry: DocumentEntry, known: PlannerSettings) -> str:
 
 
 def inline_profile(document: Mapping[str, Any]) -> RankingProfile:
-    """Return a profile that a request brings along: the same keys as in the file, but fragmentation.
+    """Return a profile that a request defines inline, with the file's keys except fragmentation.
 
     Raises:
-        ConfigurationError: with the key of what cannot be used.
+        ConfigurationError: an entry is invalid; the message names its key.
     """
     node = yaml.compose(json.dumps(document), Loader=yaml.SafeLoader)
     assert node is not None
@@ -130,12 +130,12 @@ def _compactness(entry: DocumentEntry) -> Number:
 
 
 def _weight(parts: Mapping[str, DocumentEntry]) -> dict[str, Number]:
-    """Return the weight as an argument, so that the library's default holds where it is not written."""
+    """Return the weight as a keyword argument, if given, so that otherwise the library's default applies."""
     return {"weight": parts["weight"].number()} if "weight" in parts else {}
 
 
 def _by_class(entry: DocumentEntry) -> dict[str, DocumentEntry]:
-    """Return what stands under resource classes, families and vendors' names, under the classes that these mean."""
+    """Return the entries under resource classes, families and vendors' names, keyed by the classes that these mean."""
     entries: dict[str, DocumentEntry] = {}
     for key, each in entry.mapping(at_least=1).items():
         try:

@@ -1,10 +1,10 @@
-"""From the planner file to PlannerSettings: the table of its sections, and where the file is found.
+"""Reading PlannerSettings from the planner file: the table of its sections, and how the file is found.
 
-To add a section: give ``PlannerSettings`` (values.py) a field of the section's name with a default for where it is not
-written; write a module with ``read_<section>(entry, known)``, which makes the field's value with the methods of
-``DocumentEntry`` (they raise the error that names file, line and key; ``entry.wrong("...")`` makes one of your own);
-add it to ``SECTIONS``; and show it in ``etc/placement/planner.yaml``. Sections are read in the order of the table,
-wherever they stand in the file, and ``known`` holds what was read before: the section may refer to levels and profiles.
+To add a section: give ``PlannerSettings`` (values.py) a field of the section's name, with the default for files that
+omit it; write a module with ``read_<section>(entry, known)`` that returns the field's value, using the methods of
+``DocumentEntry`` (they raise errors that name file, line and key; ``entry.wrong("...")`` creates your own); add it to
+``SECTIONS``; and show it in ``etc/placement/planner.yaml``. Sections are read in the table's order, whatever their
+order in the file, and ``known`` holds those already read: a section may refer to levels and profiles.
 """
 
 import os
@@ -41,7 +41,7 @@ SECTIONS: Mapping[str, Callable[[DocumentEntry, PlannerSettings], Any]] = {
 
 
 def load_planner(path: Path | None) -> PlannerSettings:
-    """Return what a planner file says; without one, or for sections that it leaves out, the defaults.
+    """Return the planner file's settings, with defaults for omitted sections, or for all without a file.
 
     Raises:
         ConfigurationError: one sentence that names file, line, key and what was expected.
@@ -51,15 +51,15 @@ def load_planner(path: Path | None) -> PlannerSettings:
 
 
 def planner_file(source: "ConfigOpts") -> Path | None:
-    """Return where the planner file is, or None where there is none.
+    """Return the path of the planner file, or None if there is none.
 
-    It is looked for in the directories given with ``--config-dir`` and beside the configuration files, the last one
-    first. Where no configuration file was read, only ``[ranking] planner_file`` names it.
+    It is searched for in the directories given with ``--config-dir`` and next to the configuration files, the last one
+    first. If no configuration file was read, only ``[ranking] planner_file`` can name it.
     """
     name = source.ranking.planner_file
     places = [*(Path(file).parent for file in source.config_file), *map(Path, source.config_dir)]
     for place in reversed(places):
-        # A link to nowhere is there, too: reading it is refused, instead of going on with defaults.
+        # A dangling link counts as present: failing to read it is better than silently using defaults.
         if os.path.lexists(place / (name or PLANNER_FILE)):
             return place / (name or PLANNER_FILE)
     return Path(name) if name else None

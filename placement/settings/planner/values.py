@@ -1,4 +1,4 @@
-"""What the planner file says, as frozen values. Each field is the section of the same name."""
+"""The planner file's content as frozen values. Each field is the section of the same name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,14 +18,14 @@ Leaves = Literal["project", "consumer_type"]
 
 @dataclass(frozen=True, slots=True)
 class FairShareSettings:
-    """How resources are shared; made without arguments, all projects are equal.
+    """How resources are shared; by default, all projects are equal.
 
     Args:
         classes: the resource classes that count.
         leaves: whether queues consist of projects or of consumer types.
         queues: the tree.
         partition: the uuid of the aggregate whose providers count; None for all.
-        keep_s: for how many seconds usage and totals that were read are used again.
+        keep_s: for how many seconds usage and totals are cached.
     """
 
     classes: tuple[str, ...] = ("VCPU", "MEMORY_MB")
@@ -37,17 +37,17 @@ class FairShareSettings:
 
 @dataclass(frozen=True, slots=True)
 class PlannerSettings:
-    """The planner file; made without arguments, what holds where there is none.
+    """The planner file; by default, what applies without one.
 
     Args:
-        levels: name of a level inside a provider tree -> trait of its providers, the outermost level first.
+        levels: name of a level inside a provider tree -> trait of its providers, outermost level first.
         profiles: name -> profile.
         default_profile: the name of the profile that orders ``GET /allocation_candidates``.
         fair_share: how resources are shared among projects.
-        exclusive: level -> the class of the inventory that its providers have as a lock.
-        devices: how requests may call devices.
-        flavors: requests of which headroom is counted, by name, as query strings of GET /allocation_candidates.
-        aggregates: kind (zone, rack, ...) -> name -> the uuids of its aggregates, the outermost kind first.
+        exclusive: level -> the class of the inventory that locks its providers.
+        devices: the device types that requests may use.
+        flavors: named requests whose headroom is counted, as query strings of GET /allocation_candidates.
+        aggregates: kind (zone, rack, ...) -> name -> the uuids of its aggregates, outermost kind first.
     """
 
     levels: Mapping[str, str] = field(default_factory=lambda: DEFAULT_LEVELS)
