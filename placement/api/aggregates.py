@@ -40,7 +40,7 @@ BARE_LIST, AGGREGATES = BareList(), Aggregates()
 
 
 def show(call: Call, uuid: str) -> Response:
-    """Answer with the aggregates of a provider."""
+    """Return the aggregates of a provider."""
     found = service.membership(call.database, uuid)
     return _answer(call, found.aggregates, found.generation)
 
@@ -53,14 +53,14 @@ def _answer(call: Call, aggregates: list[str], its_generation: int) -> Response:
 
 
 def replace_unchecked(call: Call, uuid: str) -> Response:
-    """Put a provider into exactly these aggregates, whatever its generation."""
+    """Replace a provider's aggregates without checking its generation."""
     aggregates = body_for(call, uuid, BARE_LIST)["aggregates"]
     service.replace_aggregates(call.database, uuid, [fitting_uuid(aggregate) for aggregate in aggregates])
     return call.json({"aggregates": aggregates})
 
 
 def replace(call: Call, uuid: str) -> Response:
-    """Put a provider of a generation into exactly these aggregates."""
+    """Replace a provider's aggregates if its generation still matches."""
     body = body_for(call, uuid, AGGREGATES)
     its_generation = service.replace_aggregates_at(
         call.database,

@@ -28,7 +28,7 @@ SEARCH_HEADER = "x-placement-search"
 
 
 def list_candidates(call: Call) -> Response:
-    """Answer with candidates and a summary of the providers they touch."""
+    """List allocation candidates with summaries of their providers."""
     request = candidate_request(call.query, call.version)
     began = perf_counter()
     ranking, packer = ranking_of(call), packer_in_force(call)

@@ -19,7 +19,7 @@ UNKNOWN_TYPE = "unknown"
 
 
 def show(call: Call, consumer_uuid: str) -> Response:
-    """Answer with what a consumer holds; any text is taken for a consumer, most of which hold nothing."""
+    """Return a consumer's allocations; an unknown consumer has none."""
     found = service.consumer_allocations(call.database, consumer_uuid)
     if found is None:
         return call.json({"allocations": {}})
@@ -42,7 +42,7 @@ def _shown(call: Call, found: ConsumerAllocations) -> dict[str, Any]:
 
 
 def show_provider(call: Call, uuid: str) -> Response:
-    """Answer with what is held of a provider."""
+    """Return the allocations of a provider."""
     found = service.provider_allocations(call.database, uuid)
     return call.json(_shown_provider(call, found), last_modified=found.modified)
 
@@ -59,7 +59,7 @@ def _shown_provider(call: Call, found: ProviderAllocations) -> dict[str, Any]:
 
 
 def replace(call: Call, consumer_uuid: str) -> Response:
-    """Make a consumer hold exactly what the body says."""
+    """Replace a consumer's allocations."""
     if not is_uuid_like(consumer_uuid):
         raise Invalid(f"Malformed consumer_uuid: {consumer_uuid}")
     claim = claim_of(call, canonical_uuid(consumer_uuid), call.body(schemas.PUT))
@@ -68,7 +68,7 @@ def replace(call: Call, consumer_uuid: str) -> Response:
 
 
 def replace_many(call: Call) -> Response:
-    """Make several consumers hold exactly what the body says, all of them or none."""
+    """Replace the allocations of several consumers, all or none."""
     _replace(call, claims_of(call, call.body(schemas.POST)))
     return call.empty()
 
@@ -79,7 +79,7 @@ def _replace(call: Call, claims: Sequence[Claim]) -> None:
 
 
 def delete(call: Call, consumer_uuid: str) -> Response:
-    """Take everything from a consumer."""
+    """Delete all allocations of a consumer."""
     service.delete_allocations(call.database, consumer_uuid)
     return call.empty()
 

@@ -8,12 +8,12 @@ from placement.services.health import readiness
 
 
 def healthy(call: Call) -> Response:
-    """Answer that the process serves requests."""
+    """Report that the process serves requests."""
     return call.json({"status": "ok"})
 
 
 def ready(call: Call) -> Response:
-    """Answer whether the database can be used: 200, or 503 with the reason; ``writes`` tells why the last failed."""
+    """Report whether the database is usable: 200, or 503 with the reason. ``writes`` says why the last write failed."""
     found = readiness(call.database)
     if found.problem is not None:
         return call.json({"status": "not ready", "reason": found.problem}, status=503)

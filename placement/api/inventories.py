@@ -34,7 +34,7 @@ def _shown(inventory: Inventory) -> dict[str, Any]:
 
 
 def list_inventories(call: Call, uuid: str) -> Response:
-    """Answer with all inventories of a provider."""
+    """List the inventories of a provider."""
     found = service.stock(call.database, uuid)
     newest = max((moment for moment in found.modified.values() if moment), default=None)
     shown = {name: _shown(inventory) for name, inventory in found.inventories.items()}
@@ -45,13 +45,13 @@ def list_inventories(call: Call, uuid: str) -> Response:
 
 
 def show(call: Call, uuid: str, name: str) -> Response:
-    """Answer with a provider's inventory of one class."""
+    """Return a provider's inventory of one class."""
     found, its_generation, modified = service.inventory(call.database, uuid, name)
     return call.json({**_shown(found), "resource_provider_generation": its_generation}, last_modified=modified)
 
 
 def create(call: Call, uuid: str) -> Response:
-    """Give a provider inventory of another class."""
+    """Add an inventory of another class to a provider."""
     body = body_for(call, uuid, NEW)
     name = body["resource_class"]
     new = _new(call, {name: body})
@@ -71,7 +71,7 @@ def update(call: Call, uuid: str, name: str) -> Response:
 
 
 def replace(call: Call, uuid: str) -> Response:
-    """Make a provider have exactly these inventories."""
+    """Replace all inventories of a provider."""
     body = body_for(call, uuid, ALL)
     new = _new(call, body["inventories"])
     its_generation = service.replace_inventories(
@@ -82,13 +82,13 @@ def replace(call: Call, uuid: str) -> Response:
 
 
 def clear(call: Call, uuid: str) -> Response:
-    """Take all inventories from a provider."""
+    """Delete all inventories of a provider."""
     service.clear_inventories(call.database, uuid)
     return call.empty()
 
 
 def delete(call: Call, uuid: str, name: str) -> Response:
-    """Take its inventory of one class from a provider."""
+    """Delete a provider's inventory of one class."""
     service.delete_inventory(call.database, uuid, name)
     return call.empty()
 

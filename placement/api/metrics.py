@@ -9,7 +9,7 @@ from placement.telemetry.meters import CONTENT_TYPE
 
 
 def show_metrics(call: Call) -> Response:
-    """Answer with all metrics in the text format of Prometheus."""
+    """Return all metrics in the Prometheus text format."""
     text = call.server.meters.exposition()
     if text is None:
         raise NotFound(NO_SUCH_PATH)

@@ -39,7 +39,7 @@ SCHEMAS: Versioned[Schema] = Versioned(
 
 
 def reshape(call: Call) -> Response:
-    """Replace inventories and allocations as the body says, all of them or none."""
+    """Replace inventories and allocations together, all or none."""
     body = call.body(SCHEMAS)
     wanted = {
         uuid: ReshapedInventories(

@@ -34,33 +34,33 @@ def _shown(call: Call, resource_class: ResourceClass) -> dict[str, Any]:
 
 
 def list_classes(call: Call) -> Response:
-    """Answer with all resource classes, standard ones first."""
+    """List all resource classes, the standard ones first."""
     classes = service.resource_classes(call.database)
     newest = max((found.modified for found in classes if found.modified), default=None)
     return call.json({"resource_classes": [_shown(call, found) for found in classes]}, last_modified=newest)
 
 
 def show(call: Call, name: str) -> Response:
-    """Answer with one resource class."""
+    """Return a resource class."""
     found = service.resource_class(call.database, name)
     return call.json(_shown(call, found), last_modified=found.modified)
 
 
 def create(call: Call) -> Response:
-    """Make a custom resource class."""
+    """Create a custom resource class."""
     name = call.body(NEW_CLASS)["name"]
     service.create_class(call.database, name)
     return call.empty(201, location=_path(name))
 
 
 def rename(call: Call, name: str) -> Response:
-    """Give a custom resource class another name (1.2 to 1.6)."""
+    """Rename a custom resource class (1.2 to 1.6)."""
     renamed = service.rename_class(call.database, name, call.body(NEW_CLASS)["name"])
     return call.json(_shown(call, renamed))
 
 
 def ensure(call: Call, name: str) -> Response:
-    """Make a custom resource class unless it exists (from 1.7); there is no body."""
+    """Create a custom resource class unless it exists (from 1.7); takes no body."""
     load(NEW_CLASS, {"name": name})
     created = service.ensure_class(call.database, name)
     return call.empty(201 if created else 204, location=_path(name))

@@ -59,7 +59,7 @@ LINKS: Versioned[tuple[str, ...]] = Versioned(
 
 
 def list_providers(call: Call) -> Response:
-    """Answer with the providers that pass the filters of the query."""
+    """List the providers that match the query."""
     call.query.check(FILTERS.at(call.version))
     found = service.providers(call.database, provider_filter(call.query, call.version))
     return call.json(
@@ -97,12 +97,12 @@ def _answer(call: Call, provider: Provider) -> Response:
 
 
 def show(call: Call, uuid: str) -> Response:
-    """Answer with one provider."""
+    """Return a provider."""
     return _answer(call, service.provider(call.database, uuid))
 
 
 def create(call: Call) -> Response:
-    """Make a provider; answer with it from 1.20 on."""
+    """Create a provider; from 1.20 on, return it."""
     body = call.body(NEW)
     made = service.create_provider(
         call.database,
@@ -118,7 +118,7 @@ def create(call: Call) -> Response:
 
 
 def update(call: Call, uuid: str) -> Response:
-    """Rename a provider, and put it elsewhere if the body has a parent."""
+    """Rename a provider, and move it if the body names a parent."""
     body = body_for(call, uuid, CHANGE)
     move = None
     if "parent_provider_uuid" in body:

@@ -21,7 +21,7 @@ DISCOVERY = {
 
 
 def discover(call: Call) -> Response:
-    """Answer with the version document."""
+    """Return the supported range of microversions."""
     return call.json(DISCOVERY)
 
 

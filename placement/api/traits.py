@@ -38,7 +38,7 @@ def _newest(traits: Iterable[Trait]) -> datetime | None:
 
 
 def list_traits(call: Call) -> Response:
-    """Answer with the names of the traits that pass the filters of the query."""
+    """List the names of the traits that match the query."""
     call.query.check(FILTERS)
     names, prefix = _name_filter(call.query.last("name"))
     associated = _associated(call.query.last("associated"))
@@ -71,7 +71,7 @@ def _associated(value: str | None) -> bool | None:
 
 
 def show(call: Call, name: str) -> Response:
-    """Tell that a trait exists."""
+    """Check whether a trait exists."""
     found = service.trait(call.database, name)
     response = call.empty()
     call.date(response, found.modified)
@@ -79,7 +79,7 @@ def show(call: Call, name: str) -> Response:
 
 
 def ensure(call: Call, name: str) -> Response:
-    """Make a custom trait unless it exists; there is no body."""
+    """Create a custom trait unless it exists; takes no body."""
     trait, is_new = service.ensure_trait(call.database, name)
     response = call.empty(201 if is_new else 204, location=f"/traits/{name}")
     call.date(response, trait.modified)
@@ -93,7 +93,7 @@ def delete(call: Call, name: str) -> Response:
 
 
 def show_of_provider(call: Call, uuid: str) -> Response:
-    """Answer with the traits of a provider."""
+    """Return the traits of a provider."""
     return _answer(call, service.provider_traits(call.database, uuid))
 
 
@@ -103,7 +103,7 @@ def _answer(call: Call, found: ProviderTraits) -> Response:
 
 
 def replace_of_provider(call: Call, uuid: str) -> Response:
-    """Give a provider exactly these traits."""
+    """Replace the traits of a provider."""
     body = call.body(TRAIT_SET)
     found = service.replace_provider_traits(
         call.database, uuid, body["traits"], generation=body["resource_provider_generation"]
@@ -112,7 +112,7 @@ def replace_of_provider(call: Call, uuid: str) -> Response:
 
 
 def clear_of_provider(call: Call, uuid: str) -> Response:
-    """Take all traits from a provider."""
+    """Remove all traits from a provider."""
     service.clear_provider_traits(call.database, uuid)
     return call.empty()
 

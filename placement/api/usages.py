@@ -28,19 +28,19 @@ _RULES: Versioned[dict[str, ValueRule]] = Versioned(
 
 
 def show_provider(call: Call, uuid: str) -> Response:
-    """Answer with what is taken of each class that a provider has inventory of."""
+    """Return a provider's usage of each class that it has inventory of."""
     usage = service.provider_usage(call.database, uuid)
     return call.json({"resource_provider_generation": usage.generation, "usages": usage.amounts})
 
 
 def show_project(call: Call) -> Response:
-    """Answer with what a project, or one user in it, holds."""
+    """Return the usage of a project, or of one user in it."""
     project_id, user_id = _whose(call)
     return call.json({"usages": service.project_usage(call.database, project_id, user_id)})
 
 
 def show_project_by_type(call: Call) -> Response:
-    """Answer with what a project, or one user in it, holds, by consumer type (from 1.38)."""
+    """Return the usage of a project, or of one user in it, by consumer type (from 1.38)."""
     project_id, user_id = _whose(call)
     usage = service.project_usage_by_type(call.database, project_id, user_id)
     return call.json({"usages": _shown(usage, call.query.last("consumer_type"))})

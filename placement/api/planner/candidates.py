@@ -15,7 +15,7 @@ SCHEMA = CandidatesSchema()
 
 
 def plan(call: Call) -> Response:
-    """Answer with the best candidates."""
+    """Return the best candidates for a request."""
     body = call.document(SCHEMA)
     request = planner_request(body, call.server.settings.planner)
     found = planned_candidates(call.database, request, options_for(call, body), changes=changes_of(body))

@@ -33,7 +33,7 @@ SCHEMA = ClaimBody()
 
 
 def make_claim(call: Call) -> Response:
-    """Answer with what was allocated: 201, or 200 where the same claim had been made before."""
+    """Plan and allocate for one or several consumers: 201, or 200 if the same claim was made before."""
     body = call.document(SCHEMA)
     _check_fields(body)
     members = list(_members(call, body))

@@ -26,7 +26,7 @@ FIRST_VERSION = Version(1, 10)
 
 
 def explain_candidates(call: Call) -> Response:
-    """Answer with an explanation.
+    """Explain the candidates of a query string.
 
     The planner API has no microversions, but query strings do: this one is read at the header's microversion, or at the
     newest if there is none.

@@ -23,7 +23,7 @@ RULE = "placement:planner:fair_share"
 
 
 def show_tree(call: Call) -> Response:
-    """Answer with the shares of all nodes; a reader sees those on the way to its own project."""
+    """Return the shares of all nodes; callers restricted to their project see the nodes on the path to it."""
     own = visible_path(call)
     settings = _settings(call)
     shares = service.all_shares(call.database, call.server.usage_cache)
@@ -45,7 +45,7 @@ def visible_path(call: Call) -> str | None:
 
 
 def order_pending(call: Call) -> Response:
-    """Answer with who waits, the first to be served first, and why."""
+    """Return who waits, in the order of service, and why."""
     body, settings = call.document(ORDER), _settings(call)
     wishes = wishes_of(body["pending"], settings, "pending") if "pending" in body else None
     order = service.order(call.database, call.server.usage_cache, wishes)
@@ -54,7 +54,7 @@ def order_pending(call: Call) -> Response:
 
 
 def fill_pending(call: Call) -> Response:
-    """Answer with what each would get of what is free."""
+    """Return what each waiting queue would get of the free resources."""
     body, settings = call.document(FILL), _settings(call)
     filled = service.fill(call.database, call.server.usage_cache, wishes_of(body["pending"], settings, "pending"))
     portions = [
@@ -73,7 +73,7 @@ def fill_pending(call: Call) -> Response:
 
 
 def reclaim(call: Call) -> Response:
-    """Answer with the consumers that should give back what they hold, the least valuable first."""
+    """Return the consumers that should give back what they hold, least valuable first."""
     body, settings = call.document(RECLAIM), _settings(call)
     wishes = wishes_of(body.get("pending", ()), settings, "pending")
     if "request" in body:

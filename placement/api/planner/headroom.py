@@ -63,7 +63,7 @@ REQUEST = RequestSchema()
 
 
 def count(call: Call) -> Response:
-    """Answer with the headroom of each request."""
+    """Return the headroom of each request."""
     body = call.document(SCHEMA)
     asked = body.get("requests", call.server.settings.planner.flavors)
     if not asked or len(asked) > MOST_REQUESTS:
@@ -109,7 +109,7 @@ def _taken(
 
 
 def count_query(call: Call) -> Response:
-    """Answer with the headroom of a query string."""
+    """Return the headroom of a query string."""
     return call.json(headroom_of_query(call.database, call.query, locks=call.server.settings.locks_for_all))
 
 

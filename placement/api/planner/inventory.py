@@ -18,7 +18,7 @@ AMOUNTS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation
 
 
 def list_inventory(call: Call) -> Response:
-    """Answer with everything about the providers that pass the filters of GET /resource_providers.
+    """Return everything about the providers that match the filters of GET /resource_providers.
 
     The data is one snapshot, read in a few statements; it is serialised while it is sent.
     """

@@ -37,7 +37,7 @@ AT_QUERY = {"provider": UUID, "time": ANY}
 
 
 def show_provider_at(call: Call) -> Response:
-    """Answer with what a provider had at a time, and who held it."""
+    """Return what a provider had at a point in time, and who held it."""
     call.authorize(RULE, project_id=None)
     _check_there_is_one(call)
     call.query.check(AT_QUERY, required=("provider", "time"))
@@ -67,7 +67,7 @@ def _check_there_is_one(call: Call) -> None:
 
 
 def show_journal(call: Call) -> Response:
-    """Answer with the newest rows, or with those that come after a cursor."""
+    """Return the newest rows, or the rows after a cursor."""
     _check_there_is_one(call)
     project = _project(call)
     call.query.check(QUERY)

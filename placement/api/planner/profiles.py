@@ -18,7 +18,7 @@ from placement.domain.planner_request import THE_DEVICE
 
 
 def list_profiles(call: Call) -> Response:
-    """Answer with what requests may name. JSON is YAML: what is shown could stand in the file."""
+    """Return the names that requests may use, and what they mean. JSON is YAML: the answer could stand in the file."""
     planner = call.server.settings.planner
     return call.json(
         {

@@ -37,7 +37,7 @@ SCHEMA = ScoresBody()
 
 
 def score_requests(call: Call) -> Response:
-    """Answer with the score of each allocation request, in the order of the body."""
+    """Return the score of each allocation request, in the order of the body."""
     body = call.document(SCHEMA)
     profile = profile_of(call, body.get("profile"))
     levels = call.server.settings.planner.levels
