@@ -21,7 +21,7 @@ from tests.api.documented import check
 from tests.examples import examples
 
 EXAMPLES = 3
-BUILT = [step.title for step in STORY].index("What a consumer holds")
+BUILT = [step.title for step in STORY].index("The allocations of a consumer")
 """How many steps of the story are taken first: a host, a NUMA node, and what two consumers hold."""
 
 KNOWN = {"uuid": [HOST, NUMA], "consumer_uuid": [SERVER], "name": ["VCPU", "CUSTOM_FAST", "CUSTOM_DESK"]}
