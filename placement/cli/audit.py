@@ -31,7 +31,7 @@ from placement.store.lifecycle.maintenance import exclusively, looking
     default=60,
     show_default=True,
     metavar="MINUTES",
-    help="Ignore consumers younger than this: the list may be older.",
+    help="Ignore consumers younger than this, which the list may not have yet.",
 )
 @click.option(
     "--fix",
@@ -46,9 +46,9 @@ def audit(
 ) -> None:
     """Find orphaned allocations and overcommitted providers.
 
-    Servers, migrations and reservations are consumers. Give the uuids of all that live, of every service that
-    claims, and the others are shown with what they hold; without a list this question is not asked. Nothing is
-    changed without --fix. The exit status is 1 if something was found and left.
+    Servers, migrations and reservations are consumers. Given the uuids of all that exist, from every service that
+    claims, it shows the other consumers and what they hold; without a list, it skips this check. Nothing is changed
+    without --fix. The exit status is 1 if problems remain.
     """
     known = None if known_consumers is None else _uuids(known_consumers)
     with connected(with_own_database(settings_of(context))) as database:

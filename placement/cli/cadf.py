@@ -30,15 +30,15 @@ Sink = Callable[[list[bytes]], None]
 
 
 @click.command("cadf")
-@click.option("--once", is_flag=True, help="End when everything is written, instead of going on with what comes.")
-@click.option("--cursor-file", help="Where it is remembered what was written.  [default: FILE.cursor, beside the file]")
+@click.option("--once", is_flag=True, help="Exit when everything is written instead of waiting for more.")
+@click.option("--cursor-file", help="Where to store the position.  [default: FILE.cursor, next to the file]")
 @configured
 @click.pass_context
 def write_cadf(context: click.Context, *, once: bool, cursor_file: str | None) -> None:
-    """Write what changes as CADF events, one JSON document in a line, where [journal] cadf says so.
+    """Write changes as CADF events, one JSON document per line, to the destination in [journal] cadf.
 
-    It goes on where it ended, and begins with the oldest row. What was written just before it was killed may be written
-    again, with the same ids.
+    Starts with the oldest row, and later continues where it stopped. Events written just before it was killed may be
+    written again, with the same ids.
     """
     settings = with_own_database(settings_of(context))
     where = settings.journal.cadf

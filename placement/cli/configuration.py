@@ -43,8 +43,8 @@ def configured(command: F) -> F:
         command = click.option(*names, "_ignored", is_flag=True, hidden=True, expose_value=False)(command)
     for names in VALUES_WITHOUT_EFFECT:
         command = click.option(*names, "_ignored", hidden=True, expose_value=False)(command)
-    command = _remembered("--config-dir", "A directory of *.conf files, read after the files.")(command)
-    return _remembered("--config-file", "placement.conf instead of the usual places; may be repeated.")(command)
+    command = _remembered("--config-dir", "A directory of *.conf files, read after --config-file.")(command)
+    return _remembered("--config-file", "placement.conf, instead of the usual locations; repeatable.")(command)
 
 
 def _remembered(name: str, text: str) -> Callable[[F], F]:

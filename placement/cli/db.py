@@ -18,17 +18,17 @@ from placement.store.lifecycle import copying, schema
 @click.group(cls=PlainErrors)
 @configured
 def db() -> None:
-    """Look after the database."""
+    """Manage the database."""
 
 
 @db.command()
 @configured
 @click.pass_context
 def upgrade(context: click.Context) -> None:
-    """Make, adopt or migrate the database.
+    """Create, adopt or migrate the database.
 
-    An empty database gets all tables. One of openstack-placement is adopted in place: tables of this server are added
-    beside those that are there, and both servers may write until "placement db release".
+    An empty database gets all tables. A database of openstack-placement is adopted in place: this server's tables are
+    added to the existing ones, and both servers may write until "placement db release".
     """
     with _database(context) as (database, settings):
         notes = schema.upgrade(database.engine, progress, keep_journal=settings.journal.enabled)
@@ -42,7 +42,7 @@ def upgrade(context: click.Context) -> None:
 @configured
 @click.pass_context
 def current(context: click.Context) -> None:
-    """Show what the database holds."""
+    """Show the state of the database."""
     with _database(context) as (database, _):
         state = schema.current(database.engine)
         where = database.engine.url.difference_update_query(["password", "sslpassword"])
@@ -63,7 +63,7 @@ def current(context: click.Context) -> None:
 @configured
 @click.pass_context
 def check(context: click.Context, *, repair: bool) -> None:
-    """Verify usage, trees and links; the exit status is 1 if something is wrong and not repaired."""
+    """Verify usage, trees and links; the exit status is 1 if problems remain."""
     with _database(context) as (database, settings):
         if repair:
             findings = schema_check.repair(database.engine, _owner(settings), progress)
@@ -81,10 +81,10 @@ def check(context: click.Context, *, repair: bool) -> None:
 @configured
 @click.pass_context
 def copy_database(context: click.Context, *, target: str) -> None:
-    """Copy the database into an empty one, of whatever kind, and compare them row by row.
+    """Copy the database to an empty one of any kind, and compare them row by row.
 
-    Stop the servers first: what they write after the copy has begun is not in it. A URL with a password is better
-    given in the variable PLACEMENT_COPY_TO, where other users do not see it.
+    Stop the servers first: the copy does not contain what they write after it has begun. A URL with a password is
+    better set in the variable PLACEMENT_COPY_TO, which other users cannot see.
     """
     with _database(context) as (database, settings):
         there = replace(settings, database=replace(settings.database, connection=target, connection_parameters=""))
@@ -99,7 +99,7 @@ def copy_database(context: click.Context, *, target: str) -> None:
 @configured
 @click.pass_context
 def release(context: click.Context) -> None:
-    """Remove the tables and triggers of this server: openstack-placement has its database back, data and all."""
+    """Remove this server's tables and triggers: openstack-placement gets its database back with all data."""
     with _database(context) as (database, _):
         found = schema.release(database.engine, progress)
     click.echo("The database is openstack-placement's alone." if found else "There was nothing to remove.")

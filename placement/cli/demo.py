@@ -27,10 +27,11 @@ USUAL_PORT = 8778
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on.  [default: 8778, or a free one]")
 @click.option("--once", is_flag=True, help="Stop after the demonstration instead of serving.")
 def demo(*, port: int | None, once: bool) -> None:
-    """Show a small cloud, what it answers and what a claim does.
+    """Demonstrate the server on a small cloud.
 
-    Starts a server on a throw-away database, loads a cloud of NUMA nodes, GPUs, NICs and shared storage, asks it for
-    allocation candidates, claims the first, and serves on until Ctrl-C. Needs no configuration and leaves nothing.
+    Starts a server on a temporary database, loads a cloud of NUMA nodes, GPUs, NICs and shared storage, asks it for
+    allocation candidates, claims the first, and keeps serving until Ctrl-C. Needs no configuration and leaves no
+    trace.
     """
     _exit_on(signal.SIGTERM, signal.SIGHUP)
     with tempfile.TemporaryDirectory(prefix="placement-demo-") as directory, _listener(port) as listener:

@@ -28,13 +28,13 @@ PATH = "/planner/v1/explain"
 def explain(
     context: click.Context, query: str, *, url: str | None, token: str, microversion: str, as_json: bool
 ) -> None:
-    """Tell why there are no allocation candidates.
+    """Explain why there are no allocation candidates.
 
-    QUERY is what a client sent to GET /allocation_candidates, with or without what stands before the question mark:
+    QUERY is what a client sent to GET /allocation_candidates, with or without the part before the question mark:
 
       placement explain "resources=VCPU:8&required=HW_CPU_X86_AVX2"
 
-    The database may also be one that openstack-placement serves; it is only read.
+    The database may also belong to a running openstack-placement; it is only read.
     """
     text = query_string(query)
     if url is not None:

@@ -23,10 +23,10 @@ PATH = "/planner/v1/fair-share"
 @configured
 @click.pass_context
 def fair_share(context: click.Context, *, url: str | None, token: str, as_json: bool) -> None:
-    """Show how resources are shared among projects, as planner.yaml says they should be.
+    """Show how resources are shared among projects, compared with their shares in planner.yaml.
 
-    With --url it is what a server answers; otherwise the configured database is read, which may also be one that
-    openstack-placement serves, and the tree is that of the planner.yaml of this machine.
+    With --url, ask a server; otherwise read the configured database, which may also belong to a running
+    openstack-placement, with the tree in this machine's planner.yaml.
     """
     document = _asked(Client(url, token=token)) if url is not None else _read(context)
     lines = [json.dumps(document, indent=2)] if as_json else tree_text(document, width=available_width())

@@ -12,7 +12,7 @@ from placement.domain.flavors import Flavor, flavor_query
 
 @click.group()
 def flavors() -> None:
-    """Make requests of nova's flavors."""
+    """Convert nova's flavors to requests."""
 
 
 @flavors.command(name="import")
@@ -20,8 +20,8 @@ def flavors() -> None:
 def import_flavors(file: TextIO) -> None:
     """Print the section "flavors" of planner.yaml for the flavors in FILE.
 
-    FILE is what "openstack flavor list --long -f json" prints, or "openstack flavor show -f json"; - reads it from the
-    standard input. What a flavor says to nova alone is named on the standard error.
+    FILE is the output of "openstack flavor list --long -f json" or "openstack flavor show -f json"; - is standard
+    input. Properties that only concern nova are listed on standard error.
     """
     try:
         listed = json.load(file)

@@ -20,21 +20,21 @@ PATH = "/planner/v1/headroom"
 
 @click.command()
 @click.argument("query", required=False)
-@click.option("--flavors", is_flag=True, help="Count the flavors of planner.yaml.")
+@click.option("--flavors", is_flag=True, help="Count the flavors in planner.yaml.")
 @server_options()
 @configured
 @click.pass_context
 def headroom(
     context: click.Context, query: str | None, *, flavors: bool, url: str | None, token: str, as_json: bool
 ) -> None:
-    """Tell how many more copies of a request fit, one after the other, nothing being moved.
+    """Count how many more copies of a request fit, one after the other, without moving anything.
 
     QUERY is a query string of GET /allocation_candidates:
 
       placement headroom "resources=VCPU:8,MEMORY_MB:16384"
 
-    With --flavors, the flavors of planner.yaml are counted, with --url those of the server. The database may also be
-    one that openstack-placement serves; it is only read.
+    With --flavors, count the flavors in planner.yaml; with --url, in the server's. The database may also belong to a
+    running openstack-placement; it is only read.
     """
     if (query is None) == (not flavors):
         raise click.UsageError("There must be either a query or --flavors.")

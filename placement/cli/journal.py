@@ -30,13 +30,15 @@ NARROWING = ("consumer", "provider", "project", "user")
 
 
 @click.group(invoke_without_command=True)
-@click.option("--consumer", help="Only what is about this consumer.")
-@click.option("--provider", help="Only what is about the provider with this uuid.")
-@click.option("--project", help="Only what is about this project's consumers.")
-@click.option("--user", help="Only what this user did.")
-@click.option("--limit", type=click.IntRange(1, PORTION), default=50, show_default=True, help="So many, the newest.")
-@click.option("--follow", is_flag=True, help="Go on with what comes, until interrupted.")
-@server_options(json_help="Print a JSON document in each line.")
+@click.option("--consumer", help="Only entries about this consumer.")
+@click.option("--provider", help="Only entries about the provider with this uuid.")
+@click.option("--project", help="Only entries about this project's consumers.")
+@click.option("--user", help="Only changes made by this user.")
+@click.option(
+    "--limit", type=click.IntRange(1, PORTION), default=50, show_default=True, help="How many entries, the newest."
+)
+@click.option("--follow", is_flag=True, help="Keep printing new entries until interrupted.")
+@server_options(json_help="Print one JSON document per line.")
 @configured
 @click.pass_context
 def journal(
@@ -50,7 +52,7 @@ def journal(
     limit: int,
     **only: str | None,
 ) -> None:
-    """Show who changed what and when, the newest last."""
+    """Show who changed what and when, newest last."""
     if context.invoked_subcommand is not None:
         return
     wanted = {name: value for name in NARROWING if (value := only[name]) is not None}
@@ -110,11 +112,11 @@ class _ServerJournal:
 
 
 @journal.command("prune")
-@click.option("--keep-days", type=click.IntRange(min=0), help="Instead of [journal] keep_days.")
+@click.option("--keep-days", type=click.IntRange(min=0), help="Overrides [journal] keep_days.")
 @configured
 @click.pass_context
 def prune_journal(context: click.Context, *, keep_days: int | None) -> None:
-    """Remove what is older than the journal is kept, a thousand rows at a time. To be run daily, by a timer."""
+    """Remove expired rows, a thousand at a time. Run it daily from a timer."""
     settings = with_own_database(settings_of(context))
     with connected(settings) as database:
         removed = prune(database, keep_days=settings.journal.keep_days if keep_days is None else keep_days)

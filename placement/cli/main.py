@@ -9,17 +9,17 @@ from placement.errors import PlacementError
 
 COMMANDS = {
     "serve": ("placement.cli.serve:serve", "Serve the API."),
-    "demo": ("placement.cli.demo:demo", "Show a small cloud, what it answers and what a claim does."),
-    "explain": ("placement.cli.explain:explain", "Tell why there are no allocation candidates."),
-    "headroom": ("placement.cli.headroom:headroom", "Tell how many more of a request, or of each flavor, fit."),
-    "flavors": ("placement.cli.flavors:flavors", "Make requests of nova's flavors."),
+    "demo": ("placement.cli.demo:demo", "Demonstrate the server on a small cloud."),
+    "explain": ("placement.cli.explain:explain", "Explain why there are no allocation candidates."),
+    "headroom": ("placement.cli.headroom:headroom", "Count how many more copies of a request, or of each flavor, fit."),
+    "flavors": ("placement.cli.flavors:flavors", "Convert nova's flavors to requests."),
     "fair-share": ("placement.cli.fair_share:fair_share", "Show how resources are shared among projects."),
     "journal": ("placement.cli.journal:journal", "Show who changed what and when."),
     "audit": ("placement.cli.audit:audit", "Find orphaned allocations and overcommitted providers."),
     "openapi": ("placement.cli.openapi:openapi", "Print the API reference as an OpenAPI document."),
-    "simulate": ("placement.cli.simulate:simulate", "Compare orders of candidates on a made-up workload."),
-    "planner": ("placement.cli.planner:planner", "Look at the planner file."),
-    "db": ("placement.cli.db:db", "Look after the database."),
+    "simulate": ("placement.cli.simulate:simulate", "Compare orders of candidates on a synthetic workload."),
+    "planner": ("placement.cli.planner:planner", "Check or import a planner file."),
+    "db": ("placement.cli.db:db", "Manage the database."),
 }
 """Location and summary of each subcommand, so that listing them imports none."""
 
@@ -57,5 +57,5 @@ class LazyGroup(click.Group):
 def main() -> None:
     """Run or try a server of the OpenStack Placement API.
 
-    "placement demo" shows what it does; "placement serve" serves.
+    "placement demo" demonstrates it; "placement serve" runs it.
     """

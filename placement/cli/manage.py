@@ -28,7 +28,7 @@ NO_NUMBER = 127
 @click.version_option(__version__, message="%(version)s")
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Look after the database of Placement."""
+    """Manage the database of Placement."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
         context.exit(NO_COMMAND)
@@ -38,7 +38,7 @@ def main(context: click.Context) -> None:
 @configured
 @click.pass_context
 def db(context: click.Context) -> None:
-    """Work on the database."""
+    """Manage the database."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 

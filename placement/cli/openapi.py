@@ -20,7 +20,7 @@ DOCUMENT, PAGE = "openapi.json", "index.html"
 def openapi(*, output: Path | None) -> None:
     """Print the API reference as an OpenAPI 3.1 document.
 
-    It is made from the routes and schemas of this release; the examples are played through on a throw-away database.
+    It is generated from this release's routes and schemas; the examples are answers on a temporary database.
     """
     made = document()
     text = json.dumps(made, indent=1, ensure_ascii=False) + "\n"

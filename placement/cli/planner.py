@@ -17,7 +17,7 @@ from placement.settings.planner.sections import load_planner, planner_file
 
 @click.group()
 def planner() -> None:
-    """Look at the planner file, or make one."""
+    """Check or import a planner file."""
 
 
 @planner.command()
@@ -25,9 +25,9 @@ def planner() -> None:
 @configured
 @click.pass_context
 def check(context: click.Context, file: Path | None) -> None:
-    """Tell whether a planner file is valid, and what it says; without FILE, the one that the server would read.
+    """Check and summarise a planner file; without FILE, the one that the server would read.
 
-    What is wrong is told in one sentence, with the line and the key; the exit status is 1 then.
+    An error is reported in one sentence that names line and key, and the exit status is 1.
     """
     if file is None:
         file = planner_file(read(context.meta["--config-file"], config_dirs=context.meta["--config-dir"]))
@@ -44,11 +44,11 @@ def check(context: click.Context, file: Path | None) -> None:
 @planner.command(name="import")
 @click.argument("file", type=click.File())
 def import_(file: TextIO) -> None:
-    """Print the planner file that means what a file of Volcano means.
+    """Translate a Volcano file to a planner file and print it.
 
-    FILE is a scheduler configuration (actions, tiers with the plugin resource-strategy-fit), also inside of its
-    ConfigMap, or YAML of queues, or both; - is the standard input. What is left out is named at the top. Resources that
-    are no device types of the sample planner.yaml keep their vendors' names.
+    FILE is a scheduler configuration (actions, tiers with the plugin resource-strategy-fit), possibly in its ConfigMap,
+    or YAML of queues, or both; - is standard input. Comments at the top list what could not be translated. Resources
+    that are not device types in the sample planner.yaml keep their vendors' names.
     """
     try:
         imported = translated_from_volcano(file.read(), DeviceSettings())

@@ -34,19 +34,21 @@ AUTHENTICATION = {
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8778, show_default=True, help="Port; 0 is any free one.")
-@click.option("--workers", type=click.IntRange(1), help="Processes.  [default: one for each core]")
-@click.option("--threads", type=click.IntRange(1), default=4, show_default=True, help="Threads of each process.")
-@click.option("--config-file", "config_files", multiple=True, help="placement.conf instead of the usual places.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8778, show_default=True, help="Port; 0 means any free one."
+)
+@click.option("--workers", type=click.IntRange(1), help="Processes.  [default: one per core]")
+@click.option("--threads", type=click.IntRange(1), default=4, show_default=True, help="Threads per process.")
+@click.option("--config-file", "config_files", multiple=True, help="placement.conf, instead of the usual locations.")
 @click.option("--insecure-noauth", is_flag=True, help="Serve without authentication on an address others can reach.")
 def serve(
     *, host: str, port: int, workers: int | None, threads: int, config_files: tuple[str, ...], insecure_noauth: bool
 ) -> None:
     """Serve the API.
 
-    The configuration is looked for as by the WSGI application: --config-file, $OS_PLACEMENT_CONFIG_DIR,
-    /etc/placement/placement.conf, OS_<GROUP>__<OPTION> variables. Where there is none, the database is a SQLite file
-    in your data directory, made and migrated when needed, and callers on this machine are believed (noauth2).
+    The configuration is read as by the WSGI application: --config-file, $OS_PLACEMENT_CONFIG_DIR,
+    /etc/placement/placement.conf, OS_<GROUP>__<OPTION> variables. Without any, the database is a SQLite file in your
+    data directory, created and migrated as needed, and only callers on this machine are served (noauth2).
     """
     settings = _settings(config_files, host, insecure_noauth=insecure_noauth)
     configure_logging(settings)

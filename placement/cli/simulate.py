@@ -22,27 +22,33 @@ QUICK = 4
 
 @click.command()
 @click.option("--seeds", type=click.IntRange(1, 100), default=5, show_default=True, help="How many traces to run.")
-@click.option("--gpu-load", type=click.FloatRange(0.1, 2), default=0.9, show_default=True, help="GPUs asked for.")
+@click.option(
+    "--gpu-load",
+    type=click.FloatRange(0.1, 2),
+    default=0.9,
+    show_default=True,
+    help="GPUs requested, as a fraction of all.",
+)
 @click.option(
     "--cpu-load",
     type=click.FloatRange(0.1, 2),
     default=0.85,
     show_default=True,
-    help="VCPUs asked for by CPU jobs, of what servers without GPUs have.",
+    help="VCPUs requested by CPU jobs, as a fraction of those on servers without GPUs.",
 )
-@click.option("--quick", is_flag=True, help="Use a quarter of the servers: takes seconds, says less.")
+@click.option("--quick", is_flag=True, help="Use a quarter of the servers: faster, but less significant.")
 @click.option(
     "--trace",
     "folder",
     type=click.Path(file_okay=False, exists=True, path_type=Path),
-    help="Pack a published GPU trace instead: a folder of CSV files, as docs/ranking.md says.",
+    help="Pack a published GPU trace instead, a folder of CSV files; see docs/ranking.md.",
 )
 @click.option("--workload", "workloads", multiple=True, help="A workload of the trace; repeatable. [default: default]")
 @click.option(
     "--policy", "chosen", multiple=True, type=click.Choice(list(POLICIES)), help="A policy for the trace; repeatable."
 )
-@click.option("--departures", is_flag=True, help="Let the tasks of the trace come and go once, as its times say.")
-@click.option("--svg", "file", type=click.Path(dir_okay=False, path_type=Path), help="Draw the curves into this file.")
+@click.option("--departures", is_flag=True, help="Let the trace's tasks arrive and leave at their times.")
+@click.option("--svg", "file", type=click.Path(dir_okay=False, path_type=Path), help="Draw the curves to this file.")
 def simulate(  # noqa: PLR0913 - the options
     *,
     seeds: int,
@@ -61,8 +67,8 @@ def simulate(  # noqa: PLR0913 - the options
     with several orders. Search and ranking are the server's own; no server or database is needed. Takes a minute or
     two.
 
-    With --trace, tasks of a published trace are packed until they ask for 130 % of its GPUs. The shares of GPUs that
-    policies allocate are printed beside the published ones. Half a minute for each seed of a workload.
+    With --trace, tasks of a published trace are packed until they ask for 130 % of its GPUs, and the percentages that
+    policies allocate are printed next to the published ones. Takes half a minute per seed and workload.
     """
     if folder is None and (workloads or chosen or departures):
         raise click.UsageError("--workload, --policy and --departures are about a trace: name its folder with --trace.")

@@ -53,7 +53,7 @@ class Check:
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @configured
 def main() -> None:
-    """Tell about the state of Placement."""
+    """Check the state of Placement."""
 
 
 @main.group()
