@@ -17,7 +17,7 @@ def test_a_pasted_request_shows_candidates_on_their_trees(opening: Opening):
         first = page.locator(".candidate").first
         assert "1 PGPU of 1 free" in first.locator(".gives", has_text="gpu1").last.inner_text()
         assert first.locator(".score dt", has_text="compactness").is_visible()
-        page.get_by_text("Ask the API the same").click()
+        page.get_by_text("The same request to the API").click()
         assert "curl -s" in page.locator("pre").inner_text()
 
 
@@ -33,7 +33,7 @@ def test_a_filled_in_form_asks_the_same_as_its_query_string(opening: Opening):
         page.wait_for_load_state()
         assert page.get_by_label("Query string").input_value() == "resources=DISK_GB:10&resources_GPU=PGPU:1"
         assert re.fullmatch(r"\d+ candidates", page.locator(".answer h2").first.inner_text())
-        page.get_by_text("Change it in a form").click()
+        page.get_by_text("Edit it in a form").click()
         assert page.get_by_role("group", name="A group").first.get_by_label("Resources").input_value() == "PGPU:1"
 
 

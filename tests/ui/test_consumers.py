@@ -7,7 +7,7 @@ VM0, VM1, VOLUME0 = (uuid_of(name) for name in ("vm0", "vm1", "volume0"))
 
 
 def test_without_consumers_the_page_says_so(visitor: Visitor):
-    assert "Nobody has claimed anything yet." in visitor.page("/ui/consumers").text
+    assert "There are no consumers yet." in visitor.page("/ui/consumers").text
 
 
 def test_consumers_are_listed_with_what_they_hold(demo: None, visitor: Visitor):
@@ -32,7 +32,7 @@ def test_a_search_narrows_by_uuid_project_and_type(demo: None, visitor: Visitor)
     for query, found in SEARCHES.items():
         page = visitor.page(f"/ui/consumers?{query}")
         assert set(page.table("Consumers")) == found, query
-        assert ("No consumer meets this." in page.text) == (not found)
+        assert ("No consumer matches." in page.text) == (not found)
 
 
 def test_a_consumer_is_shown_with_its_allocations(demo: None, visitor: Visitor):

@@ -43,9 +43,9 @@ def test_the_map_counts_nothing_that_is_held_exclusively(providers: dict[str, st
     assert "0 fit 0 of 2 hosts have room 0 PGPU free" in page.text
     told = visitor.page(f"/ui/map/host?host={providers['held']}&query={ONE_GPU}").text
     assert "One more fits here." not in told
-    assert "Only this is in the way of one more: places that nobody else holds exclusively" in told
+    assert "Only one condition prevents one more: places that nobody else holds exclusively" in told
 
 
 def test_nobody_who_leaves_a_host_is_sent_to_a_place_that_is_held(providers: dict[str, str], visitor: Visitor):
     page = visitor.page(f"/ui/providers/{providers['used']}/maintenance")
-    assert page.cells("Who has to go, and where to") == [["1 PGPU", "1", "0", "nowhere"]]
+    assert page.cells("Consumers to move, and where to") == [["1 PGPU", "1", "0", "nowhere"]]

@@ -132,10 +132,7 @@ def test_what_is_no_request_is_told_beside_the_map(racks: None, visitor: Visitor
     answer = visitor.open("/ui/map?query=resources%3DNO_SUCH_CLASS:1")
     page = Document(answer.text)
     assert answer.status_code == 400
-    assert (
-        "This is not answered: Invalid resource class in resources parameter: No such resource class NO_SUCH_CLASS"
-        in page.text
-    )
+    assert "No answer: Invalid resource class in resources parameter: No such resource class NO_SUCH_CLASS" in page.text
     assert len(cells(page)) == 22
     assert "resources=NO_SUCH_CLASS:1" in [tag.get("value") for _, tag in page.tags]
 
@@ -186,11 +183,11 @@ def test_a_host_tells_the_one_condition_in_the_way_and_shows_its_tree(visitor: V
     clouds.allocate(call, made.providers["full-numa0"], {"VCPU": 6})
     asked = "resources=VCPU:4,MEMORY_MB:1024,PGPU:1"
     told = card(visitor, "full", asked)
-    assert "Only this is in the way of one more: 4 VCPU free ; full numa0 has" in told.text
+    assert "Only one condition prevents one more: 4 VCPU free ; full numa0 has" in told.text
     assert "full numa0 / gpu0 PGPU 0 of 1" in told.text
     assert "One more fits here." in card(visitor, "free", asked).text
     assert "in the way" not in card(visitor, "full").text
-    assert "More than that is in the way." in card(visitor, "full", "resources=VCPU:4,MEMORY_MB:9999,PGPU:1").text
+    assert "It is not the only obstacle." in card(visitor, "full", "resources=VCPU:4,MEMORY_MB:9999,PGPU:1").text
 
 
 def test_what_a_host_lacks_is_judged_with_the_pools_that_it_draws_from(visitor: Visitor, app: Flask):
@@ -200,7 +197,7 @@ def test_what_a_host_lacks_is_judged_with_the_pools_that_it_draws_from(visitor: 
     clouds.allocate(call, made.providers["pool"], {"DISK_GB": 30})
     assert "One more fits here." in card(visitor, "host", "resources=VCPU:4,DISK_GB:50").text
     assert (
-        "Only this is in the way of one more: 80 GiB DISK_GB free"
+        "Only one condition prevents one more: 80 GiB DISK_GB free"
         in card(visitor, "host", "resources=VCPU:4,DISK_GB:80").text
     )
 
@@ -226,7 +223,7 @@ def test_two_profiles_show_two_maps_with_the_hosts_that_change_places_marked(rac
     assert best[0].startswith("gpu-b00-00 0 %")
     assert re.match("gpu-b0[01]-09 9[0-9] %", best[1])
     marked = [cell["title"] for cell in spread if "m" in (cell["class"] or "").split()]
-    assert f"spread best first; {len(marked)} have another place in the other" in page.text
+    assert f"spread best first; {len(marked)} are placed differently in the other" in page.text
     assert marked
     one = visitor.page(f"/ui/map?query={quote('resources=VCPU:1')}&profile=pack")
     assert "pack best first" in one.text

@@ -115,7 +115,7 @@ def test_capacity_is_a_whole_number_for_each_provider(app, visitor: Visitor):
 
 def test_what_changed_last_comes_first(app, demo: None, visitor: Visitor):
     create_provider(app.extensions["placement"].database, uuid=uuid_of("newest"), name="newest")
-    rows = visitor.page("/ui/").table("Changed lately")
+    rows = visitor.page("/ui/").table("Recently changed")
     assert next(iter(rows)) == "newest"
     assert rows["newest"] == ["0", "just now"]
     assert len(rows) == 10

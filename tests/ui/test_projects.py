@@ -48,8 +48,8 @@ def test_who_is_over_would_give_back_to_who_is_under(visitor: Visitor, cloud: cl
     assert visitor.page(f"{PATH}p1").cells("Its share") == [["VCPU", "", "9", "5", "+4", "4"]]
     under = visitor.page(f"{PATH}a/../b")
     assert under.cells("Its share") == [["VCPU", "", "1", "5", "-4", ""]]
-    assert under.items("Who would give back to it") == ["p1"]
-    assert visitor.page(f"{PATH}p1").items("Who would give back to it") == []
+    assert under.items("Projects that would give back to it") == ["p1"]
+    assert visitor.page(f"{PATH}p1").items("Projects that would give back to it") == []
 
 
 def test_the_consumers_that_would_give_back_are_told_for_a_claim(visitor: Visitor, app: Flask):
@@ -58,7 +58,7 @@ def test_the_consumers_that_would_give_back_are_told_for_a_claim(visitor: Visito
     for project, amount in (("p1", 5), ("a/../b", 1)):
         clouds.allocate(call, host, {"VCPU": amount}, project=project)
     page = f"{PATH}a/../b"
-    assert "Nobody: as far as amounts go, it fits as things are." in visitor.page(f"{page}&claim=VCPU:1").text
+    assert "None: judging by amounts, it fits already." in visitor.page(f"{page}&claim=VCPU:1").text
     borrower = clouds.allocate(call, host, {"VCPU": 4}, project="p1")
     asked = visitor.page(page)
     assert "VCPU:4" in [tag.get("value") for _, tag in asked.tags]

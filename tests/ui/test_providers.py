@@ -156,10 +156,10 @@ def test_a_provider_is_drawn_in_its_tree(demo: None, visitor: Visitor):
 
 def test_who_shares_and_who_is_shared_with_is_linked(demo: None, visitor: Visitor):
     host = visitor.page(f"/ui/providers/{uuid_of('compute2')}")
-    assert host.items("Shares with this tree") == ["storage1", uuid_of("rack1")]
+    assert host.items("Providers that share with this tree") == ["storage1", uuid_of("rack1")]
     pool = visitor.page(f"/ui/providers/{uuid_of('storage1')}")
-    assert pool.items("Is shared with 2 trees") == ["compute1", "compute2"]
-    assert pool.items("Shares with this tree") == []
+    assert pool.items("Shared with 2 trees") == ["compute1", "compute2"]
+    assert pool.items("Providers that share with this tree") == []
 
 
 def test_the_consumers_of_a_tree_are_listed_with_their_sums(demo: None, visitor: Visitor):
@@ -170,7 +170,7 @@ def test_the_consumers_of_a_tree_are_listed_with_their_sums(demo: None, visitor:
     assert below.cells("Who consumes it") == [row]
     (gpu,) = visitor.page(f"/ui/providers/{uuid_of('compute1-gpu0')}").cells("Who consumes it")
     assert gpu[3:] == ["1 PGPU", "1"]
-    assert "Nobody has anything" in visitor.page(f"/ui/providers/{uuid_of('compute3')}").text
+    assert "Nothing is allocated from it" in visitor.page(f"/ui/providers/{uuid_of('compute3')}").text
 
 
 def test_turning_the_consumers_stays_at_their_list(app, demo: None, visitor: Visitor):
@@ -206,12 +206,14 @@ def test_who_has_to_leave_a_host_is_listed_with_where_to(app, demo: None, visito
     path = f"/ui/providers/{uuid_of('compute1-numa0')}/maintenance"
     page = visitor.page(path)
     assert "All 1 consumers fit into other trees together." in page.text
-    assert page.cells("Who has to go, and where to") == [["8 GiB MEMORY_MB 1 PGPU 16 VCPU", "1", "1", "compute2 for 1"]]
+    assert page.cells("Consumers to move, and where to") == [
+        ["8 GiB MEMORY_MB 1 PGPU 16 VCPU", "1", "1", "compute2 for 1"]
+    ]
     assert uuid_of("vm0") in page.words
     command = "openstack compute service set --disable --disable-reason maintenance compute1 nova-compute"
     assert any(words.startswith(command) for words in page.words)
     assert f"openstack resource provider allocation show {uuid_of('vm0')}" in page.text
-    assert "Nobody holds anything" in visitor.page(f"/ui/providers/{uuid_of('compute3')}/maintenance").text
+    assert "Nothing is allocated" in visitor.page(f"/ui/providers/{uuid_of('compute3')}/maintenance").text
     assert visitor.open(f"/ui/providers/{uuid_of('nothing')}/maintenance").status_code == 404
 
 

@@ -116,7 +116,7 @@ def test_a_branch_that_is_not_there_is_not_found(visitor: Visitor, cloud: clouds
 def test_readers_see_the_way_to_their_own_project(app: Flask, cloud: clouds.Cloud):
     reader = Visitor(app, headers={"x-auth-token": "somebody:p1", "x-roles": "reader"})
     page = reader.page(PATH)
-    assert "You see the way to your own project." in page.text
+    assert "You see the path to your own project." in page.text
     assert {"all", "research", "p1"} <= set(page.words)
     assert not {"products", "p2", "p3"} & set(page.words)
     assert "by weight" not in page.words

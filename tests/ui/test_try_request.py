@@ -163,7 +163,7 @@ def test_ten_candidates_are_drawn_at_a_time_and_all_can_be_reached(visitor: Visi
 def test_beyond_the_last_page_the_count_stays(visitor: Visitor, cloud: clouds.Cloud):
     page = asked(visitor, GPU, page=7)
     assert "4 candidates" in page.text
-    assert "There are no more." in page.text
+    assert "There are no more candidates." in page.text
 
 
 def test_what_finds_nothing_is_explained_on_whatever_page(visitor: Visitor, cloud: clouds.Cloud):
