@@ -51,7 +51,7 @@ def warn_of_old_libraries(
         if _numbers(found) < advisory.mended_in:
             wanted = ".".join(map(str, advisory.mended_in))
             LOG.warning(
-                "%s %s is installed: %s. Release %s mends it.", advisory.package, found, advisory.trouble, wanted
+                "%s %s is installed: %s. Release %s fixes it.", advisory.package, found, advisory.trouble, wanted
             )
 
 

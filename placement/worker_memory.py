@@ -49,5 +49,5 @@ class ReplacedWhenLarge:
         if self._is_leaving or (held := resident_mb()) <= self._most_mb:
             return
         self._is_leaving = True
-        LOG.info("This worker holds %d MB, more than [api] max_worker_memory_mb: it is replaced.", held)
+        LOG.info("This worker holds %d MB, more than [api] max_worker_memory_mb, and is being replaced.", held)
         os.kill(os.getpid(), signal.SIGTERM)

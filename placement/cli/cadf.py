@@ -45,7 +45,7 @@ def write_cadf(context: click.Context, *, once: bool, cursor_file: str | None) -
     if not where:
         raise ConfigurationError("[journal] cadf names no file and no logger: there is nowhere to write events to.")
     if not (cursor_file or _is_file(where)):
-        raise ConfigurationError("Events go to a logger: say with --cursor-file where to remember what was written.")
+        raise ConfigurationError("Events go to a logger: set --cursor-file to store the position.")
     configure_logging(settings)
     with connected(settings) as database, _remembered(Path(cursor_file or f"{where}.cursor")) as bookmark:
         for is_all in _written(database, bookmark, _sink(where)):
@@ -89,7 +89,7 @@ def _written(database: Database, bookmark: "_Bookmark", sink: Sink) -> Iterator[
             entries, reached = read_feed(database, cursor, limit=PORTION)
         except Gone:
             LOG.warning(
-                "The journal no longer holds what comes next: events may be missing. It is told from its start."
+                "The journal no longer has the next rows: events may be missing. Continuing from its oldest row."
             )
             cursor = BEGINNING
             continue

@@ -72,7 +72,9 @@ def check(context: click.Context, *, repair: bool) -> None:
     for line in _told(findings):
         click.echo(line)
     if not all(finding.repaired for finding in findings):
-        click.echo("What is left needs a decision." if repair else 'Run "placement db check --repair" to repair it.')
+        click.echo(
+            "The remaining ones need a decision." if repair else 'Run "placement db check --repair" to repair it.'
+        )
         context.exit(1)
 
 
@@ -92,7 +94,7 @@ def copy_database(context: click.Context, *, target: str) -> None:
             copied = copying.copy(database.engine, other.engine, progress)
     for line in table(("rows", "table"), [(f"{each.rows:,}", each.table) for each in copied]):
         click.echo(line)
-    click.echo("Every row is there and the same.")
+    click.echo("All rows were copied and are identical.")
 
 
 @db.command()

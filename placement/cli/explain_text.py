@@ -20,7 +20,7 @@ def explanation_text(document: Document, *, width: int | None = None) -> Iterato
     else:
         yield f"Cause: {document['cause']['message']}"
     if not document["complete"]:
-        yield "The search ran out of steps: some numbers are too small."
+        yield "The search hit its budget: some numbers are too small."
     if document["cause"] and document["complete"] and not document["near_misses"]:
         yield "No condition stands alone in the way: at least two would have to change."
     yield from _near_misses(document["near_misses"], width)

@@ -16,8 +16,8 @@ def tree_text(document: Document, *, width: int | None = None) -> Iterator[str]:
     header = ("queue", "weight", "holds", "", "of", "amount", "entitled", "over", "would give", "share / weight", "")
     yield from table(header, [_row(node, document) for node in document["nodes"]], width=width)
     yield ""
-    yield "The smallest share / weight is served next, at every level; what cannot be served is blocked."
-    yield "Who has more than it is entitled to is over, and would give so much to those beside it who reclaim theirs."
+    yield "At every level, the smallest share / weight is served next; a blocked queue waits for something exhausted."
+    yield "A queue that is over its entitlement would give the amount shown to siblings that reclaim theirs."
 
 
 def _row(node: Document, document: Document) -> Sequence[str]:

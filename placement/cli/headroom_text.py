@@ -12,7 +12,7 @@ def flavors_text(document: Document, *, width: int | None = None) -> Iterator[st
     header = ("flavor", "fits", "trees", "", "the others lack")
     yield from table(header, [_row(name, one) for name, one in document["headroom"].items()], width=width)
     yield ""
-    yield "trees: with room, of those that could serve the flavor. Flavors are counted each for itself, not together."
+    yield "trees: those with room, of those that could serve the flavor. Each flavor is counted on its own."
 
 
 def headroom_text(document: Document, *, width: int | None = None) -> Iterator[str]:

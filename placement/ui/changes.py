@@ -18,8 +18,8 @@ from placement.ui.numbers import amount_in_words
 
 SHOWN = 20
 
-_MARKS = {"created": "set", "deleted": "taken away"}
-_OF_PROVIDERS = {"created": "provider made", "deleted": "provider deleted"}
+_MARKS = {"created": "added", "deleted": "removed"}
+_OF_PROVIDERS = {"created": "provider created", "deleted": "provider deleted"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +65,13 @@ def in_words(entry: Entry) -> str:
         return f"inventory of {entry.resource_class}: {_stock(entry)}"
     if entry.kind == "provider":
         return _OF_PROVIDERS.get(entry.action) or _place(entry)
-    return f"{entry.kind} {visible(entry.name or 'that is gone')} {_MARKS[entry.action]}"
+    return f"{entry.kind} {visible(entry.name or '(deleted)')} {_MARKS[entry.action]}"
 
 
 def _place(entry: Entry) -> str:
     changed = _changed(entry)
     if changed == ["root_provider_uuid"] and (entry.old or {}).get("root_provider_uuid") is None:
-        return "begins a tree"
+        return "became a root"
     return "new " + " and ".join(name.removesuffix("_provider_uuid") for name in changed)
 
 

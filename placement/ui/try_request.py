@@ -155,8 +155,8 @@ def _same_fact(explanation: ExplainJson | None) -> str:
             continue
         if miss.get("groups") == cause.get("groups"):
             return (
-                f"Of the providers that meet all else, the one with most has {largest['amount']} {class_name} "
-                f"left; {amount} {class_name} are asked of one."
+                f"Among providers that meet all other conditions, none has more than {largest['amount']} {class_name} "
+                f"left; the request needs {amount} {class_name} from one."
             )
     return ""
 
@@ -264,10 +264,10 @@ def _parts(served: CandidateInDetail, profile: RankingProfile) -> list[ScorePart
     score, fit, sra = served.score, profile.strategy.fit, profile.strategy.sra
     packing = profile.fragmentation.weight if profile.fragmentation else 0
     known = (
-        ("fit", "how full the host is, as the profile wants it", score.fit, fit.weight if fit else 0),
-        ("scarce", "whether scarce resources that are not asked for stay free", score.sra, sra.weight if sra else 0),
+        ("fit", "how well the fullness of the host suits the profile", score.fit, fit.weight if fit else 0),
+        ("scarce", "whether scarce resources that are not requested stay free", score.sra, sra.weight if sra else 0),
         ("compactness", "how few NUMA nodes and switches it touches", score.compactness, profile.compactness),
-        ("fragmentation", "how useful it leaves free devices for the work to come", score.fragmentation, packing),
+        ("fragmentation", "how useful the devices left free are for expected work", score.fragmentation, packing),
     )
     return [ScorePart(name, meaning, value, weight) for name, meaning, value, weight in known if value is not None]
 

@@ -204,7 +204,7 @@ class TestDb:
             run(connection, "UPDATE resource_providers SET parent_provider_id = 3 - id")
         left = commands.db("check", "--repair")
         assert left.exit_code == 1
-        assert "What is left needs a decision." in left.output
+        assert "The remaining ones need a decision." in left.output
 
     def test_a_generation_that_nobody_can_name_is_put_right(self, commands: Commands, database: Database) -> None:
         with database.writer.begin() as connection:
@@ -223,7 +223,7 @@ class TestDb:
         copied = commands.db("copy", "--to", target)
         assert copied.exit_code == 0
         assert "4     resource_providers" in copied.output
-        assert copied.output.endswith("Every row is there and the same.\n")
+        assert copied.output.endswith("All rows were copied and are identical.\n")
         again = commands.db("copy", "--to", target)
         assert (again.exit_code, "holds data already" in again.output) == (1, True)
         assert "s3cr3t" not in commands.db("copy", "--to", "postgresql://u:s3cr3t@nowhere.invalid/x").output

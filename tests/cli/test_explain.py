@@ -106,4 +106,4 @@ def test_names_of_providers_cannot_move_the_cursor():
     }
     text = "\n".join(explanation_text(document))
     assert "host?[2J" in text
-    assert "ran out of steps" in text
+    assert "hit its budget" in text

@@ -22,8 +22,8 @@ PAGE = "/ui/providers/"
 
 def coming_of_a_root(app: Flask, who: str) -> list[list[str]]:
     """Return what is told of a new provider; only PostgreSQL knows its id before its row is written."""
-    begins = [] if app.extensions["placement"].database.dialect == "postgresql" else [["begins a tree", "", who]]
-    return [*begins, ["provider made", "", who]]
+    begins = [] if app.extensions["placement"].database.dialect == "postgresql" else [["became a root", "", who]]
+    return [*begins, ["provider created", "", who]]
 
 
 def test_what_changed_is_told_with_who_did_it(app: Flask, visitor: Visitor):
@@ -53,8 +53,8 @@ def test_what_others_wrote_is_told_as_such(app: Flask, visitor: Visitor):
     replace_provider_traits(database, uuid, ["HW_NUMA_ROOT"], generation=0)
     replace_provider_traits(database, uuid, [], generation=1)
     assert [row[1:] for row in visitor.page(PAGE + uuid).cells("What changed")] == [
-        ["trait HW_NUMA_ROOT taken away", "", "not this server"],
-        ["trait HW_NUMA_ROOT set", "", "not this server"],
+        ["trait HW_NUMA_ROOT removed", "", "not this server"],
+        ["trait HW_NUMA_ROOT added", "", "not this server"],
         *coming_of_a_root(app, "not this server"),
     ]
 
@@ -71,7 +71,7 @@ def test_a_provider_is_shown_as_it_was(app: Flask, demo: None, visitor: Visitor)
     assert "Who held it" not in visitor.page(PAGE + uuid).text
 
 
-@pytest.mark.parametrize(("at", "told"), [("yesterday", "no time in ISO 8601"), ("2001-02-03", "does not reach back")])
+@pytest.mark.parametrize(("at", "told"), [("yesterday", "not a time"), ("2001-02-03", "does not reach back")])
 def test_a_time_of_which_nothing_is_known_is_told(demo: None, visitor: Visitor, at: str, told: str):
     page = visitor.page(f"{PAGE}{uuid_of('compute1')}?at={at}")
     assert told in page.text

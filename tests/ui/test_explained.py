@@ -68,8 +68,8 @@ def test_a_cause_is_told_in_the_words_of_what_would_help_where_both_are_one_fact
     page = visitor.page(f"/ui/request?query={ASKED.replace('=', '%3D').replace('&', '%26')}")
     assert "Cause: No provider is left after this condition: trait HW_NUMA_ROOT (group _N)." in page.text
     assert (
-        "Of the providers that meet all else, the one with most has 64 GiB MEMORY_MB left;"
-        " 96 GiB MEMORY_MB are asked of one."
+        "Among providers that meet all other conditions, none has more than 64 GiB MEMORY_MB left;"
+        " the request needs 96 GiB MEMORY_MB from one."
     ) in page.text
     assert "65536" not in page.text
 
@@ -78,4 +78,4 @@ def test_a_cause_that_is_a_fact_of_its_own_is_told_alone(visitor: Visitor, app: 
     stored(app, provider("flat", MEMORY_MB=131072))
     page = visitor.page("/ui/request?query=resources%3DMEMORY_MB:131073")
     assert "Cause: No provider is left after this condition:" in page.text
-    assert "Of the providers that meet all else" not in page.text
+    assert "Among providers that meet all other conditions" not in page.text

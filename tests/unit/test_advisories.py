@@ -14,7 +14,7 @@ MENDED = Advisory("parser", (4, 1, 2), "a list takes long")
 )
 def test_a_release_before_the_fix_is_named(installed: str, warned: bool, caplog: pytest.LogCaptureFixture) -> None:
     warn_of_old_libraries([MENDED], installed=lambda _package: installed)
-    told = [f"parser {installed} is installed: a list takes long. Release 4.1.2 mends it."] if warned else []
+    told = [f"parser {installed} is installed: a list takes long. Release 4.1.2 fixes it."] if warned else []
     assert caplog.messages == told
 
 

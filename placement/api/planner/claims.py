@@ -59,20 +59,18 @@ def _check_fields(body: Body) -> None:
     if "consumer" not in body and not isinstance(body.get("members"), list):
         raise InvalidAt((), "'consumer' is a required property")
     if not whole and not has_members:
-        raise InvalidAt(("all_or_nothing",), "There have to be members.")
+        raise InvalidAt(("all_or_nothing",), "There must be members.")
     if not whole and body.get("replaces"):
-        raise InvalidAt(("replaces",), "Members that are replaced are claimed all or none.")
+        raise InvalidAt(("replaces",), "Members can only be replaced all or none.")
     if body.get("stream") and (whole or body.get("dry_run")):
-        raise InvalidAt(
-            ("stream",), 'Only what is allocated in portions is streamed: "all_or_nothing": false, no dry_run.'
-        )
+        raise InvalidAt(("stream",), 'Streaming needs "all_or_nothing": false, and no dry_run.')
 
 
 def _members(call: Call, body: Body) -> Iterator[ClaimMember]:
     members = body.get("members", 1)
     if isinstance(members, list):
         if "consumer" in body:
-            raise InvalidAt(("consumer",), "Listed members have a consumer each.")
+            raise InvalidAt(("consumer",), "Listed members name their own consumers.")
         yield from _listed(call, body, members)
         return
     member = _member(call, body["consumer"], body)
@@ -121,7 +119,7 @@ def _numbered(first: Claim, number: int) -> Claim:
 def _check_consumers(members: Sequence[ClaimMember]) -> None:
     uuids = [member.uuid for member in members]
     if len(set(uuids)) < len(uuids):
-        raise InvalidAt(("members",), "A consumer is there twice.")
+        raise InvalidAt(("members",), "A consumer occurs twice.")
 
 
 ROUTES = (

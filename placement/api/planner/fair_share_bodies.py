@@ -95,8 +95,8 @@ def member_of(entry: dict[str, Any], settings: FairShareSettings, *where: str | 
     key = "project_id" if settings.leaves == "project" else "consumer_type"
     other = {"project_id", "consumer_type"} - {key}
     if key not in entry:
-        raise InvalidAt(where, f"{key!r} is a required property; the tree of this server is of these.")
+        raise InvalidAt(where, f"{key!r} is a required property: it identifies the leaves of this server's tree.")
     for name in other & entry.keys():
-        raise InvalidAt((*where, name), f"The tree of this server is not of these, but of {key!r}.")
+        raise InvalidAt((*where, name), f"The leaves of this server's tree are identified by {key!r}.")
     member: str = entry[key]
     return member

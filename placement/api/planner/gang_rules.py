@@ -24,11 +24,9 @@ def gang_rules(body: Mapping[str, Any], settings: PlannerSettings, *, members: i
         return ANYWHERE
     named = "together" if rules.together else "apart"
     if "members" not in body:
-        raise InvalidAt((named,), "There have to be members.")
+        raise InvalidAt((named,), "There must be members.")
     if not body.get("all_or_nothing", True):
-        raise InvalidAt(
-            (named,), 'Members whose places depend on each other are claimed all or none, not "all_or_nothing": false.'
-        )
+        raise InvalidAt((named,), 'Members whose places depend on each other need "all_or_nothing": true.')
     if rules.together is not None:
         _check_together(rules.together, rules.apart, members)
     return rules
@@ -66,7 +64,7 @@ def _check_together(together: Together, apart: FabricLevel | None, members: int)
             raise InvalidAt(("apart", "level"), f"Members cannot be in one {level} and in different ones.")
         return
     if not together.required:
-        raise InvalidAt(("together", "each"), 'Groups of members have a place each: "mode": "required", or no mode.')
+        raise InvalidAt(("together", "each"), 'Groups of members need "mode": "required", or no mode.')
     if members % together.each:
         raise InvalidAt(("together", "each"), f"{members} members cannot be divided into groups of {together.each}.")
     if apart is not None and not apart.is_host:

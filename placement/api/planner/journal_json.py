@@ -49,4 +49,4 @@ def moment_of(text: str) -> datetime:
         moment = datetime.fromisoformat(text)
         return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
     except (ValueError, OverflowError) as error:
-        raise Invalid(f"'{text[:100]}' is no time in ISO 8601.") from error
+        raise Invalid(f"'{text[:100]}' is not a time in ISO 8601.") from error

@@ -225,7 +225,7 @@ class _Loop:
             self._is_failing = False
         except Exception as error:
             if not self._is_failing:
-                LOG.warning("The journal cannot be read for those who follow it; it is tried again. %s", error)
+                LOG.warning("The journal cannot be read for the clients that follow it; trying again. %s", error)
             self._is_failing = True
 
     def _tell(self, listener: Listener, told: dict[Following, tuple[bytes, Following] | None]) -> None:

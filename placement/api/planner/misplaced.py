@@ -12,15 +12,15 @@ SCORING_KEYS = SCHEDULER_KEYS | {"fit", "sra", "proportional", "compactness", "r
 """Keys about scoring, in Volcano's terms or those of profiles."""
 
 IN_A_PROFILE = (
-    "How candidates are scored is said by a profile: "
+    "A profile defines how candidates are scored: "
     '"profile": "NAME" of planner.yaml, or "profile": {"fit": {"weight": 10, "resources": {"PGPU": {"type": '
     '"MostAllocated", "weight": 2}}}, "sra": {"weight": 10, "resources": {"PGPU": 1}}}. ' + IMPORT_HINT
 )
 FOR_EACH_RESOURCE = (
-    "Whether a resource is best filled or spread is said by a profile, for each: "
+    "A profile defines whether to fill or spread each resource: "
     '"profile": {"fit": {"resources": {"PGPU": {"type": "MostAllocated"}, "VCPU": {"type": "LeastAllocated"}}}}.'
 )
-IN_A_GROUP = 'Resources are asked for by a group: "groups": {"": {"resources": {"VCPU": 2}}}.'
+IN_A_GROUP = 'A group requests resources: "groups": {"": {"resources": {"VCPU": 2}}}.'
 
 
 class HintingSchema(Schema):

@@ -42,7 +42,7 @@ def planner_request(body: Body, settings: PlannerSettings) -> PlannerRequest:
     """
     if "pod" in body:
         if twice := sorted(KOORDINATOR & body.keys()):
-            raise InvalidAt((twice[0],), "This stands in the pod.")
+            raise InvalidAt((twice[0],), "The pod already specifies this.")
         body = {**body, **load_document(SCHEMA, in_koordinators_words(body["pod"], settings.devices))}
     if KOORDINATOR & body.keys():
         said = load_document(SCHEMA, in_planner_words(body, settings.devices))
@@ -105,7 +105,7 @@ def _group(suffix: str, group: Body) -> PlannerGroup:
     path = ("groups", suffix)
     count = group.get("count", 1)
     if "at_least" in group and count != PER_SUBTREE:
-        raise InvalidAt((*path, "at_least"), f'Only "{PER_SUBTREE}" has a least number.')
+        raise InvalidAt((*path, "at_least"), f'Only "{PER_SUBTREE}" can have a minimum.')
     return PlannerGroup(
         group=_conditions(suffix, group, "selector" if "vf_selector" not in group else "vf_selector"),
         count=count if isinstance(count, int) else group.get("at_least", 1),
@@ -172,11 +172,11 @@ def _faults_of_groups(request: PlannerRequest) -> Iterator[tuple[BodyPath, str]]
         if len(one.group.resources) > MOST_CLASSES:
             yield (*path, "resources"), f"There are more than {MOST_CLASSES} resource classes."
         if not one.group.is_granular and (one.count != 1 or one.everything or one.per_subtree or one.device):
-            yield path, "The unsuffixed group is not counted: its classes may come from different providers."
+            yield path, "The unsuffixed group cannot have a count: its classes may come from different providers."
         if one.per_subtree and secondaries.count(one.suffix) != 1:
             yield (*path, "count"), f'"{PER_SUBTREE}" is for a group that one affinity has beside its primary.'
         if not one.group.resources and one.suffix not in tied:
-            yield path, "A group without resources has to be in same_subtree."
+            yield path, "A group without resources must be in same_subtree."
         if conflicts := [any_of for any_of in one.group.required if any_of <= one.group.forbidden]:
             yield path, f"Traits are required and forbidden: {', '.join(sorted(conflicts[0]))}."
 

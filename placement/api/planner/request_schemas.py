@@ -107,7 +107,7 @@ class Quantity(Exact):
         if isinstance(value, str) and re.fullmatch(QUANTITY, value):
             return value
         if isinstance(value, str):
-            raise refuse(f"{shown(value)} is no amount; write a whole number, or bytes such as 8Gi", "pattern")
+            raise refuse(f"{shown(value)} is not an amount; write a whole number, or bytes such as 8Gi", "pattern")
         return int(Integer(minimum=0).deserialize(value))
 
 

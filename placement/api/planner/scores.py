@@ -66,7 +66,7 @@ def profile_of(call: Call, name: str | dict[str, Any] | None) -> RankingProfile:
     if name is None:
         return planner.profile_in_force
     if name not in planner.profiles:
-        raise InvalidAt(["profile"], f"There is no profile {name!r}, but {', '.join(planner.profiles)}.")
+        raise InvalidAt(["profile"], f"There is no profile {name!r}; there are {', '.join(planner.profiles)}.")
     return planner.profiles[name]
 
 

@@ -238,7 +238,7 @@ def test_bad_claims_are_refused_with_the_path_of_the_fault(api: Api, body, sente
 
 def test_a_consumer_is_a_member_once(api: Api) -> None:
     who = {"consumer": consumer()}
-    assert refused(api, {**TWO, "members": [who, who]}, 400) == "members: A consumer is there twice."
+    assert refused(api, {**TWO, "members": [who, who]}, 400) == "members: A consumer occurs twice."
 
 
 def test_what_plain_clients_hold_is_respected(api: Api) -> None:

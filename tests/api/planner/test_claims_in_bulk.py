@@ -120,12 +120,12 @@ def test_the_journal_knows_who_asked_for_what_was_streamed(api: Api) -> None:
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({}, "all_or_nothing: There have to be members."),
-        ({"members": 2, "replaces": True}, "replaces: Members that are replaced are claimed all or none."),
+        ({}, "all_or_nothing: There must be members."),
+        ({"members": 2, "replaces": True}, "replaces: Members can only be replaced all or none."),
         ({"members": 1001}, "members: 1001 is neither a number from 1 to 1000 nor a list of as many"),
         (
             {"members": 2, "stream": True, "dry_run": True},
-            'stream: Only what is allocated in portions is streamed: "all_or_nothing": false, no dry_run.',
+            'stream: Streaming needs "all_or_nothing": false, and no dry_run.',
         ),
     ],
 )

@@ -350,12 +350,12 @@ FAULTS = {
     "no project": (
         "order",
         {"pending": [{"resources": GPU}]},
-        "pending[0]: 'project_id' is a required property; the tree of this server is of these.",
+        "pending[0]: 'project_id' is a required property: it identifies the leaves of this server's tree.",
     ),
     "a consumer type": (
         "order",
         {"pending": [{"project_id": "p", "consumer_type": "A", "resources": GPU}]},
-        "pending[0].consumer_type: The tree of this server is not of these, but of 'project_id'.",
+        "pending[0].consumer_type: The leaves of this server's tree are identified by 'project_id'.",
     ),
     "no resources": (
         "fill",

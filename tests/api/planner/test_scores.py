@@ -206,7 +206,7 @@ NOWHERE = str(uuid.UUID(int=0))
             {"allocation_requests": [{"allocations": {NOWHERE: {"resources": {"VCPU": 1}}}}]},
             f"allocation_requests[0].allocations.{NOWHERE}: There is no such resource provider.",
         ),
-        ({"allocation_requests": [], "profile": "best"}, "profile: There is no profile 'best', but default, ai."),
+        ({"allocation_requests": [], "profile": "best"}, "profile: There is no profile 'best'; there are default, ai."),
         ({"allocation_requests": [], "profile": None}, "profile: None is not of type 'string'"),
     ],
 )

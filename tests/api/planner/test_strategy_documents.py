@@ -122,9 +122,7 @@ def test_the_profile_that_a_refusal_shows_is_accepted(api: Api) -> None:
 
 def test_resources_beside_the_groups_are_refused_with_what_to_type(api: Api) -> None:
     detail = api.post(CANDIDATES, {"resources": {"VCPU": 2}}).json["errors"][0]["detail"]
-    assert detail.endswith(
-        '\n\nresources: Resources are asked for by a group: "groups": {"": {"resources": {"VCPU": 2}}}.'
-    )
+    assert detail.endswith('\n\nresources: A group requests resources: "groups": {"": {"resources": {"VCPU": 2}}}.')
 
 
 @pytest.mark.parametrize("where", ["beside the groups", "in a group"])
