@@ -2,6 +2,7 @@
 
 import random
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -125,6 +126,14 @@ def _change(connection: Connection, choice: random.Random, name: str) -> None:
     allocate(connection, name, {(provider, VCPU): choice.randint(1, 5)})
 
 
+def _move(connection: Connection, choice: random.Random) -> None:
+    """Put one of the last trees below one of the first, or make a tree of its own of it again."""
+    moved, above = choice.randint(6, PROVIDERS), choice.randint(1, 5)
+    root, parent = choice.choice([(above, str(above)), (moved, "NULL")])
+    place = f"root_provider_id = {root}, parent_provider_id = {parent}"
+    run(connection, f"UPDATE resource_providers SET {place} WHERE id = {moved}")
+
+
 def _come_or_go(connection: Connection, id_: int) -> None:
     """Add a provider, or delete it if it is there."""
     if connection.scalar(text(f"SELECT id FROM resource_providers WHERE id = {id_}")):
@@ -142,7 +151,10 @@ def _write(database: Database, seed: int, together: threading.Barrier) -> None:
     for number in range(CHANGES):
         try:
             with opened(database) as connection:
-                _change(connection, choice, f"{seed}-{number}")
+                if choice.random() < 0.2:
+                    _move(connection, choice)
+                else:
+                    _change(connection, choice, f"{seed}-{number}")
                 if choice.random() < 0.2:
                     _come_or_go(connection, 100 + seed)
                 if choice.random() < 0.8:
@@ -189,7 +201,10 @@ def test_orders_that_readers_share_are_those_of_each_snapshot_beside_racing_writ
 
 def left_by_root(tx: Transaction, roots: Collection[int] | None) -> SizesByRoot:
     """Return something of each tree that changes with it."""
-    return {root: (PlaceSizes(left, ()),) for _, root, _, left in left_by_provider(tx, [VCPU], roots)}
+    left_in: Counter[int] = Counter()
+    for root, _provider, _class, left in left_by_provider(tx, [VCPU], roots):
+        left_in[root] += left
+    return {root: (PlaceSizes(left, ()),) for root, left in left_in.items()}
 
 
 @reads

@@ -25,7 +25,8 @@ class TreeChanges(NamedTuple):
     """What has changed from one snapshot to another.
 
     Only what this server wrote is told as steps. It locks the provider first, so that its row in the journal names the
-    tree that the provider is in, and lets nobody take of what has no inventory; others may do otherwise.
+    tree that the provider is in, and lets nobody take of what has no inventory. Others may do otherwise: what they
+    wrote changes the tree that the row names, and the one that the provider is in by now.
 
     Args:
         roots: the roots of the trees of which something has changed.
@@ -82,27 +83,26 @@ def _told(rows: Collection[RowOfTree], *, is_exact: bool) -> TreeChanges | None:
     # A provider is in no tree when it has just been made and before it goes. What it has always is in one.
     if None in named and any(row[0] is None and row[2] != PROVIDER for row in rows):
         return None
-    capacities, uses, untold = _told_of_sums(rows)
+    named.update([row[1] for row in rows])
     named.discard(None)
-    changed = frozenset(named | untold)
+    changed = frozenset(named)
     if len(changed) >= MOST_CHANGED:
         return None
     if not is_exact:  # What was shown, but did not count as seen, comes again.
         return TreeChanges(changed, untold=changed)
-    return TreeChanges(changed, capacities, uses, untold)
+    return TreeChanges(changed, *_told_of_sums(rows))
 
 
 def _told_of_sums(rows: Collection[RowOfTree]) -> tuple[list[SumStep], list[SumStep], set[int]]:
     """Return what has become of capacities, and of uses, and of which trees that is not told."""
     capacities, uses, untold = list[SumStep](), list[SumStep](), set[int]()
-    for root, before, kind, class_id, used, old_row, new_row in rows:
+    for root, other, kind, class_id, used, old_row, new_row in rows:
         if used is not None:
             uses.append((root, class_id, used))
         elif new_row is not None:
             capacities.append((root, class_id, _capacity(new_row) - _capacity(old_row)))
         elif kind is not None:
-            # A row of a provider that has moved tells of two.
-            untold |= {root, before}
+            untold |= {root, other}
     untold.discard(None)
     return capacities, uses, untold
 

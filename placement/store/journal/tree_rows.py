@@ -12,12 +12,14 @@ from typing import Any, NamedTuple
 
 import orjson
 from sqlalchemy import (
+    ARRAY,
     BigInteger,
     ColumnElement,
     Integer,
     Select,
     String,
     Text,
+    any_,
     bindparam,
     case,
     cast,
@@ -51,16 +53,22 @@ MOST_ROWS = 60_000
 """No more are read."""
 
 RowOfTree = Sequence[Any]
-"""What a row tells of a tree: its root, and that of the tree in which a provider was before it moved or went; the kind,
-None if sums are what they were or the rest tells what has become of them; the id of a class; by how much more of it is
-used; the old and the new inventory, as JSON.
+"""What a row tells of a tree: its root, and that of another tree if it may tell of two; the kind, None if sums are what
+they were or the rest tells what has become of them; the id of a class; by how much more of it is used; the old and the
+new inventory, as JSON.
 """
 
-_ROOT_BEFORE = {
-    False: f"CASE kind WHEN '{PROVIDER}' THEN CAST(CAST(old_row AS json) ->> 'root_provider_id' AS integer) END",
+_ROOT_NOW = "SELECT root_provider_id FROM resource_providers WHERE id = placement_journal.resource_provider_id"
+_OTHER_ROOT = {
+    False: f"CASE WHEN kind = '{PROVIDER}' THEN CAST(CAST(old_row AS json) ->> 'root_provider_id' AS integer) "
+    f"WHEN request_id IS NULL THEN ({_ROOT_NOW}) END",
     True: f"CASE kind WHEN '{PROVIDER}' THEN json_extract(old_row, '$.root_provider_id') END",
 }
-"""Of which tree a provider was before it moved or went, on PostgreSQL and on SQLite."""
+"""Of which tree a provider was before it moved or went, on PostgreSQL and on SQLite.
+
+Whoever has not locked a provider on PostgreSQL may write while it moves, as others than this server do. Their row names
+the tree that the provider leaves, so that in which the snapshot shows it is looked up. On SQLite only one writes.
+"""
 
 _OF_NO_TREE = (CONSUMER, GENERATION)
 """Kinds of rows after which every tree has, and is, what it was."""
@@ -137,7 +145,7 @@ def _rows(*, on_sqlite: bool) -> Select[*tuple[Any, ...]]:
         tells_all |= tells_stock
     return select(
         J.root_provider_id,
-        literal_column(_ROOT_BEFORE[on_sqlite], Integer),
+        literal_column(_OTHER_ROOT[on_sqlite], Integer),
         case((~tells_all, J.kind)),
         J.resource_class_id,
         case((tells_use, func.coalesce(J.new_amount, _NOTHING) - func.coalesce(J.old_amount, _NOTHING))),
@@ -162,7 +170,8 @@ def _place() -> Select[*tuple[Any, ...]]:
 def _rows_and_place(*, doubled: int) -> PreparedStatement:
     """Return the statement for a journal that has doubled so often."""
     begin, end = (select(bindparam(name, type_=BigInteger)).scalar_subquery() for name in ("begin", "end"))
-    still_open = J.commit_mark.in_(bindparam("open", type_=BigInteger, expanding=True))
+    known_open = select(bindparam("open", type_=ARRAY(BigInteger))).scalar_subquery()
+    still_open = J.commit_mark == any_(cast(known_open, ARRAY(BigInteger)))
     is_new = (J.commit_mark >= begin) & (J.commit_mark <= _HIGHEST) & or_(J.commit_mark >= end, still_open)
     of_this_size = literal_column(str(doubled), Integer) >= _NOTHING
     return PreparedStatement(union_all(_place(), _rows(on_sqlite=False).where(is_new, of_this_size).limit(_MOST_ROWS)))
