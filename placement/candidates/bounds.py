@@ -129,6 +129,10 @@ class BoundedScores(TreeScores):
         least = self._least.get
         return [(fails, below + lost[least(root, ())], root) for fails, below, root in keys]
 
+    def note(self, counts: Counts) -> None:
+        """Note how many places a composed result touches."""
+        self.falls_short = self.falls_short or self.lost(counts) > 0
+
     def lowered(self, key: Key, counts: Counts) -> Key:
         """Return the key of one tree, lowered by a bound on the places touched there."""
         fails, below, root = key
@@ -138,19 +142,18 @@ class BoundedScores(TreeScores):
     def negated_score(self, key: Key, counts: Counts) -> float:
         """Return the negated score of a result in the tree of a key, given how many places it touches."""
         _fails, below, root = key
-        lost = self.lost(counts)
-        self.falls_short = self.falls_short or lost > 0
+        self.note(counts)
         # A key that was not made here has no bound on places in it.
-        return self._highest.get(root, below) + lost
+        return self._highest.get(root, below) + self.lost(counts)
 
     def key_of(self, row: Sequence[int], given: Given, counts: Counts) -> Key:
         """Return the key of a composed result."""
-        self.falls_short = self.falls_short or self.lost(counts) > 0
+        self.note(counts)
         return super().key_of(row, given, counts)
 
 
 class ScoresByCount(BoundedScores):
-    """The scores of trees for a request that takes more where there is more: only composed results have one.
+    """The scores of trees for a request that takes more where there is more: of trees there are only bounds.
 
     Args:
         requested: the least that is asked for.
@@ -180,3 +183,12 @@ class ScoresByCount(BoundedScores):
     def of_amounts(self, amounts: ResourceAmounts) -> TreeScores:
         """Return the scores of a result that takes these amounts in all."""
         return self._of_amounts(tuple((name, amounts[name]) for name in self._requested))
+
+    def least_key(self, row: Sequence[int], possible: Iterable[ResourceAmounts]) -> Key:
+        """Return a lower bound on the keys of results in a tree, given all the amounts that they may take.
+
+        Args:
+            row: the root of the tree, then its capacity, then its use of each of the classes.
+            possible: the amounts, at least one.
+        """
+        return min([self.of_amounts(amounts).keys([row])[0] for amounts in possible])

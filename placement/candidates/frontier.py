@@ -89,6 +89,7 @@ def best_bounded_first(
     Args:
         portions: as above.
         bound: tightens the key of a tree: returns one no less than the given one, and no greater than any in the tree.
+            It is called again when that key comes first; a tree whose key it can tighten no more is composed.
         compose: as above.
     """
     return best_first(_bounded(portions, bound), compose, ONE_BY_ONE)
@@ -99,16 +100,17 @@ def _bounded(portions: Iterable[Portion], bound: Callable[[Keyed], Key]) -> Iter
 
     A key is tightened only when it comes first, so most trees are neither tightened nor composed.
     """
-    waiting: list[tuple[Key, bool, Tree]] = []  # A heap. Roots are unique, so comparing keys decides.
+    waiting: list[Keyed] = []  # A heap. Roots are unique, so comparing keys decides.
     for trees, rest in chain(portions, (Portion([], LAST),)):
-        for key, tree in trees:
-            heappush(waiting, (key, False, tree))
+        for keyed in trees:
+            heappush(waiting, keyed)
         yield Portion([], min(waiting[0][0], rest) if waiting else rest)
         while waiting and waiting[0][0] < rest:
-            key, is_bounded, tree = heappop(waiting)
-            if not is_bounded:
-                heappush(waiting, (bound((key, tree)), True, tree))
-            yield Portion([(key, tree)] if is_bounded else [], min(waiting[0][0], rest) if waiting else rest)
+            key, tree = heappop(waiting)
+            better = bound((key, tree))
+            if better > key:
+                heappush(waiting, (better, tree))
+            yield Portion([] if better > key else [(key, tree)], min(waiting[0][0], rest) if waiting else rest)
 
 
 def _taken(waiting: list[Keyed], rest: Key, most: int) -> list[Keyed]:

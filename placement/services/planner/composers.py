@@ -111,7 +111,7 @@ class Composers:
         return prepared
 
     def _of_groups(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
-        plan, levels = _with_everything(request), options.levels_for(request)
+        plan, levels = plan_with_everything(request), options.levels_for(request)
         judge = options.packer.latest_judge if options.packer else None
         composer = DeviceComposer(request, plan, levels, locks=options.locks, judge=judge)
         kinds = HostKinds(plan, lock_classes=options.locks.values(), counts_use=bool(request.exclusive))
@@ -137,7 +137,7 @@ class Composers:
         return Prepared(plan, levels, composer, lambda *host: form_of(plan, *host), composer.parts(), kept)
 
 
-def _with_everything(request: PlannerRequest) -> Plan:
+def plan_with_everything(request: PlannerRequest) -> Plan:
     """Return the plan of a request of groups, with a further demand for each group that wants all providers."""
     plan = plan_for(request.plain)
     demands = {slot.suffix: plan.demands[slot.demand] for slot in plan.slots}

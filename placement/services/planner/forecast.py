@@ -6,6 +6,7 @@ from placement.allocators.compactness import Counts
 from placement.allocators.strategy_fit import ScoredNode
 from placement.candidates.bounded_reading import LeastByRoot, bounded_as_needed, bounded_first
 from placement.candidates.bounds import BoundedScores, ScoresByCount
+from placement.candidates.compose.open_counts import OpenCounts
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import LAST, Key, Portion
 from placement.candidates.key_order import KeyOrder
@@ -14,6 +15,7 @@ from placement.candidates.reading import SumsAsRead, promising_first, shared_by
 from placement.domain.amounts import ResourceAmounts, summed
 from placement.domain.overlay import Overlay
 from placement.domain.planner_tree import PlannerTree
+from placement.domain.tree import Tree
 from placement.services.planner.ground import Ground
 from placement.services.planner.overlays import overlaid
 
@@ -39,6 +41,9 @@ class Forecast:
         self._sums_as_read = SumsAsRead(self._reader, self._scores.classes)
         self._has_keys = shared is None and not ground.counts_decide
         """Whether trees have keys. Otherwise that of a tree is a bound on those of its proposals."""
+        # What others share may be all that a tree gives; then its own sums say nothing.
+        is_open = ground.counts_decide and shared is None
+        self._open_counts = OpenCounts(ground.request, ground.prepared.plan) if is_open else None
         self._overlay = overlay
         # What is kept outlives the bounds of one request. Devices that judge trees change with every claim.
         self._cached_scores = TreeScores(*asked, shared=shared) if packing is None else None
@@ -53,6 +58,7 @@ class Forecast:
         scores: TreeScores = self._scores
         requested: ResourceAmounts = self._ground.prepared.composer.requested
         if isinstance(scores, ScoresByCount):
+            scores.note(proposal.counts)
             requested = summed(proposal.amounts.values())
             scores = scores.of_amounts(requested)
         own = self._ground.own(proposal)
@@ -67,7 +73,14 @@ class Forecast:
     @property
     def places_decide(self) -> bool:
         """Whether anything that was found lost by the places that it touches, so that bounds on these are worth it."""
-        return self._has_keys and self._scores.falls_short
+        return (self._has_keys or self._open_counts is not None) and self._scores.falls_short
+
+    def bounded_by_count(self, expected: Key, tree: Tree) -> Key:
+        """Return a key that nothing in a tree is below, by how much there is of what a request says no number of."""
+        possible = self._open_counts.amounts_in(tree) if self._open_counts else ()
+        if not possible or not isinstance(self._scores, ScoresByCount):
+            return expected
+        return max(expected, self._scores.least_key(self._sums_as_read.of(tree.root), possible))
 
     def bounded(self, expected: Key, counts: Counts) -> Key:
         """Return a key that nothing is below which touches so many places of a tree of which a key was expected."""

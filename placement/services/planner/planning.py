@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from placement.allocators.strategy_fit import ScoredNode
 from placement.candidates.alike_hosts import DrawnHost, drawn
@@ -21,6 +21,9 @@ from placement.services.planner.distinct import not_seen, once_of_pools
 from placement.services.planner.forecast import Forecast
 from placement.services.planner.ground import Ground
 from placement.store.search.tree_rows import NamedMember
+
+if TYPE_CHECKING:
+    from placement.allocators.compactness import Counts
 
 RankedKey = tuple[bool, float, int, int]
 """The key of a proposal's tree with the score that it has, and its number in the tree. The third is the root."""
@@ -65,6 +68,8 @@ class Planning:
         self._profile = ground.profile
         self._is_as_it_is = not (overlay.changes or overlay.held)
         self._expected: dict[int, _TreeTakenFrom] = {}
+        self._least_places: dict[int, Counts] = {}
+        """In how few places trees can serve, by their roots, as far as that was asked for."""
         wanted = wanted or ground.request.limit
         # Narrow and read: little of each tree, the most promising first; places are counted only if scores fall short.
         self._forecast = Forecast(ground, overlay, wanted=wanted)
@@ -204,13 +209,19 @@ class Planning:
         return lacking | self._ground.free_places.lacking_in([tree for tree in trees if tree.root not in lacking])
 
     def _bound(self, keyed: Keyed) -> Key:
-        """Return a key of a tree that nothing in it is below: where places decide, with a bound on these."""
+        """Return a key of a tree that nothing in it is below: where places decide, with a bound on these.
+
+        What is known only by reading more of the tree is asked for once it comes to what is known without.
+        """
         expected, tree = keyed
-        if not self._forecast.places_decide:
-            return expected
-        self._ahead.read([tree])
-        (details,) = self._ground.details.of([tree])
-        return self._forecast.bounded(expected, self.prepared.composer.least_places(tree, details))
+        by_count = self._forecast.bounded_by_count(expected, tree)
+        if by_count > expected or not self._forecast.places_decide:
+            return by_count
+        if tree.root not in self._least_places:
+            self._ahead.read([tree])
+            (details,) = self._ground.details.of([tree])
+            self._least_places[tree.root] = self.prepared.composer.least_places(tree, details)
+        return self._forecast.bounded(expected, self._least_places[tree.root])
 
     def _ranked(self, batch: Sequence[Keyed]) -> Iterator[RankedProposal]:
         """Compose in some trees; each proposal has the score that its own places leave it."""

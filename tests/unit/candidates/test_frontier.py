@@ -98,6 +98,24 @@ def test_what_its_bound_puts_behind_the_best_is_not_composed() -> None:
     assert composed == [70, 1]
 
 
+def test_a_bound_that_says_more_once_something_was_composed_is_asked_again() -> None:
+    keys = [(False, -100.0, root) for root in range(1, 90)]
+    composed = []
+
+    def compose(some):
+        for key, _tree in some:
+            composed.append(key[2])
+            yield from scored(key, [90 if key[2] == 1 else 0])
+
+    def bound(keyed):
+        (fails, below, root), _tree = keyed
+        return fails, max(below, -95.0 if not composed else 0.0 if root > 1 else -95.0), root
+
+    found = best_bounded_first(portions(keys, 8), bound, compose)
+    assert next(found)[1] == (1, 0)
+    assert composed == [1]
+
+
 def test_trees_that_cannot_appear_are_neither_read_nor_composed() -> None:
     keys = [(False, root - 100.0, root) for root in range(1, 90)]
     composed, read = [], []

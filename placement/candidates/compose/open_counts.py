@@ -1,0 +1,71 @@
+"""How much a request can take in a tree where it says no number: of all providers there, or of one for each place."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from placement.domain.amounts import ResourceAmounts
+from placement.domain.planner_request import PlannerRequest
+from placement.domain.search_plan import Plan
+from placement.domain.tree import Tree
+
+MOST_SUMS = 64
+"""So many sums are told apart in a tree; where there are more, nothing is said."""
+
+
+class _Open(NamedTuple):
+    """A group that says no number: what each provider gives, the demand that tells how many there are, and the least.
+
+    ``least`` is None where it takes all of them.
+    """
+
+    amounts: ResourceAmounts
+    demand: int
+    least: int | None
+
+
+class OpenCounts:
+    """The groups of one request that say how many providers they take, and those that do not.
+
+    Args:
+        request: the request.
+        plan: its plan; for each group that wants everything there is a further demand of all healthy providers.
+    """
+
+    def __init__(self, request: PlannerRequest, plan: Plan) -> None:
+        self._fixed: dict[str, int] = dict.fromkeys(request.requested, 0)
+        self._open: list[_Open] = []
+        demands = {slot.suffix: slot.demand for slot in plan.slots}
+        every = {one.group.suffix: number for number, one in enumerate(plan.demands) if one.ignores_usage}
+        for one in request.groups:
+            amounts = one.group.resources
+            if one.everything:
+                # How many devices are to have one virtual function each is told only by the details of a tree.
+                self._open.append(_Open(amounts, every[one.suffix], None if one.device is None else 1))
+            elif one.per_subtree:
+                self._open.append(_Open(amounts, demands[one.suffix], one.count))
+            else:
+                for name, amount in amounts.items():
+                    self._fixed[name] += one.count * amount
+        self._known: dict[tuple[int, ...], Sequence[Mapping[str, int]]] = {}
+
+    def amounts_in(self, tree: Tree) -> Sequence[ResourceAmounts]:
+        """Return all amounts that the request may take in a tree, and perhaps more; none if there are too many."""
+        supplies = tuple([len(tree.options[one.demand]) for one in self._open])
+        known = self._known.get(supplies)
+        if known is None:
+            known = self._known[supplies] = self._sums(supplies)
+        return known
+
+    def _sums(self, supplies: Sequence[int]) -> Sequence[Mapping[str, int]]:
+        names, sums = tuple(self._fixed), {tuple(self._fixed.values())}
+        for one, supply in zip(self._open, supplies, strict=True):
+            each = [one.amounts.get(name, 0) for name in names]
+            counts = range(supply if one.least is None else one.least, supply + 1)
+            sums = {
+                tuple([some + count * amount for some, amount in zip(before, each, strict=True)])
+                for before in sums
+                for count in counts
+            }
+            if len(sums) > MOST_SUMS:
+                return ()
+        return [dict(zip(names, one, strict=True)) for one in sorted(sums)]
