@@ -27,14 +27,14 @@ def natural_order(names: Sequence[str]) -> tuple[int, ...]:
     (2, 1, 0)
     """
     # Providers of hosts of one model have names that differ only in the host's, which all of them begin with.
-    start = len(commonprefix(names))  # noqa: RUF071 - names are no paths
-    rests = tuple([name[start:] for name in names])
-    if start and any([rest[:1].isdigit() for rest in rests]):
-        rests = tuple(names)  # A number may straddle the end of the prefix.
-    return _order(rests)
+    prefix = commonprefix(names)  # noqa: RUF071 - names are no paths
+    start = len(prefix)
+    if prefix[-1:].isdigit() and any([name[start : start + 1].isdigit() for name in names]):
+        start = 0  # A number straddles the end of the prefix.
+    return _order(tuple([name[start:] for name in names]))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)  # Which providers of a host of one model can serve differs from host to host.
 def _order(names: tuple[str, ...]) -> tuple[int, ...]:
     keys = [natural_key(name) for name in names]
     return tuple(sorted(range(len(keys)), key=keys.__getitem__))

@@ -26,7 +26,8 @@ class Counters:
         self._shifts: list[int] = []
         self.units: list[int] = []
         self.offset = self.guard = 0
-        self._forbids = 0  # The spare bits of counters that must not be too high.
+        self.forbids = 0
+        """The spare bits of counters that must not be too high."""
         self._saturating: list[tuple[int, int, int, int]] = []  # For each its spare bit, shift, mask and most.
         shift = 0
         for counter in counters:
@@ -39,7 +40,7 @@ class Counters:
             if counter.saturates:
                 self._saturating.append((spare, shift, (2 << width) - 1, counter.most))
             else:
-                self._forbids |= spare
+                self.forbids |= spare
             shift += width + 1
         self._masks = [(2 << counter.most.bit_length()) - 1 for counter in counters]
 
@@ -58,12 +59,15 @@ class Counters:
     def settled(self, state: int) -> int | None:
         """Return a sum of two states with saturated counters cut, or None if another counter is too high."""
         too_high = (state + self.offset) & self.guard
-        if too_high & self._forbids:
+        if too_high & self.forbids:
             return None
-        if too_high:
-            for spare, shift, mask, most in self._saturating:
-                if too_high & spare:
-                    state -= ((state >> shift & mask) - most) << shift
+        return self.cut(state, too_high) if too_high else state
+
+    def cut(self, state: int, too_high: int) -> int:
+        """Return a sum of two states in which some saturating counters are too high, by their spare bits, cut."""
+        for spare, shift, mask, most in self._saturating:
+            if too_high & spare:
+                state -= ((state >> shift & mask) - most) << shift
         return state
 
     def floor(self, least: Sequence[int]) -> int:

@@ -64,7 +64,7 @@ class Knapsack:
         self._own, self._costs = own.of, own.packing
         self._devices = list({option.device.name: option.device for option in options}.values())
         self._of_device: dict[str, list[DeviceOption]] = defaultdict(list)
-        self._supply: Counts[int] = Counts()
+        self._spare: list[int] = []
         self._rules = [self._rules_of(level) for level in host.levels]
         self._bounds = [self._bounds_of(level) for level in host.levels]
         order = nesting({device.path for device in self._devices}, len(host.levels))
@@ -78,7 +78,8 @@ class Knapsack:
         """Return the costs of the best ways to serve the request with some options, the best first."""
         for option in options:
             self._of_device[option.device.name].append(option)
-        self._supply.update([option.group for option in options])
+        supply = Counts([option.group for option in options])
+        self._spare = [supply[index] - group.count for index, group in enumerate(self._request.groups)]
         table = self._table(self._devices, 0)
         enough = [cost for state, costs in table.items() if self._counters.is_enough(state) for cost in costs]
         if self._counts_places:
@@ -117,20 +118,24 @@ class Knapsack:
                 places[device.path[self._order[depth]]].append(device)
             parts = [(some, self._table_of_place(place, some, depth)) for place, some in places.items()]
         table: Table = {0: [0]}
-        inside: list[Device] = []
+        spare = self._spare.copy()
         for some, other in self._in_cards(parts) if self._by_card else parts:
-            inside += some
-            table = self._without_debts(self.tables.merged(table, other), inside)
+            for device in some:
+                for option in self._of_device[device.name]:
+                    spare[option.group] -= 1
+            table = self._without_debts(self.tables.merged(table, other), spare)
         return table
 
-    def _without_debts(self, table: Table, inside: Sequence[Device]) -> Table:
-        """Return the table of some devices without what leaves more for the others than these can do."""
-        here = Counts([option.group for device in inside for option in self._of_device[device.name]])
-        groups = enumerate(self._request.groups)
-        debts = [group.count - (self._supply[index] - here[index]) for index, group in groups]
-        if max(debts) <= 0:
+    def _without_debts(self, table: Table, spare: Sequence[int]) -> Table:
+        """Return the table of some devices without what leaves more for the others than these can do.
+
+        Args:
+            table: the table.
+            spare: for each group how many options the others have more than it wants; negative where that is less.
+        """
+        if min(spare) >= 0:
             return table
-        floor, reaches = self._counters.floor(debts), self._counters.reaches
+        floor, reaches = self._counters.floor([-number for number in spare]), self._counters.reaches
         return {state: costs for state, costs in table.items() if reaches(state, floor)}
 
     def _table_of_place(self, place: str | None, devices: Sequence[Device], depth: int) -> Table:

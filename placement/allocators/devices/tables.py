@@ -4,13 +4,16 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import product
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from placement.allocators.budget import Budget
 from placement.allocators.devices.counters import Counters
 
 Table = dict[int, list[int]]
 """For each state (packed counters) the costs of the best ways to get there, ascending."""
+
+NOTHING_TAKEN: Final[Table] = {0: [0]}
+"""The table of no device."""
 
 
 class Limits(NamedTuple):
@@ -47,6 +50,9 @@ class Tables:
 
     def merged(self, left: Table, right: Table) -> Table:
         """Return the table of two disjoint sets of devices."""
+        if left == NOTHING_TAKEN and self._limit is None:
+            self.budget.take(len(right))
+            return {0: [0]} if self.is_over else self.narrowed(right)
         others = sorted([(costs[0], state) for state, costs in right.items()])
         least = [cost for cost, _state in others]
         within = [self._within(least, costs[0]) for costs in left.values()]
@@ -75,33 +81,37 @@ class Tables:
         return {state: sorted(costs)[: self._most] for state, costs in table.items()}
 
     def _merged_several(self, left: Table, right: Table, others: Sequence[Sequence[tuple[int, int]]]) -> Table:
-        offset, guard, settled = self._counters.offset, self._counters.guard, self._counters.settled
+        counters = self._counters
+        offset, guard, forbids, cut = counters.offset, counters.guard, counters.forbids, counters.cut
         table: Table = defaultdict(list)
         for (state, costs), some in zip(left.items(), others, strict=True):
+            with_offset = state + offset
             for _least, other in some:
-                both: int | None = state + other
-                if (state + other + offset) & guard:
-                    both = settled(state + other)
-                    if both is None:
+                both, too_high = state + other, (with_offset + other) & guard
+                if too_high:
+                    if too_high & forbids:
                         continue
-                table[both] += [cost + more for cost in costs for more in right[other]]  # type: ignore[index]
+                    both = cut(both, too_high)
+                table[both] += [cost + more for cost in costs for more in right[other]]
         return self._best(table)
 
     def _merged_best(self, left: Table, _right: Table, others: Sequence[Sequence[tuple[int, int]]]) -> Table:
         """Return the merged table where only the best way to each state is wanted."""
-        offset, guard, settled = self._counters.offset, self._counters.guard, self._counters.settled
+        counters = self._counters
+        offset, guard, forbids, cut = counters.offset, counters.guard, counters.forbids, counters.cut
         best: dict[int, int] = {}
+        known_sum = best.get
         for (state, (cost,)), some in zip(left.items(), others, strict=True):
+            with_offset = state + offset
             for more, other in some:
-                both: int | None = state + other
-                if (state + other + offset) & guard:
-                    both = settled(state + other)
-                    if both is None:
+                both, too_high = state + other, (with_offset + other) & guard
+                if too_high:
+                    if too_high & forbids:
                         continue
-                sum_ = cost + more
-                known = best.get(both)  # type: ignore[arg-type]  # not None here
+                    both = cut(both, too_high)
+                sum_, known = cost + more, known_sum(both)
                 if known is None or sum_ < known:
-                    best[both] = sum_  # type: ignore[index]
+                    best[both] = sum_
         return {state: [cost] for state, cost in best.items()}
 
     def narrowed(self, table: Table) -> Table:
