@@ -14,6 +14,7 @@ from placement.allocators.budget import Budget
 from placement.allocators.devices.attempts import STEPS, WIDTH, Attempts
 from placement.allocators.devices.confined import without_places_too_small
 from placement.allocators.devices.costs import Costs, DeviceObjective
+from placement.allocators.devices.known_searches import KnownSearches
 from placement.allocators.devices.options import DeviceOption, options_of
 from placement.allocators.devices.request import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request
 from placement.allocators.devices.tables import Limits
@@ -30,6 +31,7 @@ __all__ = [
     "Host",
     "InOnePlace",
     "Joint",
+    "KnownSearches",
     "Request",
     "allocate",
 ]
@@ -67,6 +69,7 @@ def allocate(
     budget: Budget | None = None,
     width: int = WIDTH,
     any_way: bool = False,
+    known: KnownSearches | None = None,
 ) -> DeviceAllocations:
     """Find the best ways to serve a request on a host.
 
@@ -77,6 +80,7 @@ def allocate(
         budget: the steps that may be taken; unless given, a million for the best way, and as many to find any at all.
         width: how many states of a table are looked at in the first search.
         any_way: whether any way will do, and not only the best: what is found need not be complete then.
+        known: what was found for this request on other hosts, whose levels and rules are the same; it grows.
 
     Raises:
         ValueError: the request names a group or level that there is not, or wants no device at all.
@@ -99,7 +103,7 @@ def allocate(
     if _is_hopeless(searched, usable):
         return DeviceAllocations(())
     limits = Limits(Budget(2 * STEPS) if budget is None else budget, width)
-    attempts = Attempts(host, searched, options, usable=usable, most=most, limits=limits)
+    attempts = Attempts(host, searched, options, usable=usable, most=most, limits=limits, known=known)
     costs, packing = attempts.best(of_any_cost=any_way), Costs(len(host.levels), len(options), uncounted=host.uncounted)
     chosen = [[options[number] for number in packing.chosen(cost)] for cost in costs]
     devices = [_devices(host, some, twins, ties) for some in chosen]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from placement.allocators.devices.assigned import assigned
 from placement.allocators.devices.few_places import FewPlaces
+from placement.allocators.devices.known_searches import KnownSearches
 from placement.allocators.devices.options import DeviceOption
 from placement.allocators.devices.own_costs import OwnCosts
 from placement.allocators.devices.request import Group, Host, Request
@@ -34,6 +35,7 @@ class Attempts:
         usable: those of them that can be taken by any way.
         most: how many ways are wanted.
         limits: the steps that all searches may take together, and how many states of a table the first one keeps.
+        known: the searches in few places that have been made for this request on other hosts.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Attempts:
         usable: Sequence[DeviceOption],
         most: int,
         limits: Limits,
+        known: KnownSearches | None = None,
     ) -> None:
         self._host = host
         self._request = request
@@ -52,6 +55,7 @@ class Attempts:
         self._own = OwnCosts(host, request, options)
         self._usable = usable
         self._most = most
+        self._known = known
         self._budget = limits.budget
         self._width = limits.width
         self._steps = min(STEPS, self._budget.left)
@@ -94,7 +98,13 @@ class Attempts:
         """Return the cost of the best way on a host with few places; None if it does not tell what that is."""
         before = self._budget.left
         search = FewPlaces(
-            self._host, self._request, self._options, usable=self._usable, own=self._own, limits=self._quick
+            self._host,
+            self._request,
+            self._options,
+            usable=self._usable,
+            own=self._own,
+            limits=self._quick,
+            known=self._known,
         )
         best = search.best() if search.are_few else None
         self._left -= before - self._budget.left

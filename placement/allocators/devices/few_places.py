@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
+from placement.allocators.devices.known_searches import KnownSearches, form_of_search
 from placement.allocators.devices.nesting import PlacePath, nesting
 from placement.allocators.devices.options import DeviceOption
 from placement.allocators.devices.own_costs import OwnCosts
@@ -32,6 +33,7 @@ class FewPlaces:
         usable: those of them that can be taken by any way.
         own: what options cost by themselves.
         limits: the steps that may be taken, and how many states of a table are kept.
+        known: the searches that have been made for this request on other hosts.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class FewPlaces:
         usable: Sequence[DeviceOption],
         own: OwnCosts,
         limits: Limits,
+        known: KnownSearches | None = None,
     ) -> None:
         self._host = host
         self._request = request
@@ -50,6 +53,7 @@ class FewPlaces:
         self._usable = usable
         self._own = own
         self._limits = limits
+        self._known = known
         self._budget = limits.budget
         self._counted = len(host.levels) - host.uncounted
         taking = [self._innermost(one) for one in usable if request.groups[one.group].takes]
@@ -128,7 +132,20 @@ class FewPlaces:
 
     def _searched(self, rivals: Rivals, region: int, limit: int | None) -> int | None:
         """Return what it costs least to serve some groups in some places."""
-        options, limits = rivals.inside(region), self._limits._replace(cost=limit)
+        options = rivals.inside(region)
+        if self._known is None:
+            return self._search(rivals, options, limit)
+        form = form_of_search(self._host, rivals, options)
+        known = self._known.get(form)
+        if known is not None:
+            return known.cost(options, self._own)
+        cost = self._search(rivals, options, None)
+        if self.is_complete:
+            self._known.remember(form, cost, options, self._own)
+        return cost
+
+    def _search(self, rivals: Rivals, options: Sequence[DeviceOption], limit: int | None) -> int | None:
+        limits = self._limits._replace(cost=limit)
         search = Knapsack(self._host, rivals.alone, options, own=self._own, most=1, limits=limits, counts_places=False)
         costs = search.run(options)
         self.is_complete &= not (search.tables.is_cut or search.tables.is_over)

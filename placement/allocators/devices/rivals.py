@@ -1,7 +1,7 @@
 """Groups that may get into each other's way: what they would cost if they did not, and whether they do."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
@@ -41,10 +41,10 @@ class Rivals:
     def __init__(
         self, request: Request, rows: Rows, rules: Sequence[Ruling], *, own: OwnCosts, conditions: int
     ) -> None:
-        self._request = request
         self._rows = rows
         self._rules = rules
         self._conditions = conditions
+        self.groups = request.groups
         self._missed = sum([own.packing.missed[one.level] * one.least for one in rules])
         self._known: dict[int, list[PlacedOption] | None] = {}
 
@@ -67,11 +67,20 @@ class Rivals:
         return sorted([one.option for row in self._rows.values() for one in row if not one.place & ~region])
 
     @cached_property
+    def form(self) -> Hashable:
+        """What tells these groups and the rules about them from others of the same request, devices aside."""
+        wants = [
+            (index, one.count, one.per_subtree, one.stands_for, one.by_card, one.apart, tuple(one.amounts.items()))
+            for index, one in [(index, self.groups[index]) for index in self._rows]
+        ]
+        return tuple(wants), tuple(self._rules), self._conditions
+
+    @cached_property
     def alone(self) -> Request:
         """What is wanted of them, with nothing for the other groups."""
         groups = [
             group if index in self._rows else replace(group, count=0, per_subtree=False, by_card=False)
-            for index, group in enumerate(self._request.groups)
+            for index, group in enumerate(self.groups)
         ]
         rules = [one.rule for one in self._rules]
         return Request(
@@ -90,7 +99,7 @@ class Rivals:
         if region not in self._known:
             found: list[PlacedOption] = []
             for index, row in self._rows.items():
-                group = self._request.groups[index]
+                group = self.groups[index]
                 some = _cheapest_of(row, group, ~region)
                 if len(some) < group.count:
                     self._known[region] = None
@@ -107,7 +116,7 @@ class Rivals:
 
     def _has_room(self, options: Sequence[DeviceOption]) -> bool:
         """Tell whether a device has room for some options of it."""
-        groups = [self._request.groups[one.group] for one in options]
+        groups = [self.groups[one.group] for one in options]
         if sum([group.apart for group in groups]) > 1:
             return False
         rooms = options[0].device.room.items()
@@ -120,19 +129,19 @@ class Rivals:
             places = self._touched(rule.groups, level, chosen)
             return rule.stands_for == 1 and len(places) <= (1 if rule.required else least)
         labels = (rule.primary, *rule.secondaries)
-        is_plain = all([one.stands_for == 1 for one in self._request.groups if one.label in labels])
+        is_plain = all([one.stands_for == 1 for one in self.groups if one.label in labels])
         primaries = self._touched([rule.primary], level, chosen)
         return is_plain and all([self._touched([one], level, chosen) == primaries for one in rule.secondaries])
 
     def _touched(self, labels: Collection[str], level: int, chosen: Iterable[DeviceOption]) -> set[str | None]:
-        groups = self._request.groups
+        groups = self.groups
         return {one.device.path[level] for one in chosen if groups[one.group].label in labels} - {None}
 
     def _meet(self, chosen: Iterable[DeviceOption]) -> bool:
         """Tell whether some options meet all conditions."""
         met = 0
         for option in chosen if self._conditions else ():
-            met |= self._request.groups[option.group].meets.get(option.device.name, 0)
+            met |= self.groups[option.group].meets.get(option.device.name, 0)
         return met == (1 << self._conditions) - 1
 
 

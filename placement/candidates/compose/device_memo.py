@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from placement.allocators.budget import Budget
-from placement.allocators.devices import DeviceAllocations, Group, Host, Request, allocate
+from placement.allocators.devices import DeviceAllocations, Group, Host, KnownSearches, Request, allocate
 from placement.candidates.canonical import CanonicalForm, Memo
 
 MOST_HOSTS = 10_000
@@ -22,6 +22,7 @@ class DeviceMemo:
         self._most = most
         self._any_way = any_way
         self._memo: Memo[DeviceAllocations] = Memo(MOST_HOSTS)
+        self._searches = KnownSearches()
 
     def allocate(self, host: Host, request: Request, budget: Budget) -> DeviceAllocations:
         """Return what the allocator finds. Where no steps are left, only what has been worked out already is found.
@@ -36,7 +37,7 @@ class DeviceMemo:
         if found is None and budget.is_used_up:
             return DeviceAllocations((), complete=False)
         if found is None:
-            found = allocate(host, request, most=self._most, budget=budget, any_way=self._any_way)
+            found = allocate(host, request, most=self._most, budget=budget, any_way=self._any_way, known=self._searches)
             self._memo.remember(form, found)
         return found
 

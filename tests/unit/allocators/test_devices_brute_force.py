@@ -1,6 +1,8 @@
 """The device allocator compared with trying everything: it misses nothing, and nothing is better than what it finds."""
 
+import random
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import combinations, product
 
@@ -9,7 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.budget import Budget
-from placement.allocators.devices import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request, allocate
+from placement.allocators.devices import (
+    THE_DEVICE,
+    Device,
+    Group,
+    Host,
+    InOnePlace,
+    Joint,
+    KnownSearches,
+    Request,
+    allocate,
+)
 from placement.allocators.devices.confined import without_places_too_small
 from placement.allocators.devices.few_places import FewPlaces
 from placement.allocators.devices.options import options_of
@@ -260,6 +272,29 @@ def test_with_few_places_comes_what_the_whole_host_as_one_gives(instance) -> Non
     if search.is_complete:
         whole = Knapsack(host, counted, options, own=own, most=1, limits=limits).run(options)
         assert ([] if found is None else [found]) == whole
+
+
+@examples(40)
+@given(instances(), st.randoms())
+def test_what_was_found_on_other_hosts_changes_nothing(instance, chance) -> None:
+    """Hosts of one request that have the same places, or nearly: devices are missing, or fit and hold other ones."""
+    first, request = instance
+    known = KnownSearches()
+    for _turn in range(6):
+        rooms = [one.room for one in first.devices]
+        chance.shuffle(rooms)
+        devices = [replace(one, room=room) for one, room in zip(first.devices, rooms, strict=True)]
+        host = replace(first, devices=tuple([one for one in devices if chance.random() < 0.9]))
+        groups = [replace(one, options=_misfits_moved(one.options, chance)) for one in request.groups]
+        asked = replace(request, groups=tuple(groups))
+        assert allocate(host, asked, known=known) == allocate(host, asked)
+
+
+def _misfits_moved(options: Mapping[str, int], chance: random.Random) -> Mapping[str, int]:
+    misfits = [*options.values()]
+    if chance.random() < 0.5:
+        chance.shuffle(misfits)
+    return dict(zip(options, misfits, strict=True))
 
 
 @examples(60)
