@@ -1,8 +1,8 @@
-"""Devices of one host, allocated together: so many GPUs with a NIC on the same PCIe switch, and the like.
+"""Joint allocation of one host's devices: a number of GPUs with a NIC on the same PCIe switch, and the like.
 
-After Koordinator's device allocation hints and joint allocation, made exact: an allocation is found whenever there is
-one, and it is the best by the numbers of ``DeviceObjective``: fewest NUMA nodes, then fewest switches, then the fullest
-places, then the natural order of names. Labels, and the order in which anything is given, do not matter.
+After Koordinator's device allocation hints and joint allocation, made exact: finds an allocation whenever one exists,
+and the best one by ``DeviceObjective``: fewest NUMA nodes, then fewest switches, then the fullest places, ties by the
+natural order of names. Neither labels nor the order of the input matter.
 """
 
 from collections import Counter
@@ -39,7 +39,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class DeviceAllocation:
-    """The devices that serve each group, by its label, in natural order; and how good that is."""
+    """The devices that serve each group, by label, in natural order; and the objective they achieve."""
 
     devices: Mapping[str, tuple[str, ...]]
     objective: DeviceObjective
@@ -49,7 +49,7 @@ class DeviceAllocation:
 class DeviceAllocations:
     """Allocations, the best first.
 
-    ``complete`` is False if the search hit its limit of steps: then there may be better ones, or any at all.
+    ``complete`` is False if the search hit its budget: there may be better allocations then, or any at all.
     """
 
     allocations: tuple[DeviceAllocation, ...]
@@ -57,7 +57,7 @@ class DeviceAllocations:
 
     @property
     def best(self) -> DeviceAllocation | None:
-        """The best one, if there is any."""
+        """The best allocation, or None."""
         return self.allocations[0] if self.allocations else None
 
 
@@ -75,15 +75,15 @@ def allocate(
 
     Args:
         host: its devices.
-        request: what is wanted.
-        most: how many ways are wanted.
-        budget: the steps that may be taken; unless given, a million for the best way, and as many to find any at all.
-        width: how many states of a table are looked at in the first search.
-        any_way: whether any way will do, and not only the best: what is found need not be complete then.
-        known: what was found for this request on other hosts, whose levels and rules are the same; it grows.
+        request: what to allocate.
+        most: the number of ways to find.
+        budget: the steps to spend; by default a million for the best way, and as many for finding any at all.
+        width: how many states of a table the first search keeps.
+        any_way: whether any way will do, not just the best; the result need not be complete then.
+        known: remembers searches made for this request on other hosts with the same levels and rules; it grows.
 
     Raises:
-        ValueError: the request names a group or level that there is not, or wants no device at all.
+        ValueError: the request refers to an unknown group or level, repeats a label, or has a group without devices.
 
     Two GPUs, each with a NIC on its switch; the NIC of the first switch is not free:
 

@@ -1,7 +1,7 @@
-"""Some way to give each group its devices, whatever it costs: where the search has to leave out too much to find one.
+"""Finds some way to give each group its devices, at any cost, where the search prunes too much to find one.
 
-Groups take devices one after the other, the most demanding first; one that finds all its devices taken has another
-group move on (augmenting paths). Where each device serves one group only, that finds a way whenever there is one.
+Groups take devices one after another, the most demanding first; a group whose devices are all taken makes another one
+move on (augmenting paths). Where each device serves only one group, this finds a way whenever one exists.
 """
 
 from collections import defaultdict
@@ -12,10 +12,9 @@ from placement.allocators.devices.request import Request
 
 
 def assigned(request: Request, options: Sequence[DeviceOption]) -> list[DeviceOption] | None:
-    """Return an option for each device that groups want at least, None if none were found.
+    """Return an option for each device that groups need at least; None if none were found.
 
-    Only room is looked at, and that groups which are apart share no device; rules about places are not.
-
+    Considers room, and that groups that are apart share no device, but no rules about places.
     >>> from placement.allocators.devices.request import Device, Group
     >>> big, small = Device("big", (), {"VCPU": 4}), Device("small", (), {"VCPU": 2})
     >>> groups = tuple([Group(label=str(n), options={"big": 0, "small": 0}, amounts={"VCPU": n}) for n in (1, 3)])
@@ -30,7 +29,7 @@ def assigned(request: Request, options: Sequence[DeviceOption]) -> list[DeviceOp
 
 
 class _Turns:
-    """Who has what, while groups take their devices."""
+    """Which options are taken while groups are being served."""
 
     def __init__(self, request: Request, options: Sequence[DeviceOption]) -> None:
         self._groups = request.groups
@@ -41,7 +40,7 @@ class _Turns:
         self._touched: set[str | None] = {None}
 
     def most_demanding_first(self) -> list[int]:
-        """Return the indices of groups, as often as they want a device."""
+        """Return the index of each group as often as it needs a device, the most demanding first."""
         indices = [index for index, group in enumerate(self._groups) for _one in range(group.count)]
         return sorted(indices, key=self._ease)
 
@@ -52,7 +51,7 @@ class _Turns:
         return [option for on_device in self._on.values() for option in on_device]
 
     def serve(self, index: int, asked: set[str]) -> bool:
-        """Find a device for a group. ``asked`` are devices that were looked at for others to move on for it."""
+        """Find a device for a group. ``asked`` are the devices already tried as links of the augmenting path."""
         free = [option for option in self._options[index] if self._fits(option)]
         if free:
             self._take(min(free, key=self._distance))
@@ -65,7 +64,7 @@ class _Turns:
         return False
 
     def _serve_instead(self, option: DeviceOption, asked: set[str]) -> bool:
-        """Give a device to a group from which another moves on, if it can."""
+        """Give a device to a group if one of its holders can move on."""
         on_device = self._on[option.device.name]
         for other in [other for other in on_device if self._fits(option, without=other)]:
             on_device.remove(other)
@@ -77,7 +76,7 @@ class _Turns:
         return False
 
     def _fits(self, option: DeviceOption, without: DeviceOption | None = None) -> bool:
-        """Tell whether a device has room for a group beside those that it serves, perhaps but one of them."""
+        """Tell whether a device has room for an option beside its holders, or all of them but one."""
         others = [one for one in self._on[option.device.name] if one is not without]
         if option in others or any([one.group == option.group and not option.turn + one.turn for one in others]):
             return False

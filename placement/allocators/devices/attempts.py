@@ -1,9 +1,9 @@
-"""How a request is searched for: quickly first, and then, where that left anything out, for what is better.
+"""The strategy of the search: a quick, pruned search first, then an exact one where pruning may have lost something.
 
-Where places are few, and one way is wanted, each set of places is looked at alone, which tells the best. Of the other
-requests most are so small that the first search of the whole leaves nothing out. Of the rest many have an answer that
-is certainly the best, because the second search need not look at what costs more than what is known. All others have at
-least an answer: where even the first search finds none, some way to give each group its devices is improved.
+On hosts with few places, each set of places is searched separately if one way is wanted, which yields the optimum. Most
+other requests are so small that the first search prunes nothing. For many of the rest, the second search proves
+optimality, as the known cost lets it prune. All others get an answer at least: if even the first search finds none, the
+neighbourhood of an arbitrary assignment is searched.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from placement.allocators.devices.search import Knapsack
 from placement.allocators.devices.tables import Limits
 
 STEPS = 1_000_000
-"""How many pairs of states the first search may look at; the search for what is better may take what it leaves."""
+"""How many pairs of states the first search may look at; the second one may use what is left of them."""
 
 WIDTH = 100
 """How many states of a table the first search keeps."""
@@ -30,12 +30,12 @@ class Attempts:
 
     Args:
         host: the host.
-        request: what is wanted, without twins.
+        request: the request, without twins.
         options: the devices that may serve the groups.
-        usable: those of them that can be taken by any way.
-        most: how many ways are wanted.
-        limits: the steps that all searches may take together, and how many states of a table the first one keeps.
-        known: the searches in few places that have been made for this request on other hosts.
+        usable: the options that some way can use.
+        most: the number of ways to find.
+        limits: the budget of all searches together, and the width of the first one.
+        known: the searches in few places already made for this request on other hosts.
     """
 
     def __init__(
@@ -62,10 +62,10 @@ class Attempts:
         self._left = self._steps
         self._was_cut = False
         self.is_complete = True
-        """Whether what was found is certainly the best; it may not be where places overlap."""
+        """Whether the result is proven optimal; it may not be where places overlap."""
 
     def best(self, *, of_any_cost: bool = False) -> list[int]:
-        """Return the costs of the best ways that are found, the best first; of any way if that will do."""
+        """Return the costs of the best ways found, in ascending order; of arbitrary ways if those will do."""
         if of_any_cost and only_room_decides(self._request):
             return self._any_way()
         if self._most == 1:
@@ -87,7 +87,7 @@ class Attempts:
         return better if self.is_complete else costs
 
     def _any_way(self) -> list[int]:
-        """Return the cost of some way, as far as it tells which, where only room decides; nothing if there is none."""
+        """Return a cost that encodes some way, given that only room decides; empty if there is none."""
         before, budget = self._budget.left, self._budget.child(self._steps)
         some = any_way(self._request, self._usable, budget)
         self._left -= before - self._budget.left
@@ -95,7 +95,7 @@ class Attempts:
         return [] if some is None else [sum([self._own.of[option.number] for option in some])]
 
     def _in_few_places(self) -> list[int] | None:
-        """Return the cost of the best way on a host with few places; None if it does not tell what that is."""
+        """Return the cost of the best way on a host with few places; None if that cannot be determined here."""
         before = self._budget.left
         search = FewPlaces(
             self._host,
@@ -126,7 +126,7 @@ class Attempts:
         return costs
 
     def _around(self, some: Sequence[DeviceOption]) -> list[DeviceOption]:
-        """Return options to search among: some, and all of the groups that rules are about."""
+        """Return the options to search: the given ones, and all options of groups that are subject to rules."""
         pairs = {(option.group, option.device.name) for option in some}
         ruled = {index for index, group in enumerate(self._request.groups) if self._is_ruled(group)}
         return [one for one in self._usable if one.group in ruled or (one.group, one.device.name) in pairs]

@@ -1,4 +1,4 @@
-"""Which options remain for groups that are to be in one place: those in places that have enough for all of them."""
+"""Filters the options of groups that have to be in one place: keeps places with enough for all of those groups."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,9 +9,9 @@ from placement.allocators.devices.supplies import PlacedOption, Supplies
 
 
 def without_places_too_small(host: Host, request: Request, options: Sequence[DeviceOption]) -> Sequence[DeviceOption]:
-    """Return options without those in places where the other groups that have to be there cannot be.
+    """Drop options in places where the other groups of an in-one-place rule cannot be served.
 
-    What is left out still counts as free: a place is no smaller for it.
+    Dropped options still count as free, so that a place does not appear smaller.
     """
     for rule in request.within:
         if rule.required and rule.stands_for == 1:

@@ -1,9 +1,9 @@
-"""What is compared between ways to serve a request, packed into one integer that adds up and compares as a whole.
+"""The objective, packed into one integer that can be added and compared as a whole.
 
-From the most important: for each level, outermost first, how often a wish about it is not met and how many of its
-places are touched; how many devices are taken; how many free devices the touched places have (the fewer, the more whole
-places stay free); how ill the devices fit; and the natural order of the devices' names. The last is one bit for each
-option of a group, subtracted, so that the integer also tells which options were chosen.
+In descending weight: for each level, outermost first, the unmet wishes about it and the places of it that are touched;
+the devices taken; the free devices in touched places (the fewer, the more places stay whole); the misfit of the
+devices; and the natural order of their names. The last has a bit for each option, which is subtracted when the option
+is chosen, so that the integer also records the choice.
 """
 
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ _FIELD = 24
 
 @dataclass(frozen=True, slots=True)
 class DeviceObjective:
-    """How good an allocation is: fewer is better, and the first difference decides.
+    """The quality of an allocation: smaller is better, compared lexicographically.
 
     Args:
-        missed, touched: for each level, outermost first: unmet wishes, and places that are touched, at least 1.
-        devices: devices that are taken, counted once for each group they serve.
-        free: for each level the devices that could have been taken in the touched places.
-        misfit: the sum of how ill the devices fit.
+        missed, touched: for each level, outermost first: unmet wishes, and places touched, at least 1.
+        devices: the devices taken, counted once for each group they serve.
+        free: for each level, the devices that could have been taken in the touched places.
+        misfit: the sum of the devices' misfits.
     """
 
     missed: tuple[int, ...]
@@ -32,13 +32,13 @@ class DeviceObjective:
 
     @property
     def rank(self) -> tuple[int, ...]:
-        """What is compared, the most important first."""
+        """The sort key, the most important component first."""
         by_level = [number for pair in zip(self.missed, self.touched, strict=True) for number in pair]
         return (*by_level, self.devices, *self.free, self.misfit)
 
 
 class Costs:
-    """How costs are packed for a number of levels and options; the last levels may be ``uncounted``."""
+    """The layout of costs for a number of levels and options; the last levels may be ``uncounted``."""
 
     def __init__(self, levels: int, options: int, *, uncounted: int = 0) -> None:
         levels -= uncounted
@@ -54,21 +54,21 @@ class Costs:
         self.misfit = units[3 * levels + 1]
 
     def choice(self, option: int) -> int:
-        """Return the cost that notes that an option was chosen; earlier ones are preferred."""
+        """Return the cost that records that an option was chosen; it favours earlier options."""
         return -(1 << (self._options - 1 - option))
 
     def chosen(self, cost: int) -> list[int]:
-        """Return the options noted in a cost, ascending."""
+        """Decode the options recorded in a cost, ascending."""
         bits = -cost & ((1 << self._options) - 1)
         return [option for option in range(self._options) if bits >> (self._options - 1 - option) & 1]
 
     def of_whole(self, cost: int) -> int:
-        """Return the cost of a whole way: what touches no place of a level is as good as what touches one."""
+        """Return the cost of a complete way: touching no place of a level counts like touching one."""
         touched = self.objective(cost).touched
         return cost + sum([unit for unit, number in zip(self.touched, touched, strict=False) if not number])
 
     def objective(self, cost: int) -> DeviceObjective:
-        """Return the parts of a cost."""
+        """Unpack the objective from a cost."""
         sums = -(-cost >> self._options)
         parts = [self._part(sums, place) for place in range(3 * self._levels + 2)]
         return DeviceObjective(

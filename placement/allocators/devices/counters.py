@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Counter(NamedTuple):
-    """One counter: it ends between ``least`` and ``most``. A saturating one stays at ``most`` instead of passing it."""
+    """A counter with a final value from ``least`` to ``most``. A saturating one sticks at ``most``."""
 
     most: int
     least: int
@@ -13,7 +13,7 @@ class Counter(NamedTuple):
 
 
 class Counters:
-    """How counters are packed. Each has a spare bit, which adding ``offset`` sets where the counter is too high.
+    """The layout of packed counters. Each has a spare bit, which adding ``offset`` sets if it exceeds its most.
 
     >>> pair = Counters([Counter(2, 2), Counter(1, 1, saturates=True)])
     >>> both = pair.units[0] + pair.units[1]
@@ -27,8 +27,8 @@ class Counters:
         self.units: list[int] = []
         self.offset = self.guard = 0
         self.forbids = 0
-        """The spare bits of counters that must not be too high."""
-        self._saturating: list[tuple[int, int, int, int]] = []  # For each its spare bit, shift, mask and most.
+        """The spare bits of counters that must not exceed their most."""
+        self._saturating: list[tuple[int, int, int, int]] = []  # The spare bit, shift, mask and most of each.
         shift = 0
         for counter in counters:
             width = counter.most.bit_length()
@@ -45,7 +45,7 @@ class Counters:
         self._masks = [(2 << counter.most.bit_length()) - 1 for counter in counters]
 
     def value(self, state: int, index: int) -> int:
-        """Return one counter."""
+        """Return the value of a counter."""
         return state >> self._shifts[index] & self._masks[index]
 
     def total(self, state: int) -> int:
@@ -53,11 +53,11 @@ class Counters:
         return sum([state >> shift & mask for shift, mask in zip(self._shifts, self._masks, strict=True)])
 
     def mask(self, indices: Sequence[int]) -> int:
-        """Return the bits of some counters: a state has none of them where all these counters are 0."""
+        """Return the bits of these counters: all are 0 in a state if and only if these counters are."""
         return sum([self._masks[index] << self._shifts[index] for index in indices])
 
     def settled(self, state: int) -> int | None:
-        """Return a sum of two states with saturated counters cut, or None if another counter is too high."""
+        """Clamp the saturating counters in the sum of two states; return None if another counter is too high."""
         too_high = (state + self.offset) & self.guard
         if too_high & self.forbids:
             return None
@@ -71,14 +71,14 @@ class Counters:
         return state
 
     def floor(self, least: Sequence[int]) -> int:
-        """Return what ``reaches`` compares with, of the least values of the first counters; others may be 0."""
+        """Return the argument of ``reaches`` for least values of the first counters; all others may be 0."""
         wanted = [*least, *[0] * (len(self._counters) - len(least))]
         widths = [counter.most.bit_length() for counter in self._counters]
         fields = zip(widths, wanted, self._shifts, strict=True)
         return sum([((1 << width) - max(0, least)) << shift for width, least, shift in fields])
 
     def reaches(self, state: int, floor: int) -> bool:
-        """Tell whether no counter is below a floor.
+        """Tell whether every counter reaches its floor.
 
         >>> pair = Counters([Counter(2, 2), Counter(1, 1)])
         >>> [pair.reaches(state, pair.floor([1, 0])) for state in (pair.units[0], pair.units[1])]

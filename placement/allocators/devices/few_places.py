@@ -1,8 +1,8 @@
-"""The best way on a host with few places: in each set of places that may be touched, those that cost least first.
+"""Finds the best way on a host with few places: tries the sets of places that may be touched, cheapest first.
 
-Once it is given which places are touched, that costs the same whoever touches them. Then groups that take nothing of
-each other, and that no rule ties, are searched for one by one: their counts do not multiply. Most groups simply get the
-devices that fit best; only where these have too little room for all, or do not keep the rules, the knapsack is asked.
+With the set of touched places fixed, so is its cost. Groups that take nothing from each other and are not tied by a
+rule are then independent and searched one by one, so that their counts do not multiply. Most groups simply get the
+devices that fit best; the knapsack runs only if these lack room for all or break a rule.
 """
 
 from collections import defaultdict
@@ -20,7 +20,7 @@ from placement.allocators.devices.supplies import PlacedOption
 from placement.allocators.devices.tables import Limits
 
 MOST_PLACES = 4
-"""Of so many innermost places all sets may be looked at."""
+"""With up to this many innermost places, all sets of them are tried."""
 
 
 class FewPlaces:
@@ -28,12 +28,12 @@ class FewPlaces:
 
     Args:
         host: the host.
-        request: what is wanted, without twins.
+        request: the request, without twins.
         options: the devices that may serve the groups.
-        usable: those of them that can be taken by any way.
-        own: what options cost by themselves.
-        limits: the steps that may be taken, and how many states of a table are kept.
-        known: the searches that have been made for this request on other hosts.
+        usable: the options that some way can use.
+        own: the options' own costs.
+        limits: the steps to spend, and how many states of a table to keep.
+        known: the searches already made for this request on other hosts.
     """
 
     def __init__(
@@ -60,9 +60,9 @@ class FewPlaces:
         self._places = {path: 1 << n for n, path in enumerate([one for one in dict.fromkeys(taking) if any(one)])}
         paths = {option.device.path for option in options}
         self.are_few = len(self._places) <= MOST_PLACES and nesting(paths, len(host.levels)) is not None
-        """Whether this search can be made."""
+        """Whether this search applies."""
         self.is_complete = self.are_few
-        """Whether what it found is the best, or certainly nothing."""
+        """Whether the result, or that there is none, is proven."""
 
     def best(self) -> int | None:
         """Return the cost of the best way; None if there is none."""
@@ -79,7 +79,7 @@ class FewPlaces:
         return best
 
     def _placed(self) -> Iterator[PlacedOption]:
-        """Yield the options for which there is room."""
+        """Yield the options whose device has room for them."""
         for option in self._usable:
             group = self._request.groups[option.group]
             if has_room_alone(option, group):
@@ -90,7 +90,7 @@ class FewPlaces:
         return option.device.path[: self._counted]
 
     def _regions(self) -> Iterator[tuple[int, int]]:
-        """Yield all sets of places, each with what it costs to touch them: the more, the more devices are there."""
+        """Yield all sets of places with the cost of touching them, which grows with the number of devices there."""
         wholes: dict[tuple[int, str], set[str]] = defaultdict(set)
         for option in self._options:
             for level, place in enumerate(self._innermost(option)):
@@ -105,7 +105,7 @@ class FewPlaces:
                 yield packing.of_whole(cost), sum([self._places[path] for path in paths])
 
     def _least(self, region: int, everyone: Sequence[Rivals]) -> int | None:
-        """Return what all groups cost at least in some places, None if there certainly is too little for them."""
+        """Return a lower bound on the cost of all groups in a region; None if it certainly has too little for them."""
         self._budget.take(len(self._usable))
         costs = [one.least(region) for one in everyone]
         known = [cost for cost in costs if cost is not None]
@@ -114,7 +114,7 @@ class FewPlaces:
         return sum(known) if all([one.are_content(region) or one.may_be_served(region) for one in everyone]) else None
 
     def _best_inside(self, region: int, cost: int, everyone: Sequence[Rivals], best: int | None) -> int | None:
-        """Return the cost of the best way in some places, if there is any that is better than the best known one."""
+        """Return the cost of the best way in a region, if it beats the best known one."""
         least = self._least(region, everyone)
         if least is None:
             return None
@@ -131,7 +131,7 @@ class FewPlaces:
         return cost if best is None or cost < best else None
 
     def _searched(self, rivals: Rivals, region: int, limit: int | None) -> int | None:
-        """Return what it costs least to serve some groups in some places."""
+        """Return the least cost of serving some rivals in a region."""
         options = rivals.inside(region)
         if self._known is None:
             return self._search(rivals, options, limit)

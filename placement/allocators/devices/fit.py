@@ -1,30 +1,30 @@
-"""How well a device, or the devices of a host together, fit what is asked of them, from 0 to 100."""
+"""How well a device, or all devices of a host together, fit a request."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
 Packing = Literal["most", "least"]
-"""Whether the fullest device is liked most (whole ones stay free) or the emptiest (load is spread)."""
+"""Prefer the fullest device (keeps whole ones free) or the emptiest (spreads load)."""
 
 WORST = 1000
 
 
 class DeviceStock(NamedTuple):
-    """What a device has of one resource class, and how much of that is in use."""
+    """A device's capacity of one resource class, and its usage."""
 
     allocatable: int
     used: int = 0
 
 
 DeviceStocks = Mapping[str, DeviceStock]
-"""What a device has, by resource class."""
+"""Resource class -> what a device has of it."""
 
 
 def device_score(stocks: DeviceStocks, asked: Mapping[str, int], prefer: Packing = "most") -> Fraction:
-    """Return the mean, over the classes that a device has, of how full (or empty) it is after an allocation.
+    """Score a device from 0 to 100: the mean fullness (or emptiness) of its classes after an allocation.
 
-    Classes that nobody asks for count, as in Koordinator; one without capacity does not.
+    Classes that nobody asks for count, as in Koordinator; classes without capacity do not.
 
     >>> gpu = {"CUSTOM_GPU_CORE": DeviceStock(100, used=50)}
     >>> int(device_score(gpu, {"CUSTOM_GPU_CORE": 30})), int(device_score(gpu, {"CUSTOM_GPU_CORE": 30}, "least"))
@@ -38,7 +38,7 @@ def device_score(stocks: DeviceStocks, asked: Mapping[str, int], prefer: Packing
 
 
 def node_score(devices: Sequence[DeviceStocks], asked: Mapping[str, int], prefer: Packing = "most") -> Fraction:
-    """Return the score of the devices of a host, taken together as if they were one."""
+    """Score a host's devices as if they were one."""
     names = {name for stocks in devices for name in stocks}
     together = {
         name: DeviceStock(
@@ -51,9 +51,9 @@ def node_score(devices: Sequence[DeviceStocks], asked: Mapping[str, int], prefer
 
 
 def misfit(stocks: DeviceStocks, asked: Mapping[str, int], prefer: Packing = "most") -> int:
-    """Return how ill a device fits, from 0 to 1000: a group's option for the allocator.
+    """Return how badly a device fits, from 0 to 1000, as the allocator's options need it.
 
-    Only classes that are asked for count, so that what a device has besides does not blur the order.
+    Only requested classes count, so that whatever else a device has does not blur the order.
 
     >>> misfit({"CUSTOM_RDMA_SHARE": DeviceStock(100, used=20)}, {"CUSTOM_RDMA_SHARE": 30})
     500

@@ -1,4 +1,4 @@
-"""Which levels of a host lie inside which: that need not be the order in which they count."""
+"""The order in which levels of a host enclose each other, which may differ from the order in which they count."""
 
 from collections.abc import Collection, Sequence
 
@@ -6,11 +6,11 @@ PlacePath = Sequence[str | None]
 
 
 def nesting(paths: Collection[PlacePath], levels: int) -> tuple[int, ...] | None:
-    """Return the levels from the outside in; None if some places overlap without one being inside the other.
+    """Return the levels from the outside in; None if some places overlap without one enclosing the other.
 
     Args:
         paths: the places of devices, one for each level, None for no place.
-        levels: how many levels there are.
+        levels: the number of levels.
 
     >>> nesting([("pcie0", "numa0"), ("pcie1", "numa0"), (None, "numa1")], levels=2)
     (1, 0)
@@ -28,6 +28,6 @@ def nesting(paths: Collection[PlacePath], levels: int) -> tuple[int, ...] | None
 
 
 def _is_in_one(paths: Collection[PlacePath], inner: int, outer: int) -> bool:
-    """Tell whether each place of a level is in one place of another level, or in none, as a whole."""
+    """Tell whether each place of ``inner`` lies entirely in one place of ``outer``, or entirely in none."""
     around: dict[str | None, str | None] = {}
     return all([path[inner] is None or around.setdefault(path[inner], path[outer]) == path[outer] for path in paths])

@@ -1,4 +1,4 @@
-"""Which devices remain for which group once everything is looked at that concerns one device alone."""
+"""Which devices remain for which group after all checks that concern a single device."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -8,9 +8,9 @@ from placement.allocators.natural_order import natural_key
 
 
 class DeviceOption(NamedTuple):
-    """A device that may serve a group. ``number`` follows the groups as given, then the natural order of names.
+    """A device that may serve a group. ``number`` follows the order of groups, then the natural order of names.
 
-    ``turn`` tells the times apart that a group takes a device, from 0.
+    ``turn`` distinguishes repeated uses of a device by one group, from 0.
     """
 
     number: int
@@ -22,8 +22,8 @@ class DeviceOption(NamedTuple):
 def options_of(host: Host, request: Request) -> list[DeviceOption]:
     """Return all options, in order.
 
-    Left out are devices whose place is needed exclusively and in use, and those outside all places of a level that the
-    request demands something of.
+    Leaves out devices whose place is needed exclusively but in use, and those in no place of a level for which the
+    request requires one.
     """
     devices = sorted(host.devices, key=lambda device: natural_key(device.name))
     found = [
@@ -42,7 +42,7 @@ def _times(group: Group, device: Device) -> int:
     if group.turns == 1:
         return 1
     rooms = [device.room[name] // amount for name, amount in group.amounts.items() if name in device.room]
-    return max(1, int(min([group.turns, *rooms])))  # Without room it is not taken, but could have been.
+    return max(1, int(min([group.turns, *rooms])))  # Without room it cannot be taken, but counts as an option.
 
 
 def _remains(host: Host, demanded: Sequence[int], group: Group, device: Device) -> bool:

@@ -1,4 +1,4 @@
-"""What each option costs by itself, wherever other devices are taken."""
+"""The part of an option's cost that does not depend on what else is taken."""
 
 from collections.abc import Sequence
 
@@ -8,12 +8,12 @@ from placement.allocators.devices.request import Host, Joint, Request
 
 
 class OwnCosts:
-    """The costs of the options of one request on one host.
+    """The own costs of the options of one request on one host.
 
     Args:
         host: the host.
-        request: what is wanted.
-        options: all options, by their numbers.
+        request: the request.
+        options: all options, by number.
     """
 
     def __init__(self, host: Host, request: Request, options: Sequence[DeviceOption]) -> None:
@@ -23,7 +23,7 @@ class OwnCosts:
         self.packing = Costs(len(host.levels), len(options), uncounted=host.uncounted)
         absent = [self._missed_in_no_place(group.label) for group in request.groups]
         self.of = [self._of(option, absent[option.group]) for option in options]
-        """By the numbers of options."""
+        """Option number -> own cost."""
 
     def _of(self, option: DeviceOption, missed: Sequence[int]) -> int:
         packing, misfit = self.packing, self._request.groups[option.group].options[option.device.name]
@@ -31,7 +31,7 @@ class OwnCosts:
         return fit + sum([cost for place, cost in zip(option.device.path, missed, strict=True) if place is None])
 
     def _missed_in_no_place(self, label: str) -> list[int]:
-        """Return for each level what it costs to be in no place of it, because of wishes."""
+        """Return for each level the cost, from unmet wishes, of being in no place of it."""
         wishes = [0] * len(self._host.levels)
         for joint in self._request.joint:
             wishes[self._host.levels.index(joint.level)] += self._absent_around(joint, label)
@@ -40,7 +40,7 @@ class OwnCosts:
         return [number * unit for number, unit in zip(wishes, self.packing.missed, strict=True)]
 
     def _absent_around(self, joint: Joint, label: str) -> int:
-        """Return how many groups a device of a group misses where there is no place at all."""
+        """Return how many groups a device of a group lacks beside it where there is no place at all."""
         if label == joint.primary:
             return sum([self._stand_for[one] for one in joint.secondaries])
         return 1 if label in joint.secondaries else 0

@@ -1,10 +1,10 @@
-"""What the device allocator works on: the devices of one host with their places, and what is asked of them."""
+"""The device allocator's input: the devices of one host with their places, and the request for them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 THE_DEVICE = "device"
-"""The level of the devices themselves, for what is to be exclusive."""
+"""The level of the devices themselves, for exclusive use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,10 +12,10 @@ class Device:
     """A device of a host.
 
     Args:
-        name: tells it from the others; breaks ties, in natural order.
-        path: the place it is in at each level of the host; None where it is in none.
-        room: how much is left of the resource classes that several groups may want of it; of others it does not matter.
-        card: what it is a part of, as virtual functions are of a NIC; "" if it is all there is.
+        name: unique on the host; breaks ties, in natural order.
+        path: its place at each level of the host; None where it is in none.
+        room: what is left of those resource classes for which groups may compete on it.
+        card: the device it is a part of, as a NIC's virtual function is; "" if it is a whole device.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Device:
 
     @property
     def whole(self) -> str:
-        """The name of its card, or its own if it is no part of one."""
+        """The name of its card, or its own if it is not part of one."""
         return self.card or self.name
 
 
@@ -34,11 +34,11 @@ class Host:
     """The devices of a host.
 
     Args:
-        levels: the kinds of places (NUMA node, PCIe switch), those first that count most. They lie inside each other,
-            most often in this order.
+        levels: the kinds of places (NUMA node, PCIe switch), the most important first. They are nested, usually in this
+            order.
         devices: the devices, in any order.
         in_use: the names of the devices and places of which somebody holds something, of themselves or inside.
-        uncounted: so many of the last levels matter to rules alone: how many of their places are touched does not.
+        uncounted: how many of the last levels matter only to rules: touching their places costs nothing.
     """
 
     levels: tuple[str, ...]
@@ -49,20 +49,20 @@ class Host:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Devices that are wanted because each can do the same.
+    """A request for interchangeable devices.
 
     Args:
-        label: tells it from the other groups.
-        options: the devices that could serve it, each with how ill it fits: of equals the lowest sum is taken.
-        count: how many different devices.
+        label: unique in the request.
+        options: device -> misfit, for devices that can serve it; the lowest sum of misfits wins among equals.
+        count: the number of distinct devices.
         per_subtree: one for each place that the primary group of its joint allocation uses, but at least ``count``.
-        amounts: what it takes of each device, of the classes that devices have a ``room`` for.
+        amounts: what it takes of each device, in the classes of ``Device.room``.
         apart: shares no device with another group that is apart.
-        exclusive: levels; the place around each device must not be in use by anybody else.
-        by_card: whether it takes one device of a card at most: different devices are of different cards then.
-        meets: which of the request's shared conditions each option meets, as a bit mask.
-        takes: whether it takes anything of its devices: only then their places count as touched.
-        stands_for: how many groups that want the same it is searched for; rules go for each of them.
+        exclusive: levels at which the place of each device must not be in use by anybody else.
+        by_card: whether its devices must be on different cards.
+        meets: device -> the request's shared conditions that it meets, as a bit mask.
+        takes: whether it takes anything of its devices; places count as touched only then.
+        stands_for: how many identical groups it represents in the search; rules apply to each of them.
     """
 
     label: str
@@ -79,17 +79,17 @@ class Group:
 
     @property
     def turns(self) -> int:
-        """How often one device may be taken: once for each group that it stands for, unless they are apart."""
+        """How often one device may be taken: once for each group represented, or only once if they are apart."""
         return 1 if self.apart else self.stands_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joint:
-    """Groups that are allocated together: where devices of the primary group are, there the secondaries are, too.
+    """Groups that are allocated together: wherever devices of the primary group are, the secondaries are as well.
 
-    Required: in every place of the level that has a primary there is each secondary, and there is none elsewhere.
-    Preferred: as few primaries as possible are in a place without each secondary, and as few secondaries as possible in
-    one without a primary; they may come from anywhere.
+    If required, every place of the level with a primary has each secondary, and no other place has any. If preferred,
+    as few primaries as possible are in a place that lacks a secondary, and as few secondaries as possible in one
+    without a primary; they may come from anywhere.
     """
 
     primary: str
@@ -100,14 +100,14 @@ class Joint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InOnePlace:
-    """Groups whose devices are all in one place of a level; if only preferred, in as few as possible.
+    """Groups whose devices are all in one place of a level; if only preferred, in as few places as possible.
 
     Args:
         groups: their labels.
         level: the level.
-        required: whether no other way will do.
-        condition: the shared condition that is met by a device that is such a place, if there is one.
-        stands_for: how many rules, each about as many groups, it is searched for: in each place are a number of them.
+        required: whether nothing else is acceptable.
+        condition: the shared condition that a device which is itself such a place meets; None if there is none.
+        stands_for: how many such rules it represents in the search; each place then serves a whole number of them.
     """
 
     groups: tuple[str, ...]
@@ -119,7 +119,7 @@ class InOnePlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked of one host; ``conditions`` is how many the devices have to meet together."""
+    """A request to one host; ``conditions`` is the number of conditions that the devices must meet together."""
 
     groups: tuple[Group, ...]
     joint: tuple[Joint, ...] = ()

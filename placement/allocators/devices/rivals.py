@@ -1,4 +1,4 @@
-"""Groups that may get into each other's way: what they would cost if they did not, and whether they do."""
+"""Groups that may get in each other's way: what they would cost if they did not, and whether they do."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -16,11 +16,11 @@ EVERYWHERE = -1
 
 
 Rows = Mapping[int, Sequence[PlacedOption]]
-"""For each of some groups its options, the cheapest first."""
+"""Group index -> its options, the cheapest first."""
 
 
 class Ruling(NamedTuple):
-    """A rule with its level; ``least`` is how many places it counts as missed at least."""
+    """A rule with its level; ``least`` is a lower bound on the number of places for which it counts as missed."""
 
     rule: Joint | InOnePlace
     level: int
@@ -28,14 +28,14 @@ class Ruling(NamedTuple):
 
 
 class Rivals:
-    """Groups that take of the same devices or are tied by rules: others do not matter to what they cost in a region.
+    """Groups that compete for devices or are tied by rules. Within a region, their cost is independent of other groups.
 
     Args:
-        request: what is wanted, of others as well.
-        rows: these groups.
+        request: the whole request.
+        rows: the options of these groups.
         rules: the rules about them.
-        own: what options cost by themselves.
-        conditions: how many conditions they have to meet.
+        own: the options' own costs.
+        conditions: the number of conditions they have to meet.
     """
 
     def __init__(
@@ -49,12 +49,12 @@ class Rivals:
         self._known: dict[int, list[PlacedOption] | None] = {}
 
     def least(self, region: int) -> int | None:
-        """Return what these groups cost at least in a region; None if there are too few devices for any of them."""
+        """Return a lower bound on their cost in a region; None if there are too few devices for any of them."""
         found = self._cheapest(region)
         return None if found is None else self._missed + sum([one.cost for one in found])
 
     def are_content(self, region: int) -> bool:
-        """Tell whether they cost no more than that, because each may have what is cheapest for it."""
+        """Tell whether that bound is achieved, because each of them can have its cheapest options."""
         found = [one.option for one in self._cheapest(region) or ()]
         return self._have_room(found) and all([self._keeps(one, found) for one in self._rules]) and self._meet(found)
 
@@ -63,7 +63,7 @@ class Rivals:
         return self._supplies.suffice(region)
 
     def inside(self, region: int) -> list[DeviceOption]:
-        """Return their options in a region, by their numbers."""
+        """Return their options in a region, by number."""
         return sorted([one.option for row in self._rows.values() for one in row if not one.place & ~region])
 
     @cached_property
@@ -77,7 +77,7 @@ class Rivals:
 
     @cached_property
     def alone(self) -> Request:
-        """What is wanted of them, with nothing for the other groups."""
+        """The request reduced to these groups; the others ask for nothing."""
         groups = [
             group if index in self._rows else replace(group, count=0, per_subtree=False, by_card=False)
             for index, group in enumerate(self.groups)
@@ -95,7 +95,7 @@ class Rivals:
         return Supplies(self.alone, [one for row in self._rows.values() for one in row])
 
     def _cheapest(self, region: int) -> list[PlacedOption] | None:
-        """Return the cheapest options of each group in a region, None if there are too few."""
+        """Return the cheapest options of each group in a region; None if there are too few."""
         if region not in self._known:
             found: list[PlacedOption] = []
             for index, row in self._rows.items():
@@ -115,7 +115,7 @@ class Rivals:
         return all([self._has_room(options) for options in on_device.values() if len(options) > 1])
 
     def _has_room(self, options: Sequence[DeviceOption]) -> bool:
-        """Tell whether a device has room for some options of it."""
+        """Tell whether a device has room for several options of it."""
         groups = [self.groups[one.group] for one in options]
         if sum([group.apart for group in groups]) > 1:
             return False
@@ -123,7 +123,7 @@ class Rivals:
         return all([sum([group.amounts.get(name, 0) for group in groups]) <= room for name, room in rooms])
 
     def _keeps(self, ruling: Ruling, chosen: Collection[DeviceOption]) -> bool:
-        """Tell whether a rule is kept as well as it can be."""
+        """Tell whether a rule is satisfied as well as it can be."""
         rule, level, least = ruling
         if isinstance(rule, InOnePlace):
             places = self._touched(rule.groups, level, chosen)
@@ -138,7 +138,7 @@ class Rivals:
         return {one.device.path[level] for one in chosen if groups[one.group].label in labels} - {None}
 
     def _meet(self, chosen: Iterable[DeviceOption]) -> bool:
-        """Tell whether some options meet all conditions."""
+        """Tell whether these options together meet all conditions."""
         met = 0
         for option in chosen if self._conditions else ():
             met |= self.groups[option.group].meets.get(option.device.name, 0)
@@ -146,13 +146,13 @@ class Rivals:
 
 
 def rivals_of(host: Host, request: Request, options: Iterable[PlacedOption], *, own: OwnCosts) -> list[Rivals]:
-    """Return the groups of a request, in sets that are independent of each other.
+    """Partition the groups of a request into independent sets.
 
     Args:
         host: the host.
-        request: what is wanted, without twins.
+        request: the request, without twins.
         options: the devices that may serve the groups.
-        own: what options cost by themselves.
+        own: the options' own costs.
     """
     rows: dict[int, list[PlacedOption]] = {index: [] for index in range(len(request.groups))}
     for one in options:
@@ -172,7 +172,7 @@ def rivals_of(host: Host, request: Request, options: Iterable[PlacedOption], *, 
 
 
 def _cheapest_of(row: Sequence[PlacedOption], group: Group, outside: int) -> list[PlacedOption]:
-    """Return as many of a group's options as it wants at least, if there are so many inside a region."""
+    """Return the cheapest options inside a region, as many as the group needs or fewer if there are not enough."""
     found: list[PlacedOption] = []
     of_cards: Counter[str] = Counter()
     for one in row:
@@ -189,13 +189,13 @@ def _cheapest_of(row: Sequence[PlacedOption], group: Group, outside: int) -> lis
 
 
 def has_room_alone(option: DeviceOption, group: Group) -> bool:
-    """Tell whether a device has room for a group."""
+    """Tell whether a device has room for a group when it serves no other."""
     room, times = option.device.room, option.turn + 1
     return all([times * amount <= room[name] for name, amount in group.amounts.items() if name in room])
 
 
 def _rulings(host: Host, request: Request, rows: Rows) -> Iterator[Ruling]:
-    """Yield the rules about levels of which any of their devices are in a place."""
+    """Yield the rules about levels at which any of their devices is in a place."""
     indices = {group.label: index for index, group in enumerate(request.groups)}
     rules: list[Joint | InOnePlace] = [*request.joint, *request.within]
     for rule in rules:
@@ -212,7 +212,7 @@ def _labels(rule: Joint | InOnePlace) -> Sequence[str]:
 
 
 def _beside(request: Request, rows: Rows) -> Iterator[set[int]]:
-    """Yield groups that may take anything of each other on some device."""
+    """Yield sets of groups that may compete on some device."""
     served: dict[str, set[int]] = defaultdict(set)
     rooms: dict[str, Mapping[str, float]] = {}
     for index, row in rows.items():
@@ -225,7 +225,7 @@ def _beside(request: Request, rows: Rows) -> Iterator[set[int]]:
 
 
 def _joined(*sets: Iterable[set[int]]) -> list[set[int]]:
-    """Return sets as one where they have anything in common."""
+    """Merge sets that have elements in common."""
     joined: list[set[int]] = []
     for some in sets:
         for one in some:

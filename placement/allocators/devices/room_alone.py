@@ -1,7 +1,7 @@
-"""Any way to serve a request where only room decides: classes are looked at one by one, which is far less together.
+"""Finds any way to serve a request where only room decides, class by class, which is far less work than jointly.
 
-Groups that ask for different classes do not get into each other's way, unless they share no device. So the counts of
-devices of one class do not multiply with those of another one.
+Groups that ask for different classes do not compete, unless they must not share a device. So the counts of devices of
+one class do not multiply with those of another.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,14 +17,14 @@ from placement.allocators.devices.tables import Limits
 
 
 def only_room_decides(request: Request) -> bool:
-    """Tell whether no rule is about several devices."""
+    """Tell whether no rule concerns several devices."""
     return not (request.joint or request.within or request.conditions)
 
 
 def any_way(request: Request, options: Sequence[DeviceOption], budget: Budget) -> list[DeviceOption] | None:
-    """Return options that serve a request of which only room decides, whatever they cost; None if there are none.
+    """Return options that serve a request in which only room decides, at any cost; None if none were found.
 
-    Where the budget is hit, there may be some.
+    If the budget is hit, there may be some all the same.
     """
     found: list[DeviceOption] = []
     for groups in _independent(request):
@@ -38,7 +38,7 @@ def any_way(request: Request, options: Sequence[DeviceOption], budget: Budget) -
 
 
 def _independent(request: Request) -> Iterator[set[int]]:
-    """Yield groups in sets: those of two sets take nothing of each other."""
+    """Yield the groups in sets that do not compete with each other."""
     sets: list[tuple[set[object], set[int]]] = []
     for number, group in enumerate(request.groups):
         uses: set[object] = {*group.amounts} | ({None} if group.apart else set())

@@ -1,8 +1,8 @@
-"""The search of the device allocator: a knapsack over the tree of places, exact and polynomial.
+"""The device allocator's search: a knapsack over the tree of places, exact and polynomial.
 
-Only counts matter: for every place the table says, for each count of devices per group inside it, what the cheapest way
-costs. Two tables side by side are merged by adding; where a place is complete its rules are applied. So the work grows
-with devices x (counts)^2 instead of with the number of combinations: eight GPUs and eight NICs on sixteen switches take
+Only counts matter. A place's table has the cheapest cost for each combination of device counts per group inside it.
+Sibling tables are merged by adding; once a place is complete, its rules are applied. So the work grows with
+devices x (counts)^2 rather than with the number of combinations: eight GPUs and eight NICs on sixteen switches take
 milliseconds.
 """
 
@@ -19,23 +19,23 @@ from placement.allocators.devices.request import Device, Group, Host, InOnePlace
 from placement.allocators.devices.tables import Limits, Table, Tables
 
 STEPS_FOR_A_SET = 5
-"""What it costs to look at a set of groups on one device, beside a pair of states."""
+"""The cost of looking at a set of groups on one device, in pairs of states."""
 
 Closing = Callable[[int], int | None]
-"""What a rule adds to the cost of a state of a complete place; None if it forbids the state."""
+"""Maps a state of a complete place to the cost that a rule adds; None if the rule forbids the state."""
 
 
 class Knapsack:
-    """All that is known about serving one request on one host.
+    """The search for one request on one host.
 
     Args:
         host: the host.
-        request: what is wanted.
-        options: the options whose devices count as free where they are not taken.
-        own: what options cost by themselves.
-        most: how many ways are wanted.
-        limits: how long to search.
-        counts_places: whether it costs anything that a place is touched.
+        request: the request.
+        options: the options whose devices count as free when not taken.
+        own: the options' own costs.
+        most: the number of ways to find.
+        limits: the limits of the search.
+        counts_places: whether touching places costs anything.
     """
 
     def __init__(
@@ -70,12 +70,12 @@ class Knapsack:
         order = nesting({device.path for device in self._devices}, len(host.levels))
         self.has_nested_places = order is not None
         self._order = order or range(len(host.levels))
-        # The notes of what is chosen lower a cost by less than this.
+        # Recording the choice lowers a cost by less than this.
         most_cost = None if limits.cost is None else limits.cost + (1 << len(own.of))
         self.tables = Tables(self._counters, most=most, limits=limits._replace(cost=most_cost))
 
     def run(self, options: Sequence[DeviceOption]) -> list[int]:
-        """Return the costs of the best ways to serve the request with some options, the best first."""
+        """Return the costs of the best ways to serve the request with these options, in ascending order."""
         for option in options:
             self._of_device[option.device.name].append(option)
         supply = Counts([option.group for option in options])
@@ -95,7 +95,7 @@ class Knapsack:
         return groups + withins + conditions + of_cards + touched
 
     def _bounds_of(self, name: str) -> list[tuple[int, int, int]]:
-        """Return what keeps groups in one place of a level: their mask, the floor where all are there, a unit."""
+        """Return a level's in-one-place rules: the mask of the groups, the floor at which all are present, a unit."""
         units, groups = self._counters.units[len(self._request.groups) :], self._request.groups
         return [
             (
@@ -108,7 +108,7 @@ class Knapsack:
         ]
 
     def _table(self, devices: Sequence[Device], depth: int) -> Table:
-        """Return the table of devices that are in the same places of as many levels, from the outside in."""
+        """Return the table of devices that share their places at the outermost ``depth`` levels."""
         parts: list[tuple[Sequence[Device], Table]]
         if depth == len(self._order):
             parts = [([device], self._table_of(device)) for device in devices]
@@ -127,11 +127,11 @@ class Knapsack:
         return table
 
     def _without_debts(self, table: Table, spare: Sequence[int]) -> Table:
-        """Return the table of some devices without what leaves more for the others than these can do.
+        """Drop states that leave more to do than the devices outside can provide.
 
         Args:
-            table: the table.
-            spare: for each group how many options the others have more than it wants; negative where that is less.
+            table: the table of some devices.
+            spare: by group, the options outside beyond what the group wants; negative if there are too few.
         """
         if min(spare) >= 0:
             return table
@@ -145,7 +145,7 @@ class Knapsack:
         return self._closed(table, self._order[depth], len({device.whole for device in devices}))
 
     def _in_cards(self, parts: Sequence[tuple[Sequence[Device], Table]]) -> list[tuple[Sequence[Device], Table]]:
-        """Return the parts with those as one that are of one card: some groups take it only once."""
+        """Combine the parts that belong to one card, of which some groups take only one."""
         found: dict[object, tuple[Sequence[Device], Table]] = {}
         for number, (devices, table) in enumerate(parts):
             cards = {device.whole for device in devices}
@@ -174,7 +174,7 @@ class Knapsack:
         return table
 
     def _before(self, option: DeviceOption, table: Table) -> list[int]:
-        """Return the states of a device that an option can be added to: turns are all alike, so they come in order."""
+        """Return the states that an option can be added to. Turns are interchangeable, so they are taken in order."""
         is_apart, value = self._request.groups[option.group].apart, self._counters.value
         alone = self._apart if is_apart else 0
         return [state for state in table if not state & alone and value(state, option.group) == option.turn]
@@ -187,7 +187,7 @@ class Knapsack:
         return self._counters.units[option.group] | sum(conditions) | self._unit_of_card(option)
 
     def _unit_of_card(self, option: DeviceOption) -> int:
-        """Return what marks that a group has taken of a card whose devices are in different places."""
+        """Return the mark that a group has used a card whose devices are in different places."""
         if not self._request.groups[option.group].by_card or option.device.whole not in self._divided:
             return 0
         groups = len(self._request.groups)
@@ -195,7 +195,7 @@ class Knapsack:
         return self._counters.units[first + self._divided.index(option.device.whole) * groups + option.group]
 
     def _closed(self, table: Table, level: int, devices: int) -> Table:
-        """Return the table of a complete place, with its rules applied. ``devices`` could have been taken there."""
+        """Apply the rules of a place that is complete and has ``devices`` that could have been taken."""
         self.tables.budget.take(len(table) * (1 + len(self._rules[level]) + len(self._bounds[level])))
         touched = self._costs.touched[level] + devices * self._costs.free[level] if self._counts_places else 0
         closed: Table = {0: table[0]} if 0 in table else {}
@@ -210,14 +210,14 @@ class Knapsack:
         return closed
 
     def _marked(self, state: int, level: int) -> int:
-        """Return a state with a note that it touches a place of a level, where another may touch none."""
+        """Mark a state as touching a place of a level at which other devices may be in none."""
         if level not in self._partial:
             return state
-        unit = self._counters.units[self._partial.index(level) - len(self._partial)]  # These counters are the last.
+        unit = self._counters.units[self._partial.index(level) - len(self._partial)]  # These counters come last.
         return self._counters.settled(state + unit) or state
 
     def _after_rules(self, state: int, level: int) -> tuple[int, int] | None:
-        """Return the state and the further cost after the rules of a level, or None if they forbid it."""
+        """Return the state and the added cost after the rules of a level, or None if they forbid it."""
         further = 0
         for rule in self._rules[level]:
             added = rule(state)
@@ -226,7 +226,7 @@ class Knapsack:
             further += added
         for mask, whole, unit in self._bounds[level]:
             if state & mask:
-                # Whoever is not here would be elsewhere.
+                # Devices missing here would have to be elsewhere.
                 settled = self._counters.settled(state + unit) if self._counters.reaches(state, whole) else None
                 if settled is None:
                     return None
@@ -283,17 +283,17 @@ class Knapsack:
 
 
 def _partial_levels(host: Host, options: Sequence[DeviceOption]) -> list[int]:
-    """Return the levels that count of which some devices are in a place, and others in none.
+    """Return the counted levels at which some devices are in a place and others in none.
 
-    There the least cost of a part does not tell the best whole: touching no place is free, and so is touching the
-    first one. So the best parts of both kinds are kept.
+    There the cheapest part is not necessarily the best: touching no place is free, but so is touching the first one. So
+    the best parts of both kinds are kept.
     """
     counted = range(len(host.levels) - host.uncounted)
     return [level for level in counted if len({option.device.path[level] is None for option in options}) > 1]
 
 
 def divided_cards(devices: Sequence[Device]) -> list[str]:
-    """Return the cards whose devices are in different places: no table of a place has all of such a card."""
+    """Return the cards whose devices are in different places, so that no table of a place covers the whole card."""
     paths: dict[str, set[tuple[str | None, ...]]] = defaultdict(set)
     for device in devices:
         paths[device.whole].add(device.path)
@@ -302,6 +302,6 @@ def divided_cards(devices: Sequence[Device]) -> list[str]:
 
 def _counter_of(group: Group) -> Counter:
     if group.per_subtree:
-        # One is counted even if none is demanded: the rules have to see that it is there.
+        # Counts at least to one, even if none is required, so that rules can see whether one is present.
         return Counter(max(group.count, group.stands_for), group.count, saturates=True)
     return Counter(group.count, group.count)

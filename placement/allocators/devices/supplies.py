@@ -1,4 +1,4 @@
-"""What some places have at most of everything that groups want: told for any set of places by one addition."""
+"""Upper bounds on what a set of places has of everything that groups need, computed by one addition."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,11 +9,11 @@ from placement.allocators.devices.options import DeviceOption
 from placement.allocators.devices.request import Group, Request
 
 _FIELD = 64
-"""Bits of a field: no sum reaches the last one unless there is more than enough."""
+"""Bits of a field: no sum reaches the topmost one unless there is more than enough."""
 
 
 class PlacedOption(NamedTuple):
-    """An option with what it costs by itself, and the place that it is in, as a bit; 0 if it need not be given."""
+    """An option with its own cost and its place as a bit; 0 if it is available whatever places are touched."""
 
     cost: int
     place: int
@@ -21,10 +21,10 @@ class PlacedOption(NamedTuple):
 
 
 class Supplies:
-    """What the places of one host have of what one request wants of single devices: never wrongly too little.
+    """What the places of one host can supply to one request, judged by single devices; never an underestimate.
 
     Args:
-        request: what is wanted.
+        request: the request.
         options: the devices that may serve the groups.
     """
 
@@ -44,12 +44,12 @@ class Supplies:
         self._floor += self._of.pop(0, 0)
 
     def suffice(self, region: int) -> bool:
-        """Tell whether some places may have enough, with what is in no place."""
+        """Tell whether a region, together with what is in no place, may have enough."""
         sums = [some for place, some in self._of.items() if place & region]
         return (self._floor + sum(sums)) & self._guard == self._guard
 
     def _wants(self) -> Iterator[tuple[int, Iterable[tuple[int, float]]]]:
-        """Yield how much is wanted of something, and each place that has any with how much one device has."""
+        """Yield each need, with what every device has towards it and where."""
         asking: dict[str, list[int]] = defaultdict(list)
         for index, group in enumerate(self._groups):
             yield group.count, self._devices_for(index, group)
@@ -69,7 +69,7 @@ class Supplies:
         return [(place, min(number, group.stands_for)) for (place, _card), number in of_cards.items()]
 
     def _portions(self, name: str, indices: Sequence[int]) -> Iterator[tuple[int, list[tuple[int, float]]]]:
-        """Yield all that is wanted of a class, and for each amount how many portions are no less."""
+        """Yield the total need for a class, and for each amount the number of portions that are at least as large."""
         amounts = {index: self._groups[index].amounts[name] for index in indices}
         wanted = sum([self._groups[index].count * amount for index, amount in amounts.items()])
         yield wanted, self._rooms(name, indices)
@@ -79,7 +79,7 @@ class Supplies:
                 yield self._number(no_less), [(place, room // 1) for place, room in self._rooms(name, no_less, amount)]
 
     def _rooms(self, name: str, indices: Sequence[int], amount: int = 1) -> list[tuple[int, float]]:
-        """Return how many portions of an amount each device has that may serve any of some groups, with its place."""
+        """Return the portions of an amount that each eligible device has room for, with its place."""
         found = {
             one.option.device.name: (one.place, one.option.device.room.get(name, inf) / amount)
             for index in indices

@@ -1,4 +1,4 @@
-"""The tables of the device allocator's search, and merging them: the innermost loops, and the bounds on them."""
+"""The tables of the device allocator's search and how to merge them: the innermost loops, and their limits."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -10,14 +10,14 @@ from placement.allocators.budget import Budget
 from placement.allocators.devices.counters import Counters
 
 Table = dict[int, list[int]]
-"""For each state (packed counters) the costs of the best ways to get there, ascending."""
+"""State (packed counters) -> the costs of the best ways to get there, ascending."""
 
 NOTHING_TAKEN: Final[Table] = {0: [0]}
 """The table of no device."""
 
 
 class Limits(NamedTuple):
-    """How long a search goes on: until its budget is hit, with so many states of a table, up to what cost."""
+    """The limits of a search: its budget, the number of states kept in a table, and an upper bound on cost."""
 
     budget: Budget
     width: int | None = None
@@ -28,10 +28,10 @@ class Tables:
     """Merges the tables of one search.
 
     Args:
-        counters: what states are made of.
-        most: how many ways to each state are kept.
-        limits: the steps that may be taken; how many states of a table are kept (None keeps all, and so the search is
-            exact); and what costs more is of no interest.
+        counters: the layout of states.
+        most: how many ways to keep for each state.
+        limits: the steps to spend; the number of states to keep in a table (None keeps all, which makes the search
+            exact); and the cost beyond which nothing is of interest.
     """
 
     def __init__(self, counters: Counters, *, most: int, limits: Limits) -> None:
@@ -41,11 +41,11 @@ class Tables:
         self._limit = limits.cost
         self.budget = limits.budget
         self.is_cut = False
-        """Whether states were left out because of the width."""
+        """Whether states were dropped because of the width."""
 
     @property
     def is_over(self) -> bool:
-        """Whether the budget was hit: what is in a table is not to be relied on."""
+        """Whether the budget was hit; tables are unreliable then."""
         return self.budget.was_hit
 
     def merged(self, left: Table, right: Table) -> Table:
@@ -63,11 +63,11 @@ class Tables:
         return self.narrowed(merge(left, right, [others[:number] for number in within]))
 
     def _within(self, costs: Sequence[int], cost: int) -> int:
-        """Return how many of some costs, which ascend, keep to the limit beside another."""
+        """Return how many of these ascending costs stay within the limit when added to another."""
         return len(costs) if self._limit is None else bisect_right(costs, self._limit - cost)
 
     def beside(self, left: Table, right: Table, caps: Sequence[tuple[int, int]]) -> Table:
-        """Return the table of two parts of a card. ``caps`` tell how high both together may raise which counters."""
+        """Return the table of two parts of a card. ``caps`` has counters and the most to which both may raise them."""
         value = self._counters.value
         self.budget.take(len(left) * len(right))
         table: Table = defaultdict(list)
@@ -96,7 +96,7 @@ class Tables:
         return self._best(table)
 
     def _merged_best(self, left: Table, _right: Table, others: Sequence[Sequence[tuple[int, int]]]) -> Table:
-        """Return the merged table where only the best way to each state is wanted."""
+        """Merge where only the best way to each state is kept."""
         counters = self._counters
         offset, guard, forbids, cut = counters.offset, counters.guard, counters.forbids, counters.cut
         best: dict[int, int] = {}
@@ -115,7 +115,7 @@ class Tables:
         return {state: [cost] for state, cost in best.items()}
 
     def narrowed(self, table: Table) -> Table:
-        """Return the states of a table that are kept: the cheapest, and those that serve most."""
+        """Keep the cheapest states of a table, and those that serve the most."""
         if self._width is None or len(table) <= self._width:
             return table
         self.is_cut = True

@@ -1,8 +1,8 @@
-"""Groups that are tied to each other, several times over: as many switches, each with a GPU and a NIC below it.
+"""Identical ties between groups, such as several switches that each need a GPU and a NIC below them.
 
-Seven ties of three groups would be twenty-one groups whose counts multiply. Ties that want the same may change places,
-so they are searched for as one, whose groups want seven devices each, and in every place that has some of them there
-is a whole number of ties. Afterwards each tie gets its own.
+Seven ties of three groups would be twenty-one groups whose counts multiply. Identical ties are interchangeable, so they
+are searched for as one, whose groups need seven times as many devices, with a whole number of ties in each place.
+Afterwards the devices are divided among the ties.
 """
 
 from collections import defaultdict
@@ -14,12 +14,12 @@ from placement.allocators.devices.request import Device, Group, Host, InOnePlace
 
 @dataclass(frozen=True, slots=True)
 class LikeTies:
-    """Ties that are searched for as the first of them.
+    """Identical ties, represented in the search by the first of them.
 
     Args:
-        level: where a tie is in one place.
-        groups: for each tie the labels of its groups, in one order.
-        counts: how many devices each of these groups wants.
+        level: the level at which a tie is in one place.
+        groups: for each tie the labels of its groups, in corresponding order.
+        counts: the number of devices that each of these groups needs.
     """
 
     level: int
@@ -27,7 +27,7 @@ class LikeTies:
     counts: Sequence[int]
 
     def shared_out(self, found: Mapping[str, Sequence[str]], host: Host) -> dict[str, tuple[str, ...]]:
-        """Return the devices of every group, of those that were found for the groups of the first tie."""
+        """Divide the devices found for the first tie's groups among the groups of all ties."""
         at = {device.name: device.path[self.level] for device in host.devices}
         rows: list[dict[str | None, list[str]]] = []
         for label in self.groups[0]:
@@ -45,7 +45,7 @@ class LikeTies:
 
 
 def without_like_ties(host: Host, request: Request) -> tuple[Host, Request, Sequence[LikeTies]]:
-    """Return a request with one tie for all that want the same, its host, and what they are."""
+    """Merge identical ties; return the host and the request without the others, and the merged ties."""
     found: dict[object, list[InOnePlace]] = defaultdict(list)
     for rule in request.within:
         if _may_be_alike(rule, host, request):
@@ -60,9 +60,9 @@ def without_like_ties(host: Host, request: Request) -> tuple[Host, Request, Sequ
 
 
 def _may_be_alike(rule: InOnePlace, host: Host, request: Request) -> bool:
-    """Tell whether a rule is a tie, with groups that may be counted together.
+    """Tell whether a rule is a tie whose groups can be counted together.
 
-    One of its groups can only be the place itself: then nothing has to see to it that a group is.
+    One of its groups must consist of nothing but places, so that nothing else has to ensure that the place is taken.
     """
     uncounted = host.levels[len(host.levels) - host.uncounted :]
     if not rule.required or rule.condition is None or rule.level not in uncounted:
@@ -79,7 +79,7 @@ def _may_be_alike(rule: InOnePlace, host: Host, request: Request) -> bool:
 
 
 def _wants(rule: InOnePlace, host: Host, request: Request) -> object:
-    """Return what ties that are alike have in common."""
+    """Return a key that identical ties share."""
     level = host.levels.index(rule.level)
     return (
         tuple([device.path[level] for device in host.devices]),
@@ -88,7 +88,7 @@ def _wants(rule: InOnePlace, host: Host, request: Request) -> object:
 
 
 def _wants_of(group: Group, rule: InOnePlace, request: Request) -> tuple[object, ...]:
-    """Return what a group of a tie wants, but that it is of this one."""
+    """Return what a group of a tie needs, regardless of which tie it belongs to."""
     assert rule.condition is not None
     meets = {name: mask & ~(1 << rule.condition) for name, mask in group.meets.items()}
     others = tuple([n for n, other in enumerate(request.within) if other is not rule and group.label in other.groups])
@@ -111,7 +111,7 @@ def _like_ties(rules: Sequence[InOnePlace], host: Host, request: Request) -> Lik
 
 
 def _without_levels(host: Host, levels: Sequence[int]) -> Host:
-    """Return a host without some of the levels that do not count."""
+    """Remove some of the uncounted levels from a host."""
 
     def left(path: Sequence[str | None]) -> tuple[str | None, ...]:
         return tuple([place for level, place in enumerate(path) if level not in levels])
@@ -143,7 +143,7 @@ def _conditions(families: Sequence[Sequence[InOnePlace]]) -> set[int | None]:
 
 
 def _times(group: Group, times: int, bits: Sequence[int]) -> Group:
-    """Return a group that stands for so many, with the conditions that are left."""
+    """Return a group that represents this many, renumbering the remaining conditions."""
     meets = {
         name: sum([1 << new for new, old in enumerate(bits) if mask >> old & 1]) for name, mask in group.meets.items()
     }

@@ -1,11 +1,11 @@
-"""Groups of one request that want just the same of a host: they are searched for as one, and share what it gets.
+"""Identical groups of one request: searched for as one group, whose devices are then divided among them.
 
-Eight groups of a device each would be 2^8 counts of devices, one group of eight is nine. What groups want is compared
-by the devices that remain for them, so groups of different words are twins where these devices are the same.
+Eight groups of one device each have 2^8 combinations of counts, one group of eight has nine. Groups are compared by the
+devices that remain for them, so differently worded groups are twins if these devices are the same.
 
-Where it matters who gets which of the devices, they are dealt like cards, place by place: then the groups have equal
-numbers in each place but for one, nobody gets a device twice, nobody two of one card, and where there are enough for
-all of them everybody has one.
+Where it matters who gets which device, devices are dealt like cards, place by place: the groups' numbers in each place
+then differ by at most one, nobody gets a device twice or two of one card, and where there are enough for all of them,
+everybody has one.
 """
 
 from collections import defaultdict
@@ -20,18 +20,18 @@ from placement.allocators.devices.search import divided_cards
 
 
 class Family(NamedTuple):
-    """Groups that are searched for as one, and whether it matters who of them gets which devices."""
+    """Groups that are searched for as one, and whether it matters which devices each of them gets."""
 
     groups: Sequence[Group]
     is_dealt: bool = False
 
 
 Twins = Mapping[str, Family]
-"""For the label of each group that is searched for, the groups that it stands for."""
+"""Label of a group in the search -> the groups that it represents."""
 
 
 def without_twins(host: Host, request: Request) -> tuple[Request, Twins]:
-    """Return a request with one group for all that may change places, and which these are."""
+    """Merge groups that are interchangeable; return the reduced request, and which groups each group represents."""
     primaries = {joint.primary for joint in request.joint}
     alone = {group.label for group in request.groups if _counts_cards(group) and divided_cards(host.devices)}
     found: dict[object, list[Group]] = defaultdict(list)
@@ -50,7 +50,7 @@ def without_twins(host: Host, request: Request) -> tuple[Request, Twins]:
 
 
 def shared_out(host: Host, chosen: Sequence[DeviceOption], family: Family) -> dict[str, tuple[str, ...]]:
-    """Return for each group of a family its part of the devices that all of them got.
+    """Divide the devices of a family among its groups.
 
     >>> from placement.allocators.devices.request import Device
     >>> cloud = Host(("pcie",), tuple([Device(f"gpu{n}", (f"pcie{n // 2}",)) for n in range(4)]))
@@ -77,13 +77,13 @@ def _names(options: Sequence[DeviceOption]) -> tuple[str, ...]:
 
 
 def _place_by_place(host: Host, chosen: Sequence[DeviceOption]) -> Callable[[DeviceOption], tuple[int, ...]]:
-    """Return a key by which what is in one place stands together, on every level, and what is of one card."""
+    """Return a sort key that keeps devices together that share a place, at every level, or a card."""
     order = nesting({device.path for device in host.devices}, len(host.levels)) or range(len(host.levels))
 
     def stands(option: DeviceOption) -> list[object]:
         return [*[option.device.path[level] or option.number for level in order], option.device.whole]
 
-    # Places come by their first devices, so that names of places do not matter.
+    # Places are ordered by their first devices, so that their names do not matter.
     first: dict[object, int] = {}
     for option in sorted(chosen):
         path = stands(option)
@@ -102,13 +102,13 @@ def _counts_cards(group: Group) -> bool:
 
 
 def _is_dealt(group: Group, request: Request) -> bool:
-    """Tell whether it matters who of a family gets what."""
+    """Tell whether it matters which devices each group of a family gets."""
     is_joined = any([group.label in rule.secondaries for rule in request.joint])
     return group.per_subtree or (group.count > 1 and (is_joined or not group.apart or group.by_card))
 
 
 def _wants(group: Group, request: Request) -> object:
-    """Return what twins have in common."""
+    """Return a key that twins share."""
     rules = tuple([rule for rule in request.within if group.label in rule.groups])
     joint = tuple([number for number, rule in enumerate(request.joint) if group.label in rule.secondaries])
     numbers = [tuple(sorted(one.items())) for one in (group.options, group.amounts, group.meets)]
