@@ -167,7 +167,7 @@ class TreeParts:
 
     def _possible_heads(self, rows: Sequence[tuple[Sequence[int], int]]) -> list[int]:
         """Return those in these rows that have enough of each row below them; they are below themselves."""
-        below = [Counter([above for one in row for above in self._ancestry(one)]) for row, _count in rows]
+        below = [Counter([above for one in row for above in self.ancestry(one)]) for row, _count in rows]
         enough = [{head for head, found in of.items() if found >= c} for of, (_, c) in zip(below, rows, strict=True)]
         return sorted(set.intersection(*enough) & {provider for row, _count in rows for provider in row})
 
@@ -176,13 +176,14 @@ class TreeParts:
         alike: dict[object, list[int]] = defaultdict(list)
         for head in heads:
             places = [(place is None, place == head) for place in self._details.positions[head]]
-            alike[len(self._ancestry(head)), tuple(places)].append(head)
+            alike[len(self.ancestry(head)), tuple(places)].append(head)
         yield from map(frozenset, alike.values())
 
     def _below(self, heads: frozenset[int], row: Sequence[int]) -> list[int]:
-        return [provider for provider in row if not heads.isdisjoint(self._ancestry(provider))]
+        return [provider for provider in row if not heads.isdisjoint(self.ancestry(provider))]
 
-    def _ancestry(self, provider: int) -> frozenset[int]:
+    def ancestry(self, provider: int) -> frozenset[int]:
+        """Return a provider and all that is above it."""
         known = self._ancestries.get(provider)
         if known is None:
             known = self._ancestries[provider] = frozenset(upwards(provider, self._details.parents))
@@ -249,4 +250,4 @@ class TreeParts:
         return Host((*levels.names, *ties), tuple(devices), held, uncounted=len(ties))
 
     def _head_above(self, provider: int, heads: frozenset[int]) -> int | None:
-        return next(iter(heads & self._ancestry(provider)), None)
+        return next(iter(heads & self.ancestry(provider)), None)

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from operator import itemgetter
 from typing import NamedTuple
@@ -10,6 +11,7 @@ from placement.allocators.budget import Budget
 from placement.allocators.compactness import Counts
 from placement.allocators.devices import THE_DEVICE, DeviceAllocation, Host, InOnePlace, Joint, Request
 from placement.allocators.natural_order import natural_key
+from placement.candidates.compose.common_heads import CommonHeads
 from placement.candidates.compose.common_places import CommonPlaces, WantedOfParts
 from placement.candidates.compose.device_memo import DeviceMemo
 from placement.candidates.compose.device_parts import (
@@ -84,6 +86,8 @@ class DeviceComposer:
         self._common_places = CommonPlaces(request, self._parts, levels)
         self._room_alone = RoomAlone(self._parts, plan, isolate=request.isolate)
         self._only_room_decides = only_room_decides(request, plan)
+        is_simple = bool(request.same_subtree) and only_room_decides(replace(request, same_subtree=()), plan)
+        self._common_heads = CommonHeads(self._parts) if is_simple else None
         self._steps_of_room = Budget(STEPS_OF_ROOM)
 
     @property
@@ -157,6 +161,11 @@ class DeviceComposer:
             return self._have_places(tree, [*zip(options, counts, strict=True)], details, budget)
         complete = True
         for heads, allowed in composition.heads(self._parts, options, counts):
+            if self._common_heads is not None:
+                has_room = partial(self._have_places, tree, details=details, budget=self._steps_of_room)
+                wanted = [*zip(allowed, counts, strict=True)]
+                if self._common_heads.are_found(wanted, heads, ancestry=composition.ancestry, has_room=has_room):
+                    return True
             problem = self._problem(composition, allowed, counts, heads)
             result = self._some_way.allocate(problem.host, problem.request, budget)
             if result.allocations:
