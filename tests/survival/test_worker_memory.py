@@ -29,4 +29,4 @@ def test_a_worker_that_holds_too_much_is_replaced_after_its_answer(sqlite_url: s
         assert len(send(served.url, "GET", "/resource_providers").document["resource_providers"]) == REQUESTS
     finally:
         served.stop()
-    assert "more than [api] max_worker_memory_mb: it is replaced" in (tmp_path / "server.log").read_text()
+    assert "more than [api] max_worker_memory_mb, and is being replaced" in (tmp_path / "server.log").read_text()
