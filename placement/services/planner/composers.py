@@ -1,4 +1,4 @@
-"""What has been worked out for requests, so that it is not worked out again for who wants the same."""
+"""The composers of requests, prepared once and reused for equal requests."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -23,15 +23,15 @@ from placement.services.tree_orders import TreeOrders
 
 @dataclass(frozen=True, slots=True)
 class PlannerOptions:
-    """What the operator says.
+    """The operator's settings.
 
     Args:
         profile: the profile in force for a request.
         levels: name of a level -> trait of its places, outermost first.
         locks: level -> lock class.
-        packer: judges by fragmentation, if the profile does.
-        orders: of trees, kept from request to request; None where every request reads all trees' sums.
-        kept: what hosts gave before; None where every claim searches in them.
+        packer: scores fragmentation, if the profile does.
+        orders: cached orders of trees; None where every request reads all trees' sums.
+        kept: cached proposals; None where every claim searches anew.
     """
 
     profile: RankingProfile
@@ -42,13 +42,13 @@ class PlannerOptions:
     kept: ProposalCache | None = None
 
     def levels_for(self, request: PlannerRequest) -> Levels:
-        """Return the levels of a request: also traits that it names itself, as the innermost ones."""
+        """Return the levels of a request, with traits that it names itself as the innermost ones."""
         own = [level for level in dict.fromkeys(request.levels()) if level not in self.levels]
         further = [trait for trait in own if trait not in self.levels.values()]
         return Levels((*self.levels, *further), (*self.levels.values(), *further))
 
     def kept_for(self, request: PlannerRequest) -> ProposalsByForm | None:
-        """Return what is kept of a request; nothing where devices are judged, by what is free in all the cloud."""
+        """Return the cached proposals for a request, if any; none under a packer, which judges the whole cloud."""
         if self.kept is None or self.packer is not None:
             return None
         return self.kept.of(AskedFor(request, self.levels_for(request), self.locks))
@@ -56,15 +56,15 @@ class PlannerOptions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """A request that can be composed in trees.
+    """A request, ready to be composed in trees.
 
     Args:
         plan: what it asks of single providers.
         levels: its levels.
         composer: composes it.
-        kind: tells kinds of trees, of which all can serve it or none can.
-        parts: those of hierarchical names, each as a group.
-        kept: what hosts gave before.
+        kind: classifies trees: all of a kind can serve it or none can.
+        parts: the parts of ``paths``, each as a group.
+        kept: cached proposals.
     """
 
     plan: Plan
@@ -76,29 +76,29 @@ class Prepared:
 
 
 STEPS_PER_REQUEST = 4 * STEPS
-"""How many steps the searches of one client request may take together, those for all members of a gang included."""
+"""The step budget for all searches of one client request, for all members of a gang."""
 
 
 class Composers:
-    """The composers of all that one client asks for at a time, and the steps that they may take.
+    """The composers of one client request, and their budget.
 
     Args:
-        steps: how many, in all.
+        steps: the budget in all.
     """
 
     def __init__(self, steps: int = STEPS_PER_REQUEST) -> None:
         self.budget = Budget(steps)
-        """The steps of all members of a gang."""
+        """The budget of all members of a gang."""
         self.share = self.budget
-        """Those that may be taken now."""
+        """The budget in force now."""
         self._known: list[tuple[PlannerRequest, PlannerOptions, Prepared]] = []
 
     def share_out(self, *, among: int) -> None:
-        """Let one of so many members take its share from now on; what it leaves is there for the next ones."""
+        """Give the next of ``among`` members an equal part of what is left; what it leaves goes to later ones."""
         self.share = self.budget.child(self.budget.left // among)
 
     def prepared(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
-        """Return a request with its composer, which remembers what it has found.
+        """Return a request with its memoising composer, the same for equal requests.
 
         Raises:
             InvalidAt: the request names a level that does not exist.
@@ -127,18 +127,18 @@ class Composers:
                 f"There is no level {level!r}; there are {', '.join(levels.names)}. "
                 f"Name the trait of such providers under levels in planner.yaml: {level.lower()}: CUSTOM_..."
             )
-            # The last part may have been written in another word than the class it became.
+            # The last part may have been written differently from the class it became.
             raise InvalidAt(("paths", name.rpartition("/")[0]), sentence) from unknown
         except ValueError as wrong:
             raise InvalidAt(("paths",), str(wrong)) from wrong
         plan = plan_for(composer.plain())
-        # Every stock matters to what is nested, if only for how much more there could be of it.
+        # Every stock matters to nested parts, if only for how much more of it fits.
         kept = options.kept_for(request)
         return Prepared(plan, levels, composer, lambda *host: form_of(plan, *host), composer.parts(), kept)
 
 
 def plan_with_everything(request: PlannerRequest) -> Plan:
-    """Return the plan of a request of groups, with a further demand for each group that wants all providers."""
+    """Return the plan of a request of groups, with one more demand for each group that wants all providers."""
     plan = plan_for(request.plain)
     demands = {slot.suffix: plan.demands[slot.demand] for slot in plan.slots}
     every = [

@@ -1,4 +1,4 @@
-"""Composes one planner request in trees that are read in detail for it, and in trees that are alike only once."""
+"""Compose one planner request in trees read in detail, only once for trees of one canonical form."""
 
 from collections.abc import Hashable, Iterator, MutableMapping, Sequence
 
@@ -18,10 +18,10 @@ class DetailedComposer:
 
     Args:
         details: reads them.
-        composers: whose share of steps may be taken.
+        composers: holds the budget.
         prepared: the request.
-        overlay: what would differ.
-        served: where to note of trees, by their roots, whether they can serve the request as they are.
+        overlay: the assumed changes.
+        served: receives, by root, whether an unchanged tree can serve the request.
     """
 
     def __init__(
@@ -37,23 +37,23 @@ class DetailedComposer:
         self._composers = composers
         self._prepared, self._composer = prepared, prepared.composer
         self._without_room: set[Hashable] = set()
-        """The kinds of trees in which there certainly is nothing."""
+        """The kinds of trees that provably serve nothing."""
         self._overlay = overlay
         self._served = {} if served is None else served
         self._models: Memo[tuple[DrawnHost, Proposals]] = Memo()
         self.known: dict[int, PlannerTree] = {}
-        """The trees that were composed in, by root id."""
+        """The trees composed in, by root id."""
         self.exhausted: dict[int, bool] = {}
-        """The roots of trees where nothing was found, and whether it is certain that there is nothing."""
+        """By root, the trees where nothing was found, and whether that is proved."""
         self._cut_off: set[int] = set()
 
     @property
     def complete(self) -> bool:
-        """Whether no search was cut off; of a tree that was composed in again, the last one."""
+        """Whether the last search in each tree ran to its end."""
         return not self._cut_off
 
     def is_certain(self, root: int) -> bool:
-        """Tell whether the last search in a tree was not cut off."""
+        """Tell whether the last search in a tree ran to its end."""
         return root not in self._cut_off
 
     def composed(self, trees: Sequence[Tree]) -> Iterator[Composed[Proposal]]:
@@ -62,12 +62,12 @@ class DetailedComposer:
             yield Composed((), iter(self._found_alike(tree, as_it_is)))
 
     def rule_out(self, root: int) -> None:
-        """Take note that there is nothing in a tree."""
+        """Record that a tree is exhausted."""
         self.exhausted[root] = True
         self._cut_off.discard(root)
 
     def found(self, tree: Tree, details: PlannerTree) -> Sequence[Proposal]:
-        """Return the proposals of one tree, with its details as they are or would be."""
+        """Return the proposals in one tree with these details, cached ones if any."""
         kept = self._prepared.kept
         if kept is None:
             return self._noted(details, self._composer.proposals(tree, details, self._composers.share))
@@ -79,7 +79,7 @@ class DetailedComposer:
         return self._moved(known, host, details)
 
     def _found_alike(self, tree: Tree, as_it_is: PlannerTree) -> Sequence[Proposal]:
-        """Return the proposals of one tree: those of one that is alike, where one was composed in."""
+        """Return the proposals in one tree, memoised by canonical form if the tree is unchanged."""
         details = as_it_is.under(self._overlay)
         if details is not as_it_is:
             return self.found(tree, details)
@@ -98,7 +98,7 @@ class DetailedComposer:
         return self._moved(known, host, details)
 
     def _moved(self, known: tuple[DrawnHost, Proposals], host: DrawnHost, details: PlannerTree) -> Sequence[Proposal]:
-        """Return what was found in a host of the same form as it is in this one."""
+        """Translate what was found in a host of the same form to this one."""
         model, found = known
         proposals = self._noted(details, found)
         return proposals if model is host else [moved(proposal, model, host) for proposal in proposals]
@@ -112,7 +112,7 @@ class DetailedComposer:
         return found
 
     def _noted(self, details: PlannerTree, found: Proposals) -> Sequence[Proposal]:
-        """Take note of what was found in a tree, and return it."""
+        """Record what was found in a tree, and return it."""
         root = details.root
         self.known[root] = details
         (self._cut_off.discard if found.complete else self._cut_off.add)(root)

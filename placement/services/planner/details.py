@@ -1,4 +1,4 @@
-"""Reads some provider trees in all the detail that composing in them needs."""
+"""Read provider trees in the detail that composing in them needs."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,11 +17,11 @@ from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.tree_rows import NamedMember, Relevant, StockWithUnits, TreeRows, tree_rows
 
 LARGEST_BATCH = 64
-"""Trees whose details are read together at most: not many more than are needed, and not each by itself."""
+"""The most trees read together: few enough to waste little, enough to spare a query per tree."""
 
 
 class Deciding(NamedTuple):
-    """The names of the classes and traits that decide; None for all."""
+    """The names of the classes and traits to read; None for all."""
 
     classes: Collection[str] | None = None
     traits: Collection[str] | None = None
@@ -31,10 +31,10 @@ ALL_DECIDES = Deciding()
 
 
 class _KindsOfProviders:
-    """What providers of one kind have in common, made once for all of them.
+    """Stocks and traits, built once for all providers with equal rows.
 
     Args:
-        tx: where names are read.
+        tx: reads the names.
     """
 
     def __init__(self, tx: Transaction) -> None:
@@ -75,7 +75,7 @@ class _KindsOfProviders:
 
 
 class _TreesInDetail(NamedTuple):
-    """Some trees that were read together."""
+    """Trees that were read together."""
 
     rows: TreeRows
     stocks: Mapping[int, ProviderStocks]
@@ -85,30 +85,30 @@ class _TreesInDetail(NamedTuple):
 
 
 class Details:
-    """The details of trees that have been read, as of the snapshot of one transaction.
+    """Reads the details of trees in the snapshot of one transaction.
 
     Args:
         tx: the transaction.
         levels: the levels.
-        deciding: what is read; the traits of the levels always are.
+        deciding: what to read besides the traits of the levels.
     """
 
     def __init__(self, tx: Transaction, levels: Levels, deciding: Deciding = ALL_DECIDES) -> None:
         self._tx = tx
         ids = tx.names.traits.ids(tx.connection, set(levels.traits))
         self.level_ids = [ids.get(trait) for trait in levels.traits]
-        """The ids of the traits of levels, None for one that does not exist."""
+        """The ids of the levels' traits, None for one that does not exist."""
         classes, traits = deciding
         self._relevant = Relevant(
             None if classes is None else tx.names.classes.ids(tx.connection, {*classes}).values(),
             None if traits is None else {*ids.values(), *tx.names.traits.ids(tx.connection, {*traits}).values()},
         )
         self.members: dict[int, NamedMember] = {}
-        """All providers that have been read."""
+        """All providers read so far."""
         self._kinds = _KindsOfProviders(tx)
 
     def of(self, trees: Collection[Tree]) -> list[PlannerTree]:
-        """Read trees, with those that share with them."""
+        """Read trees, each with those that share with it."""
         portion = self._portion({root for tree in trees for root in _roots(tree)})
         by_root: dict[int, list[int]] = defaultdict(list)
         for member in portion.rows.members.values():
@@ -139,14 +139,14 @@ class Details:
 
 
 class RememberedDetails(Details):
-    """The details of trees, each read once."""
+    """The details of trees, memoised."""
 
     def __init__(self, tx: Transaction, levels: Levels, deciding: Deciding = ALL_DECIDES) -> None:
         super().__init__(tx, levels, deciding)
         self._known: dict[tuple[int, frozenset[int]], PlannerTree] = {}
 
     def of(self, trees: Collection[Tree]) -> list[PlannerTree]:
-        """Return trees with those that share with them, reading those that have not been read."""
+        """Return trees, each with those that share with it, reading only those not read yet."""
         keys = [(tree.root, _roots(tree)) for tree in trees]
         unknown = {key: tree for key, tree in zip(keys, trees, strict=True) if key not in self._known}
         if unknown:
@@ -159,7 +159,7 @@ class RememberedDetails(Details):
 
 
 class Outlines:
-    """Trees with what decides whether they can serve: as in detail where they have been read so, or else with less.
+    """Trees with whatever decides whether they can serve: in detail if already read so, else with less.
 
     Args:
         details: reads them in detail.
@@ -171,7 +171,7 @@ class Outlines:
         self._less = less
 
     def of(self, trees: Collection[Tree]) -> list[PlannerTree]:
-        """Return trees with those that share with them, reading those that have not been read."""
+        """Return trees, each with those that share with it, reading only those not read yet."""
         in_detail = [tree for tree in trees if self._details.has(tree)]
         others = [tree for tree in trees if not self._details.has(tree)]
         found = {one.root: one for one in (*self._details.of(in_detail), *self._less.of(others))}
@@ -179,13 +179,13 @@ class Outlines:
 
 
 class ReadingAhead:
-    """Reads trees together with those that will be wanted next.
+    """Reads trees in batches with those likely to be wanted next.
 
     Args:
         details: reads them.
-        wanted: how many trees will be wanted, more or less.
-        first: how many are read at first; then twice as many each time, and no more than are wanted as long as
-            that may suffice.
+        wanted: roughly how many trees will be wanted.
+        first: how many to read ahead at first; then twice as many each time, up to the rest of ``wanted`` while
+            there is any.
     """
 
     def __init__(self, details: RememberedDetails, *, wanted: int, first: int) -> None:
@@ -197,7 +197,7 @@ class ReadingAhead:
         self._size = first
 
     def note(self, trees: Iterable[Keyed]) -> None:
-        """Take note of trees that may be wanted, by their keys."""
+        """Note trees that may be wanted, with their keys."""
         for key, tree in trees:
             heappush(self._next, (key, next(self._numbers), tree))
 
@@ -233,7 +233,7 @@ def _tree(tree: Tree, providers: Collection[int], portion: _TreesInDetail) -> Pl
 
 
 def _roots(tree: Tree) -> frozenset[int]:
-    """Return the root of a tree, and those of the trees that share something with it: there are places, too."""
+    """Return the roots of a tree and of the trees that share with it, which have places, too."""
     if not tree.home:
         return frozenset([tree.root])
     sharing = [tree.home[one] for options in tree.options for one in options if one in tree.sharing]

@@ -1,4 +1,4 @@
-"""Why does this request of the planner have no candidates? First what single providers miss, then what its rules do."""
+"""Explain why a planner request has no candidates: first by what single providers lack, then by its rules."""
 
 from functools import cache
 
@@ -23,11 +23,11 @@ from placement.store.search.names import ids_for
 
 
 def explained_plan(ground: Ground, options: PlannerOptions, *, nothing_found: bool = True) -> Explained:
-    """Explain the request of a ground, by the trees that have been read there, and the others.
+    """Explain the request of a ground, reusing what planning found out there.
 
     Args:
         ground: the request, and what is known of the snapshot.
-        options: the operator's.
+        options: the operator's settings.
         nothing_found: whether planning found no place at all.
     """
     request, prepared = ground.request, ground.prepared
@@ -43,11 +43,11 @@ def explained_plan(ground: Ground, options: PlannerOptions, *, nothing_found: bo
 def _search(ground: Ground, options: PlannerOptions) -> RuleSearch:
     plan, levels = ground.prepared.plan, ground.prepared.levels
     existing = ground.tx.names.classes.ids(ground.tx.connection, {*options.locks.values()})
-    # By a class that there is not nobody holds anything.
+    # Nobody can hold a place by a class that does not exist.
     locks = {level: name for level, name in options.locks.items() if name in existing}
 
     def composer_for(request: PlannerRequest) -> ProposalComposer:
-        # Trees were read for the whole request: its levels and demands are theirs, whatever rules are left out.
+        # Trees were read for the whole request, so its levels and demands apply whichever rules are left out.
         if request.paths:
             return PathComposer(request, levels, locks=locks)
         return DeviceComposer(request, plan, levels, locks=locks)

@@ -1,4 +1,4 @@
-"""What can be expected of the trees of a cloud, and so which of them are read first."""
+"""Bound what the trees of a cloud can score, and so decide which to read first."""
 
 from collections.abc import Collection, Iterator, Sequence
 
@@ -21,11 +21,11 @@ from placement.services.planner.overlays import overlaid
 
 
 class Forecast:
-    """The trees of a cloud for one request, the most promising first.
+    """The trees of a cloud for one request, most promising first.
 
     Args:
         ground: the request in a snapshot.
-        overlay: what would differ.
+        overlay: the assumed changes.
         wanted: how many proposals are wanted.
     """
 
@@ -40,18 +40,18 @@ class Forecast:
         self._scores = scores(*asked, packing, shared=shared)
         self._sums_as_read = SumsAsRead(self._reader, self._scores.classes)
         self._has_keys = shared is None and not ground.counts_decide
-        """Whether trees have keys. Otherwise that of a tree is a bound on those of its proposals."""
-        # What others share may be all that a tree gives; then its own sums say nothing.
+        """Whether a tree's key is exact except for places; if not, it only bounds its proposals' keys."""
+        # Sharing providers may serve everything in a tree; then its own sums say nothing.
         is_open = ground.counts_decide and shared is None
         self._open_counts = OpenCounts(ground.request, ground.prepared.plan) if is_open else None
         self._overlay = overlay
-        # What is kept outlives the bounds of one request. Devices that judge trees change with every claim.
+        # The cache outlives the bounds of one request. Fragmentation changes with every claim, so it is not cached.
         self._cached_scores = TreeScores(*asked, shared=shared) if packing is None else None
         self._wanted = wanted
         self._counted = composer.counted if ground.profile.compactness else ()
 
     def key_of(self, expected: Key, proposal: Proposal) -> Key | None:
-        """Return the key of a proposal in a tree of which a key was expected; None if it would be left out."""
+        """Return a proposal's key, given its tree's expected key; None if the profile filters it out."""
         fails, _highest, root = expected
         if self._has_keys:
             return fails, self._scores.negated_score(expected, proposal.counts), root
@@ -72,28 +72,28 @@ class Forecast:
 
     @property
     def places_decide(self) -> bool:
-        """Whether anything that was found lost by the places that it touches, so that bounds on these are worth it."""
+        """Whether some proposal found lost score by its places, so that bounds on places pay off."""
         return (self._has_keys or self._open_counts is not None) and self._scores.falls_short
 
     def bounded_by_count(self, expected: Key, tree: Tree) -> Key:
-        """Return a key that nothing in a tree is below, by how much there is of what a request says no number of."""
+        """Return a lower bound on the keys in a tree by the amounts that open-ended groups can take there."""
         possible = self._open_counts.amounts_in(tree) if self._open_counts else ()
         if not possible or not isinstance(self._scores, ScoresByCount):
             return expected
         return max(expected, self._scores.least_key(self._sums_as_read.of(tree.root), possible))
 
     def bounded(self, expected: Key, counts: Counts) -> Key:
-        """Return a key that nothing is below which touches so many places of a tree of which a key was expected."""
+        """Tighten a tree's expected key by a lower bound on the places touched at each level."""
         return self._scores.lowered(expected, counts)
 
     def pools(self, proposal: Proposal) -> ScoredNode:
-        """Return what the trees of the sharing providers that serve a proposal alone have and use, as one."""
+        """Return as one node the trees of the sharing providers that alone serve a proposal."""
         classes, (_root, *row) = self._scores.classes, self._ground.sums_of_pools(self._sums_as_read, proposal)
         capacities, used = row[: len(classes)], row[len(classes) :]
         return ScoredNode(dict(zip(classes, capacities, strict=True)), dict(zip(classes, used, strict=True)))
 
     def key(self, tree: PlannerTree) -> Key | None:
-        """Return the key of a tree as it would be; None if it would be left out."""
+        """Return the key of a changed tree; None if the profile filters it out."""
         amounts = [of.get(name, 0) for of in tree.totals() for name in self._scores.classes]
         (key,) = self._scores.keys([(tree.root, *amounts)])
         return None if key[0] and self._scores.filters else key
@@ -110,9 +110,9 @@ class Forecast:
         return bounded_first(self._reader, self._scores, self._wanted, least, cached_order=self._cached_order)
 
     def as_needed(self) -> Iterator[Portion]:
-        """Yield the same trees, but count places only once something that was found touches more than one.
+        """Yield the same trees, but count places only once a proposal touches more than one.
 
-        What the keys of proposals depend on is read with them.
+        The sums that proposals' keys depend on are read along.
         """
         if not self._counted:
             found = self.portions()
@@ -123,11 +123,11 @@ class Forecast:
         return found if self._has_keys else self._sums_as_read.read(found)
 
     def _least(self) -> LeastByRoot | None:
-        """Return bounds on the places that trees touch, None where there are no such bounds."""
+        """Return lower bounds on the places touched in each tree; None where there are none."""
         return None if self._ground.counts_decide else self._ground.least_places
 
     def _cached_order(self, _scores: TreeScores, found_by: Sequence[str]) -> KeyOrder | None:
-        """Return the keys of all trees as they would be: those that an overlay changes are summed up anew."""
+        """Return the cached keys of all trees, recomputed for changed trees; None if none are cached."""
         order = self._ground.cached_order(self._cached_scores, found_by) if self._cached_scores else None
         if order is None or self._overlay.is_empty:
             return order
@@ -138,18 +138,18 @@ class Forecast:
         return order.replaced(gone, keys)
 
     def only(self, root: int) -> Iterator[Portion]:
-        """Yield one tree, unless the profile leaves it out, with what the keys of proposals depend on."""
+        """Yield one tree, unless the profile filters it out, reading what proposals' keys depend on."""
         return self._only(root) if self._has_keys else self._sums_as_read.read(self._only(root))
 
     def _only(self, root: int) -> Iterator[Portion]:
         trees = self._reader.trees_of([root]).trees if self._reader.is_possible else []
-        # Where proposals have keys, what they take tells which of them are left out.
+        # Where a tree's key is only a bound, ``key_of`` filters its proposals.
         if trees and self._scores.filters and self._has_keys:
             trees = [] if self._scores.keys(self._sums([root]))[0][0] else trees
         yield Portion([(self._scores.key_of_nothing(root), tree) for tree in trees], LAST)
 
     def in_order(self, roots: Collection[int]) -> list[int]:
-        """Return the roots of trees by what they can score, without those that the profile leaves out."""
+        """Return the roots by what their trees can score, without trees that the profile filters out."""
         wanted = {*roots}
         kept = self._cached_order(self._scores, ()) if self._scores.classes else None
         keys = [key for key in kept or () if key[2] in wanted]
@@ -159,7 +159,7 @@ class Forecast:
         return [root for fails, _score, root in keys if not (fails and self._scores.filters)]
 
     def _sums(self, roots: Collection[int]) -> list[Sequence[int]]:
-        """Return what scores look at: for each tree its root, then capacities, then what is used."""
+        """Return the input of scores, a row per tree: its root, then capacities, then usages."""
         classes = self._scores.classes
         if not classes:
             return [(root,) for root in roots]

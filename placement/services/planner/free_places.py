@@ -1,4 +1,4 @@
-"""Reads of many trees where something is in use: far less than their details."""
+"""Read where many trees are in use, which is far less than their details."""
 
 from collections.abc import Collection, Sequence
 
@@ -11,13 +11,13 @@ from placement.store.search.summaries import LISTED
 
 
 class FreePlaces:
-    """Tells the trees of a snapshot in which nothing is left for who wants to be alone.
+    """Finds the trees of a snapshot without a free place for an exclusive group.
 
     Args:
         tx: the transaction.
-        wanted: what is wanted free.
+        wanted: what has to be free.
         levels: the ids of the traits of levels, outermost first, None for one that does not exist.
-        spared: providers that count as if nothing of them were in use.
+        spared: providers that count as unused.
     """
 
     def __init__(
@@ -35,14 +35,14 @@ class FreePlaces:
         self._spared = spared
 
     def lacking_in(self, trees: Sequence[Tree]) -> set[int]:
-        """Return the roots of those of some trees that have certainly no place."""
+        """Return the roots of trees that provably have no such place."""
         if not trees or not self._wanted:
             return set()
         places = self.places_among({tree.root for tree in trees})
         return {tree.root for tree in trees if places.are_lacking(self._wanted, tree)}
 
     def places_among(self, roots: Collection[int]) -> PlacesInUse:
-        """Return where anything is in use in some trees, at least one."""
+        """Return the places in use in one or more trees."""
         places = all_places(self._tx, self._levels, roots if len(roots) <= LISTED else None)
         bits = places.level_bits.items()
         anchors = [{anchor for anchor, of in bits if of >> level & 1} for level in range(len(self._levels))]

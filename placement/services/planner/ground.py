@@ -1,4 +1,4 @@
-"""What one request finds in one snapshot: read once, however often it is planned, and under whatever overlays."""
+"""What planning one request reads of one snapshot: once, however often and under whatever overlays it is planned."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -40,9 +40,9 @@ class Ground:
         tx: the transaction.
         request: the request.
         options: the operator's.
-        composers: what has been worked out is taken from here, and kept here, if there are other requests.
-        stocks: those that have been read, likewise.
-        overlay: no overlay that it is planned under releases providers that this one does not.
+        composers: the composers to reuse and add to; new ones unless given.
+        stocks: the stocks read so far, likewise.
+        overlay: releases every provider that any overlay of the planning releases.
 
     Raises:
         InvalidAt: the request names a class, trait or level that does not exist.
@@ -69,30 +69,30 @@ class Ground:
         plan = self.prepared.plan
         _check_names(tx, request, plan)
         self.avoided = frozenset(roots_of_providers(tx, request.avoided_trees).values())
-        """The roots of the trees that the request leaves out."""
+        """The roots of the trees that the request avoids."""
         self.served: dict[int, bool] = {}
-        """Of trees that were composed in as they are, whether they can serve it."""
-        # Each demand by itself, as for candidates; what rules say of several providers is left to composing.
+        """By root, whether an unchanged tree can serve it, as far as known."""
+        # Narrow demand by demand, as for candidates; rules on several providers are left to composing.
         self._narrowing = Narrowing(tx, plan, ids_for(tx, plan), spared=overlay.released)
         self.reader = RememberingReader(TreeReader(tx, self._narrowing))
         self._locks = frozenset(options.locks.values())
         self.details = RememberedDetails(tx, self.prepared.levels, self._deciding(is_scored=True))
         wanted = self.prepared.composer.wanted_free
         self.free_places = FreePlaces(tx, wanted, self.details.level_ids, spared=overlay.released)
-        """Tells where nothing is left for who wants to be alone, under any overlay."""
+        """Finds trees without a free place for an exclusive group, under any overlay."""
         self.any_choice = AnyChoice(request, lambda roots: dict(parents_in(tx, roots)))
-        """Tells where no choice of single providers could serve it."""
+        """Finds trees where no choice of single providers serves it."""
 
     @cached_property
     def outlines(self) -> Outlines:
-        """Reads of trees what decides whether they can serve the request, and perhaps not how well."""
+        """Reads whatever decides whether trees can serve the request, but perhaps not how well."""
         return Outlines(self.details, RememberedDetails(self.tx, self.prepared.levels, self._deciding(is_scored=False)))
 
     def _deciding(self, *, is_scored: bool) -> Deciding:
-        """Return what is read of trees, perhaps to score them: hosts that differ in nothing else are alike."""
+        """Return what to read of trees, for scores or for feasibility only; hosts equal in it are equivalent."""
         devices = [one.device for one in self.request.groups if one.device is not None]
         traits = [device.forbidden.union(*device.required) for device in devices]
-        # Who wants to be alone asks of everything whether it is in use; so do scores of devices, and of nested groups.
+        # Exclusive rules depend on the usage of every class; so do fragmentation scores, and paths.
         asks_for_all = (is_scored and self._packer is not None) or self.request.exclusive or self.request.paths
         scored = {*self.prepared.composer.requested, *self._scored} if is_scored and not asks_for_all else set()
         classes = None if asks_for_all else {*self._locks, *scored}
@@ -100,24 +100,24 @@ class Ground:
 
     @cached_property
     def _scored(self) -> Collection[str]:
-        """The classes that decide the score of a tree."""
+        """The classes that decide a tree's score."""
         asked = self.prepared.composer.requested, Ranking(self.profile), self.families
         return TreeScores(*asked, shared=shared_by(self.reader)).classes
 
     @property
     def has_sharing(self) -> bool:
-        """Whether trees may be served by what others share."""
+        """Whether sharing providers may serve trees."""
         return bool(self._narrowing.sharing.home)
 
     def own(self, proposal: Proposal) -> Mapping[int, ResourceAmounts] | None:
-        """Return what a proposal takes of its tree itself, by provider; None where sharing providers alone serve."""
+        """Return the own part of a proposal, by provider; None where sharing providers alone serve."""
         home = self._narrowing.sharing.home
         if home and proposal.amounts.keys() <= home.keys():
             return None
         return {one: of for one, of in proposal.amounts.items() if home.get(one, proposal.root) == proposal.root}
 
     def sums_of_pools(self, sums: SumsAsRead, proposal: Proposal) -> Sequence[int]:
-        """Return what the trees of such sharing providers have and use in all, as ``SumsAsRead.together``."""
+        """Return the sums of such sharing providers' trees as one row, as ``SumsAsRead.together``."""
         home = self._narrowing.sharing.home
         return sums.together({home[provider] for provider in proposal.amounts}, home)
 
@@ -131,20 +131,20 @@ class Ground:
 
     @property
     def is_tree_by_tree(self) -> bool:
-        """Whether what is taken of a tree changes nothing in another one, neither what it can serve nor its score.
+        """Whether taking from one tree leaves the candidates and scores of all others unchanged.
 
-        It does where providers share with other trees, and where devices are judged.
+        It does not where providers share with other trees or fragmentation is scored.
         """
         return self._packer is None and not self.has_sharing and not self.counts_decide
 
     @cached_property
     def counts_decide(self) -> bool:
-        """Whether the score of a tree depends on how many providers ``all`` or ``per-subtree`` finds there."""
+        """Whether a tree's score depends on how many providers ``all`` or ``per-subtree`` finds there."""
         open_ended = [one.group for one in self.request.groups if one.everything or one.per_subtree]
         return any(not group.resources.keys().isdisjoint(self._scored) for group in open_ended)
 
     def packing(self, overlay: Overlay) -> TreePacking | None:
-        """Return what the request does to the devices of trees, where the profile counts that."""
+        """Return how the request fragments trees; None if the profile ignores that."""
         if self._packer is None:
             return None
         plan, changed = self.prepared.plan, self.stocks.under(overlay)
@@ -155,26 +155,26 @@ class Ground:
         return self._packer.judged(self.tx, plan, wanted_by(plan, counts), changed)
 
     def cached_order(self, scores: TreeScores, found_by: Sequence[str]) -> KeyOrder | None:
-        """Return the keys of all trees for scores, in ascending order; None where such orders are not kept.
+        """Return the cached keys of all trees, ascending; None if none are cached or counts decide.
 
-        Where devices decide by their number, what is known of a tree as a whole says too little.
+        Sums of a whole tree do not tell how many providers an open-ended group takes.
         """
         return self._orders.in_snapshot(self.tx, scores, found_by) if self._orders and not self.counts_decide else None
 
     def fragmentation(self, tree: PlannerTree, proposal: Proposal) -> float | None:
-        """Return the score of what a proposal does to the devices of its tree, where the profile counts that."""
+        """Return the fragmentation score of a proposal; None if the profile ignores that."""
         if self._packer is None:
             return None
         return self._packer.judge_in(self.tx).score(tree.left(), proposal.amounts)
 
     @cached_property
     def families(self) -> list[str]:
-        """All classes, where the profile names some by family."""
+        """All classes, if the profile names any by family."""
         return classes_in_families(self.tx, Ranking(self.profile))
 
     @cached_property
     def least_places(self) -> Mapping[int, Counts] | None:
-        """In how few places each tree can serve what is counted; None where that cannot be told."""
+        """By root, lower bounds on the places for the counted demands; None where unknown."""
         counted, kept = self.prepared.composer.counted, self._orders.sizes if self._orders else None
         return least_places(self.tx, self._narrowing, counted, levels=self.details.level_ids, kept=kept)
 
@@ -196,7 +196,7 @@ def _check_names(tx: Transaction, request: PlannerRequest, plan: Plan) -> None:
 
 
 def _place_of_class(request: PlannerRequest, resource_class: str) -> tuple[str, ...]:
-    """Return where in the document a class is asked for first."""
+    """Return the path in the document where a class is first asked for."""
     for one in request.groups:
         if resource_class in one.group.resources:
             written = request.written.get((one.suffix, resource_class))
@@ -205,7 +205,7 @@ def _place_of_class(request: PlannerRequest, resource_class: str) -> tuple[str, 
 
 
 def _traits_of(request: PlannerRequest) -> Iterator[tuple[tuple[str, ...], frozenset[str]]]:
-    """Yield the traits that conditions name, with where they stand."""
+    """Yield the traits named in conditions, with the path of each condition."""
     yield ("root_required",), request.root_required | request.root_forbidden
     for one in request.groups:
         for group, key in ((one.group, "required"), (one.device, "selector")):

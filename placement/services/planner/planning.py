@@ -1,4 +1,4 @@
-"""Plans one request inside a transaction: which trees, what in them, the best first. Reads only."""
+"""Plan one request inside a transaction: yield the proposals of its trees, best first. Reads only."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from operator import itemgetter
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from placement.allocators.compactness import Counts
 
 RankedKey = tuple[bool, float, int, int]
-"""The key of a proposal's tree with the score that it has, and its number in the tree. The third is the root."""
+"""A proposal's key: its tree's key but with its own score, followed by its number in the tree."""
 
 FIRST = 0
-"""The number of the best proposal of a tree."""
+"""The number of a tree's best proposal."""
 
 RankedProposal = tuple[RankedKey, Proposal]
 
 
 class _TreeTakenFrom(NamedTuple):
-    """A tree as it would be: its key, who can serve what of it as it is, its details, the providers that differ."""
+    """A changed tree: its key, the unchanged options, the changed details, and the providers that differ."""
 
     key: Key
     tree: Tree
@@ -44,13 +44,13 @@ class _TreeTakenFrom(NamedTuple):
 
 
 class Planning:
-    """One request being planned, in the cloud as it is or as it would be.
+    """The planning of one request, in the cloud as it is or under an overlay.
 
     Args:
         ground: the request in a snapshot.
-        overlay: what would differ.
-        wanted: how many proposals will be taken, more or less; as many as the request asks for unless given.
-        first_trees: of how many trees the details are read at first, if not of as many as are wanted.
+        overlay: the assumed changes.
+        wanted: roughly how many proposals will be pulled; by default the limit of the request.
+        first_trees: the most trees to read ahead in the first batch.
     """
 
     def __init__(
@@ -69,16 +69,16 @@ class Planning:
         self._is_as_it_is = not (overlay.changes or overlay.held)
         self._expected: dict[int, _TreeTakenFrom] = {}
         self._least_places: dict[int, Counts] = {}
-        """In how few places trees can serve, by their roots, as far as that was asked for."""
+        """By root, lower bounds on the places touched in a tree, computed on demand."""
         wanted = wanted or ground.request.limit
-        # Narrow and read: little of each tree, the most promising first; places are counted only if scores fall short.
+        # Narrow and read: little of each tree, most promising first; places are counted only if scores fall short.
         self._forecast = Forecast(ground, overlay, wanted=wanted)
-        # Compose: one by one; everything is read of these trees alone, and of some that will come next together.
+        # Compose: one by one; only these trees, and those likely to come next, are read in detail.
         self._composer = DetailedComposer(
             ground.details, ground.composers, self.prepared, overlay=overlay, served=ground.served
         )
         self._ahead = ReadingAhead(ground.details, wanted=wanted, first=min(wanted, first_trees))
-        # Rank, then limit: in ``proposals``; who takes ten proposals has no more trees read and composed than for ten.
+        # Rank, then limit: lazily in ``proposals``, so that ten proposals cost no more trees than ten need.
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ class Planning:
 
     @property
     def members(self) -> Mapping[int, NamedMember]:
-        """The providers of the trees that have been read in detail."""
+        """The providers of all trees read in detail."""
         return self._ground.details.members
 
     @property
@@ -97,27 +97,27 @@ class Planning:
 
     @property
     def exhausted(self) -> Mapping[int, bool]:
-        """The roots of trees where nothing was found, and whether it is certain that there is nothing."""
+        """By root, the trees where nothing was found, and whether that is proved."""
         return self._composer.exhausted
 
     def proposals(self, *, only: int | None = None) -> Iterator[Proposal]:
-        """Yield proposals, the best first. ``only`` is the root of the one tree to be looked at."""
+        """Yield proposals, best first; ``only`` restricts them to the tree with that root."""
         portions = self._forecast.as_needed() if only is None else self._forecast.only(only)
         return map(itemgetter(1), self._in_order(portions))
 
     def distinct(self) -> Iterator[Proposal]:
-        """Yield proposals, the best first, and none that takes from sharing providers alone twice."""
+        """Yield proposals, best first, without repeating what sharing providers alone serve."""
         portions = once_of_pools(self._hopeful(self._forecast.as_needed()))
         return not_seen(map(itemgetter(1), self._composed_in_order(portions)))
 
     def ranked(self) -> Iterator[RankedProposal]:
-        """Yield the same with their keys."""
+        """Yield proposals with their keys, best first."""
         return self._in_order(self._forecast.as_needed())
 
     def expected(self, root: int, overlay: Overlay) -> RankedKey | None:
-        """Return a key that what is in a tree is not below, where an overlay has grown by what is taken of that tree.
+        """Return a lower bound on the keys in a tree that an overlay takes more from; None if it is ruled out.
 
-        For a ground that is tree by tree: then what is in other trees has not changed. None if there is nothing.
+        Requires a tree-by-tree ground, where taking from one tree leaves all others unchanged.
         """
         for tree, as_it_is in self._in_detail(root):
             part = overlay.within(as_it_is.parents)
@@ -129,7 +129,7 @@ class Planning:
         return None
 
     def again(self, root: int) -> RankedProposal | None:
-        """Return the best proposal of such a tree, as it was when its key was asked for, with its own key."""
+        """Return the best proposal with its key in a tree as of the last ``expected``; None if there is none."""
         key, tree, details, providers = self._expected[root]
         changed = with_stocks(tree, self.prepared.plan, {one: details.stocks.get(one, NO_STOCKS) for one in providers})
         composer = self.prepared.composer
@@ -142,17 +142,17 @@ class Planning:
         return None
 
     def is_certain(self, root: int) -> bool:
-        """Tell whether the last search in a tree was not cut off."""
+        """Tell whether the last search in a tree ran to its end."""
         return self._composer.is_certain(root)
 
     def drawn(self, root: int) -> DrawnHost | None:
-        """Return a tree as it is without ids, if it is one that may serve."""
+        """Return an unchanged tree drawn without ids, if each demand has an option in it."""
         for tree, details in self._in_detail(root):
             return drawn([self.prepared.plan], [tree], details)
         return None
 
     def _in_detail(self, root: int) -> Iterator[tuple[Tree, PlannerTree]]:
-        """Yield a tree as it is, if it is one that may serve."""
+        """Yield an unchanged tree with its details, if each demand has an option in it."""
         found = self._ground.reader.trees_of([root]).trees
         return zip(found, self._ground.details.of(found), strict=True)
 
@@ -167,19 +167,19 @@ class Planning:
         return portion
 
     def in_order(self, roots: Collection[int]) -> list[int]:
-        """Return the roots of trees as their sums make them promising, without those that the profile leaves out."""
+        """Return the roots, most promising first by the trees' sums, without trees that the profile filters out."""
         return self._forecast.in_order(roots)
 
     def serving(self, roots: Collection[int]) -> set[int]:
-        """Return those of some trees in which each demand has a provider."""
+        """Return the roots of those trees in which each demand has an option."""
         return {tree.root for tree in self._ground.reader.trees_of(sorted(roots)).trees}
 
     def read(self, roots: Collection[int]) -> None:
-        """Read trees in detail, all at once."""
+        """Read trees in detail in one batch."""
         self._ground.details.of(self._ground.reader.trees_of(sorted(roots)).trees)
 
     def roots(self) -> Iterator[int]:
-        """Yield the roots of the trees where the request may fit, the most promising first; composes nothing."""
+        """Yield the roots of trees where the request may fit, most promising first, without composing."""
         for trees, _rest in self._hopeful(self._forecast.portions()):
             for _key, tree in sorted(trees, key=itemgetter(0)):
                 yield tree.root
@@ -192,9 +192,9 @@ class Planning:
             yield Portion(self._serving(roomy), rest)
 
     def _serving(self, trees: list[Keyed]) -> list[Keyed]:
-        """Return trees but those that certainly serve nothing, as far as that is known without their details.
+        """Prune trees that provably serve nothing, judged without their details.
 
-        Finding out pays once many are looked at.
+        That pays only in a large portion, or once some tree has served nothing.
         """
         if len(trees) <= LARGEST_BATCH and not self.exhausted:
             return trees
@@ -204,14 +204,14 @@ class Planning:
         return [(key, tree) for key, tree in trees if tree.root not in lacking]
 
     def _lacking(self, trees: Sequence[Tree]) -> set[int]:
-        """Return the roots of trees that lack a provider for some group, or a free place for who wants to be alone."""
+        """Return the roots of trees without any choice of single providers, or a free place for an exclusive group."""
         lacking = self._ground.any_choice.lacking_in(trees)
         return lacking | self._ground.free_places.lacking_in([tree for tree in trees if tree.root not in lacking])
 
     def _bound(self, keyed: Keyed) -> Key:
-        """Return a key of a tree that nothing in it is below: where places decide, with a bound on these.
+        """Return a lower bound on the keys in a tree, tightened by its places where these decide.
 
-        What is known only by reading more of the tree is asked for once it comes to what is known without.
+        The tree's details are read for that only if the cheaper bound by count changes nothing.
         """
         expected, tree = keyed
         by_count = self._forecast.bounded_by_count(expected, tree)
@@ -224,7 +224,7 @@ class Planning:
         return self._forecast.bounded(expected, self._least_places[tree.root])
 
     def _ranked(self, batch: Sequence[Keyed]) -> Iterator[RankedProposal]:
-        """Compose in some trees; each proposal has the score that its own places leave it."""
+        """Compose in a batch of trees; yield each proposal with the key that its places give it."""
         self._ahead.read([tree for _key, tree in batch])
         composed = self._composer.composed([tree for _key, tree in batch])
         for (expected, _tree), one in zip(batch, composed, strict=True):
@@ -233,7 +233,7 @@ class Planning:
                     yield (*key, number), proposal
 
     def allows(self, proposal: Proposal) -> bool:
-        """Tell whether inventories allow what a proposal takes, unit rules included; they have been read for that."""
+        """Tell whether inventories, read already, allow what a proposal takes, unit rules included."""
         stocks = self._composer.known[proposal.root].stocks
         taken = [(stocks[one].get(name), amount) for one, of in proposal.amounts.items() for name, amount in of.items()]
         return all(stock is not None and stock.allows(amount) for stock, amount in taken)
@@ -243,7 +243,7 @@ class Planning:
         return frozenset([self.members[provider].root_id for provider in proposal.amounts])
 
     def inside(self, places: Collection[int]) -> frozenset[str]:
-        """Return the uuids of places that have been proposed, and of all providers below them."""
+        """Return the uuids of all providers read so far in some places, anchors included."""
         if not places:
             return frozenset()
         members = self.members
@@ -251,7 +251,7 @@ class Planning:
         return frozenset(m.uuid for m in members.values() if not set(places).isdisjoint(upwards(m.id, parents)))
 
     def score(self, proposal: Proposal) -> Score:
-        """Return the score of a proposal, in parts."""
+        """Return the score of a proposal with its parts."""
         requested, own = summed(proposal.amounts.values()), self._ground.own(proposal)
         if own is None:
             return score_of_pools(

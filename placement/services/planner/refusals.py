@@ -19,10 +19,9 @@ CUT_OFF = "The search limit was reached; a placement may still exist."
 
 
 class NoCandidate(Conflict):
-    """There is no place for the request now.
+    """The request has no candidate now.
 
-    ``complete`` is False if not everything was tried. ``member`` is the uuid of the consumer that found no place, in a
-    gang.
+    ``complete`` is False if a search was cut off. ``member`` is, in a gang, the uuid of the consumer without a place.
     """
 
     code = "placement.planner.no_room"
@@ -37,7 +36,7 @@ class NoCandidate(Conflict):
 
 
 class LackingClass(NamedTuple):
-    """A class of which the members want more than all providers together have left."""
+    """A class of which the members want more than all providers have left."""
 
     resource_class: str
     wanted: int
@@ -45,12 +44,12 @@ class LackingClass(NamedTuple):
 
     @property
     def in_words(self) -> str:
-        """The same as a sentence."""
+        """The shortage in words."""
         return f"They want {self.wanted} {self.resource_class}, and {self.left} are left."
 
 
 def shortage(tx: Transaction, members: Sequence[ClaimMember], overlay: Overlay) -> LackingClass | None:
-    """Return a class of which there is not as much as all members want: then nothing has to be searched."""
+    """Return a class of which all members want more than is left, if any; then no search is needed."""
     wanted: Counter[str] = Counter()
     for member in members:
         wanted.update(member.request.requested)
@@ -67,13 +66,13 @@ def shortage(tx: Transaction, members: Sequence[ClaimMember], overlay: Overlay) 
 
 
 def refusal(drafting: Drafting, placement: GangPlan, lacking: LackingClass | None, *, of: int) -> NoCandidate:
-    """Return why there is no place, in words and numbers.
+    """Return why a request or a gang was refused.
 
     Args:
-        drafting: the snapshot that it was planned in.
+        drafting: the snapshot of the planning.
         placement: how far the members came.
-        lacking: what is not there for all of them.
-        of: how many members there are.
+        lacking: the class that is short, if any.
+        of: the number of members.
     """
     assert placement.stuck is not None
     if not placement.drafts:
@@ -89,10 +88,10 @@ def refusal_of_gang(of: int, reason: str, *, complete: bool, member: str) -> NoC
     """Return a refusal of all members of a gang.
 
     Args:
-        of: how many they are.
+        of: the number of members.
         reason: why, in a sentence.
-        complete: whether that is certain.
-        member: the uuid of the consumer that is to be named.
+        complete: whether that is proved.
+        member: the uuid of the consumer to name.
     """
     sentence = f"No place was found for all {of} members together, so none of them was allocated. {reason}".rstrip()
     return NoCandidate(sentence if complete else f"{sentence} {CUT_OFF}", complete=complete, member=member)
@@ -101,11 +100,11 @@ def refusal_of_gang(of: int, reason: str, *, complete: bool, member: str) -> NoC
 def no_place_beside(
     drafting: Drafting, stuck: Sequence[tuple[GangPlan, Sequence[ClaimMember]]]
 ) -> dict[str, NoCandidate]:
-    """Return by uuid why members have no place where others have one, the same for all that want the same.
+    """Return by uuid why members found no place beside others, one reason for all equal members.
 
     Args:
-        drafting: the snapshot that it was planned in.
-        stuck: for each kind of them, how far the first one came, and who they are.
+        drafting: the snapshot of the planning.
+        stuck: for each kind of member, how far the first one came, and all of the kind.
     """
     found: dict[str, NoCandidate] = {}
     for placement, members in stuck:
@@ -123,7 +122,7 @@ def _beside(drafting: Drafting, placement: GangPlan) -> NoCandidate:
 
 
 def _of_one(drafting: Drafting, member: ClaimMember, *, complete: bool, is_gang: bool) -> NoCandidate:
-    """Return why there is no place for a member even alone."""
+    """Return why a member has no place even by itself."""
     found = explained_plan(drafting.ground(member), member.options)
     sentence = "Nothing was allocated."
     if is_gang:
