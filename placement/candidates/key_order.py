@@ -1,6 +1,6 @@
-"""The keys of all trees in ascending order, where replacing some of them costs what these cost, however many there are.
+"""A sorted sequence of the keys of all trees. Replacing some costs what these cost, however many there are in all.
 
-An order is not changed: others may be going through it while a newer one is made of it, with which it shares most.
+It is persistent: a replacement returns a new order, which shares most blocks with the old one that others may be in.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -11,19 +11,18 @@ from itertools import chain, repeat
 from placement.candidates.frontier import Key
 
 BLOCK = 512
-"""So many keys lie in the first block when it is made. Others have as many as come before them: who reads so far has
-read these, and where there are few blocks, that of a key is soon found.
+"""The size of the first block when it is made. Each later block is as large as all before it: whoever reads that far
+has read as many keys anyway, and with few blocks the one a key belongs to is found quickly.
 """
 
 LARGEST = 16 * BLOCK
-"""No block is made larger."""
+"""The largest to make."""
 
 MOST_NOTED = 4
-"""So many times as many keys as it has a block notes that they have come or gone before it sums up: notes cost memory.
-"""
+"""A block merges its notes once they list more than this many times as many keys as it has: notes cost memory."""
 
 FEW = 32
-"""So many keys are put into their places one by one, which costs less then than to sort a block."""
+"""Up to so many keys are inserted or deleted one by one, which costs less than sorting a block."""
 
 
 class KeyOrder:
@@ -41,7 +40,7 @@ class KeyOrder:
         parts = _parts(in_order, 0)
         self._blocks = [_KeyBlock(part) for part in parts]
         self._bounds = [part[0] for part in parts[1:]]
-        """The least key that belongs into each block but the first."""
+        """The least key that belongs in each block but the first."""
 
     def __len__(self) -> int:
         """Return how many keys there are."""
@@ -52,7 +51,7 @@ class KeyOrder:
         return chain.from_iterable(block.keys() for block in self._blocks)
 
     def between(self, start: int, end: int) -> list[Key]:
-        """Return the keys from one place in the order up to another, as a list's slice does."""
+        """Return the keys from one index up to another, as a list's slice does."""
         found: list[Key] = []
         for block in self._blocks:
             if end <= 0:
@@ -63,7 +62,7 @@ class KeyOrder:
         return found
 
     def count_below(self, bound: tuple[object, ...]) -> int:
-        """Return how many keys come before something that keys can be compared with."""
+        """Return how many keys sort before a bound, which may be part of a key."""
         at = bisect_left(self._bounds, bound)
         return sum([block.count for block in self._blocks[:at]]) + bisect_left(self._blocks[at].keys(), bound)
 
@@ -71,8 +70,8 @@ class KeyOrder:
         """Return an order without some of these keys, and with others.
 
         Args:
-            gone: the keys that are left out.
-            new: the keys that come in, of roots that have no other.
+            gone: the keys to leave out.
+            new: the keys to add, of roots that have no other.
         """
         made = KeyOrder.__new__(KeyOrder)
         made._blocks, made._bounds = self._blocks.copy(), self._bounds.copy()
@@ -83,7 +82,7 @@ class KeyOrder:
         return made
 
     def _by_block(self, gone: Iterable[Key], new: Iterable[Key]) -> dict[int, "Note"]:
-        """Return which keys go and come by where the blocks are that they belong into."""
+        """Return the keys that go and come by the index of the block they belong in."""
         bounds = self._bounds
         found: dict[int, Note] = defaultdict(lambda: ([], []))
         for side, keys in enumerate((gone, new)):
@@ -92,7 +91,7 @@ class KeyOrder:
         return found
 
     def _split(self) -> None:
-        """Make several of each block that is too large for its place."""
+        """Split each block that is too large for its place."""
         before = 0
         for block in self._blocks.copy():
             if block.count > 2 * _size_after(before):
@@ -104,16 +103,16 @@ class KeyOrder:
 
 
 def _size_after(keys: int) -> int:
-    """Return how many keys a block has when it is made, where so many come before it."""
+    """Return how many keys to put into a new block that comes after so many."""
     return min(max(BLOCK, keys), LARGEST)
 
 
 def _parts(keys: list[Key], before: int) -> list[list[Key]]:
-    """Return keys in parts of which each can be a block; one that is empty if there are none.
+    """Split keys into parts of the size of a block; into one empty part if there are none.
 
     Args:
         keys: the keys in order.
-        before: how many others come before them.
+        before: how many others precede them.
     """
     parts, start = [keys[: _size_after(before)]], _size_after(before)
     while start < len(keys):
@@ -124,11 +123,11 @@ def _parts(keys: list[Key], before: int) -> list[list[Key]]:
 
 
 Note = tuple[list[Key], list[Key]]
-"""Keys that have gone, and keys that have come since."""
+"""The keys that a change removes, then those it adds."""
 
 
 class _KeyBlock:
-    """Keys that follow each other, with notes of what has happened to them since they were put in order."""
+    """Consecutive keys, with notes of the changes since they were last sorted."""
 
     __slots__ = ("_noted", "_state", "count")
 
@@ -139,7 +138,7 @@ class _KeyBlock:
         """How many keys it has."""
 
     def with_note(self, note: Note) -> "_KeyBlock":
-        """Return a block of which keys have gone, and to which others have come."""
+        """Return a block with one more change, which is noted, not applied."""
         known, notes = self._state
         gone, new = note
         notes = (*notes, note)
@@ -157,13 +156,13 @@ class _KeyBlock:
         keys, notes = self._state
         if notes:
             keys = _replaced(keys, *_summed_up(notes))
-            # Both at once, for threads share it.
+            # One assignment: threads share it.
             self._state = keys, ()
         return keys
 
 
 def _summed_up(notes: Iterable[Note]) -> tuple[set[Key], set[Key]]:
-    """Return in one note what several tell one after the other."""
+    """Merge successive notes into one."""
     left, come = set[Key](), set[Key]()
     for gone, new in notes:
         left.update([key for key in gone if key not in come])
@@ -173,7 +172,7 @@ def _summed_up(notes: Iterable[Note]) -> tuple[set[Key], set[Key]]:
 
 
 def _replaced(keys: list[Key], gone: set[Key], new: set[Key]) -> list[Key]:
-    """Return keys in order without some of them, and with others."""
+    """Return sorted keys without some of them, and with others."""
     if len(gone) + len(new) > FEW:
         return sorted([*[key for key in keys if key not in gone], *new])
     keys = keys.copy()

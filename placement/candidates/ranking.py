@@ -1,7 +1,7 @@
-"""What the score of a tree is, and so its place in the order.
+"""Scores trees, which puts them in order.
 
-The score is the mean by weight of what is known of a tree as a whole (strategy fit, scarce resources) and of the
-compactness of its best candidate, which has to be composed. So a tree first has the highest score that it can have.
+The score is the weighted mean of what is known of a tree as a whole (strategy fit, scarce resources) and of the
+compactness of its best candidate, which must be composed first. Until then, a tree has an upper bound as its score.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -25,13 +25,13 @@ MAX_SCORE = 100.0
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """How trees and candidates are to be ordered.
+    """How to order trees and candidates.
 
     Args:
         profile: what is best.
         levels: the traits of the places that compactness counts, outermost first.
-        near_equal: trees whose scores differ by no more points may change places.
-        seed: what decides which of them do; None leaves them in their order.
+        near_equal: trees whose scores differ by no more points may be swapped.
+        seed: decides which of them are; None leaves them in order.
     """
 
     profile: RankingProfile
@@ -41,17 +41,17 @@ class Ranking:
 
     @property
     def is_certain(self) -> bool:
-        """Whether chance decides nothing."""
+        """Whether chance plays no part."""
         return self.seed is None or not self.near_equal
 
 
 class Shared(NamedTuple):
-    """What of a request others may give, where providers share with trees.
+    """What sharing providers may serve of a request.
 
     Args:
-        least: how much of each class a tree itself gives at least, if it gives any.
-        alone: whether sharing providers may serve it alone in a tree other than theirs and in no other way. Then what
-            a tree has says nothing of the best that comes with it.
+        least: the least of each class that a tree itself gives, if it gives any.
+        alone: whether they may serve it alone with a tree other than theirs, and perhaps not with their own. Then the
+            sums of a tree do not bound its best candidate.
     """
 
     least: Mapping[str, int]
@@ -59,11 +59,11 @@ class Shared(NamedTuple):
 
 
 _TreeJudge = Callable[[Sequence[int]], tuple[bool, float]]
-"""(capacities, then use, of all classes) -> whether a proportion breaks, and the negated score of what is compact."""
+"""(capacities, then usage, of all classes) -> whether it breaks a proportion, and its negated score if compact."""
 
 
 class _JudgedOnce(dict[Sequence[int], tuple[bool, float]]):
-    """What is said of amounts: hosts of a cloud are much alike."""
+    """Memoised judgements: the hosts of a cloud are much alike."""
 
     def __init__(self, judge: _TreeJudge) -> None:
         super().__init__()
@@ -77,15 +77,15 @@ class _JudgedOnce(dict[Sequence[int], tuple[bool, float]]):
 class TreeScores:
     """The scores of trees for one request.
 
-    Where nobody shares, trees have scores. Otherwise candidates have, by what of them the tree itself gives, and that
-    of a tree is no more than a bound.
+    Without sharing providers, trees have scores. With them, candidates do, by their own parts, and a tree's score is
+    only an upper bound.
 
     Args:
         requested: how much is asked for of each class in all.
         ranking: what is best.
         known: every class that providers may have; needed where the profile names scarce resources by family.
-        packing: what the request does to the devices of trees; None where the profile does not care.
-        shared: what others may give; None where nobody shares.
+        packing: what the request does to the devices of trees; None if the profile ignores that.
+        shared: what sharing providers may serve; None if there are none.
     """
 
     def __init__(
@@ -114,14 +114,14 @@ class TreeScores:
         everything, nothing = OwnPart.exactly(requested), OwnPart.exactly({})
         scorer = self._scorer(everything)
         self.classes = scorer.classes
-        """What has to be known of a tree: its capacity and use of these classes, in this order."""
+        """The classes whose capacity and usage a tree is judged by, in this order."""
         if shared is not None:
-            # A class that is asked for counts as scarce, or is to be kept, where the tree itself gives nothing of it.
+            # A requested class counts as scarce, or as one to reserve, if the tree itself gives none of it.
             self.classes = tuple(sorted({*scorer.classes, *self._scorer(nothing).classes}))
             scorer = self._scorer(OwnPart(requested, shared.least))
         self._judged = self._judge(scorer)
         self.weighed = tuple([name for name in requested if name in self.classes])
-        """The classes of which it matters how much a tree itself gives."""
+        """The classes for which the amount that a tree gives matters."""
         self._everything = tuple([requested[name] for name in self.weighed])
         self._of_given: dict[Given, _TreeJudge] = {}
 
@@ -132,7 +132,7 @@ class TreeScores:
 
     @property
     def signature(self) -> Hashable | None:
-        """What tells these scores from others that there are; None where more than sums of trees matters, or chance."""
+        """What identifies these scores for a cache; None if they depend on chance, or on more than sums of trees."""
         if self._near_equal or self._packing is not None:
             return None
         (requested, known), shared = self._asked, self._shared
@@ -140,22 +140,22 @@ class TreeScores:
         return id(self._profile), frozenset(requested.items()), known, others
 
     def trees_with(self, classes: AbstractSet[str]) -> list[tuple[int]] | None:
-        """Return rows for ``keys`` of all trees that have any of these classes left, where they are known already."""
+        """Return rows for ``keys`` of all trees with any of these classes left; None if they must be read."""
         if self.classes or self._packing is None or classes.isdisjoint(self._packing.classes):
             return None
         return [(root,) for root in self._packing.roots]
 
     def prefer_devices(self, trees: Iterable[Tree]) -> None:
-        """Bring the options of trees into the order in which their devices had best be taken."""
+        """Sort the options of trees by which of their devices are best taken first."""
         if self._packing is not None:
             for tree in trees:
                 self._packing.prefer(tree)
 
     def keys(self, sums: Collection[Sequence[int]]) -> list[Key]:
-        """Return the keys of trees before they are searched: with the highest scores that they can have.
+        """Return the keys of trees before they are searched, with upper bounds as their scores.
 
         Args:
-            sums: for each tree its root, then its capacity, then its use of each of the classes.
+            sums: for each tree its root, then its capacity, then its usage of each of the classes.
         """
         if self._shared and self._shared.alone and self.tell_trees_apart:
             return [(False, -MAX_SCORE - self._near_equal - 1, row[0]) for row in sums]
@@ -167,7 +167,7 @@ class TreeScores:
         return self.shuffled(keys) if self._near_equal else keys
 
     def shuffled(self, keys: Iterable[Key]) -> list[Key]:
-        """Return keys to which chance has not been applied yet, with what it does to each."""
+        """Apply chance to keys that were made without it."""
         return [(fails, below - self._jitter(root), root) for fails, below, root in keys]
 
     def _scorer(self, own: OwnPart) -> NodeScorer:
@@ -187,25 +187,25 @@ class TreeScores:
         return judged
 
     def weight(self, row: Sequence[int], given: Given) -> tuple[bool, float]:
-        """Return whether candidates break a proportion, and their negated score if they are compact.
+        """Return whether candidates break a proportion, and their negated score if compact.
 
         Args:
-            row: the root of their tree, then its capacity, then its use of each of the classes.
+            row: the root of their tree, then its capacity, then its usage of each of the classes.
             given: how much of each class in ``weighed`` the tree itself gives.
         """
         fails, below = self._judged_of(row, given)
         return fails, below - self._tidiness.get(row[0], 0.0) * self._per_tidiness
 
     def weight_of_pools(self, row: Sequence[int]) -> tuple[bool, float]:
-        """Return the same of what sharing providers alone serve, which touches no place.
+        """Return the same for what sharing providers serve alone, which touches no place.
 
         Args:
-            row: as in ``weight``, of the trees of these providers, taken as one.
+            row: as in ``weight``, for the trees of these providers, taken as one.
         """
         return self._judged_of(row, self._everything)
 
     def _judged_of(self, row: Sequence[int], given: Given) -> tuple[bool, float]:
-        """Return whether candidates break a proportion, and their negated score but for what is of devices."""
+        """Return the same as ``weight``, without the part of the score for devices."""
         if given not in self._of_given:
             own = OwnPart.exactly(dict(zip(self.weighed, given, strict=True)))
             self._of_given[given] = cache(self._judge(self._scorer(own)))
@@ -213,7 +213,7 @@ class TreeScores:
         return fails, below - self._jitter(row[0]) if self._near_equal else below
 
     def key_of(self, row: Sequence[int], given: Given, counts: Counts) -> Key:
-        """Return the key of something that was composed.
+        """Return the key of a composed candidate.
 
         Args:
             row: as in ``weight``.
@@ -234,7 +234,7 @@ class TreeScores:
 
     @property
     def least_key_of_nothing(self) -> Key:
-        """A key that no tree that has none of the classes is below."""
+        """A lower bound on the keys of trees with none of the classes."""
         fails, below, _root = self.key_of_nothing(0)
         return fails, below - self._near_equal, 0
 
@@ -243,19 +243,19 @@ class TreeScores:
         return self._near_equal * (hash((self._seed, root)) % 2**32) / 2**32
 
     def lost(self, counts: Counts) -> float:
-        """Return by how much a tree falls short of its highest score if its best candidate touches so many places."""
+        """Return how far a tree falls short of its upper bound if its best candidate touches so many places."""
         lost = self._lost.get(counts)
         if lost is None:
             lost = self._lost[counts] = self._per_compactness * (MAX_COMPACTNESS - compactness(counts))
         return lost
 
     def negated_score(self, key: Key, counts: Counts) -> float:
-        """Return the negated score of something that touches so many places of a tree with a key."""
+        """Return the negated score of a candidate that touches so many places of a tree with this key."""
         return key[1] + self.lost(counts)
 
 
 def least_amounts_of(plan: Plan, shared_demands: AbstractSet[int]) -> Mapping[str, int]:
-    """Return how much of each class a tree itself gives at least, if it gives any: all that nobody else may give."""
+    """Return the least of each class that a tree itself gives, if it gives any: all that nobody else may give."""
     own: dict[str, int] = {}
     shared: dict[str, int] = {}
     for slot in plan.slots:
@@ -268,7 +268,7 @@ def least_amounts_of(plan: Plan, shared_demands: AbstractSet[int]) -> Mapping[st
 
 
 def amounts_of(plan: Plan) -> Mapping[str, int]:
-    """Return how much of each class a request asks for in all."""
+    """Return how much of each class a request asks for."""
     amounts: dict[str, int] = {}
     for slot in plan.slots:
         for name, amount in slot.resources:
@@ -281,7 +281,7 @@ RankedTree = tuple[Key, Tree, Iterator[Choice]]
 
 
 def ranked(batch: Sequence[Keyed], composer: Composer[Choice], scores: TreeScores) -> Iterator[RankedTree]:
-    """Compose in some trees, and take off their scores what their best candidates fall short in compactness."""
+    """Compose some trees, and deduct from their scores what their best candidates lack in compactness."""
     scores.prefer_devices([tree for _key, tree in batch])
     composed = composer.composed([tree for _key, tree in batch])
     for (key, tree), one in zip(batch, composed, strict=True):

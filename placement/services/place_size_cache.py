@@ -1,7 +1,7 @@
-"""How providers lie that requests asked for before: cached from request to request, and exact in each.
+"""Caches how providers spread over places from request to request, and makes it exact in each request's snapshot.
 
-A request reads which trees have changed since, as its own snapshot shows it, and looks at these alone. How many
-providers are wanted does not matter, nor what is best.
+A request reads which trees its own snapshot shows changed, and reads only these again. Sizes depend neither on how
+many providers are wanted nor on what is best.
 """
 
 import threading
@@ -13,29 +13,29 @@ from placement.services.tree_history import Moment, TreeHistories, TreeHistory
 from placement.store.connection.unit_of_work import Transaction
 
 MOST_TREES = 500_000
-"""Of so many trees it is kept in all, some fifty megabytes; then what was not asked for longest is forgotten."""
+"""The most trees to cache, some fifty megabytes; beyond it, the least recently used entry is evicted."""
 
 MOST_NAMES = 256
 
 MOST_LISTED = 1000
-"""Where more trees have changed, all are read again."""
+"""If more trees have changed, all are read again."""
 
 SizesByDemand = tuple[PlaceSizes, ...]
-"""How the providers of one tree lie, for each of some demands."""
+"""How one tree's providers spread, for each of some demands."""
 
 SizesByRoot = Mapping[int, SizesByDemand]
 """The same for trees that have a provider for each demand."""
 
 ReadSizes = Callable[[Collection[int] | None], SizesByRoot]
-"""Reads it of the trees with some roots; of all if given None."""
+"""Reads the trees with the given roots; all if given None."""
 
 
 class PlaceSizeCache:
-    """How providers lie, by the names of what they can serve; threads share it.
+    """How providers spread, by a name for what they can serve; shared by threads.
 
     Args:
         histories: which trees have changed.
-        most_trees: of how many trees it is kept in all.
+        most_trees: how many trees to cache in all.
     """
 
     def __init__(self, histories: TreeHistories, *, most_trees: int = MOST_TREES) -> None:
@@ -46,16 +46,16 @@ class PlaceSizeCache:
 
     @property
     def cached_trees(self) -> int:
-        """Of how many trees it is kept."""
+        """How many trees are cached."""
         return sum([len(of) for of in self._kept.values()])
 
     def in_snapshot(self, tx: Transaction, name: Hashable, read: ReadSizes) -> SizesByRoot | None:
-        """Return how providers lie, as this snapshot shows it; None where nothing tells what has changed.
+        """Return how providers spread in this snapshot; None if the changed trees are unknown.
 
         Args:
             tx: the snapshot.
-            name: tells what the providers can serve, and the levels, from all others.
-            read: reads it in this snapshot.
+            name: identifies what the providers can serve, and the levels.
+            read: reads sizes in this snapshot.
         """
         history = self._histories.of(tx.database)
         moment = history.moment(tx)
@@ -73,19 +73,19 @@ class PlaceSizeCache:
 
 
 class _CachedSizes:
-    """How providers lie in all trees, in the state that it was last brought up to."""
+    """The sizes of all trees, as of the state they were last brought up to."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._sizes: SizesByRoot = {}
-        """It is replaced, not changed: others may be going through it."""
+        """Replaced, never mutated: other threads may be reading it."""
         self._number = 0
 
     def __len__(self) -> int:
         return len(self._sizes)
 
     def at(self, moment: Moment, history: TreeHistory, read: ReadSizes) -> SizesByRoot:
-        """Return it as a snapshot shows it. Only what is not older than what is kept replaces that."""
+        """Return the sizes in a snapshot. They replace the cached ones unless the snapshot is older."""
         with self._lock:
             is_older = moment.number < self._number or bool(moment.apart)
             changed = history.changed(self._number, moment.number)
@@ -98,7 +98,7 @@ class _CachedSizes:
             return found
 
     def _with(self, changed: Collection[int], read: ReadSizes) -> SizesByRoot:
-        """Return it with some trees read again."""
+        """Return the sizes, changed trees read again."""
         if not changed:
             return self._sizes
         others = {root: of for root, of in self._sizes.items() if root not in changed}

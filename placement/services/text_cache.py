@@ -1,8 +1,8 @@
-"""What trees give to requests that were asked before: cached from request to request, and exact in each.
+"""Caches what trees contribute to repeated requests, and makes it exact in each request's snapshot.
 
-Cached is the text of each tree's candidates and providers, as it is sent. It says no more than the tree's own rows, the
-ids of the names in the request, and the names of classes and traits of those ids. The first are known to be the same by
-the journal, the others are looked up in each request.
+An entry is the text of a tree's candidates and providers, as it is sent. It depends only on the tree's own rows, on the
+ids of the names in the request, and on the names of classes and traits in the text. The journal tells which rows have
+changed; ids and names are looked up in each request.
 """
 
 import threading
@@ -17,27 +17,27 @@ from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.names import NamedIds
 
 MOST_BYTES = 32 << 20
-"""So much text is kept in all; then what was given to the request that was not asked for longest is forgotten."""
+"""The most text to cache; beyond it, the least recently used request is evicted."""
 
 WITHOUT_LIMIT = 4
-"""One of so many parts of that is the most that is kept for a request without a limit, which looks at all trees."""
+"""A request without a limit, which looks at all trees, may take up to one part in this many of that."""
 
 MOST_REQUESTS = 1024
-"""So many requests are remembered as asked before."""
+"""The most requests to remember as asked before."""
 
 BYTES_OF_TREE = 400
-"""What a tree takes besides its text."""
+"""The memory of a tree without its text."""
 
 SPARE = 16
-"""So many times as many trees are kept as a request looks at: where chance decides, each looks at others."""
+"""How many times as many trees to cache as a request looks at: where chance decides, each looks at others."""
 
 
 class WrittenTree(NamedTuple):
-    """What a tree gives to a request.
+    """What a tree contributes to an answer.
 
     Args:
         counts: how many places of each level its best candidate touches.
-        candidates: the text of each candidate, the best first.
+        candidates: the text of each candidate, best first.
         providers: the text of all its providers.
     """
 
@@ -47,22 +47,22 @@ class WrittenTree(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How much memory it takes, in bytes."""
+        """The memory it takes, in bytes."""
         return BYTES_OF_TREE + len(self.providers) + sum([BYTES_OF_TREE // 4 + len(text) for text in self.candidates])
 
 
 Trees = Mapping[int, WrittenTree | None]
-"""What trees give by root; None is nothing."""
+"""What trees contribute, by root; None for nothing."""
 
 
 class NamesInText(NamedTuple):
-    """The names of classes and of traits that texts have in them, by id."""
+    """The names of classes and traits that occur in texts, by id."""
 
     classes: Mapping[int, str] = {}
     traits: Mapping[int, str] = {}
 
     def are_those_of(self, tx: Transaction) -> bool:
-        """Tell whether these are the names of these ids; standard ones always are, and cost nothing."""
+        """Tell whether the ids still have these names; standard ones always do, at no cost."""
         known = tx.names
         return (
             known.classes.names(tx.connection, self.classes) == self.classes
@@ -70,7 +70,7 @@ class NamesInText(NamedTuple):
         )
 
     def agree_with(self, other: "NamesInText") -> bool:
-        """Tell whether no id has two names."""
+        """Tell whether no id has two names in them."""
         return all(
             mine.get(id_, name) == name
             for mine, theirs in zip(self, other, strict=True)
@@ -78,12 +78,12 @@ class NamesInText(NamedTuple):
         )
 
     def together_with(self, other: "NamesInText") -> "NamesInText":
-        """Return both."""
+        """Return their union."""
         return NamesInText({**self.classes, **other.classes}, {**self.traits, **other.traits})
 
 
 class CachedTexts:
-    """What trees give to one request, as of the newest state of the trees in which it was asked; threads share it."""
+    """What trees contribute to one request, as of the newest state in which it was asked; shared by threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -93,16 +93,16 @@ class CachedTexts:
         self._names = NamesInText()
         self._trees: dict[int, WrittenTree | None] = {}
         self.size = 0
-        """How much memory the trees take, in bytes."""
+        """The memory that the trees take, in bytes."""
 
     def in_snapshot(self, tx: Transaction, moment: Moment, ids: NamedIds, history: TreeHistory) -> Trees:
-        """Return those trees of which nothing has changed in a snapshot.
+        """Return the cached trees that are current in a snapshot.
 
         Args:
             tx: the snapshot.
             moment: where it stands in the history.
-            ids: the ids of the names in the request, as the snapshot has them.
-            history: that of the database.
+            ids: the ids of the names in the request, in the snapshot.
+            history: the database's history.
         """
         with self._lock:
             if history is not self._history:
@@ -123,15 +123,15 @@ class CachedTexts:
     def keep(
         self, found: Trees, names: NamesInText, *, seen: Moment, ids: NamedIds, history: TreeHistory, used: Trees
     ) -> None:
-        """Keep what was found in a snapshot, as far as it is so in the newest, too.
+        """Cache what was found in a snapshot, unless it may have changed since.
 
         Args:
-            found: what trees give.
+            found: what trees contribute.
             names: the names in their texts.
             seen: where the snapshot stands in the history.
             ids: the ids of the names in the request.
-            history: that of the database.
-            used: all that the request has looked at.
+            history: the database's history.
+            used: all trees that the request has looked at.
         """
         with self._lock:
             if history is not self._history:
@@ -159,10 +159,10 @@ def _size(tree: WrittenTree | None) -> int:
 
 
 class TextCache:
-    """What trees give to requests, by the names of these; threads share it.
+    """What trees contribute, by the name of the request; shared by threads.
 
     Args:
-        most_bytes: how much is kept in all.
+        most_bytes: how much to cache in all.
         clock: the time in seconds, from any moment on.
     """
 
@@ -175,16 +175,16 @@ class TextCache:
 
     @property
     def most_without_limit(self) -> int:
-        """How much is kept for one request without a limit, in bytes."""
+        """How much one request without a limit may take, in bytes."""
         return self._most_bytes // WITHOUT_LIMIT
 
     @property
     def size(self) -> int:
-        """How much memory the trees take, in bytes."""
+        """The memory that the trees take, in bytes."""
         return sum([request.size for request in [*self._requests.values()]])
 
     def of(self, name: Hashable) -> CachedTexts | None:
-        """Return what is kept for a request; None where it is asked for the first time, or was refused."""
+        """Return what is cached for a request; None if it is asked for the first time, or was refused."""
         with self._lock:
             if self._clock() - self._refused.get(name, -LONGEST_KEPT_S) < LONGEST_KEPT_S:
                 return None
@@ -197,13 +197,13 @@ class TextCache:
             return known
 
     def refuse(self, name: Hashable) -> None:
-        """Keep nothing for a request for some minutes: it is one whose answer is more than the sum of its trees."""
+        """Cache nothing for a request for some minutes: its answer is not the sum of its trees, or too large."""
         with self._lock:
             self._requests.pop(name, None)
             self._refuse(name)
 
     def trim(self) -> None:
-        """Forget what was given to those requests that were not asked for longest, until the rest is small enough."""
+        """Evict the least recently used requests until the rest fits."""
         with self._lock:
             while self.size > self._most_bytes:
                 name, forgotten = self._requests.popitem(last=False)

@@ -1,8 +1,8 @@
-"""What has changed between the snapshots of requests, and the sums of all trees: for all who keep something.
+"""Tells caches which trees have changed between the snapshots of requests, and maintains the sums of all trees.
 
-A snapshot in which any tree has changed gets the next number. Snapshots need not come in their order: for one that is
-older than the newest it is told which trees may be otherwise. Sums are those of the newest state, which the journal's
-rows lead to; of a tree that is otherwise in a snapshot, or of which they do not tell enough, they are read there.
+A snapshot in which any tree has changed gets the next number. Snapshots may come out of order: an older one is told
+which trees may differ from the newest state. Sums follow the journal to the newest state; those of trees that differ in
+a snapshot, or whose changes the journal does not fully cover, are read in that snapshot.
 """
 
 import threading
@@ -19,14 +19,13 @@ from placement.store.journal.cursor import Cursor
 from placement.store.search.scores import TreeSums, class_sums, roots_with_unstocked_use, tree_sums
 
 LONGEST_KEPT_S = 300.0
-"""After so long everything counts as changed: whoever removes the journal's triggers while servers run leaves no row.
-"""
+"""After this long everything counts as changed: if triggers are removed while servers run, the journal lacks rows."""
 
 MOST_STATES = 256
-"""So many are remembered. Who is further behind reads everything."""
+"""The most to remember. A reader further behind reads everything."""
 
 MOST_ROOTS = 100_000
-"""Of so many changed trees they tell in all, some ten megabytes."""
+"""The most changed roots to remember, some ten megabytes."""
 
 Roots = frozenset[int]
 """The roots of trees."""
@@ -37,7 +36,7 @@ class Moment(NamedTuple):
 
     Args:
         number: the number of the newest state.
-        apart: the roots of the trees that may be otherwise in the snapshot, where that is older.
+        apart: the roots of the trees that may differ in the snapshot, if that is older.
     """
 
     number: int
@@ -45,7 +44,7 @@ class Moment(NamedTuple):
 
 
 class _SeenState(NamedTuple):
-    """What was seen of all trees, where in the journal, and what had changed since the state before; None for all."""
+    """A state of all trees: its number and cursor, and the roots changed since the state before; None for all."""
 
     number: int
     place: Cursor
@@ -53,7 +52,7 @@ class _SeenState(NamedTuple):
 
 
 class TreeHistory:
-    """The states of the trees of one database; threads share it."""
+    """The states of the trees of one database, shared by threads."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -63,17 +62,17 @@ class TreeHistory:
         self._roots = 0
         self._sums = SumsByClass()
         self._reading = threading.Lock()
-        """Of whoever reads sums for all."""
+        """Held to read sums for all."""
 
     @property
     def has_begun(self) -> bool:
-        """Whether the journal has ever told where a snapshot stands."""
+        """Whether any snapshot has been found in the journal yet."""
         return bool(self._states)
 
     def moment(self, tx: Transaction) -> Moment | None:
-        """Return where a snapshot stands; None where no journal tells, or too much has changed since.
+        """Return where a snapshot stands; None without a usable journal, or if too much has changed since.
 
-        It is found out once: whatever is committed meanwhile, a snapshot shows the same.
+        Memoised per snapshot: later commits do not change what it shows.
         """
         if self not in tx.remembered:
             tx.remembered[self] = self._moment(tx)
@@ -107,7 +106,7 @@ class TreeHistory:
     def sums(
         self, tx: Transaction, moment: Moment, asked: AskedSums, roots: Collection[int] | None = None
     ) -> list[TreeSums]:
-        """Return what ``tree_sums`` would; what is known already is not read.
+        """Return what ``tree_sums`` would, reading only what is not cached.
 
         Args:
             tx: the snapshot.
@@ -129,7 +128,7 @@ class TreeHistory:
         return known if roots is not None and not roots else known + tree_sums(tx, *asked, roots)
 
     def _read_for_all(self, tx: Transaction, moment: Moment, classes: Roots) -> None:
-        """Read what is not known of the newest state, but for what has changed since a snapshot."""
+        """Read missing and stale sums; those of trees changed since the snapshot stay unknown."""
         if self._sums.classes >= classes and not self._sums.unknown:
             return
         with self._reading:
@@ -151,7 +150,7 @@ class TreeHistory:
                     self._mark_unknown(sums, None if later is None else later & unknown)
 
     def _mark_unknown(self, sums: SumsByClass, later: Roots | None) -> None:
-        """Note of which trees that were read something has changed since; None for all."""
+        """Mark as unknown the trees that have changed since they were read; None for all."""
         if later is not None:
             sums.unknown |= later
         elif self._sums is sums:
@@ -174,7 +173,7 @@ class TreeHistory:
         return Moment(number)
 
     def _earlier(self, tx: Transaction, place: Cursor) -> Moment | None:
-        """Return where a snapshot stands that does not show all that was seen: apart from what came after it."""
+        """Place a snapshot that lacks changes already seen: apart is what differs since a state it contains."""
         newest = self._states[-1].number
         for state in reversed(self._states):
             if state.place.seen.is_part_of(place.seen):
@@ -203,7 +202,7 @@ class TreeHistory:
 
 
 class TreeHistories:
-    """A history for each database: what is read from a standby has one of its own."""
+    """A history for each database; a standby has one of its own."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -215,6 +214,6 @@ class TreeHistories:
         known = self._by_database.get(id(database))
         if known is None:
             with self._lock:
-                # The database is kept with it, so that no other can get its id.
+                # The entry holds the database, so that no other can get its id.
                 known = self._by_database.setdefault(id(database), (database, TreeHistory(self._clock)))
         return known[1]

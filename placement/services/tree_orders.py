@@ -1,7 +1,7 @@
-"""In which order trees come for requests that were seen before: kept from request to request, and exact in each.
+"""Caches the order of trees from request to request, and makes it exact in each request's snapshot.
 
-A request reads what has changed since the order was brought up to date, as its own snapshot shows it, and scores these
-trees alone. What comes out is what the sums of all trees would have given in this snapshot.
+A request reads which trees its own snapshot shows changed since the order was last brought up to date, and rescores
+only these. The result is the order that the sums of all trees would give in that snapshot.
 """
 
 import threading
@@ -20,20 +20,20 @@ from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.scores import ABSENT
 
 MOST_KEYS = 500_000
-"""So many keys are kept in all, some hundred megabytes; then the order that was not asked for longest is forgotten."""
+"""The most keys to cache, some hundred megabytes; beyond it, the least recently used order is evicted."""
 
 MOST_ORDERS = 256
 
 ReadKeys = Callable[[Collection[int] | None], list[Key]]
-"""Returns the keys of the trees with some roots, as a snapshot shows them; of all if given None."""
+"""Returns the keys of the trees with the given roots in a snapshot; of all if given None."""
 
 
 class TreeOrders:
-    """The orders of trees by the scores that they were asked for; threads share them.
+    """The cached orders of trees, one for each way to score them, shared by threads.
 
     Args:
-        most_keys: how many keys are kept in all.
-        most_orders: how many orders are kept.
+        most_keys: how many keys to cache in all.
+        most_orders: how many orders to cache.
         clock: the time in seconds, from any moment on.
     """
 
@@ -46,7 +46,7 @@ class TreeOrders:
     ) -> None:
         self.histories = TreeHistories(clock)
         self.sizes = PlaceSizeCache(self.histories)
-        """How providers lie, which decides among trees that score alike otherwise."""
+        """How providers spread over places, which tightens the keys of trees."""
         self._most_keys = most_keys
         self._most_orders = most_orders
         self._lock = threading.Lock()
@@ -54,16 +54,16 @@ class TreeOrders:
 
     @property
     def cached_keys(self) -> int:
-        """How many keys are kept."""
+        """How many keys are cached."""
         return sum([len(order) for order in self._orders.values()])
 
     def in_snapshot(self, tx: Transaction, scores: TreeScores, found_by: Sequence[str]) -> KeyOrder | None:
-        """Return the keys of all trees in ascending order, as this snapshot shows them; None if they are not kept.
+        """Return the keys of all trees in ascending order in this snapshot; None if they cannot be cached.
 
         Args:
             tx: the snapshot.
             scores: what trees can score.
-            found_by: further classes: trees that have any of these come, too.
+            found_by: further classes whose owners to include.
         """
         if scores.signature is None or not scores.classes:
             return None
@@ -71,10 +71,10 @@ class TreeOrders:
         return None if moment is None else self.at(tx, moment, scores, found_by)
 
     def at(self, tx: Transaction, moment: Moment, scores: TreeScores, found_by: Sequence[str]) -> KeyOrder | None:
-        """Return the same to who has asked where the snapshot stands."""
+        """Return the same for a snapshot whose moment is known."""
         if scores.signature is None or not scores.classes:
             return None
-        # A class may take the name of another, of which no row of a tree tells.
+        # A class may take the name of another, which the journal does not record.
         ids = tx.names.classes.ids(tx.connection, {*scores.classes, *found_by})
         name = (id(tx.database), scores.signature, tuple(found_by), frozenset(ids.items()))
         with self._lock:
@@ -92,11 +92,11 @@ class TreeOrders:
 
 
 class _CachedKeys:
-    """The keys of all trees for some scores, in the state that they were last brought up to.
+    """The keys of all trees for some scores, as of the state they were last brought up to.
 
     Args:
         scores: what trees can score.
-        ids: those of the classes that there are.
+        ids: the ids of the classes that exist.
         found_by: further classes.
     """
 
@@ -112,7 +112,7 @@ class _CachedKeys:
         return len(self._order)
 
     def at(self, tx: Transaction, moment: Moment, history: TreeHistory) -> KeyOrder:
-        """Return the keys as a snapshot shows them. Only what is not older than what is kept replaces that."""
+        """Return the keys in a snapshot. They replace the cached ones unless the snapshot is older."""
         read = partial(self._keys, tx, moment, history)
         with self._lock:
             changed = history.changed(self._number, moment.number)
@@ -132,7 +132,7 @@ class _CachedKeys:
             return self._order
 
     def _aside(self, read: ReadKeys, changed: Roots | None) -> KeyOrder:
-        """Return the keys as a snapshot shows them that is older than what is kept."""
+        """Return the keys in a snapshot that is older than the cached state."""
         if changed is None or is_much(len(changed), len(self)):
             return KeyOrder(read(None))
         return self._order.replaced(*self._difference(changed, read(changed)))
@@ -141,11 +141,11 @@ class _CachedKeys:
         return self._scores.keys(history.sums(tx, moment, self._asked, roots))
 
     def _difference(self, changed: Roots, now: Collection[Key]) -> tuple[list[Key], list[Key]]:
-        """Return which keys of the trees with some roots are no more, and which are new.
+        """Return the keys that changed trees have lost, and those that they have gained.
 
         Args:
-            changed: the roots.
-            now: the keys that these trees have now.
+            changed: the roots of the trees.
+            now: the keys that they have now.
         """
         gone, new, before = list[Key](), list[Key](), self._by_root.get
         for key in now:

@@ -1,7 +1,7 @@
-"""What all trees have and use in all, by class: columns that are brought from one state to the next.
+"""The capacity and usage of all trees, summed by class in columns that advance from one state to the next.
 
-A column is read once, when its class is first asked for. From then on the journal tells by how much sums have changed;
-trees of which it does not tell all are read again. There is no lock here: ``tree_history`` has one.
+A column is read once, when its class is first asked for. From then on the journal supplies the differences; trees whose
+changes it does not fully cover are read again. There is no lock here: ``tree_history`` has one.
 """
 
 from array import array
@@ -15,23 +15,23 @@ from placement.store.journal.changes import MOST_CHANGED, TreeChanges
 from placement.store.search.scores import ABSENT, TreeSums
 
 MUCH = 5
-"""Where more than one of so many trees have changed, all are read, which costs less then: docs/scaling.md."""
+"""If more than one in this many trees has changed, all are read, which then costs less: docs/scaling.md."""
 
 LITTLE = 500
-"""So few are always read alone."""
+"""Up to so many are read alone."""
 
 
 def is_much(changed: int, trees: int) -> bool:
-    """Tell whether to begin anew with all trees costs less than to go on from what they were."""
+    """Tell whether reading all trees costs less than updating the changed ones."""
     return changed > min(MOST_CHANGED, max(LITTLE, trees // MUCH))
 
 
 class AskedSums(NamedTuple):
-    """Which sums are asked for.
+    """The sums to return.
 
     Args:
-        classes: the ids of the classes to sum up; ABSENT for one that does not exist.
-        others: further classes: trees that have any of these come, too.
+        classes: the ids of the classes to sum; ABSENT for one that does not exist.
+        others: further classes whose owners to include.
     """
 
     classes: Sequence[int]
@@ -44,30 +44,30 @@ class AskedSums(NamedTuple):
 
 
 class SumsByClass:
-    """The sums of all trees in one state; classes and trees are told by their ids."""
+    """The sums of all trees in one state, by class id and root."""
 
     def __init__(self) -> None:
         self._columns: dict[int, _SumsOfClass] = {}
         self._roots = array("q")
         self._places: dict[int, int] = {}
-        """Where in a column the tree of each root is."""
+        """The index of each root in the columns."""
         self._unstocked: set[int] = set()
-        """The roots of trees in which something is in use that there is no inventory of. It is in no sum."""
+        """The roots of trees with usage of a class without inventory. No sum includes it."""
         self.unknown: set[int] = set()
-        """The roots of trees that have to be read again."""
+        """The roots of trees whose sums are stale."""
 
     @property
     def classes(self) -> AbstractSet[int]:
-        """The classes that are known, in the order in which ``renew`` wants them."""
+        """The known classes, in the order that ``renew`` expects."""
         return self._columns.keys()
 
     @property
     def are_little_known(self) -> bool:
-        """Whether so much has to be read again that to read everything costs less."""
+        """Whether so many sums are stale that reading everything costs less."""
         return is_much(len(self.unknown), len(self._places))
 
     def follow(self, changes: TreeChanges) -> None:
-        """Go on to the next state."""
+        """Advance to the next state."""
         if not self._columns:
             return
         unknown, unstocked, column_of, place_of = self.unknown, self._unstocked, self._columns.get, self._places.get
@@ -86,12 +86,12 @@ class SumsByClass:
                     column.capacity[place] += more
 
     def add(self, classes: Sequence[int], rows: Collection[Sequence[Any]], unstocked: set[int]) -> None:
-        """Add classes.
+        """Add columns.
 
         Args:
-            classes: which.
+            classes: the ids of their classes.
             rows: the sums of all trees that have any of them, as ``class_sums`` reads them.
-            unstocked: the roots of those in which something is in use that there is no inventory of.
+            unstocked: the roots of trees with usage of a class without inventory.
         """
         self._columns.update([(class_id, _SumsOfClass(len(self._places))) for class_id in classes])
         self._put(classes, rows)
@@ -101,8 +101,8 @@ class SumsByClass:
         """Replace the sums of trees that were read again.
 
         Args:
-            roots: theirs.
-            rows: their sums of all classes; a tree that has nothing any more is not among them.
+            roots: their roots.
+            rows: their sums of all classes; trees that no longer have any are missing.
             unstocked: as in ``add``, of these trees.
         """
         classes = [*self._columns]
@@ -128,7 +128,7 @@ class SumsByClass:
         return place
 
     def rows(self, asked: AskedSums, roots: Collection[int] | None, *, but: frozenset[int]) -> list[TreeSums]:
-        """Return what ``tree_sums`` reads, of trees with some roots, or of all, and not with some others."""
+        """Return what ``tree_sums`` reads of the trees with some roots, or of all, except for some."""
         columns = [self._columns.get(class_id) for class_id in asked.classes]
         amounts: list[Sequence[int] | None] = [of.capacity if of else None for of in columns]
         amounts += [of.used if of else None for of in columns]
@@ -140,7 +140,7 @@ class SumsByClass:
             among = [*filter(self._places.__contains__, wanted)]
             picked = _picker([*map(self._places.__getitem__, among)])
             amounts = [values and picked(values) for values in amounts]
-            # Where all trees have a class, as they often do, nothing has to be looked up.
+            # If all trees have a class, as is common, there is nothing to look up.
             there = [picked(flags) if 0 in flags else flags for flags in there]
         rows = zip(among, *[values or repeat(0) for values in amounts], strict=False)
         if any(0 not in flags for flags in there):
@@ -149,14 +149,14 @@ class SumsByClass:
 
 
 def _picker(places: Sequence[int]) -> Callable[[Sequence[int]], Sequence[int]]:
-    """Return what picks the values at some places of a column."""
+    """Return a function that picks some places of a column."""
     if len(places) > 1:
         return itemgetter(*places)
     return lambda values: [values[place] for place in places]
 
 
 class _SumsOfClass:
-    """The sums of one class, tree by tree."""
+    """The sums of one class, by tree."""
 
     __slots__ = ("capacity", "is_there", "used")
 
@@ -164,10 +164,10 @@ class _SumsOfClass:
         self.capacity = array("q", bytes(8 * trees))
         self.used = array("q", bytes(8 * trees))
         self.is_there = bytearray(trees)
-        """Whether a tree has an inventory of the class. One that has none has and uses nothing."""
+        """Whether a tree has inventory of the class. Without it, capacity and usage are 0."""
 
     def put(self, places: Sequence[int], capacities: Sequence[int | None], uses: Sequence[int | None]) -> None:
-        """Note the sums of some trees; None for one that has no inventory."""
+        """Store the sums of some trees; None for one without inventory."""
         for place, capacity, used in zip(places, capacities, uses, strict=True):
             self.is_there[place] = capacity is not None
             self.capacity[place], self.used[place] = capacity or 0, used or 0

@@ -1,8 +1,8 @@
-"""Where can this request go, asked again? The answer of ``allocation_candidates``, put together from kept trees.
+"""Answers a repeated request as ``allocation_candidates`` would, from the cached texts of trees.
 
-Which trees have changed since they were written, the request's own snapshot tells; these alone are read, composed and
-written. It works where an answer is the sum of its trees: the best come first, nothing is shared among trees, no lock
-holds places back, and no tree has more than a few candidates.
+The request's own snapshot shows which trees are stale; only these are read, composed and written again. This works
+where an answer is the sum of its trees: the best come first, nothing is shared among trees, no lock holds places back,
+and no tree has more than a few candidates.
 """
 
 import sys
@@ -29,7 +29,7 @@ from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.names import ids_for
 
 MOST_WITHOUT_LIMIT = 4000
-"""Among more trees a request without a limit is searched for, which sends its answer while it writes it."""
+"""Among more trees, a request without a limit is left to the search, which streams its answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ class Question:
     """A request that may have been asked before.
 
     Args:
-        name: tells it, and the form of its answer, from all others.
+        name: identifies it and the form of its answer.
         request: what is asked for.
         options: how candidates are generated.
         ranking: what is best.
-        write: writes what trees give.
+        write: writes texts of trees.
     """
 
     name: Hashable
@@ -52,22 +52,22 @@ class Question:
 
     @property
     def key(self) -> Hashable:
-        """What else than the database an answer depends on."""
+        """All but the database that an answer depends on."""
         return self.name, self.options, id(self.ranking.profile), self.ranking.levels
 
     @property
     def may_be_sum(self) -> bool:
-        """Whether an answer may be the sum of its trees, as far as the request tells."""
+        """Whether the request allows an answer that is the sum of its trees."""
         return self.wanted != 0 and not any(group.in_tree for group in self.request.groups)
 
     @property
     def wanted(self) -> int | None:
-        """How many candidates are wanted; None for all there are."""
+        """How many candidates are wanted; None for all."""
         return min([most for most in (self.request.limit, self.options.most) if most is not None], default=None)
 
 
 class WrittenAnswer(NamedTuple):
-    """The texts of an answer: of each candidate, and of the providers of each tree that these are in."""
+    """The texts of an answer: of each candidate, and of the providers of each of their trees."""
 
     candidates: list[str]
     providers: list[str]
@@ -76,7 +76,7 @@ class WrittenAnswer(NamedTuple):
 def written_candidates(
     database: Database, question: Question, kept: TextCache, orders: TreeOrders
 ) -> WrittenAnswer | None:
-    """Return the answer to a question; None where it has to be searched for, or where there is no candidate.
+    """Return the answer to a question; None if it must be searched for, or if there is no candidate.
 
     Raises:
         Invalid: a resource class or trait does not exist.
@@ -92,9 +92,9 @@ def written_candidates(
 
 
 def written_answer(tx: Transaction, question: Question, kept: CachedTexts, orders: TreeOrders) -> WrittenAnswer | None:
-    """Return the answer as a snapshot shows it; None if it is more than the sum of its trees, or nothing is kept.
+    """Return the answer in a snapshot; None if it is not the sum of its trees, or cannot be cached.
 
-    It is empty where there is no candidate, and where this snapshot alone has to be searched.
+    It is empty if there is no candidate, or if only this snapshot must be searched.
     """
     plan, options, ranking = plan_for(question.request), question.options, question.ranking
     ids = ids_for(tx, plan, ranking.levels, locks=options.locks)
@@ -125,12 +125,12 @@ def written_answer(tx: Transaction, question: Question, kept: CachedTexts, order
 
 
 class _SearchOfWritten:
-    """The search of ``candidates.search``, in trees that are written.
+    """The search of ``candidates.search``, over written trees.
 
     Args:
         keys: the keys of all trees.
         scores: what trees can score.
-        kept: what some trees give.
+        kept: the cached trees.
         writer: writes the others.
     """
 
@@ -142,10 +142,10 @@ class _SearchOfWritten:
         self._writer = writer
         self._can_all_be_written = True
         self.trees: dict[int, WrittenTree | None] = {}
-        """What was looked at."""
+        """The trees seen."""
 
     def answer(self, question: Question) -> WrittenAnswer | None:
-        """Return the best candidates, as many as are wanted; None where a search has to find them."""
+        """Return the best candidates, as many as are wanted; None if a search must find them."""
         limits = question.options.limits
         wanted = sys.maxsize if question.wanted is None else question.wanted
         trees = self._in_order(max(limits.first_trees, wanted), limits.growth)
@@ -155,13 +155,13 @@ class _SearchOfWritten:
         return answer if self._can_all_be_written and is_bounded else None
 
     def _in_order(self, size: int, growth: int) -> Iterator[WrittenTree]:
-        """Yield the trees, the best first; so many are looked at first, and so many times as many each time."""
+        """Yield the trees, best first; look at ``size`` at first, then at ``growth`` times as many each time."""
         keys, lost = self._keys, self._scores.lost
         found: list[tuple[Key, WrittenTree]] = []
         while len(keys) and self._can_all_be_written:
             some = keys.taken(size)
             trees = zip(some, self._written([root for _fails, _highest, root in some]), strict=True)
-            # Roots are all different, so keys alone are compared.
+            # Roots are unique, so comparing keys decides.
             found += [((key[0], key[1] + lost(tree.counts), key[2]), tree) for key, tree in trees if tree is not None]
             found.sort()
             rest = keys.first if len(keys) else LAST

@@ -1,4 +1,4 @@
-"""What trees give to a request: read, composed and written as text, tree by tree, to be kept."""
+"""Reads and composes what trees contribute to a request, and writes it as text for the cache."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import prod
@@ -20,29 +20,29 @@ from placement.store.search.summaries import tree_summaries
 from placement.store.search.trees import TreeReader
 
 MOST_COMBINATIONS = 16
-"""Trees with more combinations of providers are not written: of these a search finds only the first."""
+"""Trees with more combinations of providers are not written: a search finds only their first ones."""
 
 
 class TextsOfTree(NamedTuple):
-    """What is written of a tree: each of its candidates in an answer, in their order, and all its providers."""
+    """The texts of a tree: each of its candidates in an answer, in their order, and all its providers."""
 
     candidates: tuple[str, ...]
     providers: str
 
 
 Write = Callable[[Answer], Mapping[int, TextsOfTree]]
-"""Writes an answer tree by tree, by root."""
+"""Writes an answer by root of its trees."""
 
 
 class TreeWriter:
-    """Writes what trees give, where nothing is shared and no lock holds places back.
+    """Writes trees where nothing is shared and no lock holds places back.
 
     Args:
-        tx: where to read.
+        tx: the snapshot.
         plan: what is asked for.
         ids: the ids of the names in it.
         limits: those of a search.
-        write: writes the answers.
+        write: writes an answer.
     """
 
     def __init__(self, tx: Transaction, plan: Plan, ids: NamedIds, *, limits: SearchLimits, write: Write) -> None:
@@ -53,18 +53,18 @@ class TreeWriter:
         self._write = write
         self._steps = MOST_COMBINATIONS * (len(plan.slots) + 2)
         self.written: dict[int, WrittenTree | None] = {}
-        """What trees give by root; None is nothing."""
+        """The trees by root; None for nothing."""
         self.names = NamesInText()
-        """The names of classes and traits in the texts."""
+        """The names of classes and traits in them."""
 
     def is_bounded(self, *, candidates: int, trees: int) -> bool:
-        """Tell whether a search that finds so many candidates in so many trees like these ends before its limits."""
+        """Tell whether a search that finds so many candidates in so many such trees stays within its limits."""
         limits, slots = self._limits, len(self._plan.slots)
         steps_suffice = self._steps <= limits.steps_per_tree and trees * self._steps <= limits.steps_per_request
         return steps_suffice and candidates * slots <= limits.placements
 
     def has_written(self, roots: Collection[int], *, of: int) -> bool:
-        """Write the trees with these roots, of so many in all; return False if any of them cannot be written."""
+        """Write the trees with these roots, ``of`` so many in all; return False if any cannot be written."""
         trees = self._trees(roots, of)
         if any(
             prod([len(tree.options[slot.demand]) for slot in self._plan.slots]) > MOST_COMBINATIONS for tree in trees

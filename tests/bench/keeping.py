@@ -1,15 +1,15 @@
-"""What keeping the index costs a claim: ``python -m tests.bench.keeping`` prints it for both ways to claim.
+"""Measures what maintaining the index costs a claim: ``python -m tests.bench.keeping`` prints it for two ways to claim.
 
-Servers in this process share a PostgreSQL database of flat hosts. One finds out by the journal what has changed, and
-brings its orders up to date; of another this benchmark does the same, by the same code, between its claims, where
-nothing is measured. So both have the same orders, claim the same hosts, and read those again that have changed, which
-any answer that holds has to do. They claim in turn, once each, and give back what they have claimed before the next
-turn. So the one that keeps follows four changes with each claim: a claim and what was given back of its own, and the
-same of the other, as each of two workers does. The journal, which both write, is not part of it. A third server keeps
-no index and sums up all hosts: that is what the index saves.
+The servers run in this process and share a PostgreSQL database of flat hosts. The first reads from the journal which
+trees have changed, and updates its orders itself. For the second, the benchmark does the same with the same code
+between claims, off the clock. So both have the same orders, claim the same hosts, and read the changed hosts again,
+which any correct answer requires. They claim in turn, once each, and release their claims before the next turn. So
+with each claim the first server follows four changes, a claim and a release by each of the two, like one of two
+workers. Writing the journal, which both do, is not included. A third server has no index and sums up all hosts, which
+shows what the index saves.
 
-What keeping adds is the median of the differences between two claims of one turn, with the interval in which it lies
-with a probability of 95 %: single claims spread far more than what is asked for.
+The cost is the median of the differences between the two claims of a turn, with its 95 % confidence interval: single
+claims vary far more than the cost itself.
 """
 
 import argparse
@@ -47,13 +47,13 @@ Claim = Callable[[Flask], str]
 
 
 class ToldHistory(TreeHistory):
-    """A history that looks into the journal when it is told to, and believes that nothing has changed since."""
+    """A history that reads the journal only on demand, and assumes that nothing has changed since."""
 
     def moment(self, tx: Transaction) -> Moment | None:
         return Moment(self._states[-1].number) if self._states else self.look(tx)
 
     def look(self, tx: Transaction) -> Moment | None:
-        """Find out where a snapshot stands."""
+        """Read where a snapshot stands."""
         return super().moment(tx)
 
 
@@ -69,7 +69,7 @@ class ToldHistories(TreeHistories):
 
 
 class ToldOrders(TreeOrders):
-    """Orders that are brought up to date when they are told to."""
+    """Orders that are brought up to date on demand."""
 
     def __init__(self, told: ToldHistory) -> None:
         super().__init__()
@@ -103,7 +103,7 @@ class NoHistories(TreeHistories):
 
 
 def with_orders(url: str, orders: TreeOrders, histories: TreeHistories) -> Flask:
-    """Return a server with other orders."""
+    """Return a server with these orders."""
     app = made(url)
     orders.histories = histories
     orders.sizes = PlaceSizeCache(histories)
@@ -131,8 +131,8 @@ class Turns:
     """Claims by servers in turn.
 
     Args:
-        servers: that which keeps the index, that which is told, and that which has none.
-        told: the orders of that which is told.
+        servers: the one that maintains its index, the one whose index is updated for it, the one without.
+        told: the orders of the second.
         database: the CPU time of PostgreSQL.
     """
 
@@ -142,7 +142,7 @@ class Turns:
         self._database = database
 
     def cells(self, claim: Claim) -> str:
-        """Return the medians for a claim with each server, and what keeping adds, with its interval."""
+        """Return the medians for a claim by each server, and what keeping adds, with its interval."""
         keeping, being_told, without_index = self._servers
         turns = [self._turn([keeping, being_told], claim, number) for number in range(TURNS + WARMING)][WARMING:]
         kept, told = (statistics.median(side) for side in zip(*turns, strict=True))
@@ -151,7 +151,7 @@ class Turns:
         return f"{kept:.2f} | {told:.2f} | {added:+.1f} % ({low:+.1f} to {high:+.1f}) | {without:.1f}"
 
     def _turn(self, servers: Sequence[Flask], claim: Claim, number: int) -> list[float]:
-        """Return the CPU time of a claim by each server, and give back what was claimed."""
+        """Return the CPU time of a claim by each server, and release the claims."""
         spent, consumers = dict[int, float](), list[tuple[Flask, str]]()
         for at in range(len(servers)) if number % 2 else reversed(range(len(servers))):
             self._catch_up()
@@ -164,7 +164,7 @@ class Turns:
 
 
 def median_within(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return the median of what some values were drawn from, between bounds that hold with a probability of 95 %."""
+    """Return a sample's median, between the bounds of its 95 % confidence interval."""
     in_order, middle = sorted(values), len(values) / 2
     reach = 0.98 * math.sqrt(len(values))
     return in_order[math.floor(middle - reach)], statistics.median(values), in_order[math.ceil(middle + reach) - 1]
@@ -199,6 +199,7 @@ def rows(hosts: int) -> list[str]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("hosts", type=int, nargs="?", default=HOSTS)
-    print("| claim by | kept, ms | told, ms | keeping adds | without an index, ms |\n| --- | --- | --- | --- | --- |")
+    print("| claim by | kept, ms | updated outside, ms | keeping adds | without an index, ms |")
+    print("| --- | --- | --- | --- | --- |")
     for line in rows(parser.parse_args().hosts):
         print(line, flush=True)

@@ -1,7 +1,7 @@
-"""What a worker costs as a cloud grows: ``python -m tests.bench.scaling 1000 10000 100000`` prints a row for each size.
+"""Measures a worker as a cloud grows: ``python -m tests.bench.scaling 1000 10000 100000`` prints a row for each size.
 
-The server runs in this process on PostgreSQL, best first: CPU time is that of its code and of the database. Hosts are
-flat, or with ``--nested`` of three providers each. Memory is what the process has when all is done, with its
+The server runs in this process on PostgreSQL, best first; CPU time is given for its code + the database. Hosts are
+flat, or with ``--nested`` have three providers each. Memory is that of the process at the end, including the
 interpreter and libraries.
 """
 
@@ -52,14 +52,14 @@ def nested_host(name: str) -> Node:
 
 
 class Worker:
-    """A server in this process, on a cloud of so many hosts."""
+    """A server in this process, with a meter for its database."""
 
     def __init__(self, app: Flask, database: CpuMeter) -> None:
         self._app = app
         self._database = database
 
     def cpu_ms(self, work: Callable[[], Any], *, calls: int = 1, after: Callable[[], None] | None = None) -> str:
-        """Return the medians of the CPU time of the server and of the database for a call, with a change before it."""
+        """Return the median CPU times of the server and the database for one call, each after a change."""
         work()
         server, database = [], []
         for _ in range(TIMES):
@@ -71,9 +71,9 @@ class Worker:
         return f"{statistics.median(server):.1f} + {statistics.median(database):.1f}"
 
     def cpu_ms_after_bursts(self, change: TextClause) -> str:
-        """Return the medians for the 10 best after any thousand hosts have come to score otherwise, as ``cpu_ms``.
+        """Return the medians for the 10 best after a thousand random hosts have changed, as ``cpu_ms``.
 
-        The journal says that requests did it, as they do: it was no stranger with a shell.
+        The journal attributes the changes to a request, as usual in operation.
         """
         server, database = [], []
         for number in range(BURSTS):
@@ -91,14 +91,14 @@ class Worker:
 
     def find(self, limit: int = 10) -> None:
         found = self._app.test_client().get(f"/allocation_candidates?{ASKED}&limit={limit}", headers=HEADERS)
-        assert found.data.count(b'{"allocations"') == limit  # To parse it would cost more than it did.
+        assert found.data.count(b'{"allocations"') == limit  # Parsing it would cost more.
 
     def claim(self) -> None:
         body = {**SMALL, "consumer": {"uuid": str(uuid.uuid4()), **OWNER}}
         assert self._app.test_client().post("/planner/v1/claims", json=body, headers=HEADERS).status_code == 201
 
     def claim_together(self) -> None:
-        """Claim with as many clients as wait for one worker in a burst."""
+        """Claim from as many clients as wait for one worker in a burst."""
         threads = [threading.Thread(target=self.claim) for _ in range(TOGETHER)]
         for thread in threads:
             thread.start()
@@ -148,7 +148,7 @@ def row(hosts: int, host: Callable[[str], Node]) -> str:
 
 
 def resident_mb() -> float:
-    """Return the memory that this process has now."""
+    """Return the resident memory of this process."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 2**20
 

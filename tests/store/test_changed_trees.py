@@ -1,4 +1,4 @@
-"""A picture of a cloud kept current by the journal always equals its snapshot: never older, never newer."""
+"""A cache of a cloud that follows the journal always equals the snapshot: it is never older, never newer."""
 
 import random
 import threading
@@ -58,7 +58,7 @@ Left = list[ProviderAmount]
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def cloud(request: pytest.FixtureRequest) -> Iterator[Database]:
-    """A database with some providers of VCPUs, of each kind whose journal tells what a snapshot has seen."""
+    """Some providers of VCPUs, on each database whose journal can place a snapshot."""
     opened = open_database(request.getfixturevalue(f"{request.param}_url"))
     with opened.writer.begin() as connection:
         for provider in add_providers(connection, PROVIDERS):
@@ -68,7 +68,7 @@ def cloud(request: pytest.FixtureRequest) -> Iterator[Database]:
 
 
 class Picture:
-    """What trees have left, kept current by reading the trees that changed."""
+    """A cache of what trees have left, which reads only the trees that changed."""
 
     def __init__(self) -> None:
         self.left: Left = []
@@ -76,7 +76,7 @@ class Picture:
         self.read_anew = 0
 
     def in_snapshot(self, tx: Transaction) -> None:
-        """Bring the picture up to date, and compare it with what the same snapshot says."""
+        """Bring the picture up to date, and compare it with the snapshot itself."""
         found = look(tx, self.place)
         assert found is not None
         if found.changes is None:
@@ -102,7 +102,7 @@ SCORES = (
 
 @reads
 def assert_in_order(tx: Transaction, orders: TreeOrders, found_by: Sequence[str] = ()) -> None:
-    """Compare orders that are kept with what the sums of the same snapshot give."""
+    """Compare cached orders with those that the sums of the same snapshot give."""
     for scores in SCORES:
         order = orders.in_snapshot(tx, scores, found_by)
         assert order is not None
@@ -127,7 +127,7 @@ def _change(connection: Connection, choice: random.Random, name: str) -> None:
 
 
 def _move(connection: Connection, choice: random.Random) -> None:
-    """Put one of the last trees below one of the first, or make a tree of its own of it again."""
+    """Put one of the last trees below one of the first, or make it a tree of its own again."""
     moved, above = choice.randint(6, PROVIDERS), choice.randint(1, 5)
     root, parent = choice.choice([(above, str(above)), (moved, "NULL")])
     place = f"root_provider_id = {root}, parent_provider_id = {parent}"
@@ -165,7 +165,7 @@ def _write(database: Database, seed: int, together: threading.Barrier) -> None:
 
 @contextmanager
 def writing(database: Database) -> Iterator[Callable[[], bool]]:
-    """Let writers race, and give what tells whether any is at work still."""
+    """Let writers race, and yield a function that tells whether any still runs."""
     together = threading.Barrier(WRITERS + 1)
     writers = [threading.Thread(target=_write, args=(database, seed, together)) for seed in range(WRITERS)]
     for writer in writers:
@@ -187,7 +187,7 @@ def test_a_picture_is_what_each_snapshot_shows_beside_racing_writers(cloud: Data
 
 def test_orders_that_readers_share_are_those_of_each_snapshot_beside_racing_writers(cloud: Database) -> None:
     orders = TreeOrders()
-    assert_in_order(cloud, orders)  # A snapshot that is older than the first that was seen has no order.
+    assert_in_order(cloud, orders)  # A snapshot older than the first one seen has no order.
     with writing(cloud) as are_at_work, ThreadPoolExecutor(READERS) as readers:
 
         def read() -> None:
@@ -200,7 +200,7 @@ def test_orders_that_readers_share_are_those_of_each_snapshot_beside_racing_writ
 
 
 def left_by_root(tx: Transaction, roots: Collection[int] | None) -> SizesByRoot:
-    """Return something of each tree that changes with it."""
+    """Return something that changes with each tree."""
     left_in: Counter[int] = Counter()
     for root, _provider, _class, left in left_by_provider(tx, [VCPU], roots):
         left_in[root] += left
@@ -282,7 +282,7 @@ def test_an_older_snapshot_than_the_one_before_has_its_own_order(cloud: Database
 
 
 def test_orders_follow_whatever_happens_to_providers(cloud: Database) -> None:
-    """Trees come, move, lose their inventories and go; a tree with a class that is only searched for comes, too."""
+    """Trees come, move, lose their inventories and go; trees found only by a further class are included."""
     orders = TreeOrders()
     add = (
         "INSERT INTO resource_providers (id, uuid, name, generation, root_provider_id) VALUES (50, 'p50', 'p50', 0, 50)"
@@ -342,7 +342,7 @@ def moment_of(tx: Transaction, history: TreeHistory) -> Moment:
 
 
 def texts_of(answer: Answer) -> dict[int, TextsOfTree]:
-    """Write what an answer tells of each tree, somehow."""
+    """Write an answer tree by tree, in any form."""
     stocks, members = answer.providers.stocks, answer.providers.members.values()
     return {
         root: TextsOfTree(
@@ -359,7 +359,7 @@ QUESTION = Question("three", REQUEST, SearchOptions(breadth_first=True), Ranking
 
 @reads
 def assert_answered(tx: Transaction, kept: CachedTexts, orders: TreeOrders) -> None:
-    """Compare what is put together from kept trees with what a search in the same snapshot finds."""
+    """Compare an answer from cached trees with that of a search in the same snapshot."""
     searched = answer_to(tx, QUESTION.request, QUESTION.options, QUESTION.ranking)
     texts = texts_of(searched)
     in_order = [texts[root] for root, _choice in searched.candidates]
@@ -369,7 +369,7 @@ def assert_answered(tx: Transaction, kept: CachedTexts, orders: TreeOrders) -> N
 
 def test_answers_from_cached_texts_are_those_of_each_snapshot_beside_racing_writers(cloud: Database) -> None:
     kept, orders = CachedTexts(), TreeOrders()
-    assert_answered(cloud, kept, orders)  # A snapshot that is older than the first that was seen is searched.
+    assert_answered(cloud, kept, orders)  # A snapshot older than the first one seen is searched.
     with writing(cloud) as are_at_work, ThreadPoolExecutor(READERS) as readers:
 
         def read() -> None:
@@ -439,7 +439,7 @@ def test_once_the_journal_is_pruned_the_reader_starts_anew(cloud: Database, late
 
 
 def test_what_happens_without_triggers_is_seen_after_some_minutes(cloud: Database) -> None:
-    """Another process has removed them while this one runs: changes leave no trace in the journal."""
+    """Another process drops them while this one runs: changes leave no trace in the journal."""
     now = [1000.0]
     orders = TreeOrders(clock=lambda: now[0])
     assert_in_order(cloud, orders)
@@ -480,6 +480,6 @@ def test_where_much_has_changed_all_is_read_again(cloud: Database) -> None:
 
 
 def test_a_transaction_that_writes_is_told_nothing(cloud: Database) -> None:
-    """It would pass its own rows, which others do not see yet."""
+    """Its cursor would advance past its own uncommitted rows."""
     with cloud.writer.begin() as connection:
         assert look(Transaction(connection, cloud), None) is None

@@ -1,7 +1,7 @@
-"""What others write while a provider moves is seen in the tree that the provider is in, whoever is first.
+"""What others write while a provider moves is seen in the provider's actual tree, whoever comes first.
 
 This server locks a provider before it writes what the provider has. The reference, an operator or a script may write
-first: then the journal's row names the tree that the provider was in by what had been committed until then.
+without the lock: the journal's row then names the tree that the provider was in by what had been committed.
 """
 
 from collections.abc import Iterator
@@ -67,7 +67,7 @@ HOLDINGS = text(
 
 
 class Picture:
-    """What each tree holds, of which only those are read that are said to have changed."""
+    """A cache of what each tree holds, which reads only the trees reported as changed."""
 
     def __init__(self) -> None:
         self._history = TreeHistory()
@@ -76,7 +76,7 @@ class Picture:
         self.read_anew = 0
 
     def in_snapshot(self, tx: Transaction) -> None:
-        """Bring it up to date, and compare it, and the sums of all trees, with what the snapshot itself says."""
+        """Bring it up to date, and compare it and the sums of all trees with the snapshot itself."""
         moment = self._history.moment(tx)
         assert moment is not None
         changed = self._history.changed(self._number, moment.number)
@@ -110,7 +110,7 @@ def assert_current(tx: Transaction, picture: Picture) -> None:
 
 @pytest.fixture(params=["kept usage", "summed usage"])
 def cloud(request: pytest.FixtureRequest, postgresql_url: str) -> Iterator[Database]:
-    """Three trees. Triggers that keep usage lock a provider for whoever takes of it; without them nobody does."""
+    """Three trees. Triggers that keep usage lock the provider of an allocation; without them nothing does."""
     keeps_usage = request.param == "kept usage"
     opened = Database(engine_for(normalised(postgresql_url)), keeps_usage=keeps_usage)
     with opened.writer.begin() as connection:
@@ -123,7 +123,7 @@ def cloud(request: pytest.FixtureRequest, postgresql_url: str) -> Iterator[Datab
 
 
 def begin_anew(connection: Connection) -> None:
-    """Let the first tree have a provider below its root that holds something of everything."""
+    """Recreate a nested provider in the first tree, with something of everything."""
     tables = ("allocations", "inventories", "resource_provider_traits", "resource_provider_aggregates")
     run(
         connection,
@@ -140,30 +140,30 @@ def begin_anew(connection: Connection) -> None:
 
 
 class Session:
-    """A session that writes, in a thread of its own, since it may have to wait for another."""
+    """A writing session in a thread of its own, since it may have to wait for another."""
 
     def __init__(self, database: Database, isolation: str) -> None:
         self._connection: Connection = database.engine.connect().execution_options(isolation_level=isolation)
         self._thread = ThreadPoolExecutor(1)
         self.pid = self._connection.scalar(text("SELECT pg_backend_pid() FROM resource_providers"))
-        """It has a snapshot now, which is that of the whole transaction where it reads repeatably."""
+        """Reading it takes a snapshot, which lasts the whole transaction under REPEATABLE READ."""
 
     def sends(self, statement: str) -> Future[Any]:
-        """Begin with a statement."""
+        """Start a statement."""
         return self._thread.submit(self._connection.execute, text(statement))
 
     def commits(self) -> None:
-        """Make what was written count."""
+        """Commit the transaction."""
         self._connection.commit()
 
     def close(self) -> None:
-        """Give up what has not been committed."""
+        """Roll back and disconnect."""
         self._thread.shutdown()
         self._connection.close()
 
 
 def is_done(sent: Future[Any], session: Session, database: Database) -> bool:
-    """Wait until a statement has been carried out, or waits for another transaction; tell which."""
+    """Wait until a statement is done or blocked by another transaction; tell whether it is done."""
     for _ in range(int(LONGEST_S / 0.01)):
         with suppress(NotYet):
             sent.result(timeout=0.01)
@@ -180,7 +180,7 @@ class Race:
     Args:
         database: where.
         write: the statement of that session.
-        isolation: in which isolation it works.
+        isolation: its isolation level.
     """
 
     def __init__(self, database: Database, write: str, isolation: str) -> None:
@@ -189,7 +189,7 @@ class Race:
         self._sessions = {"move": Session(database, "READ COMMITTED"), "write": Session(database, isolation)}
 
     def run(self, picture: Picture, *, first: str, commits: str) -> None:
-        """Let one begin and one commit before the other; who has to wait for the other commits last in any case."""
+        """Let one begin and one commit before the other; one that is blocked commits last in any case."""
         second = _OTHER[first]
         try:
             self._begin(first).result(timeout=LONGEST_S)
@@ -197,7 +197,7 @@ class Race:
             order = [commits, _OTHER[commits]] if is_done(sent, self._sessions[second], self._database) else None
             assert_current(self._database, picture)
             for name in order or [first, second]:
-                with suppress(OperationalError):  # PostgreSQL refuses what a snapshot that is too old cannot know.
+                with suppress(OperationalError):  # PostgreSQL refuses writes based on a stale snapshot.
                     if name == second:
                         sent.result(timeout=LONGEST_S)
                     self._sessions[name].commits()

@@ -1,4 +1,4 @@
-"""The sums of trees that a worker keeps are those of each snapshot, whoever changes what, in whatever order."""
+"""The sums of trees that a worker caches equal those of each snapshot, whoever writes what in whatever order."""
 
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -39,7 +39,7 @@ RATIOS = (1.0, 1.5, 0.1, 1.1, 16.123456789012345, 3.0000000000000004)
 
 @pytest.fixture(params=["sqlite", "postgresql", "postgresql by SQLAlchemy"])
 def cloud(request: pytest.FixtureRequest) -> Iterator[Database]:
-    """Some trees of two providers each, and one that is left to a slow transaction."""
+    """Some trees of two providers each, and one for a slow transaction."""
     url = normalised(request.getfixturevalue(f"{request.param.partition(' ')[0]}_url"))
     plain = request.param.endswith("SQLAlchemy")
     opened = Database(engine_for(url, sqlite_synchronous=False, plain_sqlalchemy=plain))
@@ -68,7 +68,7 @@ def _add_below(connection: Connection, id_: int, root: int) -> None:
 
 @reads
 def assert_known(tx: Transaction, history: TreeHistory, choice: Random) -> None:
-    """Compare what is known of all trees, and of some, with what the statement says in the same snapshot."""
+    """Compare the cached sums of all trees, and of some, with those read in the same snapshot."""
     _compare(tx, history, choice)
 
 
@@ -84,11 +84,11 @@ def _compare(tx: Transaction, history: TreeHistory, choice: Random) -> None:
 
 
 class Events:
-    """Whatever may happen to trees, one transaction at a time.
+    """Random changes to trees, one transaction at a time.
 
     Args:
         database: where.
-        choice: what happens.
+        choice: chooses them.
     """
 
     def __init__(self, database: Database, choice: Random) -> None:
@@ -96,7 +96,7 @@ class Events:
         self.choice = choice
 
     def one(self) -> None:
-        """Let one to three things happen at once; requests of this server do not do everything that others may."""
+        """Make one to three changes at once; requests of this server cannot do all that others may."""
         kinds = [self.allocate] * 3 + [self.give_back, self.change_use, self.tidy] + [self.restock] * 2
         kinds += [self.choice.choice([self.drop, self.add_class, self.move, self.come_or_go, self.mark])]
         is_own = self.choice.random() < 0.75
@@ -146,14 +146,14 @@ class Events:
         run(connection, f"UPDATE resource_providers SET generation = generation + 1 WHERE id = {provider}")
 
     def move(self, connection: Connection) -> None:
-        """Move what is below a root below another, or make a tree of its own of it."""
+        """Move a nested provider below another root, or make it a tree of its own."""
         below = self.choice.randint(ROOTS + 1, ROOTS + BELOW)
         root, parent = self.choice.choice([(one, str(one)) for one in range(1, ROOTS)] + [(below, "NULL")])
         values = f"root_provider_id = {root}, parent_provider_id = {parent}"
         run(connection, f"UPDATE resource_providers SET {values} WHERE id = {below}")
 
     def come_or_go(self, connection: Connection) -> None:
-        """Let the last root go, with all there is of it but what is in use, or let one with its id come."""
+        """Delete the last root with all it has except allocations, or create one with its id."""
         if connection.scalar(text(f"SELECT id FROM resource_providers WHERE id = {ROOTS}")):
             tree = f"SELECT id FROM resource_providers WHERE root_provider_id = {ROOTS}"
             run(connection, f"DELETE FROM inventories WHERE resource_provider_id IN ({tree})")
@@ -169,7 +169,7 @@ class Events:
 
 
 def test_sums_are_those_of_each_snapshot_whatever_happens(cloud: Database, request: pytest.FixtureRequest) -> None:
-    """Others look while an older snapshot is held, and an older transaction commits after younger ones."""
+    """Others read while an older snapshot is open, and an older transaction commits after newer ones."""
     seed = request.config.getoption("--seed")
     for number in range(12 if request.config.getoption("--deep") else 1):
         history, choice = TreeHistory(), Random(seed + number)

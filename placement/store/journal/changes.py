@@ -1,4 +1,4 @@
-"""Which trees have changed since somebody looked: what keeps a picture of a cloud current without reading it again."""
+"""Tells which trees have changed since a reader's last snapshot, so that caches need not read the whole cloud again."""
 
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
@@ -15,24 +15,24 @@ from placement.store.journal.tree_rows import RowOfTree, new_rows
 from placement.store.journal.watched import PROVIDER
 
 MOST_CHANGED = 20_000
-"""Where so many trees have changed, everything is read again. A statement of SQLite has at most 32,766 values."""
+"""From this many changed trees on, everything is read again: SQLite binds at most 32,766 values per statement."""
 
 SumStep = tuple[int, int, int]
-"""The root of a tree, the id of a class, and by how much more of it the tree has, or uses."""
+"""The root of a tree, the id of a class, and the change in the tree's capacity or use of it."""
 
 
 class TreeChanges(NamedTuple):
     """What has changed from one snapshot to another.
 
-    Only what this server wrote is told as steps. It locks the provider first, so that its row in the journal names the
-    tree that the provider is in, and lets nobody take of what has no inventory. Others may do otherwise: what they
-    wrote changes the tree that the row names, and the one that the provider is in by now.
+    Only this server's own writes yield steps: it locks the provider before it writes, so that the journal row names the
+    provider's actual tree, and it refuses allocations without inventory. Other writers guarantee neither, so their rows
+    count as changes to the tree that the row names and to the provider's current one.
 
     Args:
-        roots: the roots of the trees of which something has changed.
-        capacities: what has become of their capacities, in any order; each counts once.
-        uses: likewise, of what is in use.
-        untold: the roots of those trees of which steps do not tell all.
+        roots: the roots of all changed trees.
+        capacities: the steps of their capacities, in any order; each counts once.
+        uses: the steps of their usage, likewise.
+        untold: the roots of the trees whose changes the steps do not fully cover.
     """
 
     roots: frozenset[int]
@@ -48,7 +48,7 @@ class JournalLook(NamedTuple):
     """What a snapshot shows of the journal.
 
     Args:
-        place: where it stands.
+        place: its cursor.
         changes: what has changed; None for everything.
     """
 
@@ -57,14 +57,14 @@ class JournalLook(NamedTuple):
 
 
 def look(tx: Transaction, since: Cursor | None) -> JournalLook | None:
-    """Return what has changed in this snapshot for a reader who stands at a place; None where no journal tells.
+    """Return what has changed between a reader's cursor and this snapshot; None without a usable journal.
 
-    A transaction that writes is told nothing: its own rows, which others do not see yet, would be passed. To who has
-    seen a newer snapshot than this one everything has changed.
+    A writing transaction gets None: the cursor would advance past its own uncommitted rows. For a reader that has seen
+    a newer snapshot than this one, everything has changed.
 
     Args:
         tx: the snapshot.
-        since: where the reader stands; None before it has read anything.
+        since: the reader's cursor; None before it has read anything.
     """
     if not tx.is_snapshot or not tx.database.keeps_journal or tx.dialect not in {POSTGRESQL, SQLITE}:
         return None
@@ -78,9 +78,9 @@ def look(tx: Transaction, since: Cursor | None) -> JournalLook | None:
 
 
 def _told(rows: Collection[RowOfTree], *, is_exact: bool) -> TreeChanges | None:
-    """Return what rows tell; None where that is too little, or too much."""
+    """Return the changes that rows record; None if too little is known, or too much."""
     named = {row[0] for row in rows}
-    # A provider is in no tree when it has just been made and before it goes. What it has always is in one.
+    # Only a provider just created or about to be deleted is in no tree; what it holds always is in one.
     if None in named and any(row[0] is None and row[2] != PROVIDER for row in rows):
         return None
     named.update([row[1] for row in rows])
@@ -88,13 +88,13 @@ def _told(rows: Collection[RowOfTree], *, is_exact: bool) -> TreeChanges | None:
     changed = frozenset(named)
     if len(changed) >= MOST_CHANGED:
         return None
-    if not is_exact:  # What was shown, but did not count as seen, comes again.
+    if not is_exact:  # Rows shown without counting as seen come again: steps would be counted twice.
         return TreeChanges(changed, untold=changed)
     return TreeChanges(changed, *_told_of_sums(rows))
 
 
 def _told_of_sums(rows: Collection[RowOfTree]) -> tuple[list[SumStep], list[SumStep], set[int]]:
-    """Return what has become of capacities, and of uses, and of which trees that is not told."""
+    """Return the steps of capacities, those of usage, and the roots that they do not fully cover."""
     capacities, uses, untold = list[SumStep](), list[SumStep](), set[int]()
     for root, other, kind, class_id, used, old_row, new_row in rows:
         if used is not None:
@@ -109,5 +109,5 @@ def _told_of_sums(rows: Collection[RowOfTree]) -> tuple[list[SumStep], list[SumS
 
 @lru_cache(maxsize=4096)
 def _capacity(row: str) -> int:
-    """Return the capacity of an inventory that the journal shows. Many are alike."""
+    """Return the capacity of an inventory in a journal row. Memoised: many are equal."""
     return Inventory(**orjson.loads(row)).capacity

@@ -1,4 +1,4 @@
-"""Where a reader of the journal stands, and the text that clients keep of it."""
+"""Cursors: how far a reader has got in the journal, and the text form that clients store."""
 
 import base64
 import binascii
@@ -10,15 +10,15 @@ import orjson
 from placement.errors import Invalid
 
 BEFORE_ALL = -(2**62)
-"""A mark that every row's is above: nothing was seen."""
+"""A mark below every row's: nothing has been seen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Which transactions a reader has seen: those with a mark below ``end`` except for those that were still open.
+    """Which transactions a reader has seen: those with a mark below ``end``, except for those that were still open.
 
-    On MariaDB a mark is the number that the row was given when it was first found committed, on SQLite the row's id;
-    nothing is open below them.
+    On MariaDB a mark is the number that a row got when it was first found committed, on SQLite its id; below ``end``
+    nothing is open.
     """
 
     end: int = BEFORE_ALL
@@ -26,7 +26,7 @@ class Seen:
 
     @property
     def begin(self) -> int:
-        """The lowest mark that was not seen."""
+        """The lowest unseen mark."""
         return min(self.end, *self.still_open) if self.still_open else self.end
 
     def is_part_of(self, other: "Seen") -> bool:
@@ -41,16 +41,16 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """Where a reader stands.
+    """How far a reader has got.
 
     Args:
         seen: what it has seen.
-        portion: what it is being given, portion by portion, or None.
-        last_id: the last row of that portion it was given.
-        anchor: id, microsecond and mark of a row that was there: where it is gone, so may be what came after it.
-        ahead: ids of rows that a snapshot showed, and that have no number yet; MariaDB.
-        is_exact: whether a snapshot showed nothing besides what counts as seen. A standby does where transactions are
-            open; that is not kept in the text.
+        portion: the snapshot that it is reading page by page, or None.
+        last_id: the last row that it got of that portion.
+        anchor: id, microseconds and mark of a row that existed; if that is gone, later ones may be gone as well.
+        ahead: ids of rows that a snapshot showed before they were numbered; MariaDB only.
+        is_exact: whether the snapshot showed nothing but what counts as seen, unlike a standby's while transactions
+            are open; not part of the text.
     """
 
     seen: Seen = Seen()
@@ -62,7 +62,7 @@ class Cursor:
 
     @property
     def text(self) -> str:
-        """What a client keeps of it; nobody else is to read it."""
+        """The text that clients store; opaque to them."""
         portion = None if self.portion is None else [self.portion.end, *self.portion.still_open]
         parts = [[self.seen.end, *self.seen.still_open], portion, self.last_id, self.anchor, self.ahead]
         return base64.urlsafe_b64encode(orjson.dumps(parts)).decode().rstrip("=")
@@ -72,10 +72,10 @@ BEGINNING = Cursor()
 
 
 def cursor_from(text: str) -> Cursor:
-    """Return the cursor that a text tells of; ``0`` is the beginning.
+    """Return the cursor that a text encodes; ``0`` is the beginning.
 
     Raises:
-        Invalid: it is none that this server made.
+        Invalid: the text encodes no cursor.
     """
     if text == "0":
         return BEGINNING

@@ -1,15 +1,15 @@
 """The order in which readers see the journal: nothing that is committed late is ever missed.
 
-Ids are given when a row is written, not when it is committed, so a reader that only remembers the highest id would
+Ids are assigned when a row is written, not when it is committed, so a reader that remembers only the highest id would
 miss what a slower transaction commits under a lower one. What it remembers instead depends on the database:
 
 * PostgreSQL: every row has its transaction's id, and a reader remembers which of them its snapshot could see.
-* SQLite: there is one writer at a time, so ids are in the order of commits.
-* MariaDB, Galera: whoever reads first gives the rows that are committed by now the next numbers, in a transaction of
-  its own; readers go by these numbers.
+* SQLite: there is one writer at a time, so ids are in commit order.
+* MariaDB, Galera: the first reader numbers the rows committed so far, in a transaction of its own; readers go by these
+  numbers.
 
-Within what a reader has not seen yet, rows come by id. Of two transactions of which one saw the other's change, the
-other one's rows come first: applied in the order of reading, rows always lead from one true state to the next.
+Unseen rows come in id order. If a transaction saw another's change, its rows come after the other's: applied in the
+order of reading, rows always lead from one true state to the next.
 """
 
 from dataclasses import replace
@@ -45,7 +45,7 @@ SQLITE = "sqlite"
 POSTGRESQL = "postgresql"
 
 _ANCHOR = (J.id, J.time, J.commit_mark)
-# The planner is to know that it is one row. A number is a value of the statement otherwise.
+# A literal, so that the planner knows it is one row: a plain number would become a parameter.
 _ONE = literal_column("1", Integer)
 HEAD_OF_ALL = select(*_ANCHOR).where(J.commit_mark.is_not(None)).order_by(J.commit_mark.desc()).limit(_ONE)
 _HEAD_BY_ID = select(*_ANCHOR).order_by(J.id.desc()).limit(1)
@@ -58,7 +58,7 @@ _ROW = PreparedStatement(select(*_ANCHOR).where(J.id == bindparam("id")))
 _UNNUMBERED = select(J.id).where(J.commit_mark.is_(None)).order_by(J.id).limit(NUMBERED_AT_ONCE)
 _AHEAD = select(J.id).where(J.commit_mark.is_(None)).order_by(J.id)
 _HIGHEST = select(func.coalesce(func.max(J.commit_mark), 0))
-# A restored dump, or a copy, holds rows that were written under other transactions' ids than its server's own.
+# The rows of a restored dump or a copy are marked with the transaction ids of another server.
 _MAKE_OURS = text(
     "UPDATE placement_journal SET commit_mark = -commit_mark "
     "WHERE commit_mark > 0 AND xmin::text::bigint <> (commit_mark & 4294967295)"
@@ -70,24 +70,24 @@ class CursorGone(Gone):
 
 
 class JournalOfAnother(Exception):
-    """The journal holds transactions that this database server has never had: it was restored from a dump."""
+    """The journal holds transactions that this database server never ran: it was restored from a dump."""
 
 
 def microseconds(moment: datetime) -> int:
-    """Return a moment as a whole number."""
+    """Return a moment in microseconds since 1970."""
     return (moment - EPOCH) // timedelta(microseconds=1)
 
 
 def moment_of(number: int) -> datetime:
-    """Return the moment that a number stands for, naive and UTC as in the tables."""
+    """Return the moment of a number of microseconds, naive and UTC as in the tables."""
     return datetime.fromtimestamp(number // 10**6, UTC).replace(tzinfo=None, microsecond=number % 10**6)
 
 
 def now(tx: Transaction) -> Cursor:
-    """Return the cursor of whoever has read the journal as far as this snapshot shows it in order.
+    """Return the cursor of a reader that has read all ordered rows that this snapshot shows.
 
     Raises:
-        JournalOfAnother: its marks have to be put right first.
+        JournalOfAnother: the marks must be corrected first.
     """
     if tx.dialect == POSTGRESQL:
         return _now_on_postgresql(tx)
@@ -99,12 +99,12 @@ def now(tx: Transaction) -> Cursor:
 
 
 def anchor(id_: int, time: datetime, commit_mark: int | None) -> tuple[int, int, int]:
-    """Return what is remembered of a row."""
+    """Return what a cursor remembers of a row."""
     return id_, microseconds(time), commit_mark or 0
 
 
 def cursor_of(tx: Transaction) -> Cursor:
-    """Return the cursor of whoever reads what the tables hold, in the snapshot of this transaction.
+    """Return the cursor of a reader of the tables themselves, in this transaction's snapshot.
 
     Raises:
         JournalOfAnother: as ``now``.
@@ -116,7 +116,7 @@ def cursor_of(tx: Transaction) -> Cursor:
 
 
 def newest_rows(tx: Transaction) -> list[int]:
-    """Return the ids of rows that positions remember: the last that was written, and the last in the order."""
+    """Return the ids of the rows that cursors remember: the last one written, and the last in order."""
     return [head.id for query in (_HEAD_BY_ID, _heads(tx)) if (head := tx.execute(query).first()) is not None]
 
 
@@ -127,9 +127,9 @@ def _heads(tx: Transaction) -> Any:
 
 
 def _now_on_postgresql(tx: Transaction) -> Cursor:
-    """Return what a snapshot sees, no further than the highest mark that is there.
+    """Return the cursor of a snapshot, ending no higher than the highest mark present.
 
-    Ids above that may be used again after a crash: nothing of their transactions was ever kept.
+    Transaction ids above it may be reused after a crash: nothing of them was ever stored.
     """
     for *head, snapshot, is_standby in tx.rows(_HEAD_AND_SNAPSHOT):
         return place_on_postgresql(anchor(*head), snapshot, is_standby=is_standby)
@@ -137,7 +137,7 @@ def _now_on_postgresql(tx: Transaction) -> Cursor:
 
 
 def place_on_postgresql(newest: tuple[int, int, int], snapshot: str, *, is_standby: bool) -> Cursor:
-    """Return where a snapshot stands that shows a row as the newest, by what PostgreSQL writes of the snapshot.
+    """Return the cursor of a snapshot from its newest row and from PostgreSQL's text of the snapshot.
 
     Raises:
         JournalOfAnother: as ``now``.
@@ -152,15 +152,15 @@ def _seen_on_postgresql(highest: int, snapshot: str, *, is_standby: bool) -> See
     if highest >= int(end):
         raise JournalOfAnother
     if is_standby:
-        # A standby's snapshot does not tell what is open; everything below the lowest has ended.
+        # A standby's snapshot does not list open transactions; all below its xmin have ended.
         return Seen(min(int(lowest), highest + 1))
     return Seen(highest + 1, tuple(mark for mark in map(int, filter(None, still_open.split(","))) if mark <= highest))
 
 
 def verify(tx: Transaction, cursor: Cursor) -> None:
-    """Raise CursorGone unless the row that a reader remembers is still there.
+    """Raise CursorGone unless the row that a reader remembers still exists.
 
-    It is not where it has been pruned, where a failover lost it, and where a backup or a copy has taken its place.
+    Pruning deletes it, a failover may lose it, and a restored backup or a copy may replace it.
     """
     if cursor.anchor is None:
         if cursor.seen.end != BEFORE_ALL:
@@ -172,9 +172,9 @@ def verify(tx: Transaction, cursor: Cursor) -> None:
 
 
 def unseen(tx: Transaction, seen: Seen, portion: Seen | None = None) -> ColumnElement[bool]:
-    """Return the condition that a row was not seen yet and, if that is told, is in the portion."""
+    """Return the condition that a row is unseen and, if a portion is given, belongs to it."""
     mark = _mark(tx)
-    # Numbers are written into the text: a plan that is made for any number would read the whole journal.
+    # Literals instead of parameters: a generic plan would scan the whole journal.
     conditions = [mark >= _number(seen.begin)] if seen.end != BEFORE_ALL else []
     if seen.still_open:
         conditions.append(or_(mark >= _number(seen.end), mark.in_(map(_number, seen.still_open))))
@@ -194,10 +194,10 @@ def _mark(tx: Transaction) -> ColumnElement[int]:
 
 
 def number_rows(tx: Transaction) -> bool:
-    """Give rows that are committed by now, and have none yet, the next numbers; tell whether that was all. MariaDB.
+    """Give committed rows without a number the next ones; tell whether those were all. MariaDB only.
 
-    Two of these transactions never disagree: of what two snapshots of one database show, one is a part of the other,
-    so both want the same first row, and the slower one finds it taken, or fails its certification. It tries again.
+    Two such transactions never disagree: of two snapshots of one database, one contains the other, so both start with
+    the same row. The slower one finds it numbered or fails certification, and tries again.
     """
     ids = list(tx.execute(_UNNUMBERED).scalars())
     if not ids:
@@ -214,9 +214,9 @@ def number_rows(tx: Transaction) -> bool:
 
 
 class NumberedMeanwhile(Exception):
-    """Somebody else has given numbers to the same rows."""
+    """Another transaction has numbered the same rows."""
 
 
 def make_ours(tx: Transaction) -> None:
-    """Mark the rows that came with a dump as older than all that this server has written."""
+    """Mark the rows that came with a dump as older than all rows that this server wrote."""
     tx.execute(_MAKE_OURS)

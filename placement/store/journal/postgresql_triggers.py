@@ -1,11 +1,11 @@
-"""The journal's triggers on PostgreSQL: one call for each statement, whatever the number of its rows.
+"""The journal's triggers on PostgreSQL: one call per statement, whatever the number of its rows.
 
-An UPDATE calls them for each row: to find out what was changed, sets of old and new rows would have to be joined, and
-for the one row of a claim that takes longer than all the rest. Where rows get other ids, each is gone and there again
-in the order in which that was done.
+An UPDATE calls them once per row: to find the changes, a statement trigger would have to join old and new rows, which
+takes longer than all the rest for the one row of a claim. A row that gets another id is recorded as deleted and
+created, in the order of the updates.
 
-What is looked up for a row is looked up by its key: of a set of rows PostgreSQL expects so many that it would read all
-providers and consumers.
+Providers and consumers are looked up by key: PostgreSQL overestimates the rows of a transition table so much that a
+plain join would scan all of both.
 """
 
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ END
 """  # noqa: S608
 
 _ONE_ROW = "(VALUES (1)) AS one"
-"""What a row that is OLD or NEW is selected from."""
+"""The source to select OLD or NEW from."""
 _OF_PROVIDER = (
     "LEFT JOIN LATERAL (SELECT uuid, root_provider_id FROM resource_providers WHERE id = {key} OFFSET 0) AS p ON true"
 )
@@ -57,7 +57,7 @@ _OF_CONSUMER = (
 
 
 def _recorded(watched: Watched, row: str, rows: str = _ONE_ROW) -> str:
-    """Return the statement that records rows that were made, or deleted."""
+    """Return the statement that records created or deleted rows."""
     was_made = row in {"n", "NEW"}
     columns = {name: f"{row}.{column}" for name, column in watched.copies.items()} | _looked_up(watched)
     side = "new" if was_made else "old"
@@ -70,7 +70,7 @@ def _recorded(watched: Watched, row: str, rows: str = _ONE_ROW) -> str:
 
 
 def _updated(watched: Watched) -> str:
-    """Return what records an updated row: another one went and came, or something that counts was changed."""
+    """Return the code that records an updated row: as deleted and created, or as changed in its values."""
     other = f"{_recorded(watched, 'OLD')}; {_recorded(watched, 'NEW')};"
     changed = f"ELSIF {_differ(watched.values)} THEN {_changed(watched)};" if watched.values else ""
     return f"IF {_differ(watched.identity)} THEN {other} {changed} END IF;"
@@ -100,7 +100,7 @@ def _looked_up(watched: Watched) -> dict[str, str]:
 
 
 def _joins(watched: Watched, row: str) -> str:
-    """Return what looks up the provider and the consumer of a row."""
+    """Return the joins that look up a row's provider and consumer."""
     joins = []
     if watched.provider:
         joins.append(_OF_PROVIDER.format(key=f"{row}.{watched.provider}"))

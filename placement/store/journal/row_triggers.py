@@ -1,4 +1,4 @@
-"""The journal's triggers on SQLite and MariaDB, which call them for each row."""
+"""The journal's triggers on SQLite and MariaDB, which call them once per row."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,13 +26,13 @@ class Dialect:
     """How a database spells what the triggers need.
 
     Args:
-        body: a trigger's body, with room for its statements.
+        body: a trigger's body around its statements.
         insert: the statement that writes a row.
-        where: a statement that is sent only under a condition.
-        same: a comparison for which NULL is equal to NULL.
+        where: a statement that runs only under a condition.
+        same: a comparison in which NULL equals NULL.
         moment: the time, UTC.
-        request: columns of the journal that tell who is at work.
-        maker: what the text of JSON is made with.
+        request: the journal's columns for the origin of a change.
+        maker: the function that builds JSON.
     """
 
     body: str
@@ -44,7 +44,7 @@ class Dialect:
     maker: str
 
     def differ(self, columns: tuple[str, ...]) -> str:
-        """Return the condition that one of the columns was changed."""
+        """Return the condition that any of the columns has changed."""
         return "NOT (" + " AND ".join(self.same.format(f"OLD.{one}", f"NEW.{one}") for one in columns) + ")"
 
 
@@ -78,7 +78,7 @@ def _json(dialect: Dialect, watched: Watched, row: str) -> str:
 
 
 def _updated(dialect: Dialect, watched: Watched) -> Iterator[str]:
-    """Yield the statements of an UPDATE: a row that stayed the same one was changed, another one went and came."""
+    """Yield the statements of an UPDATE: a row of the same identity is changed, else deleted and created."""
     is_another = dialect.differ(watched.identity)
     for action in (DELETED, CREATED):
         statement = _statement(dialect, watched, action, kind=watched.kind, shows=bool(watched.shown))
@@ -112,7 +112,7 @@ def _trigger(dialect: Dialect, watched: Watched, fires: tuple[str, str], stateme
 
 
 def _said(number: int) -> str:
-    """Return the part of a number of the request, or NULL where there is none or it is empty."""
+    """Return the SQL for one part of the request variable; NULL if missing or empty."""
     begun = f"SUBSTRING_INDEX({REQUEST_VARIABLE}, CHAR({ord(SEPARATOR)}), {number})"
     return f"NULLIF(SUBSTRING_INDEX({begun}, CHAR({ord(SEPARATOR)}), -1), '')"
 
@@ -128,10 +128,10 @@ _SQLITE = Dialect(
 )
 _MARIADB = Dialect(
     body="FOR EACH ROW BEGIN {} END",
-    # Not SELECT: that would keep all others from new ids until the statement ends.
+    # Not SELECT, which would lock out all others from new ids until the statement ends.
     insert="INSERT INTO placement_journal ({columns}) VALUES ({values})",
     where="IF {condition} THEN {statement}; END IF",
-    same="BINARY {} <=> BINARY {}",  # a name in other letters is another name
+    same="BINARY {} <=> BINARY {}",  # names that differ only in case differ
     moment="UTC_TIMESTAMP(6)",
     request={name: _said(number) for number, name in enumerate(REQUEST_COLUMNS, 1)},
     maker="JSON_OBJECT",

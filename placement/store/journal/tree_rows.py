@@ -1,9 +1,8 @@
-"""The journal's rows about trees that one snapshot shows and an older one did not, and where the snapshot stands.
+"""Reads the journal rows about trees that one snapshot shows and an older one did not, and the snapshot's cursor.
 
-On PostgreSQL one statement reads both, with one plan for any number: marks have a bound on both sides, and come out of
-subqueries, so that a plan for one number is thought no better. Otherwise it would be planned anew each time, which
-takes longer than to carry it out. Its text changes when the journal has doubled: the plan for a small one reads all of
-it.
+On PostgreSQL one statement reads both under one generic plan: marks are bounded on both sides and come from
+subqueries, so that a custom plan never looks cheaper; planning each time would take longer than execution. The text
+changes whenever the journal has doubled, because the plan for a small one scans all of it.
 """
 
 from collections.abc import Sequence
@@ -50,12 +49,11 @@ from placement.store.journal.watched import (
 from placement.store.tables import placement_journal
 
 MOST_ROWS = 60_000
-"""No more are read."""
+"""The most to read."""
 
 RowOfTree = Sequence[Any]
-"""What a row tells of a tree: its root, and that of another tree if it may tell of two; the kind, None if sums are what
-they were or the rest tells what has become of them; the id of a class; by how much more of it is used; the old and the
-new inventory, as JSON.
+"""What a row says about a tree: its root; the root of another tree that may be affected; the kind, None if sums are
+unchanged or the rest gives the change; the id of a class; the change in its use; the old and new inventory as JSON.
 """
 
 _ROOT_NOW = "SELECT root_provider_id FROM resource_providers WHERE id = placement_journal.resource_provider_id"
@@ -64,23 +62,23 @@ _OTHER_ROOT = {
     f"WHEN request_id IS NULL THEN ({_ROOT_NOW}) END",
     True: f"CASE kind WHEN '{PROVIDER}' THEN json_extract(old_row, '$.root_provider_id') END",
 }
-"""Of which tree a provider was before it moved or went, on PostgreSQL and on SQLite.
+"""The root of the other tree, by ``on_sqlite``: that of the tree which a provider has left by moving or being deleted.
 
-Whoever has not locked a provider on PostgreSQL may write while it moves, as others than this server do. Their row names
-the tree that the provider leaves, so that in which the snapshot shows it is looked up. On SQLite only one writes.
+On PostgreSQL, writers other than this server may write without locking the provider, while it moves. Their row names
+the tree that it leaves, so its current root is looked up. SQLite has one writer at a time.
 """
 
 _OF_NO_TREE = (CONSUMER, GENERATION)
-"""Kinds of rows after which every tree has, and is, what it was."""
+"""Kinds of rows that leave every tree as it was."""
 
 _OF_NO_SUM = (TRAIT, AGGREGATE)
-"""Kinds of rows after which every tree has what it had."""
+"""Kinds of rows that leave the sums of trees as they were."""
 
 _PLACE = "place"
-"""Stands for the kind in the row that tells where the snapshot stands."""
+"""Replaces the kind in the row that holds the snapshot's cursor."""
 
 _NO_ROW = (0, 0, 0)
-"""The anchor of who has seen nothing."""
+"""The anchor of a reader that has seen nothing."""
 
 _NOTHING = literal_column("0", Integer)
 _MOST_ROWS = literal_column(str(MOST_ROWS), Integer)
@@ -91,8 +89,8 @@ class NewRows(NamedTuple):
     """What a snapshot shows of the journal.
 
     Args:
-        place: where it stands.
-        rows: what is new to an older one; None where that cannot be told.
+        place: its cursor.
+        rows: those that an older one did not show; None if unknown.
     """
 
     place: Cursor
@@ -100,10 +98,10 @@ class NewRows(NamedTuple):
 
 
 def new_rows(tx: Transaction, since: Cursor) -> NewRows:
-    """Return what was not seen yet by who stands at a place; what was shown, but did not count as seen, comes again.
+    """Return the rows that a cursor has not seen; rows that were shown without counting as seen come again.
 
     Raises:
-        JournalOfAnother: its marks have to be put right first.
+        JournalOfAnother: the marks must be corrected first.
     """
     place, rows = _on_sqlite(tx, since) if tx.dialect == SQLITE else _on_postgresql(tx, since)
     if rows is None or len(rows) == MOST_ROWS or not since.seen.is_part_of(place.seen):
@@ -138,7 +136,7 @@ def _on_postgresql(tx: Transaction, since: Cursor) -> NewRows:
 def _rows(*, on_sqlite: bool) -> Select[*tuple[Any, ...]]:
     """Return the query for all rows about trees."""
     tells_use = _is_one_of(ALLOCATION) & J.request_id.is_not(None)
-    # SQLite writes no more than 15 digits of a ratio.
+    # SQLite's JSON has at most 15 digits of a ratio.
     tells_stock = _is_one_of(INVENTORY) & J.request_id.is_not(None) & (J.action == _word(CHANGED))
     tells_all = tells_use | _is_one_of(*_OF_NO_SUM)
     if not on_sqlite:
@@ -154,7 +152,7 @@ def _rows(*, on_sqlite: bool) -> Select[*tuple[Any, ...]]:
 
 
 def _place() -> Select[*tuple[Any, ...]]:
-    """Return the query for one such row that tells where the snapshot stands, and whether the anchor is still there."""
+    """Return the query for one row of that form with the snapshot's cursor, and whether the anchor still exists."""
     newest, remembered = HEAD_OF_ALL.subquery("newest").c, placement_journal.alias("remembered").c
     is_there = exists().where(
         remembered.id == bindparam("id", type_=BigInteger),
@@ -168,7 +166,7 @@ def _place() -> Select[*tuple[Any, ...]]:
 
 @lru_cache
 def _rows_and_place(*, doubled: int) -> PreparedStatement:
-    """Return the statement for a journal that has doubled so often."""
+    """Return the statement for a journal that has doubled this often."""
     begin, end = (select(bindparam(name, type_=BigInteger)).scalar_subquery() for name in ("begin", "end"))
     known_open = select(bindparam("open", type_=ARRAY(BigInteger))).scalar_subquery()
     still_open = J.commit_mark == any_(cast(known_open, ARRAY(BigInteger)))

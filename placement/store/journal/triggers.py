@@ -1,7 +1,7 @@
-"""Making, checking and removing the journal's triggers.
+"""Creates, checks and drops the journal's triggers.
 
-Like those that keep usage they are no part of a migration's history: what stands in a database is compared with the
-text of this release, and made anew where it differs.
+Like those that keep usage, they do not belong to the migrations: the triggers found in a database are compared with
+this release's text and recreated where they differ.
 """
 
 from collections.abc import Collection
@@ -22,25 +22,25 @@ _SETS = {
 
 
 EARLIER: Collection[str] = frozenset({"3034a34071aa4142"})
-"""Fingerprints of triggers of earlier releases after which the journal goes on: their rows mean what today's mean."""
+"""Fingerprints of earlier releases' triggers whose rows mean what today's mean, so that the journal continues."""
 
 
 def triggers_in_place(connection: Connection) -> bool:
-    """Tell whether every trigger is there, enabled, and as this release makes it. One small query."""
+    """Tell whether every trigger exists, is enabled and as in this release. Takes one small query."""
     return _SETS[connection.dialect.name].is_in_place(connection)
 
 
 def some_are_there(connection: Connection) -> bool:
-    """Tell whether anything is written into the journal."""
+    """Tell whether any of the triggers exists."""
     return _SETS[connection.dialect.name].some_are_there(connection)
 
 
 def install(connection: Connection) -> None:
-    """Make the triggers anew, and say in the journal that it begins here.
+    """Recreate the triggers, and record in the journal that it begins here.
 
-    Within a transaction of ``maintenance.exclusively``. Whoever writes a table keeps others from making triggers on it
-    until the end of the transaction, and the other way round: so what is committed after the last trigger is recorded
-    as a whole, and what was before is older than the row that is written here.
+    Runs within a transaction of ``maintenance.exclusively``. Writing a table and creating a trigger on it block each
+    other until the transaction ends: whatever commits after the last trigger is recorded in full, and whatever came
+    before is older than the row written here.
 
     Raises:
         TriggersRefused: MariaDB withholds the privilege; the message names the missing grant.
@@ -51,7 +51,7 @@ def install(connection: Connection) -> None:
 
 
 def bring_up_to_date(connection: Connection, earlier: Collection[str] = EARLIER) -> None:
-    """Make the triggers that are missing or of another release; the journal goes on where it was written until now.
+    """Replace missing or outdated triggers; the journal continues if the present ones wrote the same.
 
     Args:
         connection: within a transaction of ``maintenance.exclusively``.
@@ -70,7 +70,7 @@ def bring_up_to_date(connection: Connection, earlier: Collection[str] = EARLIER)
 
 
 def resume(connection: Connection) -> None:
-    """Make the triggers where nothing was changed without them: the journal goes on.
+    """Create the triggers where nothing has changed without them: the journal continues.
 
     Raises:
         TriggersRefused: as ``install``.
@@ -91,7 +91,7 @@ def _create(connection: Connection) -> None:
 
 
 def begin(connection: Connection) -> None:
-    """Say in the journal that it begins here: what changed before may be missing."""
+    """Record in the journal that it begins here: earlier changes may be missing."""
     row = {"time": utc_now(), "kind": JOURNAL, "action": BEGAN}
     if connection.dialect.name == "postgresql":
         mark = connection.exec_driver_sql("SELECT pg_current_xact_id()::text::bigint").scalar_one()
@@ -100,16 +100,16 @@ def begin(connection: Connection) -> None:
 
 
 def remove(connection: Connection) -> None:
-    """Drop the triggers and their functions, as far as they are there."""
+    """Drop whichever of the triggers and their functions exist."""
     _SETS[connection.dialect.name].drop(connection)
 
 
 def row_count(connection: Connection) -> int:
-    """Return how many changes are told."""
+    """Return the number of recorded changes."""
     query = select(func.count()).select_from(placement_journal).where(placement_journal.c.kind != JOURNAL)
     return connection.execute(query).scalar_one()
 
 
 def mark_of_the_past(connection: Connection) -> dict[str, int | None]:
-    """Return how a row is marked that was written in another database: everything here is newer."""
+    """Return the mark of a row written in another database: everything here is newer."""
     return {"commit_mark": 0 if connection.dialect.name == "postgresql" else None}
