@@ -147,13 +147,9 @@ class _CachedKeys:
             changed: the roots of the trees.
             now: the keys that they have now.
         """
-        gone, new, before = list[Key](), list[Key](), self._by_root.get
-        for key in now:
-            old = before(key[2])
-            if old != key:
-                new.append(key)
-                if old is not None:
-                    gone.append(old)
+        before = self._by_root.get
+        new = [key for key in now if before(key[2]) != key]
+        gone = [old for key in new if (old := before(key[2])) is not None]
         if len(now) < len(changed):
             without_key = changed.difference([key[2] for key in now])
             gone += [old for root in without_key if (old := before(root)) is not None]

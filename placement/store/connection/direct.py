@@ -36,8 +36,31 @@ SENDS_DIRECTLY = "placement_sends_directly"
 LONGEST_PREPARED = 30_000
 """Characters in the longest statement that is prepared: a search for about twenty request groups."""
 
+MOST_STATEMENTS = 100
+"""Statements that a connection keeps with their cursors, some 4 kB each. The driver prepares as many."""
+
+MOST_ROWS_HELD = 100
+"""Rows that a kept cursor may hold."""
+
+_STATEMENTS = "placement_statements"
+"""Their key in what SQLAlchemy remembers of a connection."""
+
 _OPEN = (2, 3)
 """libpq's PQTRANS_INTRANS and PQTRANS_INERROR, as numbers: importing psycopg would slow the start on SQLite."""
+
+
+class _Statement(NamedTuple):
+    """A statement that has run on a connection.
+
+    Args:
+        cursor: the driver's cursor that ran it.
+        text: its text.
+        query: the text as sent; the driver recognises it by its identity.
+    """
+
+    cursor: "RawCursor[Any]"
+    text: str
+    query: bytes
 
 
 def is_used(connection: Connection) -> bool:
@@ -45,18 +68,20 @@ def is_used(connection: Connection) -> bool:
     return SENDS_DIRECTLY in connection.get_execution_options()
 
 
-def send(connection: Connection, text: str, values: Sequence[Any]) -> "RawCursor[Any]":
-    """Run a statement with ``$1``, ``$2`` as placeholders and return the driver's cursor."""
-    cursor = _cursor(connection)
-    for listener in connection.engine.dispatch.before_cursor_execute:
-        listener(connection, cursor, text, values, None, False)  # noqa: FBT003 - the event's own shape
-    return _run(connection, cursor, text, values)
+def rows_of(connection: Connection, text: str, values: Sequence[Any]) -> list[Any]:
+    """Run a query with ``$1``, ``$2`` as placeholders and return its rows."""
+    return _sent(connection, text, values).fetchall()
+
+
+def rows_changed(connection: Connection, text: str, values: Sequence[Any]) -> int:
+    """Run a change with such placeholders and return the number of rows affected."""
+    return _sent(connection, text, values).rowcount
 
 
 def begin(connection: Connection, text: str) -> None:
     """Begin a transaction; the text may contain a further statement."""
     # Not in binary mode, which allows only a single statement.
-    _run(connection, _cursor(connection), text, None, binary=False)
+    _run(connection, _statement(connection, text), None, binary=False)
 
 
 def execute_raw(connection: Connection, text: str) -> None:
@@ -81,13 +106,30 @@ def roll_back(connection: Connection) -> None:
             driver.pgconn.exec_(b"ROLLBACK")
 
 
-def _run(
-    connection: Connection, cursor: "RawCursor[Any]", text: str, values: Sequence[Any] | None, *, binary: bool = True
-) -> "RawCursor[Any]":
+def _sent(connection: Connection, text: str, values: Sequence[Any]) -> "RawCursor[Any]":
+    """Run a statement on the cursor that last ran it on this connection, if there is one.
+
+    That cursor knows how to convert the statement's values and rows: finding it out again takes a third of the driver's
+    time. It holds the rows until it runs again, so one that holds many is not kept.
+    """
+    kept: dict[str, _Statement] = connection.connection.info.setdefault(_STATEMENTS, {})
+    statement = kept.pop(text, None) or _statement(connection, text)
+    for listener in connection.engine.dispatch.before_cursor_execute:
+        listener(connection, statement.cursor, text, values, None, False)  # noqa: FBT003 - the event's own shape
+    _run(connection, statement, values)
+    if statement.cursor.rowcount <= MOST_ROWS_HELD:
+        kept[text] = statement
+        if len(kept) > MOST_STATEMENTS:
+            del kept[next(iter(kept))]
+    return statement.cursor
+
+
+def _run(connection: Connection, statement: _Statement, values: Sequence[Any] | None, *, binary: bool = True) -> None:
+    cursor, text, query = statement
     LOG.info("%s\n%s", text, values or ())
     try:
         # Binary results skip the conversion from digits: a quarter less work for large answers.
-        return cursor.execute(text.encode(), values, binary=binary, prepare=binary and _is_worth_preparing(text))
+        cursor.execute(query, values, binary=binary, prepare=binary and _is_worth_preparing(text))
     except connection.dialect.loaded_dbapi.Error as error:
         raise _wrapped(connection, text, values or (), error) from error
 
@@ -97,9 +139,9 @@ def _is_worth_preparing(text: str) -> bool | None:
     return None if len(text) < LONGEST_PREPARED else False
 
 
-def _cursor(connection: Connection) -> "RawCursor[Any]":
+def _statement(connection: Connection, text: str) -> _Statement:
     cursor: RawCursor[Any] = connection.dialect.loaded_dbapi.RawCursor(_driver(connection))
-    return cursor
+    return _Statement(cursor, text, text.encode())
 
 
 def _driver(connection: Connection) -> Any:
@@ -135,6 +177,10 @@ class Text(NamedTuple):
     own: Values
     stamps: Sequence[str]
     literals: Collection[str]
+
+    def bound(self, values: Values) -> tuple[str, list[Any]]:
+        """Return the text and the values to send."""
+        return self.with_literals(values), self.in_order(values)
 
     def with_literals(self, values: Values) -> str:
         """Return the text with the ids that the query planner should see written into it."""

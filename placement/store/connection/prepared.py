@@ -2,15 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Column, Connection, Executable, Table, bindparam, func, insert, select
 
 from placement.store.connection import direct
 from placement.store.connection.direct import Values
-
-if TYPE_CHECKING:
-    from psycopg import RawCursor
 
 __all__ = ["NO_VALUES", "PreparedInsert", "PreparedStatement", "Values"]
 
@@ -36,25 +33,21 @@ class PreparedStatement:
     def tuples(self, connection: Connection, values: Values = NO_VALUES) -> list[Any]:
         """Run a query and return the driver's raw tuples; SQLite's dates and booleans come unconverted."""
         if direct.is_used(connection):
-            return self._sent(connection, values).fetchall()
+            return direct.rows_of(connection, *self._text.bound(values))
         cursor = connection.execute(self.statement, values).cursor
         return [] if cursor is None else list(cursor.fetchall())
 
     def rows(self, connection: Connection, values: Values = NO_VALUES) -> list[Any]:
         """Run a query and return its rows, converted to Python types."""
         if direct.is_used(connection):
-            return self._sent(connection, values).fetchall()
+            return direct.rows_of(connection, *self._text.bound(values))
         return list(connection.execute(self.statement, values))
 
     def change(self, connection: Connection, values: Values = NO_VALUES) -> int:
         """Run a change and return the number of rows affected."""
         if direct.is_used(connection):
-            return self._sent(connection, values).rowcount
+            return direct.rows_changed(connection, *self._text.bound(values))
         return connection.execute(self.statement, values).rowcount
-
-    def _sent(self, connection: Connection, values: Values) -> "RawCursor[Any]":
-        text = self._text
-        return direct.send(connection, text.with_literals(values), text.in_order(values))
 
     @cached_property
     def _text(self) -> direct.Text:
