@@ -12,10 +12,13 @@ from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.cursor import Cursor
 from placement.store.journal.order import POSTGRESQL, SQLITE, JournalOfAnother, now
 from placement.store.journal.tree_rows import RowOfTree, new_rows
-from placement.store.journal.watched import PROVIDER
+from placement.store.journal.watched import AGGREGATE, ALLOCATION, INVENTORY, PROVIDER, TRAIT
 
 MOST_CHANGED = 20_000
 """From this many changed trees on, everything is read again: SQLite binds at most 32,766 values per statement."""
+
+_OF_NO_SUM = (TRAIT, AGGREGATE)
+"""Kinds of rows that leave the sums of trees as they were."""
 
 SumStep = tuple[int, int, int]
 """The root of a tree, the id of a class, and the change in the tree's capacity or use of it."""
@@ -96,12 +99,12 @@ def _told(rows: Collection[RowOfTree], *, is_exact: bool) -> TreeChanges | None:
 def _told_of_sums(rows: Collection[RowOfTree]) -> tuple[list[SumStep], list[SumStep], set[int]]:
     """Return the steps of capacities, those of usage, and the roots that they do not fully cover."""
     capacities, uses, untold = list[SumStep](), list[SumStep](), set[int]()
-    for root, other, kind, class_id, used, old_row, new_row in rows:
-        if used is not None:
-            uses.append((root, class_id, used))
-        elif new_row is not None:
+    for root, other, kind, is_ours, class_id, more, old_row, new_row in rows:
+        if is_ours and kind == ALLOCATION:
+            uses.append((root, class_id, more))
+        elif is_ours and kind == INVENTORY and old_row and new_row:
             capacities.append((root, class_id, _capacity(new_row) - _capacity(old_row)))
-        elif kind is not None:
+        elif kind not in _OF_NO_SUM:
             untold |= {root, other}
     untold.discard(None)
     return capacities, uses, untold

@@ -20,7 +20,6 @@ from sqlalchemy import (
     Text,
     any_,
     bindparam,
-    case,
     cast,
     exists,
     extract,
@@ -37,14 +36,9 @@ from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.cursor import BEFORE_ALL, Cursor
 from placement.store.journal.order import HEAD_OF_ALL, SQLITE, CursorGone, J, now, place_on_postgresql, verify
 from placement.store.journal.watched import (
-    AGGREGATE,
-    ALLOCATION,
-    CHANGED,
     CONSUMER,
     GENERATION,
-    INVENTORY,
     PROVIDER,
-    TRAIT,
 )
 from placement.store.tables import placement_journal
 
@@ -52,8 +46,8 @@ MOST_ROWS = 60_000
 """The most to read."""
 
 RowOfTree = Sequence[Any]
-"""What a row says about a tree: its root; the root of another tree that may be affected; the kind, None if sums are
-unchanged or the rest gives the change; the id of a class; the change in its use; the old and new inventory as JSON.
+"""What a row says about a tree: its root; the root of another tree that may be affected; the kind; whether a request of
+this server wrote it; the id of a class; the change in an amount of it; the old and new values as JSON, None on SQLite.
 """
 
 _ROOT_NOW = "SELECT root_provider_id FROM resource_providers WHERE id = placement_journal.resource_provider_id"
@@ -70,9 +64,6 @@ the tree that it leaves, so its current root is looked up. SQLite has one writer
 
 _OF_NO_TREE = (CONSUMER, GENERATION)
 """Kinds of rows that leave every tree as it was."""
-
-_OF_NO_SUM = (TRAIT, AGGREGATE)
-"""Kinds of rows that leave the sums of trees as they were."""
 
 _PLACE = "place"
 """Replaces the kind in the row that holds the snapshot's cursor."""
@@ -128,27 +119,24 @@ def _on_postgresql(tx: Transaction, since: Cursor) -> NewRows:
     found = next((number for number, row in enumerate(rows) if row[2] == _PLACE), None)
     if found is None:
         return NewRows(Cursor(), () if since == Cursor() else None)
-    id_, time, mark, snapshot, is_standby, is_there = orjson.loads(rows.pop(found)[5])
+    id_, time, mark, snapshot, is_standby, is_there = orjson.loads(rows.pop(found)[6])
     place = place_on_postgresql((id_, time, mark), snapshot, is_standby=is_standby)
     return NewRows(place, rows if is_there or seen.end == BEFORE_ALL else None)
 
 
 def _rows(*, on_sqlite: bool) -> Select[*tuple[Any, ...]]:
     """Return the query for all rows about trees."""
-    tells_use = _is_one_of(ALLOCATION) & J.request_id.is_not(None)
-    # SQLite's JSON has at most 15 digits of a ratio.
-    tells_stock = _is_one_of(INVENTORY) & J.request_id.is_not(None) & (J.action == _word(CHANGED))
-    tells_all = tells_use | _is_one_of(*_OF_NO_SUM)
-    if not on_sqlite:
-        tells_all |= tells_stock
+    amounts = [func.coalesce(amount, _NOTHING) for amount in (J.new_amount, J.old_amount)]
     return select(
         J.root_provider_id,
         literal_column(_OTHER_ROOT[on_sqlite], Integer),
-        case((~tells_all, J.kind)),
+        J.kind,
+        J.request_id.is_not(None),
         J.resource_class_id,
-        case((tells_use, func.coalesce(J.new_amount, _NOTHING) - func.coalesce(J.old_amount, _NOTHING))),
-        *[null() if on_sqlite else case((tells_stock, row)) for row in (J.old_row, J.new_row)],
-    ).where(~_is_one_of(*_OF_NO_TREE))
+        amounts[0] - amounts[1],
+        # SQLite's JSON has at most 15 digits of a ratio.
+        *([null(), null()] if on_sqlite else [J.old_row, J.new_row]),
+    ).where(J.kind.not_in([_word(kind) for kind in _OF_NO_TREE]))
 
 
 def _place() -> Select[*tuple[Any, ...]]:
@@ -161,7 +149,7 @@ def _place() -> Select[*tuple[Any, ...]]:
     )
     snapshot = cast(func.pg_current_snapshot(), Text), func.pg_is_in_recovery()
     place = func.json_build_array(newest.id, _microseconds(newest.time), newest.commit_mark, *snapshot, is_there)
-    return select(null(), null(), _word(_PLACE), null(), null(), cast(place, Text), null())
+    return select(null(), null(), _word(_PLACE), null(), null(), null(), cast(place, Text), null())
 
 
 @lru_cache
@@ -173,10 +161,6 @@ def _rows_and_place(*, doubled: int) -> PreparedStatement:
     is_new = (J.commit_mark >= begin) & (J.commit_mark <= _HIGHEST) & or_(J.commit_mark >= end, still_open)
     of_this_size = literal_column(str(doubled), Integer) >= _NOTHING
     return PreparedStatement(union_all(_place(), _rows(on_sqlite=False).where(is_new, of_this_size).limit(_MOST_ROWS)))
-
-
-def _is_one_of(*kinds: str) -> ColumnElement[bool]:
-    return J.kind.in_([_word(kind) for kind in kinds])
 
 
 def _word(word: str) -> ColumnElement[str]:
