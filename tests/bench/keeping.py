@@ -2,14 +2,14 @@
 
 The servers run in this process and share a PostgreSQL database of flat hosts. The first reads from the journal which
 trees have changed, and updates its orders itself. For the second, the benchmark does the same with the same code
-between claims, off the clock. So both have the same orders, claim the same hosts, and read the changed hosts again,
-which any correct answer requires. They claim in turn, once each, and release their claims before the next turn. So
-with each claim the first server follows four changes, a claim and a release by each of the two, like one of two
-workers. Writing the journal, which both do, is not included. A third server has no index and sums up all hosts, which
-shows what the index saves.
+between claims, off the clock. So both have the same orders and read the changed hosts again, which any correct answer
+requires. They claim in turn, once each, so with each claim the first server follows two, one of its own and one of the
+other's, like one of two workers. Writing the journal, which both do, is not included. A third server has no index and
+sums up all hosts, which shows what the index saves.
 
 The cost is the median of the differences between the two claims of a turn, with its 95 % confidence interval: single
-claims vary far more than the cost itself.
+claims vary far more than the cost itself. A second table shows what it takes to follow one claim, and a thousand hosts
+that change at once.
 """
 
 import argparse
@@ -32,7 +32,9 @@ from placement.services.tree_history import Moment, TreeHistories, TreeHistory
 from placement.services.tree_orders import TreeOrders
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
+from placement.tuning import spare_the_collector
 from tests.bench.bulk import FLAVOR, SMALL, flat_host
+from tests.bench.bursts import BURST, BURSTS, RESERVE, USE, burst
 from tests.bench.loading import insert_rows, rows_for
 from tests.bench.meters import CpuMeter, spent_ms, with_children
 from tests.bench.planner import HEADERS, OWNER, made
@@ -42,8 +44,9 @@ HOSTS, TURNS, WARMING, WITHOUT = 10_000, 500, 30, 15
 ASKED = "resources=" + ",".join(f"{name}:{amount}" for name, amount in FLAVOR.items()) + "&limit=10"
 
 
-Claim = Callable[[Flask], str]
-"""Claims, and returns the uuid of the consumer."""
+BURSTS_OF = {"inventories changed": RESERVE, "hosts claimed from": USE}
+
+Claim = Callable[[Flask], None]
 
 
 class ToldHistory(TreeHistory):
@@ -111,20 +114,18 @@ def with_orders(url: str, orders: TreeOrders, histories: TreeHistories) -> Flask
     return app
 
 
-def get_and_put(app: Flask) -> str:
+def get_and_put(app: Flask) -> None:
     client, consumer = app.test_client(), str(uuid.uuid4())
     first = client.get(f"/allocation_candidates?{ASKED}", headers=HEADERS).json["allocation_requests"][0]
     answer = client.put(f"/allocations/{consumer}", json={**first, **OWNER}, headers=HEADERS)
     assert answer.status_code == 204, answer.text
-    return consumer
 
 
-def post(app: Flask) -> str:
+def post(app: Flask) -> None:
     consumer = str(uuid.uuid4())
     body = {**SMALL, "consumer": {"uuid": consumer, **OWNER}}
     answer = app.test_client().post("/planner/v1/claims", json=body, headers=HEADERS)
     assert answer.status_code == 201, answer.text
-    return consumer
 
 
 class Turns:
@@ -151,16 +152,26 @@ class Turns:
         return f"{kept:.2f} | {told:.2f} | {added:+.1f} % ({low:+.1f} to {high:+.1f}) | {without:.1f}"
 
     def _turn(self, servers: Sequence[Flask], claim: Claim, number: int) -> list[float]:
-        """Return the CPU time of a claim by each server, and release the claims."""
-        spent, consumers = dict[int, float](), list[tuple[Flask, str]]()
+        """Return the CPU time of a claim by each server."""
+        spent = dict[int, float]()
         for at in range(len(servers)) if number % 2 else reversed(range(len(servers))):
             self._catch_up()
-            before, begun = self._database.read(), time.process_time()
-            consumers.append((servers[at], claim(servers[at])))
-            spent[at] = (time.process_time() - begun) * 1000 + spent_ms(before, self._database.read())
-        for server, consumer in consumers:
-            server.test_client().delete(f"/allocations/{consumer}", headers=HEADERS)
+            spent[at] = self._cpu_ms(partial(claim, servers[at]))
         return [spent[at] for at in range(len(servers))]
+
+    def following(self, change: Callable[[int], None]) -> str:
+        """Return the median of what it takes to follow a change, in a transaction of its own."""
+        spent = []
+        for number in range(BURSTS + 1):
+            change(number)
+            spent.append(self._cpu_ms(self._catch_up))
+        return f"{statistics.median(spent[1:]):.2f}"
+
+    def _cpu_ms(self, work: Callable[[], object]) -> float:
+        """Return the CPU time of this process and of the database."""
+        before, begun = self._database.read(), time.process_time()
+        work()
+        return (time.process_time() - begun) * 1000 + spent_ms(before, self._database.read())
 
 
 def median_within(values: Sequence[float]) -> tuple[float, float, float]:
@@ -170,7 +181,8 @@ def median_within(values: Sequence[float]) -> tuple[float, float, float]:
     return in_order[math.floor(middle - reach)], statistics.median(values), in_order[math.ceil(middle + reach) - 1]
 
 
-def rows(hosts: int) -> list[str]:
+def tables(hosts: int) -> list[str]:
+    """Return the lines of both tables."""
     with running_postgresql() as postgresql:
         url, told = postgresql.database("keeping"), ToldHistories()
         orders = ToldOrders(told.only)
@@ -188,18 +200,28 @@ def rows(hosts: int) -> list[str]:
         assert found is not None
         postmaster = int((Path(found[0]) / "postmaster.pid").read_text().split()[0])
         turns = Turns(servers, orders, CpuMeter(lambda: with_children(postmaster)))
-        lines = [
-            f"| {name} | {turns.cells(claim)} |" for name, claim in {"GET + PUT": get_and_put, "POST": post}.items()
-        ]
+        of_queries = turns.cells(get_and_put)
+        changes = {"a claim": lambda _number: get_and_put(servers[0])}
+        changes |= {f"{BURST:,} {name}": partial(burst, servers[0], change) for name, change in BURSTS_OF.items()}
+        # Only one order has been asked for as yet: the claims below ask for another.
+        followed = {name: turns.following(change) for name, change in changes.items()}
+        of_planner = turns.cells(post)
         for server in servers:
             server.extensions["placement"].database.dispose()
-    return lines
+    return [
+        "| claim by | kept, ms | updated outside, ms | keeping adds | without an index, ms |",
+        "| --- | --- | --- | --- | --- |",
+        f"| GET + PUT | {of_queries} |",
+        f"| POST | {of_planner} |",
+        "",
+        "| change | to follow it, ms |",
+        "| --- | --- |",
+        *[f"| {name} | {spent} |" for name, spent in followed.items()],
+    ]
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("hosts", type=int, nargs="?", default=HOSTS)
-    print("| claim by | kept, ms | updated outside, ms | keeping adds | without an index, ms |")
-    print("| --- | --- | --- | --- | --- |")
-    for line in rows(parser.parse_args().hosts):
-        print(line, flush=True)
+    spare_the_collector()
+    print("\n".join(tables(parser.parse_args().hosts)))

@@ -13,16 +13,15 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import psycopg
 from flask import Flask
 from sqlalchemy import TextClause, text
 
-from placement.domain.origin import AT_WORK, Origin
 from placement.tuning import spare_the_collector
 from tests.bench.bulk import FLAVOR, SMALL, flat_host
+from tests.bench.bursts import BURSTS, RESERVE, USE, burst
 from tests.bench.clouds import Node
 from tests.bench.loading import insert_rows, rows_for
 from tests.bench.meters import CpuMeter, spent_ms, with_children
@@ -30,18 +29,6 @@ from tests.bench.planner import HEADERS, OWNER, made
 from tests.postgresql import running_postgresql
 
 TIMES, TOGETHER, WRITTEN_AT_ONCE = 15, 16, 20_000
-BURST, BURSTS = 1000, 9
-ROOTS = text("SELECT id FROM resource_providers WHERE parent_provider_id IS NULL ORDER BY id")
-SOME = (
-    "resource_class_id = 0 AND resource_provider_id IN "
-    "(SELECT id FROM resource_providers WHERE root_provider_id = ANY (:roots))"
-)
-RESERVE = text(f"UPDATE inventories SET reserved = (resource_provider_id * 7 + :number) % 29 WHERE {SOME}")
-USE = text(
-    "INSERT INTO allocations (resource_provider_id, resource_class_id, consumer_id, used) "
-    f"SELECT resource_provider_id, 0, 'burst', 1 FROM inventories WHERE :number >= 0 AND {SOME}"
-)
-BY_REQUESTS = Origin("req-burst", "admin", "admin", "PUT /somewhere")
 ASKED = "resources=" + ",".join(f"{name}:{amount}" for name, amount in FLAVOR.items())
 
 
@@ -71,22 +58,14 @@ class Worker:
         return f"{statistics.median(server):.1f} + {statistics.median(database):.1f}"
 
     def cpu_ms_after_bursts(self, change: TextClause) -> str:
-        """Return the medians for the 10 best after a thousand random hosts have changed, as ``cpu_ms``.
-
-        The journal attributes the changes to a request, as usual in operation.
-        """
+        """Return the medians for the 10 best after a thousand random hosts have changed, as ``cpu_ms``."""
         server, database = [], []
         for number in range(BURSTS):
-            AT_WORK.set(BY_REQUESTS)
-            with self._app.extensions["placement"].database.writer.begin() as connection:
-                roots = connection.scalars(ROOTS).all()
-                changed = Random(number).sample(roots, min(BURST, len(roots)))
-                connection.execute(change, {"roots": changed, "number": number})
+            burst(self._app, change, number)
             before, begun = self._database.read(), time.process_time()
             self.find()
             server.append((time.process_time() - begun) * 1000)
             database.append(spent_ms(before, self._database.read()))
-        AT_WORK.set(None)
         return f"{statistics.median(server):.1f} + {statistics.median(database):.1f}"
 
     def find(self, limit: int = 10) -> None:

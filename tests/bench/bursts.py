@@ -1,0 +1,31 @@
+"""Changes a thousand hosts at once, as requests would, for benchmarks of what follows the journal."""
+
+from random import Random
+
+from flask import Flask
+from sqlalchemy import TextClause, text
+
+from placement.domain.origin import AT_WORK, Origin
+
+BURST, BURSTS = 1000, 9
+_ROOTS = text("SELECT id FROM resource_providers WHERE parent_provider_id IS NULL ORDER BY id")
+_SOME = (
+    "resource_class_id = 0 AND resource_provider_id IN "
+    "(SELECT id FROM resource_providers WHERE root_provider_id = ANY (:roots))"
+)
+RESERVE = text(f"UPDATE inventories SET reserved = (resource_provider_id * 7 + :number) % 29 WHERE {_SOME}")
+USE = text(
+    "INSERT INTO allocations (resource_provider_id, resource_class_id, consumer_id, used) "
+    f"SELECT resource_provider_id, 0, 'burst', 1 FROM inventories WHERE :number >= 0 AND {_SOME}"
+)
+_BY_REQUESTS = Origin("req-burst", "admin", "admin", "PUT /somewhere")
+
+
+def burst(app: Flask, change: TextClause, number: int) -> None:
+    """Change random hosts, others for each number; the journal attributes that to a request, as in operation."""
+    AT_WORK.set(_BY_REQUESTS)
+    with app.extensions["placement"].database.writer.begin() as connection:
+        roots = connection.scalars(_ROOTS).all()
+        changed = Random(number).sample(roots, min(BURST, len(roots)))
+        connection.execute(change, {"roots": changed, "number": number})
+    AT_WORK.set(None)
