@@ -16,7 +16,7 @@ def commands_for_host(uuid: str, name: str) -> list[str]:
     ]
 
 
-def commands_for_leaver(uuid: str, type_: str | None) -> list[str]:
+def commands_for_consumer(uuid: str, type_: str | None) -> list[str]:
     """Return commands that move a consumer, and that show what it holds."""
     move = [f"openstack server migrate --live-migration {uuid}"] if type_ in ("INSTANCE", None) else []
     return [*move, f"openstack resource provider allocation show {uuid}"]

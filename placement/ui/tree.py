@@ -9,11 +9,11 @@ from placement.api.filters import parse_member_of, parse_required, parse_resourc
 from placement.api.versions import MAXIMUM
 from placement.domain.provider import ProviderFilter
 from placement.errors import Invalid
-from placement.services.console.maintenance import emptying
+from placement.services.console.maintenance import evacuation
 from placement.services.console.providers import FoundProviders, ListOrder, ProviderSearch, found_providers
 from placement.services.console.tree import provider_in_tree
 from placement.ui.changes import sees_journal, shown_changes, shown_past
-from placement.ui.commands import commands_for_host, commands_for_leaver
+from placement.ui.commands import commands_for_consumer, commands_for_host
 from placement.ui.numbers import one_scale
 from placement.ui.page import Page, show
 from placement.ui.paging import paging_of
@@ -120,10 +120,10 @@ def provider(call: Call, uuid: str) -> Response:
 
 def maintenance(call: Call, uuid: str) -> Response:
     """Show which consumers must leave a provider's tree before maintenance of its host, and where they could go."""
-    found = emptying(call.database, uuid, locks=call.server.settings.locks_for_all)
-    leavers = [line for leaver in found.leavers for line in commands_for_leaver(leaver.uuid, leaver.type)]
+    found = evacuation(call.database, uuid, locks=call.server.settings.locks_for_all)
+    moves = [line for one in found.consumers for line in commands_for_consumer(one.uuid, one.type)]
     host = commands_for_host(found.uuid, found.name)
-    return show("maintenance.html", found=found, host_commands=host, leaver_commands=leavers)
+    return show("maintenance.html", found=found, host_commands=host, consumer_commands=moves)
 
 
 _WHAT_PROVIDERS_HAVE = ("placement:resource_providers:inventories:list", "placement:resource_providers:usages")

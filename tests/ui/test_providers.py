@@ -205,7 +205,7 @@ def test_what_is_reserved_is_drawn_on_the_scale_of_the_capacity(app, visitor: Vi
 def test_who_has_to_leave_a_host_is_listed_with_where_to(app, demo: None, visitor: Visitor):
     path = f"/ui/providers/{uuid_of('compute1-numa0')}/maintenance"
     page = visitor.page(path)
-    assert "All 1 consumers fit into other trees together." in page.text
+    assert "The only consumer fits into another tree." in page.text
     assert page.cells("Consumers to move, and where to") == [
         ["8 GiB MEMORY_MB 1 PGPU 16 VCPU", "1", "1", "compute2 for 1"]
     ]

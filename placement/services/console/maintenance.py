@@ -30,8 +30,8 @@ Shape = tuple[tuple[tuple[str, int], ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Leaver:
-    """A consumer that has to leave."""
+class MovingConsumer:
+    """A consumer to move."""
 
     uuid: str
     project_id: str
@@ -39,57 +39,57 @@ class Leaver:
 
 
 @dataclass(frozen=True, slots=True)
-class AlikeLeavers:
-    """Consumers that hold the same.
+class MovingKind:
+    """Consumers to move that hold the same.
 
     Args:
         held: what each of them holds in the tree.
-        leavers: the consumers.
+        consumers: the consumers.
         room: how many of them would fit into other trees; None if not counted.
         places: the trees with most room for them, and for how many.
     """
 
     held: Mapping[str, int]
-    leavers: Sequence[Leaver]
+    consumers: Sequence[MovingConsumer]
     room: Copies | None = None
     places: Sequence[tuple[Named, Copies]] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Emptying:
-    """The consumers that have to leave a tree.
+class Evacuation:
+    """The consumers to move off a tree, and where they could go.
 
     Args:
         uuid, name: those of its root.
         kinds: the consumers grouped by what they hold, the largest amounts first.
         all_fit: whether all of them fit elsewhere together; None if unknown.
-        goes_on: whether there are more consumers than listed.
+        has_more: whether there are more consumers than listed.
     """
 
     uuid: str
     name: str
-    kinds: Sequence[AlikeLeavers]
+    kinds: Sequence[MovingKind]
     all_fit: bool | None
-    goes_on: bool
+    has_more: bool
 
     @property
-    def leavers(self) -> list[Leaver]:
+    def consumers(self) -> list[MovingConsumer]:
         """All consumers listed."""
-        return [leaver for kind in self.kinds for leaver in kind.leavers]
+        return [consumer for kind in self.kinds for consumer in kind.consumers]
 
 
 @dataclass(frozen=True, slots=True)
-class _Emptied:
-    """The tree to be emptied, and what is held in it."""
+class _EvacuatedTree:
+    """The tree to evacuate, and what is held in it."""
 
     uuid: str
     name: str
     amounts: list[PlacedAmount]
-    goes_on: bool
+    has_more: bool
 
 
-def emptying(database: Database, uuid: str, *, locks: Sequence[PlaceLock] = ()) -> Emptying:
-    """Return who would have to leave the tree of a provider, and where they could go. Nothing is moved.
+def evacuation(database: Database, uuid: str, *, locks: Sequence[PlaceLock] = ()) -> Evacuation:
+    """Return the consumers to move off the tree of a provider, and where they could go. Nothing is moved.
 
     Room is counted for what each consumer holds here, provider by provider, on hosts that are neither disabled nor
     inside a place that somebody holds exclusively. The traits and aggregates of the original request are unknown.
@@ -101,37 +101,37 @@ def emptying(database: Database, uuid: str, *, locks: Sequence[PlaceLock] = ()) 
     shapes = _shapes(found.amounts)
     counted = dict(list(shapes.items())[:MOST_SHAPES])
     requests = {str(number): _request(shape) for number, shape in enumerate(counted)}
-    numbers = [len(leavers) for leavers in counted.values()]
+    numbers = [len(consumers) for consumers in counted.values()]
     room = _room(database, requests, numbers, without=found.uuid, locks=locks)
     kinds = []
-    for number, (shape, leavers) in enumerate(shapes.items()):
+    for number, (shape, consumers) in enumerate(shapes.items()):
         held = _summed(shape)
         if room is None or str(number) not in room.of:
-            kinds.append(AlikeLeavers(held, leavers))
+            kinds.append(MovingKind(held, consumers))
         else:
             one = room.of[str(number)]
             places = [(room.providers[root], copies) for root, copies in one.trees]
-            kinds.append(AlikeLeavers(held, leavers, one.copies, places))
-    return Emptying(found.uuid, found.name, kinds, _all_fit(shapes, room), found.goes_on)
+            kinds.append(MovingKind(held, consumers, one.copies, places))
+    return Evacuation(found.uuid, found.name, kinds, _all_fit(shapes, room), found.has_more)
 
 
 @reads_anywhere
-def _held(tx: Transaction, uuid: str) -> _Emptied:
+def _held(tx: Transaction, uuid: str) -> _EvacuatedTree:
     provider = required_provider(tx, uuid)
     root = required_provider(tx, provider.root_uuid)
-    amounts, goes_on = store.placed_amounts(tx, TreePart(root.id), most=MOST_CONSUMERS)
-    return _Emptied(root.uuid, root.name or root.uuid, amounts, goes_on)
+    amounts, has_more = store.placed_amounts(tx, TreePart(root.id), most=MOST_CONSUMERS)
+    return _EvacuatedTree(root.uuid, root.name or root.uuid, amounts, has_more)
 
 
-def _shapes(amounts: Sequence[PlacedAmount]) -> dict[Shape, list[Leaver]]:
+def _shapes(amounts: Sequence[PlacedAmount]) -> dict[Shape, list[MovingConsumer]]:
     """Group consumers by what they hold, those on most providers and classes first."""
-    placed: dict[Leaver, dict[int, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
+    placed: dict[MovingConsumer, dict[int, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
     for row in amounts:
-        leaver = Leaver(row.consumer_uuid, row.project_id, row.consumer_type)
-        placed[leaver][row.provider_id][row.class_name] = row.used
-    found: dict[Shape, list[Leaver]] = defaultdict(list)
-    for leaver, providers in placed.items():
-        found[tuple(sorted(tuple(sorted(held.items())) for held in providers.values()))].append(leaver)
+        consumer = MovingConsumer(row.consumer_uuid, row.project_id, row.consumer_type)
+        placed[consumer][row.provider_id][row.class_name] = row.used
+    found: dict[Shape, list[MovingConsumer]] = defaultdict(list)
+    for consumer, providers in placed.items():
+        found[tuple(sorted(tuple(sorted(held.items())) for held in providers.values()))].append(consumer)
     return dict(sorted(found.items(), key=lambda one: (-sum(map(len, one[0])), one[0])))
 
 
@@ -170,7 +170,7 @@ def _room(
         return None
 
 
-def _all_fit(shapes: Mapping[Shape, Sequence[Leaver]], room: Headrooms | None) -> bool | None:
+def _all_fit(shapes: Mapping[Shape, Sequence[MovingConsumer]], room: Headrooms | None) -> bool | None:
     """Tell whether all fit; None if not all were counted, or the bounds of the count leave it open."""
     if room is None or room.mix is None or len(shapes) > MOST_SHAPES:
         return None
