@@ -6,39 +6,39 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from placement.store.connection.company import Company, Serve
+from placement.store.connection.batching import Batches, Process
 
 LONGEST_S = 60
 
 
-def until_waiting(company: Company[Any], number: int) -> None:
-    """Return when so many wait for company."""
+def until_waiting(batches: Batches[Any], number: int) -> None:
+    """Return when so many threads wait."""
     deadline, never = time.monotonic() + LONGEST_S, threading.Event()
-    while company.waiting < number:
-        assert time.monotonic() < deadline, f"{company.waiting} wait"
+    while batches.waiting < number:
+        assert time.monotonic() < deadline, f"{batches.waiting} wait"
         never.wait(0.001)
 
 
-class Gathering(Company[Any]):
-    """Company in which the first party is of so many."""
+class GatheredBatches(Batches[Any]):
+    """Batches of which the first has so many items."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
         self._number = number
-        self.parties: list[int] = []
+        self.sizes: list[int] = []
 
     @contextmanager
-    def joined(self, wish: Any, turn: AbstractContextManager[None], serve: Serve[Any]) -> Iterator[None]:
-        def noted(wishes: Sequence[Any]) -> None:
-            self.parties.append(len(wishes))
-            serve(wishes)
+    def joined(self, item: Any, turn: AbstractContextManager[None], process: Process[Any]) -> Iterator[None]:
+        def noted(items: Sequence[Any]) -> None:
+            self.sizes.append(len(items))
+            process(items)
 
-        with super().joined(wish, self._when_all_are_here(turn), noted):
+        with super().joined(item, self._when_all_are_here(turn), noted):
             yield
 
     @contextmanager
     def _when_all_are_here(self, turn: AbstractContextManager[None]) -> Iterator[None]:
-        if not self.parties:
+        if not self.sizes:
             until_waiting(self, self._number)
         with turn:
             yield

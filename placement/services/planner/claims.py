@@ -15,7 +15,7 @@ from typing import NamedTuple
 from placement.domain.fabric import ANYWHERE, GangRules
 from placement.errors import ConcurrentUpdate, Conflict
 from placement.services.planner.allocating import Outdated, allocate
-from placement.services.planner.company import LONGEST_WAIT_S, claim_in_company
+from placement.services.planner.batched_claims import MAX_WAIT_S, claim_in_batch
 from placement.services.planner.composers import Composers
 from placement.services.planner.drafting import Drafting, choices_after
 from placement.services.planner.fabric import placed_by_rules
@@ -117,12 +117,12 @@ def claim(database: Database, members: Sequence[ClaimMember], terms: ClaimTerms)
     """
     is_plain = terms.whole and terms.gang.are_none and not (terms.dry_run or terms.gates)
     if is_plain and not any(member.replaces for member in members):
-        answers = claim_in_company(database, members, terms.digest)
+        answers = claim_in_batch(database, members, terms.digest)
         if answers is not None:
             return Outcome(answers, is_new=True)
     composers = Composers()  # Shared by all attempts: the budget is for the claim as a whole.
     for attempt in range(ATTEMPTS):
-        with database.claim_turns.taken(longest_wait_s=LONGEST_WAIT_S):
+        with database.claim_turns.taken(longest_wait_s=MAX_WAIT_S):
             plan = _planned(database, members, terms, composers=composers, attempt=attempt)
             if terms.dry_run or not plan.drafts:
                 answers = {one.member.uuid: written(one.consumer, one.mappings) for one in plan.drafts}

@@ -18,7 +18,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from placement.rationed_log import RationedLog
 from placement.store.connection import at_work, direct
-from placement.store.connection.company import Company
+from placement.store.connection.batching import Batches
 from placement.store.connection.faults import is_cut_off
 from placement.store.connection.memory import compiled_statements
 from placement.store.connection.turns import FairTurns
@@ -83,7 +83,7 @@ class Database:
     ``attempts`` caps the attempts at one unit of work. ``keeps_usage`` says whether the triggers that keep
     ``provider_usages`` exact are installed; without them usage is summed from the allocations. ``writer_lock`` admits
     one writing thread of this process at a time on SQLite. ``claim_turns`` serialises planner claims within the
-    process: side by side they would pick the same places and all but one would lose; ``claim_company`` plans those that
+    process: side by side they would pick the same places and all but one would lose; ``claim_batches`` plans those that
     wait meanwhile together. ``standby``, if any, serves reads that may be slightly stale. ``write_fault`` is the fault
     of this process's last write, None once one has succeeded.
     """
@@ -95,7 +95,7 @@ class Database:
         self.attempts = attempts
         self.writer_lock = _writer_lock(engine.dialect.name)
         self.claim_turns = FairTurns()
-        self.claim_company: Company[Any] = Company()
+        self.claim_batches: Batches[Any] = Batches()
         _leave_to_the_parent(self)
         self.keeps_usage = keeps_usage
         self.keeps_journal = keeps_journal
@@ -172,7 +172,7 @@ def _leave_to_the_parent(database: Database) -> None:
             database.engine.dispose(close=False)
             database.writer_lock = _writer_lock(database.dialect)
             database.claim_turns = FairTurns()
-            database.claim_company = Company()
+            database.claim_batches = Batches()
 
     os.register_at_fork(after_in_child=forget)
 

@@ -11,7 +11,7 @@ from placement.store.tables import placement_journal
 from tests.api.conftest import Api
 from tests.concurrency.test_planner_claims import HOSTS, ONE, PAIR, check_successes, claim, gpus, statuses
 from tests.concurrency.together import check_books, together
-from tests.gathering import Gathering
+from tests.gathering import GatheredBatches
 from tests.planner_hosts import consumer, register
 
 
@@ -20,10 +20,10 @@ def test_claims_that_wait_are_planned_together_and_told_apart(app: Flask, api: A
     for host in HOSTS:
         register(api, host)
     bodies = [ONE, PAIR, {**ONE, "members": 3}, ONE, PAIR, ONE]
-    served.claim_company = Gathering(len(bodies))
+    served.claim_batches = GatheredBatches(len(bodies))
     answers = together([claim(app, body) for body in bodies])
     assert statuses(answers) == {201: len(bodies)}
-    assert served.claim_company.parties == [len(bodies)]
+    assert served.claim_batches.sizes == [len(bodies)]
     assert sum(gpus(api)) == 10
     assert max(gpus(api)) == 1
     check_successes(api, [answer for answer in answers if "members" not in answer.json])
@@ -43,12 +43,12 @@ def test_a_claim_that_cannot_be_is_refused_as_ever_and_alone(app: Flask, api: Ap
     older = {**ONE, "consumer": {**consumer(), "consumer_generation": 4}}
     repeated = {**ONE, "consumer": consumer()}
     wanted = [unknown, unknown_trait, too_many, older, ONE, repeated, repeated, {**ONE, "members": 2}]
-    served.claim_company = Gathering(len(wanted))
+    served.claim_batches = GatheredBatches(len(wanted))
     answers = together([claim(app, body) for body in wanted])
     assert [answer.status_code for answer in answers[:5]] == [400, 400, 409, 409, 201]
     assert sorted(answer.status_code for answer in answers[5:7]) == [200, 201]
     assert answers[7].status_code == 201
-    assert served.claim_company.parties[0] == len(wanted)
+    assert served.claim_batches.sizes[0] == len(wanted)
     for body, answer in zip(wanted[:4], answers[:4], strict=True):
         alone = claim(app, body)()
         assert alone.json["errors"][0]["detail"] == answer.json["errors"][0]["detail"]
@@ -64,7 +64,7 @@ def gpus_of(api: Api) -> list[int]:
 def test_of_more_claims_than_fit_those_that_fit_are_made(app: Flask, api: Api, served: Database) -> None:
     for host in HOSTS:
         register(api, host)
-    served.claim_company = Gathering(12)
+    served.claim_batches = GatheredBatches(12)
     answers = together([claim(app, PAIR) for _ in range(12)])
     assert statuses(answers) == {201: 8, 409: 4}
     assert gpus(api) == [1] * 16
@@ -76,7 +76,7 @@ def test_gangs_that_are_to_be_apart_are_so_at_any_time(app: Flask, api: Api, ser
     """They are not planned with others, whose plan knows nothing of it."""
     for host in HOSTS:
         register(api, host)
-    served.claim_company = Gathering(2)
+    served.claim_batches = GatheredBatches(2)
     answers = together([claim(app, {**ONE, "members": 2, "apart": {"level": "host"}}) for _ in range(2)])
     assert statuses(answers) == {201: 2}
     for answer in answers:

@@ -21,10 +21,10 @@ from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.consumers import consumer_generations
 
 TIMES = 3
-"""How many races a claim may lose in company before it is planned alone."""
+"""How many races a claim may lose in batches before it is planned alone."""
 
-LONGEST_WAIT_S = 2.0
-"""How long a party waits for its turn at most: another claim may be planning in a large cloud."""
+MAX_WAIT_S = 2.0
+"""How long a batch waits for its turn at most: another claim may be planning in a large cloud."""
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class SharedPlan:
     drafts: Sequence[Draft] | None = None
 
 
-def claim_in_company(database: Database, members: Sequence[ClaimMember], digest: str) -> Mapping[str, str] | None:
+def claim_in_batch(database: Database, members: Sequence[ClaimMember], digest: str) -> Mapping[str, str] | None:
     """Plan with the claims of the same moment, and allocate; return the answers, or None if the claim is undecided.
 
     Args:
@@ -56,8 +56,8 @@ def claim_in_company(database: Database, members: Sequence[ClaimMember], digest:
     turns = database.claim_turns
     for attempt in range(TIMES):
         plan = SharedPlan(members, attempt)
-        turn = turns.taken(longest_wait_s=LONGEST_WAIT_S)
-        with database.claim_company.joined(plan, turn, partial(_plan_together, database)):
+        turn = turns.taken(longest_wait_s=MAX_WAIT_S)
+        with database.claim_batches.joined(plan, turn, partial(_plan_together, database)):
             if plan.drafts is None:
                 return None
             try:

@@ -1,0 +1,115 @@
+"""Batching, as in a group commit: of the threads of a process that want the same kind of work, one does it for all."""
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+
+Process = Callable[[Sequence[Item]], object]
+
+MAX_BATCH = 32
+"""The last item to be finished delays the whole batch."""
+
+
+class _Batch:
+    """Threads whose items are processed together, and what is held until the last of them leaves."""
+
+    def __init__(self, held: contextlib.ExitStack) -> None:
+        self._held = held
+        self._guard = threading.Lock()
+        self._size = 1
+
+    def admit(self, count: int) -> None:
+        self._size += count
+
+    def leave(self) -> None:
+        with self._guard:
+            self._size -= 1
+            is_over = not self._size
+        if is_over:
+            self._held.close()
+
+
+class _Waiter(Generic[Item]):
+    """A waiting thread."""
+
+    def __init__(self, item: Item) -> None:
+        self.item = item
+        self.batch: _Batch | None = None
+        """The batch in which its item was processed; None if it is woken to lead the next batch itself."""
+        self.called = threading.Event()
+
+
+class Batches(Generic[Item]):
+    """The waiting threads. Nobody waits for a batch to fill: whoever arrives during one batch makes up the next."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._waiting: list[_Waiter[Item]] = []
+        self._is_running = False
+
+    @property
+    def waiting(self) -> int:
+        """How many threads have arrived and are in no batch yet."""
+        return len(self._waiting)
+
+    @contextlib.contextmanager
+    def joined(
+        self, item: Item, turn: contextlib.AbstractContextManager[None], process: Process[Item]
+    ) -> Iterator[None]:
+        """Process an item together with those of other threads. The next batch starts once all have left the block.
+
+        Args:
+            item: the work of this thread.
+            turn: what the batch holds; only its leader, the thread that processes it, enters its own.
+            process: processes all items of a batch. If it raises, the leader gets the error, and the others enter the
+                block with nothing done.
+        """
+        waiter = _Waiter(item)
+        with self._guard:
+            self._waiting.append(waiter)
+            if not self._is_running:
+                self._is_running = True
+                waiter.called.set()
+        waiter.called.wait()
+        batch = waiter.batch or self._led(waiter, turn, process)
+        try:
+            yield
+        finally:
+            batch.leave()
+
+    def _led(
+        self, leader: _Waiter[Item], turn: contextlib.AbstractContextManager[None], process: Process[Item]
+    ) -> _Batch:
+        """Wait for the turn, then process the items of everyone waiting by then, and wake them."""
+        with contextlib.ExitStack() as held:
+            held.callback(self._call_next, leader)
+            held.enter_context(turn)
+            batch, followers = _Batch(held.pop_all()), self._followers(leader)
+            batch.admit(len(followers))
+            try:
+                process([leader.item, *[one.item for one in followers]])
+            except BaseException:
+                batch.leave()
+                raise
+            finally:
+                for one in followers:
+                    one.batch = batch
+                    one.called.set()
+        return batch
+
+    def _followers(self, leader: _Waiter[Item]) -> list[_Waiter[Item]]:
+        with self._guard:
+            others = [one for one in self._waiting if one is not leader]
+            self._waiting = others[MAX_BATCH - 1 :]
+        return others[: MAX_BATCH - 1]
+
+    def _call_next(self, leader: _Waiter[Item]) -> None:
+        """Wake one waiting thread as the next leader. A leader whose turn never came drops out of the queue."""
+        with self._guard:
+            self._waiting = [one for one in self._waiting if one is not leader]
+            self._is_running = bool(self._waiting)
+            if self._waiting:
+                self._waiting[0].called.set()
