@@ -14,7 +14,7 @@ from placement.api.routes import PLAIN_ROUTES, ROUTES
 from placement.api.routing import NO_SUCH_PATH, LazyRule, Resource, resources
 from placement.api.versions import MAXIMUM, UnacceptableVersion, Version, requested_version
 from placement.domain.identity import Identity
-from placement.domain.origin import AT_WORK, Origin
+from placement.domain.origin import CURRENT_ORIGIN, Origin
 from placement.errors import Invalid, NotFound, Unauthorized
 from placement.logs import CURRENT_REQUEST, log_for, log_for_none
 from placement.open_paths import is_console, is_open
@@ -64,7 +64,7 @@ def _begin(strategy: Identifier) -> None:
             raise Unauthorized
         log_for(request_id, sent_id, identity)
         if request.method not in READING:
-            AT_WORK.set(_origin(identity))
+            CURRENT_ORIGIN.set(_origin(identity))
     if not is_console(path):  # console pages have no microversion
         asked = environ.get("HTTP_OPENSTACK_API_VERSION")
         g.version = _newest_for(asked) if is_planner_path(path) else requested_version(asked)
@@ -91,7 +91,7 @@ def _origin(identity: Identity) -> Origin:
 
 
 def _end(_error: BaseException | None) -> None:
-    AT_WORK.set(None)
+    CURRENT_ORIGIN.set(None)
     log_for_none()
 
 

@@ -3,7 +3,7 @@
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-LONGEST = 255
+MAX_LENGTH = 255
 """The number of characters of each field to keep."""
 
 
@@ -22,9 +22,9 @@ class Origin:
         return _plain(self.request_id), _plain(self.user), _plain(self.project), _plain(self.route)
 
 
-AT_WORK: ContextVar[Origin | None] = ContextVar("placement_origin", default=None)
+CURRENT_ORIGIN: ContextVar[Origin | None] = ContextVar("placement_origin", default=None)
 """The request that this thread is serving, if it may change something; whoever serves requests sets it."""
 
 
 def _plain(text: str) -> str:
-    return "".join([one for one in text if one.isprintable() and one != "\\"])[:LONGEST]
+    return "".join([one for one in text if one.isprintable() and one != "\\"])[:MAX_LENGTH]

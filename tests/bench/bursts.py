@@ -5,7 +5,7 @@ from random import Random
 from flask import Flask
 from sqlalchemy import TextClause, text
 
-from placement.domain.origin import AT_WORK, Origin
+from placement.domain.origin import CURRENT_ORIGIN, Origin
 
 BURST, BURSTS = 1000, 9
 _ROOTS = text("SELECT id FROM resource_providers WHERE parent_provider_id IS NULL ORDER BY id")
@@ -23,9 +23,9 @@ _BY_REQUESTS = Origin("req-burst", "admin", "admin", "PUT /somewhere")
 
 def burst(app: Flask, change: TextClause, number: int) -> None:
     """Change random hosts, others for each number; the journal attributes that to a request, as in operation."""
-    AT_WORK.set(_BY_REQUESTS)
+    CURRENT_ORIGIN.set(_BY_REQUESTS)
     with app.extensions["placement"].database.writer.begin() as connection:
         roots = connection.scalars(_ROOTS).all()
         changed = Random(number).sample(roots, min(BURST, len(roots)))
         connection.execute(change, {"roots": changed, "number": number})
-    AT_WORK.set(None)
+    CURRENT_ORIGIN.set(None)

@@ -9,7 +9,7 @@ from pycadf import cadftaxonomy
 from pycadf.event import Event
 from pycadf.resource import Resource
 
-from placement.domain.origin import AT_WORK, Origin
+from placement.domain.origin import CURRENT_ORIGIN, Origin
 from tests import servers
 from tests.cli.commands import Command
 from tests.databases import migrate, open_database
@@ -65,9 +65,9 @@ def as_pycadf_has_it(event: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.filterwarnings("ignore:Invalid uuid")
 def test_every_change_becomes_an_event_of_the_standard(audited: Audited, file: Path) -> None:
-    AT_WORK.set(Origin("req-1", "alice", "blue", "PUT /allocations/<consumer_uuid>"))
+    CURRENT_ORIGIN.set(Origin("req-1", "alice", "blue", "PUT /allocations/<consumer_uuid>"))
     audited.change("one")
-    AT_WORK.set(None)
+    CURRENT_ORIGIN.set(None)
     assert audited.write().returncode == 0
     told = events(file)
     assert {event["target"]["typeURI"].rpartition("/")[2] for event in told} >= {"allocation", "inventory", "provider"}

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import Connection, text
 
-from placement.domain.origin import AT_WORK, Origin
+from placement.domain.origin import CURRENT_ORIGIN, Origin
 
 VCPU, MEMORY_MB, DISK_GB = 0, 1, 2
 
@@ -101,6 +101,6 @@ def _usage(rows: Iterable[tuple[int, int, int]]) -> dict[Spot, int]:
 @contextmanager
 def by_request() -> Iterator[None]:
     """Let the journal say that a request of this server did what is written meanwhile."""
-    token = AT_WORK.set(Origin("req-1", "u", "p", "PUT /allocations/<consumer_uuid>"))
+    token = CURRENT_ORIGIN.set(Origin("req-1", "u", "p", "PUT /allocations/<consumer_uuid>"))
     yield
-    AT_WORK.reset(token)
+    CURRENT_ORIGIN.reset(token)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from placement.domain.origin import AT_WORK, Origin
+from placement.domain.origin import CURRENT_ORIGIN, Origin
 from placement.store.connection.database import Database
 from tests.rows_of_a_cloud import fill
 from tests.store.replayed import journal_rows
@@ -15,9 +15,9 @@ ORIGIN = Origin("req-1", "o'brien\\'; DROP TABLE users; --\x1f\0", "Zo\u00eb", "
 
 @pytest.fixture
 def at_work(migrated: Database) -> Iterator[None]:
-    token = AT_WORK.set(ORIGIN)
+    token = CURRENT_ORIGIN.set(ORIGIN)
     yield
-    AT_WORK.reset(token)
+    CURRENT_ORIGIN.reset(token)
 
 
 def told(database: Database) -> list[tuple[str | None, ...]]:
@@ -35,9 +35,9 @@ def test_every_row_of_a_request_tells_whose_it_is(migrated: Database) -> None:
 
 
 def test_what_comes_after_a_request_on_the_same_connection_is_not_told_as_its_own(migrated: Database) -> None:
-    token = AT_WORK.set(ORIGIN)
+    token = CURRENT_ORIGIN.set(ORIGIN)
     fill(migrated)
-    AT_WORK.reset(token)
+    CURRENT_ORIGIN.reset(token)
     with migrated.writer.begin() as connection:
         allocate(connection, "c1", {(1, VCPU): 5})
     assert told(migrated)[-1] == (None, None, None, None)
@@ -45,7 +45,7 @@ def test_what_comes_after_a_request_on_the_same_connection_is_not_told_as_its_ow
 
 @pytest.mark.usefixtures("at_work")
 def test_a_request_without_a_project_is_told_without_one(migrated: Database) -> None:
-    AT_WORK.set(Origin("req-2", "u", "", "DELETE /"))
+    CURRENT_ORIGIN.set(Origin("req-2", "u", "", "DELETE /"))
     with migrated.writer.begin() as connection:
         allocate(connection, "c1", {(1, VCPU): 5})
     assert told(migrated)[-1] in [("req-2", "u", None, "DELETE /"), ("req-2", "u", "", "DELETE /")]

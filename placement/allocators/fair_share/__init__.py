@@ -33,7 +33,7 @@ indivisible tasks that have to fit on providers, the guarantees are best effort.
 """
 
 from placement.allocators.entries import InvalidEntry
-from placement.allocators.fair_share.court import Parting
+from placement.allocators.fair_share.claim_rights import Parting
 from placement.allocators.fair_share.entitlement import Entitlements
 from placement.allocators.fair_share.fill import MOST_STEPS, Filling, Task, fill, want
 from placement.allocators.fair_share.gate import Competitor, Decision, decide

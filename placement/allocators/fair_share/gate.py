@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from placement.allocators.entries import Number, exact
-from placement.allocators.fair_share.court import lacking_for
+from placement.allocators.fair_share.claim_rights import lacking_for
 from placement.allocators.fair_share.fill import MOST_STEPS, Task, fill, want
 from placement.allocators.fair_share.order import Behind, order
 from placement.allocators.fair_share.state import FairShares

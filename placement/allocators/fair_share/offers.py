@@ -8,7 +8,7 @@ from heapq import nsmallest
 from math import lcm
 
 from placement.allocators.entries import Number, exact
-from placement.allocators.fair_share.court import Court, Parting, queue_of
+from placement.allocators.fair_share.claim_rights import ClaimRights, Parting, queue_of
 from placement.allocators.fair_share.fewest import MOST_EXACT, fewest
 from placement.allocators.fair_share.taking import Giver, Things, least_valuable_first
 from placement.allocators.fair_share.tree import Amounts, way
@@ -59,22 +59,22 @@ class Offers:
     """Everything that may be given back for a claim.
 
     Args:
-        court: what is needed, and everybody's entitlement.
+        rights: what is needed, and everybody's entitlement.
         held: the candidates; their owners must all be allowed to give.
         is_free: whether something may go regardless of its owner's entitlement.
     """
 
-    def __init__(self, court: Court, held: Iterable[Held], *, is_free: Callable[[Held], bool] = _bound) -> None:
-        self._court = court
-        self._held = [one for one in held if any([one.amounts.get(name) for name in court.classes])]
-        amounts = [[one.amounts.get(name, 0) for one in self._held] for name in court.classes]
+    def __init__(self, rights: ClaimRights, held: Iterable[Held], *, is_free: Callable[[Held], bool] = _bound) -> None:
+        self._rights = rights
+        self._held = [one for one in held if any([one.amounts.get(name) for name in rights.classes])]
+        amounts = [[one.amounts.get(name, 0) for one in self._held] for name in rights.classes]
         self._takes = list(zip(*amounts, strict=True))
         self._things = self._columns([is_free(one) for one in self._held])
 
     def _columns(self, free: Sequence[bool]) -> Things:
-        court, leaves = self._court, {one.leaf for one in self._held}
-        asked = {leaf: (queue_of(leaf), court.keepers(leaf)) for leaf in leaves}
-        owners = sorted({*asked.values()}, key=partial(_preference, court))
+        rights, leaves = self._rights, {one.leaf for one in self._held}
+        asked = {leaf: (queue_of(leaf), rights.keepers(leaf)) for leaf in leaves}
+        owners = sorted({*asked.values()}, key=partial(_preference, rights))
         places = {owner: 2 * place for place, owner in enumerate(owners)}
         place_of = {leaf: places[owner] for leaf, owner in asked.items()}
         purses = {path: number for number, path in enumerate({path: None for _queue, keep in owners for path in keep})}
@@ -85,8 +85,8 @@ class Offers:
             takes=self._takes,
             values=[values[one.value] for one in self._held],
             givers=numbers,
-            needed=tuple(court.needs.values()),
-            purses=[tuple(court.entitlements.surplus(path).values()) for path in purses],
+            needed=tuple(rights.needs.values()),
+            purses=[tuple(rights.entitlements.surplus(path).values()) for path in purses],
             of_giver=[
                 Giver(tuple([purses[path] for path in keepers]), is_bound)
                 for _queue, keepers in owners
@@ -96,12 +96,12 @@ class Offers:
 
     def _gives(self, owners: Sequence[int], queues: Sequence[str]) -> Sequence[tuple[int, ...]]:
         """Return how much each thing contributes to every need: what it takes, where the need encloses its queue."""
-        court = self._court
-        if all([path == court.root for path, _name in court.needs]):
+        rights = self._rights
+        if all([path == rights.root for path, _name in rights.needs]):
             return self._takes
-        columns = {name: number for number, name in enumerate(court.classes)}
-        inside = [{court.root, *way(queue)} for queue in queues]
-        masks = [[(columns[name], path in around) for path, name in court.needs] for around in inside]
+        columns = {name: number for number, name in enumerate(rights.classes)}
+        inside = [{rights.root, *way(queue)} for queue in queues]
+        masks = [[(columns[name], path in around) for path, name in rights.needs] for around in inside]
         return [
             tuple([takes[column] * is_inside for column, is_inside in masks[owner // 2]])
             for takes, owner in zip(self._takes, owners, strict=True)
@@ -124,9 +124,9 @@ class Offers:
         return Giving(
             feasible=found.numbers is not None,
             given_back=given_back,
-            lacking=self._court.lacking,
+            lacking=self._rights.lacking,
             complete=found.complete,
-            partings=self._court.partings([one.leaf for one in given_back or self._held]),
+            partings=self._rights.partings([one.leaf for one in given_back or self._held]),
         )
 
     def _first_by_name(self, numbers: Sequence[int]) -> Iterator[Held]:
@@ -148,10 +148,10 @@ def whole_values(held: Iterable[Held]) -> dict[Number, int]:
     return {value: int(as_written * unit) for value, as_written in values.items()}
 
 
-def _preference(court: Court, owner: tuple[str, tuple[str, ...]]) -> tuple[object, ...]:
+def _preference(rights: ClaimRights, owner: tuple[str, tuple[str, ...]]) -> tuple[object, ...]:
     """Return the sort key of an owner: the larger the surplus over its entitlement, the earlier."""
     queue, keepers = owner
-    surplus = sum(court.entitlements.surplus(keepers[0]).values()) if keepers else 0
+    surplus = sum(rights.entitlements.surplus(keepers[0]).values()) if keepers else 0
     return -surplus, natural_key(queue), keepers
 
 

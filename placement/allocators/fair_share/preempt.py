@@ -6,7 +6,7 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from placement.allocators.entries import Number
-from placement.allocators.fair_share.court import Court, queue_of
+from placement.allocators.fair_share.claim_rights import ClaimRights, queue_of
 from placement.allocators.fair_share.offers import Giving, Held, Offers
 from placement.allocators.fair_share.reclaim import MOST_STEPS
 from placement.allocators.fair_share.state import FairShares
@@ -49,18 +49,20 @@ def preempt(
     >>> [one.name for one in preempt(shares, "root/ann", {"gpu": 1}, priority=3, held=held).given_back]
     ['batch']
     """
-    court = Court(shares, claimant, task, waiting=waiting)
-    if not court.needs:
+    rights = ClaimRights(shares, claimant, task, waiting=waiting)
+    if not rights.needs:
         return Giving(feasible=True)
-    return _least_important(court, [one for one in held if is_preemptible(court, priority, one)], priority, steps=steps)
+    return _least_important(
+        rights, [one for one in held if is_preemptible(rights, priority, one)], priority, steps=steps
+    )
 
 
-def _least_important(court: Court, willing: Sequence[Held], priority: Number, *, steps: int) -> Giving:
+def _least_important(rights: ClaimRights, willing: Sequence[Held], priority: Number, *, steps: int) -> Giving:
     """Choose from what may go, minimising the highest priority given back."""
-    is_free = partial(is_less_important, court, priority)
+    is_free = partial(is_less_important, rights, priority)
 
     def up_to(highest: Number) -> Offers:
-        return Offers(court, [one for one in willing if one.value <= highest], is_free=is_free)
+        return Offers(rights, [one for one in willing if one.value <= highest], is_free=is_free)
 
     in_order = up_to(priority).least_valuable()
     enough = priority if in_order is None else max([one.value for one in in_order])
@@ -73,14 +75,14 @@ def _least_important(court: Court, willing: Sequence[Held], priority: Number, *,
     return lowest(lambda highest: up_to(highest).chosen(steps=steps), priorities)
 
 
-def is_preemptible(court: Court, priority: Number, one: Held) -> bool:
+def is_preemptible(rights: ClaimRights, priority: Number, one: Held) -> bool:
     """Tell whether something may go for a claim of this priority."""
-    return one.value <= priority and (is_less_important(court, priority, one) or court.may_give(one.leaf))
+    return one.value <= priority and (is_less_important(rights, priority, one) or rights.may_give(one.leaf))
 
 
-def is_less_important(court: Court, priority: Number, one: Held) -> bool:
+def is_less_important(rights: ClaimRights, priority: Number, one: Held) -> bool:
     """Tell whether something is in the claimant's own queue and has a lower priority."""
-    return one.value < priority and queue_of(one.leaf) == queue_of(court.claimant)
+    return one.value < priority and queue_of(one.leaf) == queue_of(rights.claimant)
 
 
 class Feasible(Protocol):

@@ -13,7 +13,7 @@ Only amounts count here. Whether what becomes free lies on one provider is not k
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from placement.allocators.fair_share.court import Court, queue_of
+from placement.allocators.fair_share.claim_rights import ClaimRights, queue_of
 from placement.allocators.fair_share.offers import Giving, Held, Offers
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Amounts
@@ -53,21 +53,21 @@ def reclaim(
     >>> reclaim(shares, "root/sci/ann", {"gpu": 6}, held=held).feasible
     False
     """
-    court = Court(shares, claimant, task, waiting=waiting)
-    if not court.needs:
+    rights = ClaimRights(shares, claimant, task, waiting=waiting)
+    if not rights.needs:
         return Giving(feasible=True)
-    giving = Offers(court, reclaimable(court, held)).chosen(steps=steps)
+    giving = Offers(rights, reclaimable(rights, held)).chosen(steps=steps)
     if giving.feasible:
         return giving
     others = {one.leaf for one in held if queue_of(one.leaf) != queue_of(claimant)}
-    return replace(giving, partings=court.partings(others))
+    return replace(giving, partings=rights.partings(others))
 
 
-def reclaimable(court: Court, held: Iterable[Held]) -> list[Held]:
+def reclaimable(rights: ClaimRights, held: Iterable[Held]) -> list[Held]:
     """Return the things that other queues may give."""
-    return [one for one in held if is_reclaimable(court, one)]
+    return [one for one in held if is_reclaimable(rights, one)]
 
 
-def is_reclaimable(court: Court, one: Held) -> bool:
+def is_reclaimable(rights: ClaimRights, one: Held) -> bool:
     """Tell whether something is in another queue and the claimant is entitled to its claim at the parting from it."""
-    return court.may_give(one.leaf) and queue_of(one.leaf) != queue_of(court.claimant)
+    return rights.may_give(one.leaf) and queue_of(one.leaf) != queue_of(rights.claimant)

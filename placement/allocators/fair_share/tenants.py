@@ -11,7 +11,7 @@ from operator import attrgetter, itemgetter
 
 from placement.allocators.entries import Number
 from placement.allocators.fair_share.basket import Basket, Cost, Kind
-from placement.allocators.fair_share.court import Court, queue_of
+from placement.allocators.fair_share.claim_rights import ClaimRights, queue_of
 from placement.allocators.fair_share.offers import Held
 from placement.allocators.fair_share.tree import way
 
@@ -45,7 +45,7 @@ class Tenants:
     """What the tenants of a place can give.
 
     Args:
-        court: who is entitled to what.
+        rights: who is entitled to what.
         tenants: those who may be asked.
         missing: how much more has to become free in the place, judged by sums.
         values: value -> the value scaled to an integer.
@@ -54,19 +54,19 @@ class Tenants:
 
     def __init__(
         self,
-        court: Court,
+        rights: ClaimRights,
         tenants: Sequence[Tenant],
         *,
         missing: Mapping[Need, int],
         values: Mapping[Number, int],
-        is_free: Callable[[Court, Held], bool],
+        is_free: Callable[[ClaimRights, Held], bool],
     ) -> None:
-        self._court = court
+        self._rights = rights
         self._tenants = tenants
         self._missing = missing
         self._values = values
         self._is_free = is_free
-        self._limits = {need: amount for need, amount in court.needs.items() if need[0] != court.root}
+        self._limits = {need: amount for need, amount in rights.needs.items() if need[0] != rights.root}
 
     @property
     def bound(self) -> Cost | None:
@@ -88,17 +88,17 @@ class Tenants:
 
     def _is_theirs(self, tenants: Iterable[Tenant]) -> bool:
         """Tell whether all owners keep what they are entitled to if exactly these go."""
-        court = self._court
+        rights = self._rights
         spent, bound = defaultdict[tuple[str, str], int](int), set[tuple[str, str]]()
         for one in tenants:
-            amounts, is_free, keepers = one.held.amounts, self._is_free(court, one.held), court.keepers(one.held.leaf)
-            for name in court.classes:
+            amounts, is_free, keepers = one.held.amounts, self._is_free(rights, one.held), rights.keepers(one.held.leaf)
+            for name in rights.classes:
                 much = amounts.get(name, 0)
                 for path in keepers if much else ():
                     spent[path, name] += much
                     if not is_free:
                         bound.add((path, name))
-                    if (path, name) in bound and spent[path, name] > court.surplus(path)[name]:
+                    if (path, name) in bound and spent[path, name] > rights.surplus(path)[name]:
                         return False
         return True
 
@@ -128,7 +128,7 @@ class Tenants:
         return self._like([*read(self._tenants)], self._missing)
 
     def _like(self, tenants: Sequence[Tenant], missing: Mapping[Need, int]) -> "Tenants":
-        return Tenants(self._court, tenants, missing=missing, values=self._values, is_free=self._is_free)
+        return Tenants(self._rights, tenants, missing=missing, values=self._values, is_free=self._is_free)
 
     @property
     def useful(self) -> "Tenants":
@@ -146,7 +146,7 @@ class Tenants:
         purses = {path: number for number, path in enumerate(dict.fromkeys(self._keepers()))}
         kinds = [self._kind(sort, of, purses) for sort, of in self._alike]
         needed = (*self._missing.values(), *self._limits.values())
-        return Basket(kinds, needed, [tuple(self._court.surplus(path).values()) for path in purses])
+        return Basket(kinds, needed, [tuple(self._rights.surplus(path).values()) for path in purses])
 
     def chosen(self, counts: Sequence[int]) -> list[Tenant]:
         """Return this many tenants of each kind, the least valuable first."""
@@ -158,15 +158,15 @@ class Tenants:
         alike = defaultdict[_Sort, list[tuple[int, str, Tenant]]](list)
         for one in self._tenants:
             held = one.held
-            takes = tuple([held.amounts.get(name, 0) for name in self._court.classes])
+            takes = tuple([held.amounts.get(name, 0) for name in self._rights.classes])
             gives = tuple([one.inside.get(need, 0) for need in self._missing])
-            sort = held.leaf, takes, not self._is_free(self._court, held), gives, one.freed
+            sort = held.leaf, takes, not self._is_free(self._rights, held), gives, one.freed
             alike[sort].append((self._values[held.value], held.name, one))
         return [(sort, sorted(of)) for sort, of in sorted(alike.items(), key=itemgetter(0))]
 
     def _keepers(self) -> Iterator[str]:
         for (leaf, *_rest), _of in self._alike:
-            yield from self._court.keepers(leaf)
+            yield from self._rights.keepers(leaf)
 
     def _kind(self, sort: _Sort, alike: Sequence[tuple[int, str, Tenant]], purses: Mapping[str, int]) -> Kind:
         leaf, takes, is_bound, gives, _freed = sort
@@ -174,7 +174,7 @@ class Tenants:
             gives=(*gives, *self._towards_limits(alike[0][-1].held)),
             takes=takes,
             values=tuple([value for value, _name, _one in alike]),
-            purses=tuple([purses[path] for path in self._court.keepers(leaf)]),
+            purses=tuple([purses[path] for path in self._rights.keepers(leaf)]),
             is_bound=is_bound,
         )
 

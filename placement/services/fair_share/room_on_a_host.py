@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from placement.allocators.fair_share import Giving
-from placement.allocators.fair_share.court import queue_of
+from placement.allocators.fair_share.claim_rights import queue_of
 from placement.allocators.fair_share.offers import dearness
 from placement.allocators.fair_share.tenants import all_freed
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.services.fair_share.emptied_trees import EmptiedTrees, RoomWanted
 from placement.services.fair_share.giving_back import Reclaim, ReclaimOptions, ReclaimSituation, reclaim_of
-from placement.services.fair_share.host_courts import HostCourts
+from placement.services.fair_share.host_rights import HostRights
 from placement.services.fair_share.room_search import RoomSearch
 from placement.services.fair_share.rule_places import RulePlaces
 from placement.services.fair_share.shares import Wish
@@ -85,9 +85,9 @@ def _room(
     options: ReclaimOptions,
 ) -> RoomOnHost:
     situation = ReclaimSituation(tx, settings, claim)
-    courts = HostCourts(situation, claim)
-    court = courts.anywhere
-    if all(path == court.root for path, _name in court.needs):
+    by_host = HostRights(situation, claim)
+    rights = by_host.anywhere
+    if all(path == rights.root for path, _name in rights.needs):
         as_it_is = _first(tx, wanted, AS_IT_IS)
         if as_it_is is not None:
             return _shown(Giving(feasible=True), situation, as_it_is)
@@ -95,15 +95,15 @@ def _room(
     places = RulePlaces(tx, trees.place_rules, trees.levels)
     classes = {*claim.task, *trees.requested}
     tenants = TenantsByHost(tx, settings, WhatMatters(claim.task.keys(), classes, places.anchors, options))
-    search = RoomSearch(trees, places, courts, tenants)
+    search = RoomSearch(trees, places, by_host, tenants)
     found = search.fewest() if options.priority is None else search.least_important(options.priority)
     given_back = tuple(sorted([one.held for one in found.tenants], key=dearness))
-    giving = Giving(found.feasible, given_back, court.lacking, search.complete)
+    giving = Giving(found.feasible, given_back, rights.lacking, search.complete)
     if not found.feasible:
         own = queue_of(situation.claimant)
         others = {leaf for leaf in tenants.leaves() if queue_of(leaf) != own}
-        return RoomOnHost(replace(giving, partings=court.partings(others)), situation.members)
-    giving = replace(giving, partings=court.partings([one.leaf for one in given_back]))
+        return RoomOnHost(replace(giving, partings=rights.partings(others)), situation.members)
+    giving = replace(giving, partings=rights.partings([one.leaf for one in given_back]))
     planned = _first(tx, wanted, AS_IT_IS.releasing(all_freed(found.tenants)))
     return _shown(giving, situation, planned, found.root)
 

@@ -13,15 +13,15 @@ from placement.allocators.budget import Budget
 from placement.allocators.entries import Number
 from placement.allocators.fair_share import Held
 from placement.allocators.fair_share.basket import Cost
-from placement.allocators.fair_share.court import Court
+from placement.allocators.fair_share.claim_rights import ClaimRights
 from placement.allocators.fair_share.fitting import FittingSearch
 from placement.allocators.fair_share.offers import whole_values
 from placement.allocators.fair_share.preempt import is_less_important, is_preemptible, lowest
 from placement.allocators.fair_share.reclaim import is_reclaimable
 from placement.allocators.fair_share.tenants import Tenant, Tenants, all_freed
 from placement.services.fair_share.emptied_trees import EmptiedTrees
-from placement.services.fair_share.host_courts import HostCourts
 from placement.services.fair_share.host_queue import BoundBy, HostQueue, HostWithTenants
+from placement.services.fair_share.host_rights import HostRights
 from placement.services.fair_share.rule_places import Missing, RulePlaces
 from placement.services.fair_share.tenants_by_host import TenantsByHost
 
@@ -52,21 +52,21 @@ InPlaces = Callable[[int, Tenants], Iterable[Missing]]
 """Yields what more has to be free in places of a tree, for each choice of places that could become free."""
 
 
-Judgement = Callable[[Court, Held], bool]
+Judgement = Callable[[ClaimRights, Held], bool]
 """Decides about a holding whether it may be asked for, or whether it may go freely."""
 
 
 class _Judged(dict[tuple[str, Number], bool]):
     """Caches a judgement by leaf and value, since amounts do not affect it."""
 
-    def __init__(self, court: Court, judgement: Judgement) -> None:
+    def __init__(self, rights: ClaimRights, judgement: Judgement) -> None:
         super().__init__()
-        self._court = court
+        self._rights = rights
         self._judgement = judgement
 
     def __missing__(self, key: tuple[str, Number]) -> bool:
         leaf, value = key
-        self[key] = self._judgement(self._court, Held("", leaf, {}, value))
+        self[key] = self._judgement(self._rights, Held("", leaf, {}, value))
         return self[key]
 
 
@@ -76,12 +76,12 @@ class RoomSearch:
     Args:
         trees: the trees without some of their tenants.
         places: the places of rules.
-        courts: the entitlements.
+        rights: who may give what, host by host.
         tenants: those who may be asked to give back.
     """
 
-    def __init__(self, trees: EmptiedTrees, places: RulePlaces, courts: HostCourts, tenants: TenantsByHost) -> None:
-        self._courts = courts
+    def __init__(self, trees: EmptiedTrees, places: RulePlaces, rights: HostRights, tenants: TenantsByHost) -> None:
+        self._rights = rights
         self._tenants = tenants
         self._places = places
         self._budget = Budget(MOST_STEPS)
@@ -145,20 +145,20 @@ class RoomSearch:
 
     def _hosts(self, may_be_asked: Judgement, is_free: Judgement) -> Iterator[tuple[int, Tenants]]:
         """Yield the roots of hosts with all tenants that may be asked."""
-        judged: dict[Court, _Judged] = {}
+        judged: dict[ClaimRights, _Judged] = {}
         for root, tenants in self._tenants.by_root.items():
             missing = self._missing.get(root, {})
-            court = self._courts.of(missing)
-            if court not in judged:
-                judged[court] = _Judged(court, may_be_asked)
-            may, classes = judged[court], {*court.classes}
+            rights = self._rights.of(missing)
+            if rights not in judged:
+                judged[rights] = _Judged(rights, may_be_asked)
+            may, classes = judged[rights], {*rights.classes}
             # A tenant without any relevant class has nothing to give.
             asked = [
                 one
                 for one in tenants
                 if may[one.held.leaf, one.held.value] and not classes.isdisjoint(one.held.amounts)
             ]
-            yield root, Tenants(court, asked, missing=missing, values=self._values, is_free=is_free)
+            yield root, Tenants(rights, asked, missing=missing, values=self._values, is_free=is_free)
 
     def _read(self, roots: Sequence[int]) -> None:
         new = self._trees.unread([*dict.fromkeys(roots)])
@@ -195,13 +195,13 @@ def _bounded(hosts: Iterable[tuple[int, Tenants]]) -> Iterator[HostWithTenants]:
             yield HostWithTenants(root, here, bound)
 
 
-def _is_bound(_court: Court, _one: Held) -> bool:
+def _is_bound(_rights: ClaimRights, _one: Held) -> bool:
     return False
 
 
-def _is_less_important(priority: Number, court: Court, one: Held) -> bool:
-    return is_less_important(court, priority, one)
+def _is_less_important(priority: Number, rights: ClaimRights, one: Held) -> bool:
+    return is_less_important(rights, priority, one)
 
 
-def _is_preemptible(priority: Number, court: Court, one: Held) -> bool:
-    return is_preemptible(court, priority, one)
+def _is_preemptible(priority: Number, rights: ClaimRights, one: Held) -> bool:
+    return is_preemptible(rights, priority, one)

@@ -16,8 +16,8 @@ from placement.services.explain import Explained
 from placement.services.planner.changes import AS_THEY_ARE, Changes, more_trees, overlay_of
 from placement.services.planner.composers import PlannerOptions
 from placement.services.planner.explaining import explained_plan
-from placement.services.planner.further_trees import FurtherTrees
 from placement.services.planner.ground import Ground
+from placement.services.planner.hypothetical_trees import HypotheticalTrees
 from placement.services.planner.planned_candidate import PlannedCandidate
 from placement.services.planner.planning import Planning
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
@@ -87,26 +87,26 @@ def planned_candidates(
     planning = Planning(ground, overlay)
     chosen = [*islice(planning.distinct(), request.limit)]
     found = [PlannedCandidate(proposal, planning.score(proposal)) for proposal in chosen]
-    further = FurtherTrees(tx, request, options, overlay)
-    candidates = [*islice(merge(found, further.candidates(more), key=attrgetter("rank")), request.limit)]
-    answer = _answer(tx, planning, further, candidates)
+    hypothetical = HypotheticalTrees(tx, request, options, overlay)
+    candidates = [*islice(merge(found, hypothetical.candidates(more), key=attrgetter("rank")), request.limit)]
+    answer = _answer(tx, planning, hypothetical, candidates)
     return replace(answer, explained=_explained(ground, options, overlay, nothing_found=not chosen))
 
 
 def _answer(
-    tx: Transaction, planning: Planning, further: FurtherTrees, candidates: list[PlannedCandidate]
+    tx: Transaction, planning: Planning, hypothetical: HypotheticalTrees, candidates: list[PlannedCandidate]
 ) -> PlannerAnswer:
-    complete = planning.complete and further.complete
+    complete = planning.complete and hypothetical.complete
     if not candidates and not complete:
         raise OutOfSteps
-    members = {**planning.members, **further.members}
+    members = {**planning.members, **hypothetical.members}
     roots = {members[provider].root_id for one in candidates for provider in one.proposal.amounts}
     return PlannerAnswer(
         candidates=candidates,
         members=members,
         providers=tree_summaries(tx, roots),
         levels=planning.levels,
-        searched=planning.searched + further.searched,
+        searched=planning.searched + hypothetical.searched,
         complete=complete,
     )
 

@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from placement.rationed_log import RationedLog
-from placement.store.connection import at_work, direct
+from placement.store.connection import direct, origin_setting
 from placement.store.connection.batching import Batches
 from placement.store.connection.faults import is_cut_off
 from placement.store.connection.memory import compiled_statements
@@ -241,7 +241,7 @@ def _begin_on_mariadb(connection: Connection) -> None:
     if text := connection.get_execution_options().get(_BEGIN):
         direct.execute_raw(connection, text)
         if _writes(connection):
-            at_work.tell_mariadb(connection)
+            origin_setting.tell_mariadb(connection)
 
 
 def _read_what_others_wrote(connection: Any, _record: Any) -> None:
@@ -273,20 +273,20 @@ def _speak_ourselves(engine: Engine, *, directly: bool) -> None:
 
 def _begin_directly(connection: Connection) -> None:
     if text := connection.get_execution_options().get(_BEGIN, "BEGIN"):
-        request = at_work.postgresql_setting() if _writes(connection) else None
+        request = origin_setting.postgresql_setting() if _writes(connection) else None
         direct.begin(connection, f"{text}; {request}" if request else text)
 
 
 def _begin_on_postgresql(connection: Connection) -> None:
     _begin(connection)
-    if _writes(connection) and (request := at_work.postgresql_setting()):
+    if _writes(connection) and (request := origin_setting.postgresql_setting()):
         connection.exec_driver_sql(request)
 
 
 def _begin_on_sqlite(connection: Connection) -> None:
     _begin(connection)
     if _writes(connection):
-        at_work.note_on_sqlite(connection)
+        origin_setting.note_on_sqlite(connection)
 
 
 def _begin(connection: Connection) -> None:
@@ -327,5 +327,5 @@ def _sqlite_engine(url: URL | str, *, synchronous: bool) -> Engine:
         connection.execute("PRAGMA synchronous = " + ("FULL" if synchronous else "OFF"))
 
     event.listen(engine, "begin", _begin_on_sqlite)
-    event.listen(engine, "commit", at_work.complete_on_sqlite)
+    event.listen(engine, "commit", origin_setting.complete_on_sqlite)
     return engine

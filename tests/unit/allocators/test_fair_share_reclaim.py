@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from placement.allocators.entries import exact
 from placement.allocators.fair_share import fewest
-from placement.allocators.fair_share.court import Court, queue_of
+from placement.allocators.fair_share.claim_rights import ClaimRights, queue_of
 from placement.allocators.fair_share.offers import Held, Offers
 from placement.allocators.fair_share.preempt import preempt
 from placement.allocators.fair_share.reclaim import reclaim
@@ -138,8 +138,8 @@ def test_of_many_something_is_found_wherever_the_order_of_values_finds_it(seed: 
     shares = cluster(parts, totals, held)
     task = {"g": rng.randint(1, totals["g"] // 3), "c": rng.randint(1, totals["c"] // 3)}
     giving = reclaim(shares, "n/c/z", task, held=held)
-    court = Court(shares, "n/c/z", task)
-    in_order = Offers(court, held).least_valuable()
+    rights = ClaimRights(shares, "n/c/z", task)
+    in_order = Offers(rights, held).least_valuable()
     assert in_order is None or giving.feasible
     if in_order is not None:
         assert len(giving.given_back) <= len(in_order)

@@ -6,7 +6,7 @@ from itertools import combinations
 import pytest
 
 from placement.allocators.fair_share import Branch, FairShares, Held, Leaf
-from placement.allocators.fair_share.court import Court
+from placement.allocators.fair_share.claim_rights import ClaimRights
 from placement.allocators.fair_share.tenants import Tenant, Tenants
 
 ROOT = Branch("root", (Branch("rich", (Leaf("r"),)), Branch("poor", (Leaf("p"),))))
@@ -43,13 +43,13 @@ def test_nothing_costs_less_than_the_bound(seed: int) -> None:
     tenants, missing = tenants_of(rng), {name: rng.randint(-2, 9) for name in CLASSES}
     used = {name: sum(one.inside[name] for one in tenants) for name in CLASSES}
     shares = FairShares(ROOT, {"cpu": 99, "gpu": 99}, usage={"root/rich/r": used})
-    court = Court(shares, "root/poor/p", {"cpu": 1}, classes=CLASSES)
+    rights = ClaimRights(shares, "root/poor/p", {"cpu": 1}, classes=CLASSES)
     here = Tenants(
-        court,
+        rights,
         tenants,
         missing=missing,
         values={value: value for value in range(10)},
-        is_free=lambda _court, _one: False,
+        is_free=lambda _rights, _one: False,
     )
     expected = cheapest(tenants, missing)
     bound = here.bound
@@ -68,6 +68,6 @@ def test_who_gives_too_little_to_be_among_so_few_is_not_counted() -> None:
         for name, (gpus, value) in sizes.items()
     ]
     shares = FairShares(ROOT, {"gpu": 13}, usage={"root/rich/r": {"gpu": 13}})
-    court = Court(shares, "root/poor/p", {"gpu": 12}, classes=("gpu",))
-    here = Tenants(court, tenants, missing={"gpu": 12}, values=VALUES, is_free=lambda _court, _one: False)
+    rights = ClaimRights(shares, "root/poor/p", {"gpu": 12}, classes=("gpu",))
+    here = Tenants(rights, tenants, missing={"gpu": 12}, values=VALUES, is_free=lambda _rights, _one: False)
     assert here.bound == (3, 9)

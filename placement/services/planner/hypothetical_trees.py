@@ -14,7 +14,7 @@ from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.tree_rows import NamedMember
 
 
-class FurtherTrees:
+class HypotheticalTrees:
     """Plans one request in hypothetical trees; all that are modelled on the same tree give the same candidates.
 
     Args:

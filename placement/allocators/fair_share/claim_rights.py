@@ -39,7 +39,7 @@ def queue_of(leaf: str) -> str:
     return leaf.rpartition(SEPARATOR)[0]
 
 
-class Court:
+class ClaimRights:
     """The needs of a claim, and everybody's entitlement given that the claimant wants more.
 
     ``needs`` is what has to become free: (branch, class) -> amount, for the root and every limit in the way.

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from placement.domain.origin import AT_WORK, Origin
+from placement.domain.origin import CURRENT_ORIGIN, Origin
 from placement.store.connection import direct
 from placement.store.journal.watched import REQUEST_SETTING, REQUEST_VARIABLE, SEPARATOR
 
@@ -20,13 +20,13 @@ _IS_SET = "placement_request_is_set"
 
 def postgresql_setting() -> str | None:
     """Return the statement that names the origin of the transaction that begins, or None outside a request."""
-    origin = AT_WORK.get()
+    origin = CURRENT_ORIGIN.get()
     return None if origin is None else f"SET LOCAL {REQUEST_SETTING} = {_literal(origin)}"
 
 
 def tell_mariadb(connection: Connection) -> None:
     """Name the origin of the transaction that begins. The session remembers it, so later ones have to clear it."""
-    origin = AT_WORK.get()
+    origin = CURRENT_ORIGIN.get()
     if origin is not None:
         direct.execute_raw(connection, f"SET {REQUEST_VARIABLE} = {_literal(origin)}")
         connection.info[_IS_SET] = True
@@ -37,7 +37,7 @@ def tell_mariadb(connection: Connection) -> None:
 def complete_on_sqlite(connection: Connection) -> None:
     """Complete the journal rows of a transaction begun with ``note_on_sqlite``, before it commits."""
     newest_before = connection.info.pop(_NEWEST_BEFORE, None)
-    origin = AT_WORK.get()
+    origin = CURRENT_ORIGIN.get()
     if newest_before is not None and origin is not None:
         connection.exec_driver_sql(_COMPLETE, (*(part or None for part in origin.parts), newest_before))
 
@@ -45,7 +45,7 @@ def complete_on_sqlite(connection: Connection) -> None:
 def note_on_sqlite(connection: Connection) -> None:
     """Note the newest journal row when a writing transaction begins: the rows after it are its own."""
     connection.info.pop(_NEWEST_BEFORE, None)
-    if AT_WORK.get() is not None:
+    if CURRENT_ORIGIN.get() is not None:
         driver: Any = connection.connection.dbapi_connection
         connection.info[_NEWEST_BEFORE] = driver.execute(_NEWEST).fetchone()[0] or 0
 

@@ -26,7 +26,7 @@ def candidates(api: Api, **more: object):
     return api.post(CANDIDATES, {**PAIR, **more}).json
 
 
-def test_further_trees_are_candidates_as_often_as_there_are_some(api: Api) -> None:
+def test_hypothetical_trees_are_candidates_as_often_as_there_are_some(api: Api) -> None:
     cloud = hosts(api)
     assert candidates(api)["allocation_requests"] == []
     full = cloud.providers["full"]
