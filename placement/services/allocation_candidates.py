@@ -203,7 +203,7 @@ class _Answering:
         plan, reader = self._plan, self._reader
         roots = {provider: root for root, choice in candidates for provider in choice}
         roots |= {provider: root for provider, root in reader.home.items() if provider in roots}
-        providers = tree_summaries(self._tx, set(roots.values()), reader.inhabitants)
+        providers = tree_summaries(self._tx, set(roots.values()), reader.providers)
         taken_from = frozenset(roots.values())
         consuming = [index for index, slot in enumerate(plan.slots) if slot.resources]
         if len(consuming) < len(plan.slots):

@@ -69,7 +69,7 @@ class UsageScope:
     consumers: Collection[str] | None = None
 
 
-HeldPlace = tuple[str, int | None, int, int, int, int]
+HeldAllocation = tuple[str, int | None, int, int, int, int]
 """An allocation: consumer uuid, owner id, provider, root of its tree, class, amount."""
 
 
@@ -131,7 +131,7 @@ def holdings(
     return [Holding._make(row) for row in tx.tuples(_holdings(part=aggregate is not None), values)]
 
 
-def held_places(tx: Transaction, of: Collection[int], owner: OwnerColumn) -> list[HeldPlace]:
+def held_places(tx: Transaction, of: Collection[int], owner: OwnerColumn) -> list[HeldAllocation]:
     """Return all allocations of the classes ``of``. A cloud has tens of thousands of these rows."""
     return tx.tuples(_held_places(owner), {"of": sorted(of)})
 

@@ -14,7 +14,7 @@ from placement.services.fair_share.usage_cache import UNKNOWN
 from placement.settings.planner.values import FairShareSettings
 from placement.store.allocations import held_by
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.fair_share import HeldPlace, held_places, members_of, owner_names
+from placement.store.fair_share import HeldAllocation, held_places, members_of, owner_names
 
 Anchors = Mapping[int, Collection[int]]
 """Provider -> the anchors of the relevant places that it lies in."""
@@ -85,7 +85,7 @@ class TenantsByHost:
         return found
 
     def _added_up(
-        self, rows: Iterable[HeldPlace], names: Mapping[int, str], anchors: Anchors
+        self, rows: Iterable[HeldAllocation], names: Mapping[int, str], anchors: Anchors
     ) -> tuple[dict[str, int | None], dict[str, dict[str, int]], dict[tuple[str, int], dict[Need, int]]]:
         """Return the owner of each consumer, its amounts that count, and its holdings in each tree and place."""
         counting = {class_id for class_id, name in names.items() if name in self._counting}

@@ -13,7 +13,7 @@ from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.names import NamedIds
 from placement.store.search.ranges import Extent, Scope, within
 from placement.store.search.serving import Serving
-from placement.store.search.summaries import Inhabitants
+from placement.store.search.summaries import ProvidersOfTrees
 from placement.store.tables import resource_provider_traits, resource_providers
 
 ParentOf = dict[int, int | None]
@@ -82,9 +82,9 @@ class DetailReader:
         homes = {row[0]: row[2] for row in rows if row[0] in bits}
         return TreeDetails(_bits(pairs, self._sets_met), parents, bits, homes)
 
-    def of_inhabitants(self, inhabitants: Inhabitants, fitting: Collection[int]) -> TreeDetails:
+    def of_providers(self, providers: ProvidersOfTrees, fitting: Collection[int]) -> TreeDetails:
         """Return the details of trees that are already read; ``fitting`` were found in these and perhaps in others."""
-        _roots, members, pairs = inhabitants
+        _roots, members, pairs = providers
         wanted = {*self._sets_met, *self._levels}
         found = [pair for pair in pairs if pair[1] in wanted and pair[0] in members]
         bits = _bits(found, self._levels)

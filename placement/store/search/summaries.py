@@ -64,7 +64,7 @@ class Summaries:
     trait_names: Mapping[int, str] = field(default_factory=dict)
 
 
-class Inhabitants(NamedTuple):
+class ProvidersOfTrees(NamedTuple):
     """The providers of some trees.
 
     Args:
@@ -78,13 +78,13 @@ class Inhabitants(NamedTuple):
     traits: list[tuple[int, int]]
 
 
-def inhabitants(tx: Transaction, roots: Collection[int]) -> Inhabitants:
+def providers_of_trees(tx: Transaction, roots: Collection[int]) -> ProvidersOfTrees:
     """Return the providers of the trees with these roots, of which there must be at least one."""
     members = _members(tx, roots)
-    return Inhabitants(roots, members, _of_providers(tx, _traits, members))
+    return ProvidersOfTrees(roots, members, _of_providers(tx, _traits, members))
 
 
-def tree_summaries(tx: Transaction, roots: Collection[int], known: Inhabitants | None = None) -> Summaries:
+def tree_summaries(tx: Transaction, roots: Collection[int], known: ProvidersOfTrees | None = None) -> Summaries:
     """Return the summaries of all providers of the trees with these roots.
 
     Args:
@@ -94,7 +94,7 @@ def tree_summaries(tx: Transaction, roots: Collection[int], known: Inhabitants |
     """
     if not roots:
         return Summaries()
-    known_roots, members, pairs = known or inhabitants(tx, roots)
+    known_roots, members, pairs = known or providers_of_trees(tx, roots)
     if len(known_roots) > len(roots):
         members = {id_: member for id_, member in members.items() if member.root_id in roots}
     keeps_usage = tx.database.keeps_usage

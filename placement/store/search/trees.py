@@ -13,7 +13,7 @@ from placement.store.search.narrowing import Narrowed, Narrowing
 from placement.store.search.ranges import EVERYWHERE, Extent
 from placement.store.search.scores import TreeSums, sums_by_name
 from placement.store.search.serving import DEMAND, PROVIDER, Serving, room_of
-from placement.store.search.summaries import Inhabitants, inhabitants
+from placement.store.search.summaries import ProvidersOfTrees, providers_of_trees
 
 Room = dict[tuple[int, str], float]
 """A provider's room for all slots together, by (provider, contended class)."""
@@ -39,10 +39,10 @@ class TreeReader:
         with_places = narrowing.with_fit_counts
         self._details = DetailReader(tx, self.plan, self._ids, with_places=with_places)
         # The answer shows everything that the search needs to know of the trees, so it is read only once.
-        self._reads_inhabitants = all_wanted and self._details.is_needed
+        self._reads_providers = all_wanted and self._details.is_needed
         # For same_subtree all parents are read anyway.
-        self._with_parents = with_places and not self.plan.request.same_subtree and not self._reads_inhabitants
-        self.inhabitants: Inhabitants | None = None
+        self._with_parents = with_places and not self.plan.request.same_subtree and not self._reads_providers
+        self.providers: ProvidersOfTrees | None = None
         """The providers of the trees found, and of those with sharing providers, if they were read."""
         self.home: Mapping[int, int] = {}
         """The roots of the sharing providers, once trees have been read."""
@@ -158,9 +158,9 @@ class TreeReader:
 
     def _details_of(self, narrowed: Narrowed, fits: Mapping[int, float], extent: Extent) -> TreeDetails:
         """Return the details of the trees that are left, and of the sharing providers, if the request needs any."""
-        if self._reads_inhabitants:
-            self.inhabitants = inhabitants(self._tx, {*narrowed.options, *self.home.values()})
-            return self._details.of_inhabitants(self.inhabitants, fits)
+        if self._reads_providers:
+            self.providers = providers_of_trees(self._tx, {*narrowed.options, *self.home.values()})
+            return self._details.of_providers(self.providers, fits)
         found = self._details.of_extent(extent, narrowed.serving)
         if self.plan.request.same_subtree and self.home:
             found.parents.update(self._details.parents_in_trees({*self.home.values()}))
