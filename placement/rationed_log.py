@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-MOST = 5
+MAX_LINES = 5
 WINDOW_S = 1.0
 
 
@@ -22,7 +22,7 @@ class _Window:
 
 
 class RationedLog:
-    """Logs at most MOST lines of one cause within WINDOW_S, then how many it left out.
+    """Logs at most MAX_LINES lines of one cause within WINDOW_S, then how many it left out.
 
     Args:
         log: the logger to write to.
@@ -52,9 +52,9 @@ class RationedLog:
                 window = self._windows[cause] = _Window(self._clock())
             window.lines += 1
             lines = window.lines
-        if lines <= MOST:
+        if lines <= MAX_LINES:
             self._log.log(level, message, *values, **options)
-        elif lines == MOST + 1:
+        elif lines == MAX_LINES + 1:
             self._later(WINDOW_S, lambda: self._close(level, cause))
 
     def _close(self, level: int, cause: str) -> None:
@@ -64,8 +64,8 @@ class RationedLog:
             if window is None or self._clock() - window.began < WINDOW_S:
                 return
             del self._windows[cause]
-        if window.lines > MOST:
-            self._log.log(level, "%d more like this within a second: %s", window.lines - MOST, cause)
+        if window.lines > MAX_LINES:
+            self._log.log(level, "%d more like this within a second: %s", window.lines - MAX_LINES, cause)
 
 
 def _by_a_thread(seconds: float, call: Callable[[], None]) -> None:

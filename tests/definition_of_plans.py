@@ -14,7 +14,7 @@ from placement.domain.planner_request import THE_DEVICE, PlannerGroup, PlannerRe
 from tests.definition_of_candidates import Definition, Placed, Slot
 from tests.small_clouds import Cloud
 
-MOST_WAYS = 20_000
+MAX_WAYS = 20_000
 
 Plan = tuple[frozenset[tuple[int, str, int]], frozenset[tuple[str, int]]]
 """A candidate as seen from outside: (provider, class, amount), and (suffix, provider)."""
@@ -88,7 +88,7 @@ class PlanDefinition:
         if not self.plain.root_is_right(root):
             return
         sets = [[[(slot, p) for p in way] for way in self._sets(slot, root)] for slot in self.plain.slots]
-        if prod(map(len, sets)) > MOST_WAYS:
+        if prod(map(len, sets)) > MAX_WAYS:
             raise TooMany
         for way in product(*sets):
             yield [one for row in way for one in row]

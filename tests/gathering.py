@@ -6,21 +6,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from placement.store.connection.batching import Batches, Process
+from placement.store.connection.batching import Batching, Process
 
-LONGEST_S = 60
+MAX_S = 60
 
 
-def until_waiting(batches: Batches[Any], number: int) -> None:
+def until_waiting(batches: Batching[Any], number: int) -> None:
     """Return when so many threads wait."""
-    deadline, never = time.monotonic() + LONGEST_S, threading.Event()
+    deadline, never = time.monotonic() + MAX_S, threading.Event()
     while batches.waiting < number:
         assert time.monotonic() < deadline, f"{batches.waiting} wait"
         never.wait(0.001)
 
 
-class GatheredBatches(Batches[Any]):
-    """Batches of which the first has so many items."""
+class GatheredBatches(Batching[Any]):
+    """Batching of which the first has so many items."""
 
     def __init__(self, number: int) -> None:
         super().__init__()

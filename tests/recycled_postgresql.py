@@ -13,7 +13,7 @@ from tests.empty_database import CUSTOM_NAMES, JOURNAL, TABLES
 from tests.postgresql import PostgreSQL
 
 TEMPLATE = "template_placement"
-LARGEST_GROWTH_BYTES = 4_000_000
+MAX_GROWTH_BYTES = 4_000_000
 """To delete more rows takes longer than to make a database, and its tables would stay large."""
 
 # Whoever changes a schema writes rows here, and the ids of the writing transactions tell. Each with what it is about.
@@ -71,7 +71,7 @@ class _Databases:
             self._sequences = connection.execute(SEQUENCES).fetchall()
             self._state_query = _state_query(connection)
             self._pristine = self._state(connection)
-            self._largest_bytes = _size(connection) + LARGEST_GROWTH_BYTES
+            self._largest_bytes = _size(connection) + MAX_GROWTH_BYTES
             (self._journal_began,) = connection.execute(f"SELECT max(id) FROM {JOURNAL}").fetchone()
 
     def make(self) -> str:

@@ -18,7 +18,7 @@ TRAITS = ("HW_CPU_X86_AVX2", "HW_NUMA_ROOT", "STORAGE_DISK_SSD")
 AGGREGATES = ("aaaaaaaa-0000-4000-8000-000000000001", "aaaaaaaa-0000-4000-8000-000000000002")
 UNKNOWN_TREE = "ffffffff-0000-4000-8000-000000000000"
 SUFFIXES = ("_A", "_B", "_C")
-TREES, MOST_PROVIDERS = 3, 8
+TREES, MAX_PROVIDERS = 3, 8
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def some(chance: Random, values: Sequence[str], most: int) -> frozenset[str]:
 
 def random_cloud(chance: Random) -> Cloud:
     cloud: Cloud = {}
-    for id_ in range(1, chance.randint(2, MOST_PROVIDERS) + 1):
+    for id_ in range(1, chance.randint(2, MAX_PROVIDERS) + 1):
         trees = sum(node.parent is None for node in cloud.values())
         parent = None if not cloud or (trees < TREES and chance.random() < 0.4) else chance.choice(sorted(cloud))
         traits = some(chance, TRAITS, 2) | (frozenset({SHARES}) if chance.random() < 0.12 else frozenset())

@@ -26,17 +26,17 @@ class InvalidEntry(ValueError):
         self.found = found
 
 
-LARGEST_NUMBER = 10**15
+MAX_NUMBER = 10**15
 """Anything larger is no plausible weight or amount, and sums would overflow."""
 
 
 def check_number(value: object, *path: str) -> None:
-    """Refuse anything but a number from 0 to LARGEST_NUMBER; booleans do not count as numbers."""
+    """Refuse anything but a number from 0 to MAX_NUMBER; booleans do not count as numbers."""
     is_number = isinstance(value, Number) and not isinstance(value, bool)
     if not (is_number and math.isfinite(value) and value >= 0):  # type: ignore[arg-type, operator]
         raise InvalidEntry(path, "a number from 0 up", value)
-    if value > LARGEST_NUMBER:  # type: ignore[operator]
-        raise InvalidEntry(path, f"a number up to {LARGEST_NUMBER}", value)
+    if value > MAX_NUMBER:  # type: ignore[operator]
+        raise InvalidEntry(path, f"a number up to {MAX_NUMBER}", value)
 
 
 def check_word(value: object, words: Collection[str], *path: str) -> None:

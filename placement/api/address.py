@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{0,5}))?")
 SCHEMES = frozenset({"http", "https"})
 PREFIX = re.compile(r"/(?!/)[!-~]*")
-LARGEST_PORT = 65535
+MAX_PORT = 65535
 IN_A_PATH = "!$&'()*+,/:;=@~%"
 
 
@@ -57,7 +57,7 @@ def root_url(environ: dict[str, Any]) -> str:
 
 def _is_host(value: str) -> bool:
     match = HOST.fullmatch(value)
-    return match is not None and int(match["port"] or 0) <= LARGEST_PORT
+    return match is not None and int(match["port"] or 0) <= MAX_PORT
 
 
 def _is_scheme(value: str) -> bool:

@@ -11,7 +11,7 @@ from marshmallow import fields, post_load
 from placement.api.fields import Array, Integer, JsonText, Mapping, Object, Uuid
 from placement.api.validation import Schema
 from placement.api.versions import Versioned
-from placement.domain.names import LONGEST_NAME, NAME_PATTERN
+from placement.domain.names import MAX_NAME_LENGTH, NAME_PATTERN
 
 UUID_KEY = "[0-9a-fA-F-]{36}"
 
@@ -112,7 +112,7 @@ class WithMappings(WithGeneration):
 class WithType(WithMappings):
     """The body of PUT, and one consumer's entry in POST, from 1.38."""
 
-    consumer_type = JsonText(pattern=NAME_PATTERN, shortest=1, longest=LONGEST_NAME)
+    consumer_type = JsonText(pattern=NAME_PATTERN, shortest=1, longest=MAX_NAME_LENGTH)
 
 
 class ByConsumer(Schema):

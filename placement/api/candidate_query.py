@@ -16,8 +16,8 @@ DUPLICATE_KEY = "placement.query.duplicate_key"
 LIMIT = ValueRule(pattern="[1-9][0-9]*")
 POLICY = ValueRule(choices=("none", "isolate"))
 
-MOST_GROUPS = 250
-MOST_CLASSES = 25
+MAX_GROUPS = 250
+MAX_CLASSES = 25
 """Each class of a granular group joins two tables, and SQLite joins at most 64."""
 
 NUMBER = "[1-9][0-9]*"
@@ -142,10 +142,10 @@ def _subtree(value: str) -> frozenset[str]:
 
 def _check_size(groups: tuple[RequestGroup, ...]) -> None:
     """Refuse oversized requests before they become a statement that no database can plan."""
-    if len(groups) > MOST_GROUPS:
-        raise Invalid(f"{PREFIX}more than {MOST_GROUPS} request groups")
-    if any(group.is_granular and len(group.resources) > MOST_CLASSES for group in groups):
-        raise Invalid(f"{PREFIX}more than {MOST_CLASSES} resource classes in one granular request group")
+    if len(groups) > MAX_GROUPS:
+        raise Invalid(f"{PREFIX}more than {MAX_GROUPS} request groups")
+    if any(group.is_granular and len(group.resources) > MAX_CLASSES for group in groups):
+        raise Invalid(f"{PREFIX}more than {MAX_CLASSES} resource classes in one granular request group")
 
 
 def _check_resourceless(groups: tuple[RequestGroup, ...], same_subtree: tuple[frozenset[str], ...]) -> None:

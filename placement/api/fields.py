@@ -13,10 +13,10 @@ from marshmallow import ValidationError, fields, missing
 
 from placement.api.validation import Fault, shown
 
-LARGEST_INTEGER = 2**63 - 1
-LARGEST_COLUMN = 2**31 - 1
+MAX_INTEGER = 2**63 - 1
+MAX_COLUMN_VALUE = 2**31 - 1
 """The largest integer that the tables' columns hold."""
-LONGEST_UUID = 36
+MAX_UUID_LENGTH = 36
 
 
 def refuse(sentence: str, rule: str) -> ValidationError:
@@ -71,7 +71,7 @@ class Integer(_Bounded):
 
     kind = "integer"
 
-    def __init__(self, *, minimum: int = -LARGEST_INTEGER, maximum: int = LARGEST_INTEGER, **options: Any) -> None:
+    def __init__(self, *, minimum: int = -MAX_INTEGER, maximum: int = MAX_INTEGER, **options: Any) -> None:
         super().__init__(minimum=minimum, maximum=maximum, **options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> int:
@@ -131,7 +131,7 @@ def canonical_uuid(value: str) -> str:
 
 def fitting_uuid(value: str) -> str:
     """Return a uuid as sent if it fits the columns, else (``urn:uuid:``, extra dashes) in its canonical spelling."""
-    return value if len(value) <= LONGEST_UUID else canonical_uuid(value)
+    return value if len(value) <= MAX_UUID_LENGTH else canonical_uuid(value)
 
 
 class Uuid(Exact):

@@ -6,7 +6,7 @@ depends on a route. Only the syntax is checked; whether the names exist is the d
 
 from collections.abc import Sequence
 
-from placement.api.fields import LARGEST_INTEGER, fitting_uuid, is_uuid_like
+from placement.api.fields import MAX_INTEGER, fitting_uuid, is_uuid_like
 from placement.api.query import PREFIX
 from placement.api.versions import Version
 from placement.errors import Invalid
@@ -19,8 +19,8 @@ ANY_TRAITS = (1, 39)
 ALL_OF_ANY = list[frozenset[str]]
 """Sets of names: at least one of each set is required."""
 
-MOST_CONDITIONS = 250
-MOST_VALUES = 5000
+MAX_CONDITIONS = 250
+MAX_VALUES = 5000
 """Limits for one parameter. SQLite takes at most 1,000 conditions and 32,766 values per statement."""
 
 _TRAITS = "HW_CPU_X86_VMX,CUSTOM_MAGIC"
@@ -50,8 +50,8 @@ def _class_and_amount(item: str) -> tuple[str, int]:
         raise Invalid(f"Requested resource {name} expected positive integer amount. Got: {amounts[0]}.") from error
     if amount < 1:
         raise Invalid(f"Requested resource {name} requires amount >= 1. Got: {amount}.")
-    if amount > LARGEST_INTEGER:
-        raise Invalid(f"Requested resource {name} requires amount <= {LARGEST_INTEGER}. Got: {amount}.")
+    if amount > MAX_INTEGER:
+        raise Invalid(f"Requested resource {name} requires amount <= {MAX_INTEGER}. Got: {amount}.")
     return name, amount
 
 
@@ -167,5 +167,5 @@ def check_size(key: str, values: Sequence[str]) -> None:
     Raises:
         Invalid: there are too many.
     """
-    if len(values) > MOST_CONDITIONS or sum(value.count(",") + 1 for value in values) > MOST_VALUES:
+    if len(values) > MAX_CONDITIONS or sum(value.count(",") + 1 for value in values) > MAX_VALUES:
         raise Invalid(f"{PREFIX}too many values for {key!r}")

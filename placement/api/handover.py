@@ -24,7 +24,7 @@ KEEPER = "placement.keeper"
 
 _PROTOCOLS = frozenset({"HTTP/1.0", "HTTP/1.1"})
 _OURS = frozenset({"connection", "content-length", "date", "transfer-encoding"})
-_LONGEST_HEAD_S = 5.0
+_MAX_HEAD_S = 5.0
 
 
 class Keeper(Protocol):
@@ -100,7 +100,7 @@ def _uwsgi_connection() -> int | None:
 def _hand_over(keeper: Keeper, number: int, sent: bytes) -> None:
     connection = Connection(number)
     try:
-        connection.socket.settimeout(_LONGEST_HEAD_S)
+        connection.socket.settimeout(_MAX_HEAD_S)
         connection.socket.sendall(sent)
     except OSError:  # the client has gone
         connection.close()

@@ -2,18 +2,18 @@
 
 from typing import Any
 
-from placement.api.fields import LARGEST_COLUMN, Integer, JsonNumber, JsonText, Mapping, Object
+from placement.api.fields import MAX_COLUMN_VALUE, Integer, JsonNumber, JsonText, Mapping, Object
 from placement.api.of_provider import generation
 from placement.api.validation import Schema
 from placement.domain.inventory import Inventory
 from placement.domain.names import NAME_PATTERN
 
-LARGEST_RATIO = 3.40282e38
+MAX_RATIO = 3.40282e38
 """The largest single-precision float."""
 
 
 def _amount(*, minimum: int, required: bool = False) -> Integer:
-    return Integer(minimum=minimum, maximum=LARGEST_COLUMN, required=required)
+    return Integer(minimum=minimum, maximum=MAX_COLUMN_VALUE, required=required)
 
 
 class InventoryBody(Schema):
@@ -24,7 +24,7 @@ class InventoryBody(Schema):
     min_unit = _amount(minimum=1)
     max_unit = _amount(minimum=1)
     step_size = _amount(minimum=1)
-    allocation_ratio = JsonNumber(maximum=LARGEST_RATIO, required=False)
+    allocation_ratio = JsonNumber(maximum=MAX_RATIO, required=False)
     resource_provider_generation = generation(required=False)
 
 

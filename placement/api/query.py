@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 from placement.errors import Invalid
 
-MOST_PARAMETERS = 1000
+MAX_PARAMETERS = 1000
 PREFIX = "Invalid query string parameters: "
 
 
@@ -66,7 +66,7 @@ class Query:
         """
         try:
             pairs = parse_qsl(
-                query_string.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=MOST_PARAMETERS
+                query_string.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=MAX_PARAMETERS
             )
         except ValueError as error:  # including UnicodeDecodeError
             raise Invalid(f"{PREFIX}{error}") from error

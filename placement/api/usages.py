@@ -9,7 +9,7 @@ from placement.api.call import Call
 from placement.api.query import ValueRule
 from placement.api.routing import Route
 from placement.api.versions import Versioned
-from placement.domain.names import LONGEST_NAME, NAME_PATTERN
+from placement.domain.names import MAX_NAME_LENGTH, NAME_PATTERN
 from placement.domain.usage import TypeUsage
 from placement.services import usages as service
 
@@ -18,7 +18,7 @@ UNKNOWN = "unknown"
 
 _ID = ValueRule(shortest=1, longest=255)
 # Only the beginning of "all" is anchored in the reference's pattern.
-_TYPE = ValueRule(pattern=f"{NAME_PATTERN}$|^{ALL}.*|^{UNKNOWN}", shortest=1, longest=LONGEST_NAME)
+_TYPE = ValueRule(pattern=f"{NAME_PATTERN}$|^{ALL}.*|^{UNKNOWN}", shortest=1, longest=MAX_NAME_LENGTH)
 _RULES: Versioned[dict[str, ValueRule]] = Versioned(
     {
         (1, 9): {"project_id": _ID, "user_id": _ID},

@@ -15,10 +15,10 @@ BLOCK = 512
 has read as many keys anyway, and with few blocks the one a key belongs to is found quickly.
 """
 
-LARGEST = 16 * BLOCK
+MAX_BLOCK = 16 * BLOCK
 """The largest to make."""
 
-MOST_NOTED = 4
+MAX_NOTED = 4
 """A block merges its notes once they list more than this many times as many keys as it has: notes cost memory."""
 
 FEW = 32
@@ -104,7 +104,7 @@ class KeyOrder:
 
 def _size_after(keys: int) -> int:
     """Return how many keys to put into a new block that comes after so many."""
-    return min(max(BLOCK, keys), LARGEST)
+    return min(max(BLOCK, keys), MAX_BLOCK)
 
 
 def _parts(keys: list[Key], before: int) -> list[list[Key]]:
@@ -144,7 +144,7 @@ class _KeyBlock:
         notes = (*notes, note)
         made = _KeyBlock(known)
         made._noted = self._noted + len(gone) + len(new)
-        if made._noted > MOST_NOTED * max(len(known), BLOCK):
+        if made._noted > MAX_NOTED * max(len(known), BLOCK):
             left, come = _summed_up(notes)
             made._noted, notes = 0, (([*left], [*come]),)
         made._state = known, notes

@@ -4,7 +4,7 @@ from bisect import bisect_right
 
 from placement.domain.search_plan import Plan
 
-MOST_SUMS = 10_000
+MAX_SUMS = 10_000
 """How many sums of amounts to tell apart; beyond that, room is told apart to the unit."""
 
 
@@ -30,6 +30,6 @@ def _sums(plan: Plan, name: str) -> list[int]:
     for slot in plan.slots:
         amount = dict(slot.resources).get(name, 0)
         sums |= {one + amount for one in sums}
-        if len(sums) > MOST_SUMS:
+        if len(sums) > MAX_SUMS:
             return []
     return sorted(sums)

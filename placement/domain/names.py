@@ -5,7 +5,7 @@ import re
 NAME_PATTERN = "[A-Z0-9_]+"
 CUSTOM_PREFIX = "CUSTOM_"
 CUSTOM_PATTERN = CUSTOM_PREFIX + NAME_PATTERN
-LONGEST_NAME = 255
+MAX_NAME_LENGTH = 255
 
 
 def is_custom(name: str) -> bool:
@@ -15,4 +15,4 @@ def is_custom(name: str) -> bool:
 
 def is_valid_custom(name: str) -> bool:
     """Tell whether a custom resource class or trait may have this name."""
-    return len(name) <= LONGEST_NAME and re.fullmatch(CUSTOM_PATTERN, name) is not None
+    return len(name) <= MAX_NAME_LENGTH and re.fullmatch(CUSTOM_PATTERN, name) is not None

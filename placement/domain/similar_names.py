@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-MOST = 3
+MAX_NAMES = 3
 
 
 def similar_names(name: str, known: Iterable[str]) -> list[str]:
@@ -14,4 +14,4 @@ def similar_names(name: str, known: Iterable[str]) -> list[str]:
     """
     names, words = sorted(known), {*name.split("_")} - {"CUSTOM"}
     related = [one for one in names if not words.isdisjoint(one.split("_"))]
-    return [*dict.fromkeys([*get_close_matches(name, names, n=MOST), *related])][:MOST]
+    return [*dict.fromkeys([*get_close_matches(name, names, n=MAX_NAMES), *related])][:MAX_NAMES]

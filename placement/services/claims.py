@@ -15,7 +15,7 @@ from placement.domain.place_lock import PlaceLock
 from placement.errors import ConcurrentUpdate, Invalid
 from placement.store import allocations as store
 from placement.store.allocations import HeldRow
-from placement.store.connection.chunks import MOST_PARAMETERS
+from placement.store.connection.chunks import MAX_PARAMETERS
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.consumers import (
     Consumer,
@@ -97,7 +97,7 @@ def _owners(tx: Transaction, claims: Collection[Claim]) -> dict[str, ConsumerOwn
 
 
 def _locked(tx: Transaction, named: Collection[str], others: Collection[int]) -> dict[str, LockedProvider]:
-    if not others and len(named) <= MOST_PARAMETERS:
+    if not others and len(named) <= MAX_PARAMETERS:
         # A single statement sorts by id and locks; several would each start again from the lowest id.
         return lock_providers_by_uuid(tx, named)
     ids = {uuid: provider.id for uuid, provider in providers_by_uuid(tx, named).items()}

@@ -19,10 +19,10 @@ from placement.store.search.devices import (
 )
 from placement.store.traits import traits_matching
 
-MOST_ALLOCATIONS = 40_000
+MAX_ALLOCATIONS = 40_000
 """How many of the newest allocations to learn from."""
 
-MOST_FLAVORS = 256
+MAX_FLAVORS = 256
 """How many different tasks to expect, the most frequent ones."""
 
 
@@ -73,7 +73,7 @@ def picture_of(tx: Transaction, packing: DevicePacking) -> Picture:
     if packing.flavors:
         expected = {flavor.task: float(flavor.weight) for flavor in packing.flavors.values()}
     else:
-        expected = learnt(newest_taken(tx, classes, MOST_ALLOCATIONS), packing, classes)
+        expected = learnt(newest_taken(tx, classes, MAX_ALLOCATIONS), packing, classes)
     return Picture(classes, kinds, supply, expected)
 
 
@@ -119,7 +119,7 @@ def learnt(rows: Iterable[NewHolding], packing: DevicePacking, classes: Mapping[
         for task in tasks_of(_held(held, classes), packing, ()):
             seen[key_of(task)] += 1
             tasks.setdefault(key_of(task), task)
-    return {tasks[key]: float(often) for key, often in seen.most_common(MOST_FLAVORS)}
+    return {tasks[key]: float(often) for key, often in seen.most_common(MAX_FLAVORS)}
 
 
 def _held(rows: Iterable[NewHolding], classes: Mapping[int, str]) -> Iterator[WantedOfHost]:

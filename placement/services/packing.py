@@ -38,7 +38,7 @@ LOG = logging.getLogger(__name__)
 
 NO_CHANGES: Mapping[int, ChangedProvider] = MappingProxyType({})
 
-MOST_SCORES = 300_000
+MAX_SCORES = 300_000
 """How many scores to keep, about fifty megabytes, before all are dropped."""
 
 
@@ -96,7 +96,7 @@ class Packer:
     ) -> TreePacking:
         """Return the effect of a request on each tree, in this transaction, with some providers as they would be."""
         known = self._known_in(tx)
-        if known.scores > MOST_SCORES:
+        if known.scores > MAX_SCORES:
             known = self._known = _PictureInUse(known.picture, self.packing)
         trees = self._trees_in(tx, known)
         if changed:

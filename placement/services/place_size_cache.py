@@ -12,12 +12,12 @@ from placement.candidates.bounds import PlaceSizes
 from placement.services.tree_history import Moment, TreeHistories, TreeHistory
 from placement.store.connection.unit_of_work import Transaction
 
-MOST_TREES = 500_000
+MAX_TREES = 500_000
 """The most trees to cache, some fifty megabytes; beyond it, the least recently used entry is evicted."""
 
-MOST_NAMES = 256
+MAX_NAMES = 256
 
-MOST_LISTED = 1000
+MAX_LISTED = 1000
 """If more trees have changed, all are read again."""
 
 SizesByDemand = tuple[PlaceSizes, ...]
@@ -38,7 +38,7 @@ class PlaceSizeCache:
         most_trees: how many trees to cache in all.
     """
 
-    def __init__(self, histories: TreeHistories, *, most_trees: int = MOST_TREES) -> None:
+    def __init__(self, histories: TreeHistories, *, most_trees: int = MAX_TREES) -> None:
         self._histories = histories
         self._most_trees = most_trees
         self._lock = threading.Lock()
@@ -67,7 +67,7 @@ class PlaceSizeCache:
             self._kept.move_to_end(full_name)
         found = kept.at(moment, history, read)
         with self._lock:
-            while len(self._kept) > MOST_NAMES or (self.cached_trees > self._most_trees and len(self._kept) > 1):
+            while len(self._kept) > MAX_NAMES or (self.cached_trees > self._most_trees and len(self._kept) > 1):
                 self._kept.popitem(last=False)
         return found
 
@@ -89,7 +89,7 @@ class _CachedSizes:
         with self._lock:
             is_older = moment.number < self._number or bool(moment.apart)
             changed = history.changed(self._number, moment.number)
-            if changed is None or len(changed | moment.apart) > MOST_LISTED:
+            if changed is None or len(changed | moment.apart) > MAX_LISTED:
                 found = read(None)
             else:
                 found = self._with(changed | moment.apart, read)

@@ -12,17 +12,17 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import NamedTuple
 
 from placement.allocators.compactness import Counts
-from placement.services.tree_history import LONGEST_KEPT_S, Moment, TreeHistory
+from placement.services.tree_history import MAX_AGE_S, Moment, TreeHistory
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.names import NamedIds
 
-MOST_BYTES = 32 << 20
+MAX_BYTES = 32 << 20
 """The most text to cache; beyond it, the least recently used request is evicted."""
 
 WITHOUT_LIMIT = 4
 """A request without a limit, which looks at all trees, may take up to one part in this many of that."""
 
-MOST_REQUESTS = 1024
+MAX_REQUESTS = 1024
 """The most requests to remember as asked before."""
 
 BYTES_OF_TREE = 400
@@ -166,7 +166,7 @@ class TextCache:
         clock: the time in seconds, from any moment on.
     """
 
-    def __init__(self, *, most_bytes: int = MOST_BYTES, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, *, most_bytes: int = MAX_BYTES, clock: Callable[[], float] = time.monotonic) -> None:
         self._most_bytes = most_bytes
         self._clock = clock
         self._lock = threading.Lock()
@@ -186,13 +186,13 @@ class TextCache:
     def of(self, name: Hashable) -> CachedTexts | None:
         """Return what is cached for a request; None if it is asked for the first time, or was refused."""
         with self._lock:
-            if self._clock() - self._refused.get(name, -LONGEST_KEPT_S) < LONGEST_KEPT_S:
+            if self._clock() - self._refused.get(name, -MAX_AGE_S) < MAX_AGE_S:
                 return None
             known = self._requests.get(name)
             if known is None:
                 self._requests[name] = CachedTexts()
             self._requests.move_to_end(name)
-            while len(self._requests) > MOST_REQUESTS:
+            while len(self._requests) > MAX_REQUESTS:
                 self._requests.popitem(last=False)
             return known
 
@@ -211,6 +211,6 @@ class TextCache:
                     self._refuse(name)
 
     def _refuse(self, name: Hashable) -> None:
-        if len(self._refused) >= MOST_REQUESTS:
+        if len(self._refused) >= MAX_REQUESTS:
             self._refused.clear()
         self._refused[name] = self._clock()

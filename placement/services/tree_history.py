@@ -14,17 +14,17 @@ from typing import NamedTuple
 from placement.services.tree_sums import AskedSums, SumsByClass
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.journal.changes import MOST_CHANGED, TreeChanges, look
+from placement.store.journal.changes import MAX_CHANGED, TreeChanges, look
 from placement.store.journal.cursor import Cursor
 from placement.store.search.scores import TreeSums, class_sums, roots_with_unstocked_use, tree_sums
 
-LONGEST_KEPT_S = 300.0
+MAX_AGE_S = 300.0
 """After this long everything counts as changed: if triggers are removed while servers run, the journal lacks rows."""
 
-MOST_STATES = 256
+MAX_STATES = 256
 """The most to remember. A reader further behind reads everything."""
 
-MOST_ROOTS = 100_000
+MAX_ROOTS = 100_000
 """The most changed roots to remember, some ten megabytes."""
 
 Roots = frozenset[int]
@@ -82,7 +82,7 @@ class TreeHistory:
     def _moment(self, tx: Transaction) -> Moment | None:
         with self._lock:
             newest = self._states[-1] if self._states else None
-            if self._clock() - self._begun_at > LONGEST_KEPT_S:
+            if self._clock() - self._begun_at > MAX_AGE_S:
                 newest = None
             found = look(tx, newest and newest.place)
             if found is None:
@@ -123,7 +123,7 @@ class TreeHistory:
                 elsewhere = later | moment.apart | self._sums.unknown
                 known = self._sums.rows(asked, roots, but=elsewhere)
                 roots = elsewhere if roots is None else elsewhere.intersection(roots)
-        if roots is not None and len(roots) > MOST_CHANGED:
+        if roots is not None and len(roots) > MAX_CHANGED:
             known, roots = [], None
         return known if roots is not None and not roots else known + tree_sums(tx, *asked, roots)
 
@@ -168,7 +168,7 @@ class TreeHistory:
         else:
             self._sums.follow(changes)
         self._roots += len(changed or ())
-        while len(self._states) > MOST_STATES or self._roots > MOST_ROOTS:
+        while len(self._states) > MAX_STATES or self._roots > MAX_ROOTS:
             self._roots -= len(self._states.popleft().changed or ())
         return Moment(number)
 

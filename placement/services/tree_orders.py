@@ -19,10 +19,10 @@ from placement.services.tree_sums import AskedSums, is_much
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.scores import ABSENT
 
-MOST_KEYS = 500_000
+MAX_KEYS = 500_000
 """The most keys to cache, some hundred megabytes; beyond it, the least recently used order is evicted."""
 
-MOST_ORDERS = 256
+MAX_ORDERS = 256
 
 ReadKeys = Callable[[Collection[int] | None], list[Key]]
 """Returns the keys of the trees with the given roots in a snapshot; of all if given None."""
@@ -40,8 +40,8 @@ class TreeOrders:
     def __init__(
         self,
         *,
-        most_keys: int = MOST_KEYS,
-        most_orders: int = MOST_ORDERS,
+        most_keys: int = MAX_KEYS,
+        most_orders: int = MAX_ORDERS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.histories = TreeHistories(clock)

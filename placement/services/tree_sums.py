@@ -11,7 +11,7 @@ from itertools import compress, repeat
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from placement.store.journal.changes import MOST_CHANGED, TreeChanges
+from placement.store.journal.changes import MAX_CHANGED, TreeChanges
 from placement.store.search.scores import ABSENT, TreeSums
 
 MUCH = 5
@@ -23,7 +23,7 @@ LITTLE = 500
 
 def is_much(changed: int, trees: int) -> bool:
     """Tell whether reading all trees costs less than updating the changed ones."""
-    return changed > min(MOST_CHANGED, max(LITTLE, trees // MUCH))
+    return changed > min(MAX_CHANGED, max(LITTLE, trees // MUCH))
 
 
 class AskedSums(NamedTuple):

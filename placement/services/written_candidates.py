@@ -28,7 +28,7 @@ from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.names import ids_for
 
-MOST_WITHOUT_LIMIT = 4000
+MAX_WITHOUT_LIMIT = 4000
 """Among more trees, a request without a limit is left to the search, which streams its answer."""
 
 
@@ -114,7 +114,7 @@ def written_answer(tx: Transaction, question: Question, kept: CachedTexts, order
         keys = UnsortedKeys(TreeScores(asked, ranking, families).shuffled(order))
     if scores.filters:
         keys.without_failing()
-    if question.wanted is None and len(keys) > MOST_WITHOUT_LIMIT:
+    if question.wanted is None and len(keys) > MAX_WITHOUT_LIMIT:
         return None
     writer = TreeWriter(tx, plan, ids, limits=options.limits, write=question.write)
     search = _SearchOfWritten(keys, scores, kept.in_snapshot(tx, moment, ids, history), writer)

@@ -19,7 +19,7 @@ from placement.store.search.narrowing import Narrowing
 from placement.store.search.summaries import tree_summaries
 from placement.store.search.trees import TreeReader
 
-MOST_COMBINATIONS = 16
+MAX_COMBINATIONS = 16
 """Trees with more combinations of providers are not written: a search finds only their first ones."""
 
 
@@ -51,7 +51,7 @@ class TreeWriter:
         self._ids = ids
         self._limits = limits
         self._write = write
-        self._steps = MOST_COMBINATIONS * (len(plan.slots) + 2)
+        self._steps = MAX_COMBINATIONS * (len(plan.slots) + 2)
         self.written: dict[int, WrittenTree | None] = {}
         """The trees by root; None for nothing."""
         self.names = NamesInText()
@@ -67,7 +67,7 @@ class TreeWriter:
         """Write the trees with these roots, ``of`` so many in all; return False if any cannot be written."""
         trees = self._trees(roots, of)
         if any(
-            prod([len(tree.options[slot.demand]) for slot in self._plan.slots]) > MOST_COMBINATIONS for tree in trees
+            prod([len(tree.options[slot.demand]) for slot in self._plan.slots]) > MAX_COMBINATIONS for tree in trees
         ):
             return False
         self.written.update(dict.fromkeys(roots))

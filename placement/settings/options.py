@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from oslo_config import cfg
 
 from placement.settings.options_logging import ACCESS_LOG, LOGGING, LOGGING_NO_EFFECT
-from placement.settings.values import LARGEST_BODY, MISSING_CONSUMER_ID
+from placement.settings.values import MAX_BODY, MISSING_CONSUMER_ID
 
 API = (
     cfg.StrOpt(
@@ -235,7 +235,7 @@ OSLO_MIDDLEWARE = (
     ),
     cfg.IntOpt(
         "max_request_body_size",
-        default=LARGEST_BODY,
+        default=MAX_BODY,
         min=1,
         help="Maximum size of a request body in bytes; a larger one is refused with 413.",
     ),

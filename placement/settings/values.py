@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MISSING_CONSUMER_ID = "00000000-0000-0000-0000-000000000000"
 """Project and user of allocations from clients too old (below 1.8) to name them."""
 
-LARGEST_BODY = 4 * 1024 * 1024
+MAX_BODY = 4 * 1024 * 1024
 """The limit for request bodies, in bytes: some 30,000 allocations, which take seconds to validate."""
 
 
@@ -236,7 +236,7 @@ class Settings:
     http_basic_user_roles: Mapping[str, tuple[str, ...]] = field(default_factory=_no_roles)
     max_worker_memory_mb: int = 0
     proxy_headers_parsing: bool = False
-    max_request_body_size: int = LARGEST_BODY
+    max_request_body_size: int = MAX_BODY
     ignored_options: tuple[str, ...] = ()
     source: "ConfigOpts | None" = None
 

@@ -23,7 +23,7 @@ from placement.store.tables import (
     resource_providers,
 )
 
-MOST_AHEAD = 200
+MAX_AHEAD = 200
 """The most unnumbered rows that a cursor may list: it has to fit into a header."""
 
 _INV = inventories.c
@@ -129,7 +129,7 @@ def _journal(tx: Transaction) -> Cursor | None:
         found = cursor_of(tx)
     except JournalOfAnother:
         return None
-    return found if len(found.ahead) <= MOST_AHEAD else None
+    return found if len(found.ahead) <= MAX_AHEAD else None
 
 
 def _of_providers(tx: Transaction, reading: _BulkReading, ids: Sequence[int] | None) -> Iterator[Sequence[Any]]:

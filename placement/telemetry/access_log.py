@@ -8,7 +8,7 @@ from placement.telemetry.record import RequestRecord
 
 LOG = logging.getLogger("placement.access")
 
-LONGEST_URL = 4096
+MAX_URL_LENGTH = 4096
 PROBED = OPEN_PATHS | {"/metrics"}
 """Paths that load balancers, kubelet and monitoring poll every few seconds; successes are logged at DEBUG."""
 
@@ -50,6 +50,6 @@ def _url(record: RequestRecord) -> str:
     url: str = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
     if query := environ.get("QUERY_STRING"):
         url += "?" + query
-    if len(url) > LONGEST_URL:
-        url = url[:LONGEST_URL] + "..."
+    if len(url) > MAX_URL_LENGTH:
+        url = url[:MAX_URL_LENGTH] + "..."
     return url if url.isascii() and url.isprintable() else url.encode("unicode_escape").decode("ascii")

@@ -21,7 +21,7 @@ LOG = logging.getLogger(__name__)
 
 TOTAL = "openstack_free_capacity_by_flavor_total"
 BY_HOST = "openstack_free_capacity_hypervisor_by_flavor"
-MOST_HOSTS = 100_000
+MAX_HOSTS = 100_000
 
 
 class FlavorHeadroom:
@@ -73,7 +73,7 @@ class FlavorHeadroom:
             self._turn.release()
 
     def _found(self) -> Iterator[Headrooms]:
-        listing = Listing(trees=self._settings.by_hypervisor, models=False, limit=MOST_HOSTS)
+        listing = Listing(trees=self._settings.by_hypervisor, models=False, limit=MAX_HOSTS)
         try:
             yield headrooms(self._database, self._requests, listing, locks=self._locks)
         except Invalid:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from placement.services.allocation_candidates import StockRow, Summaries
 from placement.services.trial import CandidateInDetail, Trial
 
-MOST_NODES = 40
+MAX_NODES = 40
 """How many nodes that give nothing are drawn in a tree; those that give, and their ancestors, always are."""
 
 
@@ -105,12 +105,12 @@ class Drawings:
                 here = self._providers.members[here].parent_id
 
     def _others(self, root: int, shown: set[int]) -> set[int]:
-        """Return further nodes to draw, level by level, up to MOST_NODES."""
+        """Return further nodes to draw, level by level, up to MAX_NODES."""
         others: set[int] = set()
         level = [root]
         while level:
             level = [child for id_ in level for child in self._below[id_]]
-            others |= set([id_ for id_ in level if id_ not in shown][: MOST_NODES - len(others)])
+            others |= set([id_ for id_ in level if id_ not in shown][: MAX_NODES - len(others)])
         return others
 
     def _node(self, id_: int, served: CandidateInDetail, shown: set[int]) -> DrawnNode:

@@ -12,10 +12,10 @@ from placement.services.console.cloud_map import BEST, CloudMap, MappedHost
 from placement.services.console.cloud_map import cloud_map as read_map
 from placement.ui.host_card import HostCard, host_card
 from placement.ui.map_address import CONSUMERS, MapAddress, address_of, compared, look_back, question_of
-from placement.ui.map_blocks import MOST_CELLS, REST, Block, Blocks, Groups, rows_of
+from placement.ui.map_blocks import MAX_CELLS, REST, Block, Blocks, Groups, rows_of
 from placement.ui.page import Page, show
 
-MOST_ROWS = 200
+MAX_ROWS = 200
 """How many groups the table lists."""
 
 
@@ -53,9 +53,9 @@ def _page(call: Call, address: MapAddress, found: CloudMap, fault: PlacementErro
     groups = Groups.made(kinds, found.members)
     hosts, opened = _opened(groups, found.hosts, address.group)
     outermost = next(iter(kinds), "")
-    is_folded = len(hosts) > MOST_CELLS and not opened and bool(outermost)
-    first = (address.page - 1) * MOST_CELLS
-    shown = hosts if is_folded else hosts[first : first + MOST_CELLS]
+    is_folded = len(hosts) > MAX_CELLS and not opened and bool(outermost)
+    first = (address.page - 1) * MAX_CELLS
+    shown = hosts if is_folded else hosts[first : first + MAX_CELLS]
     plain = Blocks(found, groups)
     if is_folded:
         maps = [DrawnMap("", plain.folded(hosts, outermost))]
@@ -70,10 +70,10 @@ def _page(call: Call, address: MapAddress, found: CloudMap, fault: PlacementErro
         found=found,
         figures=plain.figures(hosts),
         maps=maps,
-        rows=[*rows_of(maps[0].blocks)][:MOST_ROWS],
+        rows=[*rows_of(maps[0].blocks)][:MAX_ROWS],
         is_folded=is_folded,
         opened=opened,
-        more=not is_folded and first + MOST_CELLS < len(hosts),
+        more=not is_folded and first + MAX_CELLS < len(hosts),
         first=first,
         domain=plain.domain,
         card=_card(call, address) if address.host else None,

@@ -12,7 +12,7 @@ from placement.services.console.cloud_map import CloudMap, Copies, MappedHost
 from placement.ui.names import visible
 from placement.ui.numbers import amount_in_words, percent
 
-MOST_CELLS = 2000
+MAX_CELLS = 2000
 """How many hosts have cells on one page; with more hosts, the blocks of the outermost kind are folded."""
 
 SHADES = 10

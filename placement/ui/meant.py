@@ -10,7 +10,7 @@ from placement.services.console.names_in_use import NamesInUse
 _OF_CLASSES = re.compile(r"(resources[\w-]*=)([^&]*)")
 _OF_TRAITS = re.compile(r"((?:required[\w-]*|root_required)=)([^&]*)")
 _NAME = re.compile(r"\b[A-Z][A-Z0-9_]+\b")
-MOST = 3
+MAX_SUGGESTIONS = 3
 
 
 class Meant(NamedTuple):
@@ -27,7 +27,7 @@ def meant(query: str, known: NamesInUse) -> list[Meant]:
     return [
         *_like(query, [value for _, value in of_classes], known.classes),
         *_like(query, [value for _, value in of_traits], known.traits),
-    ][:MOST]
+    ][:MAX_SUGGESTIONS]
 
 
 def _like(query: str, values: Sequence[str], known: Sequence[str]) -> list[Meant]:

@@ -14,7 +14,7 @@ from placement.ui.changes import shown_changes
 from placement.ui.numbers import one_scale
 from placement.ui.page import Page, show
 
-MOST_FLAVORS = 50
+MAX_FLAVORS = 50
 HEADROOM = "placement:planner:headroom"
 
 
@@ -56,7 +56,7 @@ def overview(call: Call) -> Response:
 
 def _flavors(call: Call) -> list[FlavorRoom] | None:
     """Return the room for the planner file's flavors; None if there are none or the caller may not see it."""
-    flavors = dict(list(call.server.settings.planner.flavors.items())[:MOST_FLAVORS])
+    flavors = dict(list(call.server.settings.planner.flavors.items())[:MAX_FLAVORS])
     if not flavors or not call.is_allowed(HEADROOM):
         return None
     try:

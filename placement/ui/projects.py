@@ -18,7 +18,7 @@ from placement.ui.reclaiming import ReclaimAnswer, reclaimed
 PROJECT_RULE = "placement:usages"
 HOSTS_RULE = "placement:resource_providers:allocations:list"
 
-MOST_GIVERS = 20
+MAX_GIVERS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def _standing(call: Call, project: str) -> ShareStanding | None:
         node,
         classes,
         shares.gives(node),
-        givers[:MOST_GIVERS] if sees_all else None,
+        givers[:MAX_GIVERS] if sees_all else None,
         reclaimed(call, project, lacking) if sees_all else None,
     )
 

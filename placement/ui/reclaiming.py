@@ -11,7 +11,7 @@ from placement.errors import Invalid
 from placement.services.fair_share.giving_back import ReclaimOptions, reclaim, reclaim_of
 from placement.services.fair_share.shares import Wish
 
-MOST_SHOWN = 200
+MAX_SHOWN = 200
 
 
 class GivingConsumer(NamedTuple):
@@ -60,5 +60,5 @@ def reclaimed(call: Call, project: str, lacking: Mapping[str, float]) -> Reclaim
         return ReclaimAnswer(claim, fault=error.message)
     found = reclaim(call.database, settings, wanted, ReclaimOptions({}))
     held = found.giving.given_back
-    given = [GivingConsumer(one.name, found.members[one.leaf], one.amounts) for one in held[:MOST_SHOWN]]
+    given = [GivingConsumer(one.name, found.members[one.leaf], one.amounts) for one in held[:MAX_SHOWN]]
     return ReclaimAnswer(claim, found.giving.feasible, found.giving.complete, given, len(held))

@@ -18,10 +18,10 @@ from placement.ui.paging import paging_of
 CHILDREN = 50
 """Children of the opened branch on one page."""
 
-MOST_ROWS = 150
+MAX_ROWS = 150
 """Rows of the whole table; beyond that, lower branches are shown closed."""
 
-MOST_OF_A_BRANCH = 20
+MAX_OF_A_BRANCH = 20
 """Children shown of each branch below the opened one."""
 
 
@@ -91,11 +91,11 @@ class Branches:
     def rows(self, opened: str, first: int) -> list[ShareRow]:
         """Return the opened branch with a page of its children, and as many descendants as there is room for."""
         shown = {opened: self.parts[opened][first : first + CHILDREN]}
-        room, level = MOST_ROWS - len(shown[opened]), shown[opened]
+        room, level = MAX_ROWS - len(shown[opened]), shown[opened]
         while level and room > 0:
             following: list[NodeShare] = []
             for node in level:
-                some = self.parts[node.path][: min(MOST_OF_A_BRANCH, room)]
+                some = self.parts[node.path][: min(MAX_OF_A_BRANCH, room)]
                 shown[node.path] = some
                 room -= len(some)
                 following += some

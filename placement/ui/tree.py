@@ -26,8 +26,8 @@ FIELDS = (
 WITHIN_H = {"hour": 1, "day": 24, "week": 168}
 YES = {"yes": True, "no": False}
 SIZE = 100
-MOST_WORDS = 10
-MOST_GROUPS = 500
+MAX_WORDS = 10
+MAX_GROUPS = 500
 """Kinds with more groups than this are not offered by the form, but their names work in an address."""
 
 
@@ -65,7 +65,7 @@ def _lists_trees(sought: Mapping[str, str]) -> bool:
 def _groups(call: Call) -> dict[str, dict[str, tuple[str, ...]]]:
     """Return the kinds of named aggregates with few enough names to choose from."""
     kinds = call.server.settings.planner.aggregates
-    return {kind: dict(names) for kind, names in kinds.items() if len(names) <= MOST_GROUPS}
+    return {kind: dict(names) for kind, names in kinds.items() if len(names) <= MAX_GROUPS}
 
 
 def _aggregates_of(call: Call, group: str) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ def _search(call: Call, sought: Mapping[str, str]) -> ProviderSearch:
     if order not in list(ListOrder):
         raise Invalid(f"sort must be one of {', '.join(ListOrder)}.")
     return ProviderSearch(
-        words=tuple(sought["q"].split()[:MOST_WORDS]),
+        words=tuple(sought["q"].split()[:MAX_WORDS]),
         filter=filter_,
         trees=_lists_trees(sought),
         kind=tuple(sorted({name for name in sought["kind"].split(",") if name})),

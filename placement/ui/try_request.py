@@ -34,7 +34,7 @@ from placement.ui.request_form import form_fields, query_string
 
 NEWEST = str(MAXIMUM)
 WRITTEN_VERSION = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}|latest")
-MOST_CANDIDATES = 1000
+MAX_CANDIDATES = 1000
 """How many candidates to search for, nova's default."""
 
 DRAWN = 10
@@ -216,7 +216,7 @@ def _tried(
 ) -> Trial:
     request = candidate_request(query, version)
     # One more than shown tells whether there are more. No randomness, so that successive pages are consistent.
-    request = replace(request, limit=min(request.limit or MOST_CANDIDATES + 1, MOST_CANDIDATES + 1))
+    request = replace(request, limit=min(request.limit or MAX_CANDIDATES + 1, MAX_CANDIDATES + 1))
     options, ranking = replace(search_options(call), shuffled=False), ranking_of(call)
     ranking = ranking and replace(ranking, seed=None, profile=profile or ranking.profile)
     packer = call.server.packers.of(profile) if profile else packer_in_force(call)
@@ -227,7 +227,7 @@ def _part(call: Call, tried: Trial, paging: Paging, compared: tuple[str, dict[Ca
     settings = call.server.settings
     drawings = Drawings(tried)
     found = len(tried.answer.candidates)
-    room = max(0, MOST_CANDIDATES - paging.first)
+    room = max(0, MAX_CANDIDATES - paging.first)
     rows = []
     for number, served in enumerate(tried.shown[:room], start=paging.first + 1):
         trees = drawings.trees(served)
@@ -244,10 +244,10 @@ def _part(call: Call, tried: Trial, paging: Paging, compared: tuple[str, dict[Ca
         rows.append(row)
     return CandidatePart(
         rows,
-        found=min(found, MOST_CANDIDATES),
-        goes_on=found > MOST_CANDIDATES,
+        found=min(found, MAX_CANDIDATES),
+        goes_on=found > MAX_CANDIDATES,
         complete=tried.answer.complete,
-        has_more=paging.first + DRAWN < min(found, MOST_CANDIDATES),
+        has_more=paging.first + DRAWN < min(found, MAX_CANDIDATES),
         profile=settings.planner.profile_in_force.name if settings.ranking.enabled else None,
         compared=compared and compared[0],
     )

@@ -10,7 +10,7 @@ import pytest
 from flask import Flask
 
 from placement.services.text_cache import TextCache
-from placement.services.tree_history import LONGEST_KEPT_S
+from placement.services.tree_history import MAX_AGE_S
 from tests.api.conftest import Api, tells_what_changed
 from tests.api.test_allocation_candidates import with_limits, with_options
 from tests.api.test_reshaper import inventories, reshape
@@ -51,7 +51,7 @@ def host(number: int) -> Provider:
 def cloud(api: Api) -> Cloud:
     """Some hosts of two NUMA nodes, and an empty provider."""
     # What was refused once is tried again at once.
-    keep_elsewhere(api, TextCache(clock=count(step=LONGEST_KEPT_S).__next__))
+    keep_elsewhere(api, TextCache(clock=count(step=MAX_AGE_S).__next__))
     made = stored(api.app, *[host(number) for number in range(HOSTS)], provider("other", VCPU=4, MEMORY_MB=100))
     for name in (SILVER, GOLD, LOCK):
         api.put(f"/resource_classes/{name}")

@@ -42,12 +42,12 @@ AMOUNTS = {
 TRAITS = ("HW_NUMA_ROOT", "CUSTOM_GPU_A100", "HW_NIC_SRIOV", "COMPUTE_VOLUME_MULTI_ATTACH", "CUSTOM_HW_PCIE_SWITCH")
 GROUPS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24)
 SHOWN = 12
-MOST_CPU_S = 1.0
+MAX_CPU_S = 1.0
 """On up to so many hosts as are in ``HOSTS``; on more it grows with them."""
 HOSTS = 5_000
 LARGE = 5_000_000
 """Bytes; an answer of more may take longer."""
-MOST_CPU_S_PER_BYTE = 0.150 / 1_000_000
+MAX_CPU_S_PER_BYTE = 0.150 / 1_000_000
 SECONDS_A_DAY = 86_400
 
 
@@ -62,8 +62,8 @@ class Cost(NamedTuple):
 
     def is_too_much(self, hosts: int) -> bool:
         """Tell whether it took more CPU time than an answer of its size is worth in a cloud of so many hosts."""
-        most = MOST_CPU_S * max(1.0, hosts / HOSTS)
-        return self.cpu > (most if self.size <= LARGE else max(most, self.size * MOST_CPU_S_PER_BYTE))
+        most = MAX_CPU_S * max(1.0, hosts / HOSTS)
+        return self.cpu > (most if self.size <= LARGE else max(most, self.size * MAX_CPU_S_PER_BYTE))
 
 
 def candidates(choice: random.Random) -> str:

@@ -17,7 +17,7 @@ from tests.bench.work import Get, candidate_count
 
 T = TypeVar("T", Case, ClaimCase)
 
-LONGEST_S = 300
+MAX_S = 300
 """How long ours may take; a search that has a budget must never need it."""
 
 STAMPEDE_S = 2
@@ -110,9 +110,7 @@ class Run:
             with contextlib.ExitStack() as stack:
                 places = dict.fromkeys([case.first[0], case.second[0]])
                 sides = {place: stack.enter_context(self._side("ours", place)) for place in places}
-                subjects = [
-                    Subject(sides[place], work(), timeout_s=LONGEST_S) for place, work in (case.first, case.second)
-                ]
+                subjects = [Subject(sides[place], work(), timeout_s=MAX_S) for place, work in (case.first, case.second)]
                 sampling.measure(subjects, pairs=self._options.pairs)
                 yield OwnRow(case, subjects[0].series, subjects[1].series)
 
@@ -133,7 +131,7 @@ class Run:
         for case in cases:
             self._say(f"{case.cloud}: {case.name}, unordered and ordered")
             with self._orders(case.cloud, [Order.NONE, Order.BEST_FIRST]) as sides:
-                subjects = [Subject(side, case.work(), timeout_s=LONGEST_S) for side in sides]
+                subjects = [Subject(side, case.work(), timeout_s=MAX_S) for side in sides]
                 sampling.measure(subjects, pairs=self._options.pairs)
                 yield OrderRow(case, *[subject.series for subject in subjects])
 
@@ -162,8 +160,8 @@ class Run:
         answer = self._first_answer(case, ours)
         size = len(answer.body) if answer else 0
         reference = Subject(theirs, case.work(), timeout_s=self._options.patience_s)
-        mine = Subject(ours, case.work(), timeout_s=LONGEST_S)
-        least = Subject(floor, _Stored(size, case.work().requests), timeout_s=LONGEST_S)
+        mine = Subject(ours, case.work(), timeout_s=MAX_S)
+        least = Subject(floor, _Stored(size, case.work().requests), timeout_s=MAX_S)
         if case.hopeless:
             sampling.measure_once(reference)
             sampling.measure([mine, least], pairs=self._options.pairs)
@@ -178,7 +176,7 @@ class Run:
     def _first_answer(self, case: Case, ours: Side) -> Answer | None:
         """Return our answer where the work is to read something."""
         work = case.work()
-        return work.do(ours.caller(timeout_s=LONGEST_S))[0] if isinstance(work, Get) else None
+        return work.do(ours.caller(timeout_s=MAX_S))[0] if isinstance(work, Get) else None
 
     def _check(self, case: Case, answer: Answer, theirs: Side, *, failed: bool) -> str:
         """Return in words whether the reference answers alike."""

@@ -14,7 +14,7 @@ from tests.bench.work import Work
 SAMPLE_MS = 120
 """Work is repeated until a sample takes about as long: what is far shorter drowns in noise."""
 
-MOST_REPEATS = 40
+MAX_REPEATS = 40
 
 WARM_UP_ROUNDS = 12
 WARM_UP_S = 5.0
@@ -92,7 +92,7 @@ class Subject:
             self._once()
             self._get_going()
             first = self._measured(1)
-            self._repeats = max(1, min(MOST_REPEATS, round(SAMPLE_MS / max(first.cpu_ms, 0.1))))
+            self._repeats = max(1, min(MAX_REPEATS, round(SAMPLE_MS / max(first.cpu_ms, 0.1))))
 
     def try_once(self) -> None:
         """Take the only sample, with nothing before it."""

@@ -6,7 +6,7 @@ from tests.browser.conftest import Opening
 from tests.browser.pages import LOOKED_AT
 from tests.browser.visits import Visit
 
-MOST_STOPS = 200
+MAX_STOPS = 200
 
 
 def tab(seen: Visit, times: int = 1) -> str:
@@ -39,7 +39,7 @@ def test_the_keyboard_reaches_everything_once_in_the_order_of_the_page(opening: 
           return all.indexOf(document.activeElement);
         }"""
         reached = []
-        for _ in range(MOST_STOPS):
+        for _ in range(MAX_STOPS):
             page.keyboard.press("Tab")
             place = page.evaluate(script)
             if page.evaluate("() => document.activeElement === document.body") or place in reached:

@@ -12,7 +12,7 @@ from tests.store.rows import joined_stock, kept_stock
 
 T = TypeVar("T")
 
-LONGEST_WAIT_S = 60
+MAX_WAIT_S = 60
 
 
 def together(calls: Sequence[Callable[[], T]]) -> list[T]:
@@ -23,7 +23,7 @@ def together(calls: Sequence[Callable[[], T]]) -> list[T]:
 
     def run(index: int) -> None:
         try:
-            barrier.wait(LONGEST_WAIT_S)
+            barrier.wait(MAX_WAIT_S)
             results[index] = calls[index]()
         except BaseException as error:
             failures.append(error)
@@ -32,7 +32,7 @@ def together(calls: Sequence[Callable[[], T]]) -> list[T]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(LONGEST_WAIT_S)
+        thread.join(MAX_WAIT_S)
     assert not failures, failures
     assert len(results) == len(calls), "a request is still waiting"
     return [results[index] for index in range(len(calls))]

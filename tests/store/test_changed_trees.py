@@ -20,7 +20,7 @@ from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.services.allocation_candidates import Answer, SearchOptions, answer_to
 from placement.services.place_size_cache import PlaceSizeCache, SizesByRoot
 from placement.services.text_cache import CachedTexts
-from placement.services.tree_history import LONGEST_KEPT_S, Moment, TreeHistories, TreeHistory
+from placement.services.tree_history import MAX_AGE_S, Moment, TreeHistories, TreeHistory
 from placement.services.tree_orders import TreeOrders
 from placement.services.tree_sums import LITTLE
 from placement.services.written_candidates import Question, written_answer
@@ -28,7 +28,7 @@ from placement.services.written_trees import TextsOfTree
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.journal import triggers
-from placement.store.journal.changes import MOST_CHANGED, look
+from placement.store.journal.changes import MAX_CHANGED, look
 from placement.store.kept_usage.write_gate import pass_write_gate
 from placement.store.search.devices import ProviderAmount, left_by_provider
 from placement.store.search.scores import sums_by_name
@@ -446,7 +446,7 @@ def test_what_happens_without_triggers_is_seen_after_some_minutes(cloud: Databas
     with cloud.writer.begin() as connection:
         triggers.remove(connection)
         allocate(connection, "unnoticed", {(4, VCPU): 900})
-    now[0] += LONGEST_KEPT_S + 1
+    now[0] += MAX_AGE_S + 1
     assert_in_order(cloud, orders)
 
 
@@ -464,7 +464,7 @@ def test_orders_that_were_not_asked_for_longest_are_forgotten(cloud: Database) -
 def test_where_much_has_changed_all_is_read_again(cloud: Database) -> None:
     picture, orders = Picture(), TreeOrders()
     columns = "id, uuid, name, generation, root_provider_id"
-    providers = IN_NUMBERS.format(f"resource_providers ({columns})", MOST_CHANGED, "id, id, id, 0, id FROM n")
+    providers = IN_NUMBERS.format(f"resource_providers ({columns})", MAX_CHANGED, "id, id, id, 0, id FROM n")
     stocks = IN_NUMBERS.format(
         "inventories (resource_provider_id, resource_class_id, total, reserved, min_unit, max_unit, step_size, "
         "allocation_ratio)",

@@ -286,7 +286,7 @@ def opened_anew(url: str) -> Any:
 
 def test_a_statement_runs_again_on_its_cursor_unless_that_holds_many_rows(postgresql_url: str) -> None:
     engine = opened_anew(postgresql_url)
-    few, many = "SELECT $1::bigint", f"SELECT generate_series(1, $1::bigint + {direct.MOST_ROWS_HELD})"
+    few, many = "SELECT $1::bigint", f"SELECT generate_series(1, $1::bigint + {direct.MAX_ROWS_HELD})"
     with engine.connect() as connection:
         cursors = [direct._sent(connection, text, [1]) for text in (few, many, few, many)]
         assert cursors[0] is cursors[2]
@@ -297,7 +297,7 @@ def test_a_statement_runs_again_on_its_cursor_unless_that_holds_many_rows(postgr
 
 def test_a_connection_keeps_the_statements_that_ran_last(postgresql_url: str) -> None:
     engine = opened_anew(postgresql_url)
-    texts = [f"SELECT {number}, $1::bigint" for number in range(direct.MOST_STATEMENTS + 1)]
+    texts = [f"SELECT {number}, $1::bigint" for number in range(direct.MAX_STATEMENTS + 1)]
     with engine.connect() as connection:
         for text_ in [*texts[:-1], texts[0], texts[-1]]:
             direct.rows_of(connection, text_, [1])

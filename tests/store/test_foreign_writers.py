@@ -26,7 +26,7 @@ from tests.store.rows import DISK_GB, MEMORY_MB, VCPU, add_providers, allocate, 
 
 ROOTS, BELOW = 3, 9
 ASKED = AskedSums([VCPU, MEMORY_MB], [DISK_GB])
-LONGEST_S = 20.0
+MAX_S = 20.0
 
 MOVE = f"UPDATE resource_providers SET root_provider_id = 2, parent_provider_id = 2 WHERE id = {BELOW}"
 WRITES = {
@@ -164,7 +164,7 @@ class Session:
 
 def is_done(sent: Future[Any], session: Session, database: Database) -> bool:
     """Wait until a statement is done or blocked by another transaction; tell whether it is done."""
-    for _ in range(int(LONGEST_S / 0.01)):
+    for _ in range(int(MAX_S / 0.01)):
         with suppress(NotYet):
             sent.result(timeout=0.01)
             return True
@@ -192,14 +192,14 @@ class Race:
         """Let one begin and one commit before the other; one that is blocked commits last in any case."""
         second = _OTHER[first]
         try:
-            self._begin(first).result(timeout=LONGEST_S)
+            self._begin(first).result(timeout=MAX_S)
             sent = self._begin(second)
             order = [commits, _OTHER[commits]] if is_done(sent, self._sessions[second], self._database) else None
             assert_current(self._database, picture)
             for name in order or [first, second]:
                 with suppress(OperationalError):  # PostgreSQL refuses writes based on a stale snapshot.
                     if name == second:
-                        sent.result(timeout=LONGEST_S)
+                        sent.result(timeout=MAX_S)
                     self._sessions[name].commits()
                 assert_current(self._database, picture)
         finally:

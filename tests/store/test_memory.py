@@ -9,7 +9,7 @@ from sqlalchemy import literal_column, select
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.services.allocation_candidates import SearchOptions, allocation_candidates
 from placement.store.connection.database import Database
-from placement.store.connection.memory import MOST_CHARACTERS, MOST_CONDITIONS, Memory
+from placement.store.connection.memory import MAX_CHARACTERS, MAX_CONDITIONS, Memory
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.search.any_of import NO_SETS
@@ -70,8 +70,8 @@ def test_a_small_statement_is_made_once() -> None:
 
 
 def test_a_shape_weighs_what_its_demands_ask() -> None:
-    assert shape_of(10, forbidden=False, forbidden_aggregates=False).conditions < MOST_CONDITIONS
-    assert shape_of(MOST_CONDITIONS, forbidden=False, forbidden_aggregates=False).conditions > MOST_CONDITIONS
+    assert shape_of(10, forbidden=False, forbidden_aggregates=False).conditions < MAX_CONDITIONS
+    assert shape_of(MAX_CONDITIONS, forbidden=False, forbidden_aggregates=False).conditions > MAX_CONDITIONS
 
 
 def test_what_fits_is_kept_and_what_is_too_heavy_replaces_it() -> None:
@@ -93,10 +93,10 @@ def ask(tx: Transaction, number: int) -> None:
 
 
 def test_compiled_statements_are_forgotten(database: Database) -> None:
-    rounds = 3 * MOST_CHARACTERS // LENGTH
+    rounds = 3 * MAX_CHARACTERS // LENGTH
     for number in range(rounds):
         ask(database, number)
     compiled = database.reader.get_execution_options()["compiled_cache"]
     kept = sum(len(one.string) for one in compiled.values())
-    assert 0 < kept <= MOST_CHARACTERS
+    assert 0 < kept <= MAX_CHARACTERS
     assert len(compiled) < rounds

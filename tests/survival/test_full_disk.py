@@ -19,7 +19,7 @@ from tests.survival.load import Crowd, Record, prepared, send, wait_for
 from tests.survival.verdict import check
 
 SIZE_MB = 48
-LONGEST_S = 120
+MAX_S = 120
 
 
 class SmallDisk:
@@ -82,13 +82,13 @@ def test_a_full_disk_is_waited_out(disk: SmallDisk, kind: str, request: pytest.F
     try:
         record = prepared(served.url)
         with Crowd(record, [served.url], seed=1):
-            wait_for(record, 20, timeout_s=LONGEST_S)
+            wait_for(record, 20, timeout_s=MAX_S)
             disk.fill()
             wait_for_refusals(record, 20)
             ready = send(served.url, "GET", "/readycheck")
             assert (ready.status, ready.document["writes"]) == (200, "failing: disk full")
             disk.free()
-            wait_for(record, 20, timeout_s=LONGEST_S)
+            wait_for(record, 20, timeout_s=MAX_S)
         assert "writes" not in send(served.url, "GET", "/readycheck").document
         check(record, served.url)
         check_database(directory)
@@ -105,7 +105,7 @@ def refusals(record: Record) -> int:
 
 def wait_for_refusals(record: Record, count: int) -> None:
     """Wait until so many requests were answered with 503."""
-    deadline = time.monotonic() + LONGEST_S
+    deadline = time.monotonic() + MAX_S
     while refusals(record) < count:
         assert time.monotonic() < deadline, record.statuses
         assert not record.complaints

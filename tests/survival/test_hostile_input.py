@@ -27,12 +27,12 @@ CLAIMS = "/planner/v1/claims"
 CASES = 1_000
 CASES_PER_CLOUD = 500
 INSTRUCTIONS_PER_TICK = 100_000
-MOST_TICKS = 500
+MAX_TICKS = 500
 """Fifty million steps of SQLite's virtual machine, some seconds, for one request."""
-MOST_STATEMENTS = 60
-MOST_OF_A_CLAIM = 3 * MOST_STATEMENTS
+MAX_STATEMENTS = 60
+MAX_OF_A_CLAIM = 3 * MAX_STATEMENTS
 """The planner looks once more before it refuses a claim, and explains it."""
-MOST_OUT_OF_STEPS = 0.01
+MAX_OUT_OF_STEPS = 0.01
 
 
 @dataclass
@@ -103,7 +103,7 @@ def observe(database: Database, work: Work) -> None:
 
     def tick() -> bool:
         work.ticks += 1
-        return work.ticks > MOST_TICKS
+        return work.ticks > MAX_TICKS
 
     @event.listens_for(database.engine, "before_cursor_execute")
     def count(connection, *_rest):
@@ -138,7 +138,7 @@ def test_any_request_gets_a_proper_answer_and_a_refusal_changes_nothing(
             for number in range(first, first + CASES_PER_CLOUD):
                 statuses[try_out(target, target.grammar.case(seed, number), f"--seed {seed}, number {number}")] += 1
             check_books(target.database)
-    assert statuses[503] <= MOST_OUT_OF_STEPS * count
+    assert statuses[503] <= MAX_OUT_OF_STEPS * count
     assert min(statuses[status] for status in (200, 201, 204, 400, 403, 404, 409)) > count / 200, statuses
 
 
@@ -149,8 +149,8 @@ def try_out(target: Target, case: Case, name: str) -> int:
     response = send(target, case)
     about = f"{name}: {case.method} {case.path} {case.version} {case.query[:300]}\n{response.text[:500]}"
     assert response.status_code < 500 or ran_out_of_steps(response), about
-    assert target.work.statements <= (MOST_OF_A_CLAIM if case.path == CLAIMS else MOST_STATEMENTS), about
-    assert target.work.ticks <= MOST_TICKS, about
+    assert target.work.statements <= (MAX_OF_A_CLAIM if case.path == CLAIMS else MAX_STATEMENTS), about
+    assert target.work.ticks <= MAX_TICKS, about
     if target.version() != version:
         assert response.status_code < 300, f"it was refused, and something is committed\n{about}"
         target.tell_generations()

@@ -20,7 +20,7 @@ THREADS = 4
 HOSTS = 30
 REQUESTS = 600
 SAMPLES = 20
-MOST_GROWTH = 1.05
+MAX_GROWTH = 1.05
 """Of a worker's memory in the second half of a long run."""
 
 
@@ -56,5 +56,5 @@ def test_a_crowd_is_served_and_memory_stays_level(served: Served, tmp_path: Path
     assert send(served.url, "GET", "/readycheck").status == 200
     assert traffic.statuses[200] > count / 2
     if is_long:
-        assert memory[-1] < MOST_GROWTH * memory[SAMPLES // 2]
+        assert memory[-1] < MAX_GROWTH * memory[SAMPLES // 2]
     check_database(tmp_path)

@@ -16,7 +16,7 @@ from tests.servers import Served
 from tests.survival.at_work import AtWork
 from tests.survival.load import VERSION
 
-LONGEST_WAIT_S = 60
+MAX_WAIT_S = 60
 """What nova waits for an answer."""
 PROPER = frozenset({200, 204, 404, 409, 503})
 """Done, nothing to release, somebody else was faster, try again."""
@@ -35,7 +35,7 @@ class _Client:
         self.statuses: Counter[int] = Counter()
         self.slowest_s = 0.0
         self.answered = 0
-        self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=LONGEST_WAIT_S)
+        self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=MAX_WAIT_S)
         self._choice = random.Random(seed)
         self._providers = providers
         self._consumer = new_uuid()
@@ -84,7 +84,7 @@ class Traffic(AtWork):
 
     def __init__(self, url: str, providers: Sequence[str], *, clients: int) -> None:
         self._clients = [_Client(url, providers, seed) for seed in range(clients)]
-        super().__init__([client.run for client in self._clients], longest_s=LONGEST_WAIT_S)
+        super().__init__([client.run for client in self._clients], longest_s=MAX_WAIT_S)
 
     @property
     def answered(self) -> int:
@@ -107,7 +107,7 @@ class Traffic(AtWork):
         while (answered := self.answered) < count and not self.has_failed:
             if answered > before:
                 before, since = answered, time.monotonic()
-            assert time.monotonic() - since < 2 * LONGEST_WAIT_S, f"no answer any more after {answered}"
+            assert time.monotonic() - since < 2 * MAX_WAIT_S, f"no answer any more after {answered}"
             time.sleep(0.02)
 
 

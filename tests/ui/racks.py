@@ -12,7 +12,7 @@ from tests.bench.rows import CONSUMERS_PER_HOST, provider_uuid
 
 DOMAIN = ".eu-west-1.cloud.example.net"
 DISABLED_EACH = 50
-MOST_RACKS = 1000
+MAX_RACKS = 1000
 
 
 def host_name(number: int, *, in_rack: int) -> str:
@@ -57,7 +57,7 @@ def fill_racks(
     with database.writer.begin() as connection:
         if not after:
             connection.execute(insert(traits), {"name": "CUSTOM_GPU_A100"})
-            names = [f"zone{zone}" for zone in range(zones)] + [f"rack{rack}" for rack in range(MOST_RACKS)]
+            names = [f"zone{zone}" for zone in range(zones)] + [f"rack{rack}" for rack in range(MAX_RACKS)]
             make_owners(connection, aggregates=names)
         rows = rows_for(connection, consumers=2 if sparse else CONSUMERS_PER_HOST)
         for number in range(hosts):

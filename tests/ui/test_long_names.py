@@ -10,7 +10,7 @@ from tests.ui.long_names import DOMAIN, HOSTILE, PROJECTS, load_long_named
 from tests.ui.visitor import Visitor
 
 HOSTS = 200
-MOST_BYTES, MOST_STATEMENTS = 300_000, 18
+MAX_BYTES, MAX_STATEMENTS = 300_000, 18
 
 NESTED = (
     "resources_N%3DVCPU:8%26required_N=HW_NUMA_ROOT%26resources_G%3DPGPU:1%26group_policy=none%26same_subtree=_N,_G"
@@ -51,6 +51,6 @@ def test_pages_of_a_cloud_with_long_names_stay_small_and_whole(app: Flask):
         with statements(app) as seen:
             page = visitor.open(path)
         assert page.status_code == 200, path
-        assert len(page.data) < MOST_BYTES, (path, len(page.data))
-        assert len(seen) <= MOST_STATEMENTS, (path, len(seen))
+        assert len(page.data) < MAX_BYTES, (path, len(page.data))
+        assert len(seen) <= MAX_STATEMENTS, (path, len(seen))
         assert "\u202e" not in page.text, path

@@ -25,7 +25,7 @@ from tests.ui.racks import DOMAIN, fill_racks, host_name, kinds
 from tests.ui.visitor import Document, Visitor
 
 GPU = "resources=VCPU:8,MEMORY_MB:65536,PGPU:1"
-MOST_STATEMENTS = 20
+MAX_STATEMENTS = 20
 RACKS = 2
 
 
@@ -336,7 +336,7 @@ class TestLarge:
         fill_racks(database, 1000, zones=5, sparse=True)
         few = self.sent(app)
         assert max(size for _, size in few) < 150_000
-        assert max(count for count, _ in few) <= MOST_STATEMENTS
+        assert max(count for count, _ in few) <= MAX_STATEMENTS
         assert len(cells(Visitor(app).page("/ui/map"))) == 1000
         fill_racks(database, 2001, zones=5, after=1000, sparse=True)
         many = self.sent(app)

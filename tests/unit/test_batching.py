@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from placement.store.connection.batching import MAX_BATCH, Batches
+from placement.store.connection.batching import MAX_BATCH, Batching
 from tests.gathering import until_waiting
 
 TIMEOUT_S = 30
@@ -18,7 +18,7 @@ class Work:
     """Processes numbers; the first batch waits until it may begin."""
 
     def __init__(self) -> None:
-        self.batches: Batches[int] = Batches()
+        self.batches: Batching[int] = Batching()
         self.done: list[list[int]] = []
         self.may_begin = threading.Event()
         self.held = 0

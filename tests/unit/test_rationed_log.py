@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from placement.rationed_log import MOST, WINDOW_S, RationedLog
+from placement.rationed_log import MAX_LINES, WINDOW_S, RationedLog
 
 
 class Clock:
@@ -45,17 +45,17 @@ def write(log: RationedLog, cause: str, times: int) -> None:
 
 def test_a_flood_is_some_lines_and_a_count(log: RationedLog, clock: Clock, caplog: pytest.LogCaptureFixture):
     write(log, "disk full", 1593)
-    assert caplog.messages == [f"disk full: line {number}" for number in range(MOST)]
+    assert caplog.messages == [f"disk full: line {number}" for number in range(MAX_LINES)]
     clock.go_on(WINDOW_S)
-    assert caplog.messages[MOST:] == [f"{1593 - MOST} more like this within a second: disk full"]
+    assert caplog.messages[MAX_LINES:] == [f"{1593 - MAX_LINES} more like this within a second: disk full"]
     write(log, "disk full", 1)
     assert caplog.messages[-1] == "disk full: line 0"
 
 
 def test_causes_have_a_share_each(log: RationedLog, caplog: pytest.LogCaptureFixture):
     for cause in ("disk full", "deadlock"):
-        write(log, cause, MOST)
-    assert len(caplog.messages) == 2 * MOST
+        write(log, cause, MAX_LINES)
+    assert len(caplog.messages) == 2 * MAX_LINES
 
 
 def test_lines_now_and_then_are_all_written(log: RationedLog, clock: Clock, caplog: pytest.LogCaptureFixture):
@@ -67,8 +67,8 @@ def test_lines_now_and_then_are_all_written(log: RationedLog, clock: Clock, capl
 
 def test_the_count_comes_where_no_thread_can_run(log: RationedLog, clock: Clock, caplog: pytest.LogCaptureFixture):
     """As in uWSGI without threads: the next line of the cause brings it along."""
-    write(log, "deadlock", MOST + 2)
+    write(log, "deadlock", MAX_LINES + 2)
     clock.calls.clear()
     clock.go_on(WINDOW_S)
     write(log, "deadlock", 1)
-    assert caplog.messages[MOST:] == ["2 more like this within a second: deadlock", "deadlock: line 0"]
+    assert caplog.messages[MAX_LINES:] == ["2 more like this within a second: deadlock", "deadlock: line 0"]

@@ -19,7 +19,7 @@ from placement.allocators.devices.search import Knapsack
 from placement.allocators.devices.supplies import PlacedOption
 from placement.allocators.devices.tables import Limits
 
-MOST_PLACES = 4
+MAX_PLACES = 4
 """With up to this many innermost places, all sets of them are tried."""
 
 
@@ -59,7 +59,7 @@ class FewPlaces:
         taking = [self._innermost(one) for one in usable if request.groups[one.group].takes]
         self._places = {path: 1 << n for n, path in enumerate([one for one in dict.fromkeys(taking) if any(one)])}
         paths = {option.device.path for option in options}
-        self.are_few = len(self._places) <= MOST_PLACES and nesting(paths, len(host.levels)) is not None
+        self.are_few = len(self._places) <= MAX_PLACES and nesting(paths, len(host.levels)) is not None
         """Whether this search applies."""
         self.is_complete = self.are_few
         """Whether the result, or that there is none, is proven."""

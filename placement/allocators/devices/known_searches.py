@@ -11,7 +11,7 @@ from placement.allocators.devices.own_costs import OwnCosts
 from placement.allocators.devices.request import Host
 from placement.allocators.devices.rivals import Rivals
 
-MOST_SEARCHES = 10_000
+MAX_SEARCHES = 10_000
 """So many are remembered for one request."""
 
 
@@ -42,7 +42,7 @@ class KnownSearches(dict[Hashable, BestOfPlaces]):
 
     def remember(self, form: Hashable, cost: int | None, options: Sequence[DeviceOption], own: OwnCosts) -> None:
         """Remember what a search with some options came to, while there is room."""
-        if len(self) >= MOST_SEARCHES:
+        if len(self) >= MAX_SEARCHES:
             return
         if cost is None:
             self[form] = NO_WAY

@@ -10,7 +10,7 @@ from functools import cache
 
 from placement.allocators.fabric.sites import Crew, Mix, Site
 
-MOST_CELLS = 500_000
+MAX_CELLS = 500_000
 """The largest table to build; beyond that, places are summed regardless of their order."""
 
 SiteWorth = Callable[[Site], float]
@@ -100,7 +100,7 @@ class FabricSums:
         """Tabulate the most that sites have, by first place, number of places and number of sites."""
         whole = self._whole[of]
         width = max(map(len, whole))
-        if len(whole) * most_places * self.most_sites * width > MOST_CELLS and most_places > 1:
+        if len(whole) * most_places * self.most_sites * width > MAX_CELLS and most_places > 1:
             return self._rough_table(whole, most_places)
         nothing = [0.0] * (self.most_sites + 1)
         rows = [[nothing] * (most_places + 1)]

@@ -35,7 +35,7 @@ indivisible tasks that have to fit on providers, the guarantees are best effort.
 from placement.allocators.entries import InvalidEntry
 from placement.allocators.fair_share.claim_rights import Parting
 from placement.allocators.fair_share.entitlement import Entitlements
-from placement.allocators.fair_share.fill import MOST_STEPS, Filling, Task, fill, want
+from placement.allocators.fair_share.fill import MAX_STEPS, Filling, Task, fill, want
 from placement.allocators.fair_share.gate import Competitor, Decision, decide
 from placement.allocators.fair_share.offers import Giving, Held
 from placement.allocators.fair_share.order import Behind, Turn, order
@@ -47,7 +47,7 @@ from placement.allocators.fair_share.state import FairShares, NodeShare
 from placement.allocators.fair_share.tree import Amounts, Branch, Leaf, leaf_paths
 
 __all__ = [
-    "MOST_STEPS",
+    "MAX_STEPS",
     "Amounts",
     "Behind",
     "Branch",

@@ -5,13 +5,13 @@ from itertools import combinations_with_replacement
 
 from placement.allocators.fair_share.basket import Basket
 
-MOST_LOOKS = 20_000
+MAX_LOOKS = 20_000
 """How many kinds to look at in one run."""
 
 
 def exchange(basket: Basket) -> None:
     """Improve a choice: put back one or two things for a single other one, as long as that helps."""
-    tries = MOST_LOOKS // len(basket.kinds)
+    tries = MAX_LOOKS // len(basket.kinds)
     is_better = True
     while is_better and tries > 0:
         is_better = False

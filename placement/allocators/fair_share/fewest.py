@@ -25,14 +25,14 @@ from placement.allocators.fair_share.taking import (
     may_go_alone,
 )
 
-MOST_EXACT = 400
+MAX_EXACT = 400
 """The most things to search exhaustively, steps permitting."""
 
-MOST_LISTED = 200
+MAX_LISTED = 200
 """How many of the things that give most, and of those worth least, exchanges consider."""
 
 
-MOST_SORTED = 4_000
+MAX_SORTED = 4_000
 """How many of the things that give most are tried before all of them are."""
 
 
@@ -54,7 +54,7 @@ def fewest(things: Things, *, steps: int) -> Found:
     if alone is not None:
         return Found((alone,), complete=True)
     everything = range(len(things))
-    if len(things) <= MOST_EXACT:
+    if len(things) <= MAX_EXACT:
         alike = _alike(things, everything)
         best = _best(things, alike, [least_valuable_first(things), largest_first(things, everything)])
         counts, complete = best_of_all(_nothing(things, alike), best, steps=steps)
@@ -125,19 +125,19 @@ def _numbers(alike: Iterable[Sequence[int]], counts: Iterable[int]) -> tuple[int
 def _pools(listed: Sequence[int], sizes: Sequence[BySize]) -> Iterator[Sequence[int]]:
     """Yield ever larger pools of the things that give most: the shortlist, a longer list, everything."""
     yield listed
-    yield [entry[-1] for entry in nsmallest(MOST_SORTED, sizes)]
+    yield [entry[-1] for entry in nsmallest(MAX_SORTED, sizes)]
     yield [entry[-1] for entry in sizes]
 
 
 def _shortlist(sizes: Sequence[BySize]) -> list[int]:
     """Return the things that give most, overall and of each giver, and those worth least."""
-    largest = nsmallest(MOST_LISTED, sizes)
-    cheapest = nsmallest(MOST_LISTED, sizes, key=itemgetter(1, 0))
+    largest = nsmallest(MAX_LISTED, sizes)
+    cheapest = nsmallest(MAX_LISTED, sizes, key=itemgetter(1, 0))
     of_each: dict[int, BySize] = {}
     for entry in sizes:
         if entry[2] not in of_each or entry < of_each[entry[2]]:
             of_each[entry[2]] = entry
-    firsts = nsmallest(MOST_LISTED, of_each.values())
+    firsts = nsmallest(MAX_LISTED, of_each.values())
     return sorted({entry[-1] for entry in [*largest, *cheapest, *firsts]})
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Amounts
 
-MOST_STEPS = 10_000
+MAX_STEPS = 10_000
 """The default for how many tasks to hand out at most."""
 
 
@@ -39,7 +39,7 @@ def fill(
     shares: FairShares,
     pending: Mapping[str, Sequence[Task]],
     *,
-    steps: int = MOST_STEPS,
+    steps: int = MAX_STEPS,
     until: str | None = None,
 ) -> Filling:
     """Hand out pending tasks as long as one fits. Leaves ``shares`` in the final state.

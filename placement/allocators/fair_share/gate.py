@@ -6,7 +6,7 @@ from typing import Literal
 
 from placement.allocators.entries import Number, exact
 from placement.allocators.fair_share.claim_rights import lacking_for
-from placement.allocators.fair_share.fill import MOST_STEPS, Task, fill, want
+from placement.allocators.fair_share.fill import MAX_STEPS, Task, fill, want
 from placement.allocators.fair_share.order import Behind, order
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import SEPARATOR, Amounts, way
@@ -66,7 +66,7 @@ def decide(
     *,
     competitors: Sequence[Competitor] = (),
     limits: Mapping[str, Number] | None = None,
-    steps: int = MOST_STEPS,
+    steps: int = MAX_STEPS,
 ) -> Decision:
     """Decide whether a claim is fair.
 

@@ -9,7 +9,7 @@ from math import lcm
 
 from placement.allocators.entries import Number, exact
 from placement.allocators.fair_share.claim_rights import ClaimRights, Parting, queue_of
-from placement.allocators.fair_share.fewest import MOST_EXACT, fewest
+from placement.allocators.fair_share.fewest import MAX_EXACT, fewest
 from placement.allocators.fair_share.taking import Giver, Things, least_valuable_first
 from placement.allocators.fair_share.tree import Amounts, way
 from placement.allocators.natural_order import natural_key
@@ -115,7 +115,7 @@ class Offers:
     @property
     def are_few(self) -> bool:
         """Whether there are few enough for an exhaustive search."""
-        return len(self._held) <= MOST_EXACT
+        return len(self._held) <= MAX_EXACT
 
     def chosen(self, *, steps: int) -> Giving:
         """Choose the fewest things, among those the least valuable, within this many partial choices."""

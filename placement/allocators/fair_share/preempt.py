@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from placement.allocators.entries import Number
 from placement.allocators.fair_share.claim_rights import ClaimRights, queue_of
 from placement.allocators.fair_share.offers import Giving, Held, Offers
-from placement.allocators.fair_share.reclaim import MOST_STEPS
+from placement.allocators.fair_share.reclaim import MAX_STEPS
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Amounts
 
@@ -21,7 +21,7 @@ def preempt(
     priority: Number,
     held: Sequence[Held],
     waiting: Mapping[str, Amounts] | None = None,
-    steps: int = MOST_STEPS,
+    steps: int = MAX_STEPS,
 ) -> Giving:
     """Choose what to give back so that a task of some priority fits; ``Held.value`` is a thing's priority.
 

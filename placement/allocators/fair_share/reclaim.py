@@ -18,7 +18,7 @@ from placement.allocators.fair_share.offers import Giving, Held, Offers
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Amounts
 
-MOST_STEPS = 20_000
+MAX_STEPS = 20_000
 """The default for how many partial choices to look at."""
 
 
@@ -29,7 +29,7 @@ def reclaim(
     *,
     held: Sequence[Held],
     waiting: Mapping[str, Amounts] | None = None,
-    steps: int = MOST_STEPS,
+    steps: int = MAX_STEPS,
 ) -> Giving:
     """Choose what other queues give back so that a task fits: the fewest things, among those the least valuable.
 

@@ -11,7 +11,7 @@ from placement.allocators.fragmentation.gradient import Fragmentation
 from placement.allocators.fragmentation.hosts import DeviceSupply, DeviceTask, FreeDevice, FreeHost
 from placement.allocators.fragmentation.offcuts import Offcuts
 
-MOST_SETS = 256
+MAX_SETS = 256
 """How many sets of a host's devices to compare, the fullest devices first; hosts with eight devices have fewer."""
 
 DIGITS = 9
@@ -79,7 +79,7 @@ class Outlook:
         alike: dict[FreeDevice, list[int]] = defaultdict(list)
         for number in task.usable(host):
             alike[host.devices[number]].append(number)
-        sets = list(islice(_sets([numbers for _device, numbers in sorted(alike.items())], task.devices), MOST_SETS))
+        sets = list(islice(_sets([numbers for _device, numbers in sorted(alike.items())], task.devices), MAX_SETS))
         if len(sets) == 1:
             return sets[0]
         return min(sets, key=lambda chosen: self.cost_on(host, task, chosen))

@@ -9,7 +9,7 @@ from placement.allocators.group.locations import Locations, ScoredCapacity
 from placement.allocators.group.picks import Pick
 from placement.allocators.group.state import State
 
-MOST_VACANCIES = 128
+MAX_VACANCIES = 128
 """With more vacancies than this on a level, prices are not computed and the bounds are weaker."""
 
 
@@ -77,7 +77,7 @@ class Layer:
     def _find_prices(self) -> bool:
         """Compute the prices; return False if there are not enough vacancies."""
         total = sum(self.vacancies.values())
-        if total < len(self.picks) or total > MOST_VACANCIES:
+        if total < len(self.picks) or total > MAX_VACANCIES:
             return total >= len(self.picks)
         columns = [location for location in self.columns for _vacancy in range(self.vacancies[location])]
         best = best_assignment([[self.gains[pick.index].get(location) for location in columns] for pick in self.picks])

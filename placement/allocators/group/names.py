@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from placement.allocators.group.scorers import Phase
 from placement.allocators.group.tree import Capacity, Location, Path, Requirement
 
-MOST_GROUPS = 32
+MAX_GROUPS = 32
 """The deepest nesting of groups."""
 
 
@@ -43,8 +43,8 @@ def split_name(name: str) -> tuple[Path, str]:
     if not all(parts):
         raise ValueError(f"A part of the resource name {name!r} is empty.")
     count = (len(parts) - 1) // 2
-    if count > MOST_GROUPS:
-        raise ValueError(f"In a resource name of {len(parts)} parts more than {MOST_GROUPS} groups are nested.")
+    if count > MAX_GROUPS:
+        raise ValueError(f"In a resource name of {len(parts)} parts more than {MAX_GROUPS} groups are nested.")
     return tuple([(parts[2 * place], parts[2 * place + 1]) for place in range(count)]), "/".join(parts[2 * count :])
 
 

@@ -19,10 +19,10 @@ from placement.allocators.group.rules import USUAL_RULES, Rules, weights_for
 from placement.allocators.group.search import STEPS_OF_A_TRY, BranchAndBound, SearchResult
 from placement.allocators.group.sets import Sets
 from placement.allocators.group.state import State
-from placement.allocators.group.tables import MOST_SETS, SetTables
+from placement.allocators.group.tables import MAX_SETS, SetTables
 from placement.allocators.group.tree import Location, Path, Placed, Requirement
 
-MOST_REQUIREMENTS = 200
+MAX_REQUIREMENTS = 200
 STEPS = 1_000_000
 
 FIRST_STEPS = 1_500
@@ -94,8 +94,8 @@ class _PlacementProblem:
 
     def solve(self, requirements: Sequence[Requirement], budget: Budget) -> Placement:
         given = self._requirements.of(requirements)
-        if sum([node.size[0] for node in given]) > MOST_REQUIREMENTS:
-            raise ValueError(f"At most {MOST_REQUIREMENTS} requirements, their parts included, can be placed at once.")
+        if sum([node.size[0] for node in given]) > MAX_REQUIREMENTS:
+            raise ValueError(f"At most {MAX_REQUIREMENTS} requirements, their parts included, can be placed at once.")
         unmet = tuple([requirement for node in given for requirement in _hopeless(node)])
         if unmet:
             return Placement(feasible=False, complete=True, unmet=unmet)
@@ -112,7 +112,7 @@ class _PlacementProblem:
     def _found(self, ordered: Sequence[RequirementNode], budget: Budget) -> SearchResult:
         """Search briefly, which mostly suffices; else use subset tables if subsets are few; else search on."""
         sets = Sets(ordered)
-        if sets.count > MOST_SETS or budget.left < STEPS_OF_TABLES + 2 * FIRST_STEPS:
+        if sets.count > MAX_SETS or budget.left < STEPS_OF_TABLES + 2 * FIRST_STEPS:
             return self._searched(ordered, budget)
         look = Budget(FIRST_STEPS)
         found = self._searched(ordered, look)

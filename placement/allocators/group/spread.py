@@ -13,7 +13,7 @@ from placement.allocators.group.locations import Locations
 from placement.allocators.group.objective import Weights
 from placement.allocators.group.requirements import Form, RequirementNode
 
-MOST_MERGES = 400_000
+MAX_MERGES = 400_000
 """The most pairs of states to merge; beyond that, the search is the better way."""
 
 
@@ -66,14 +66,14 @@ class Spreading:
 
     @classmethod
     def is_cheap(cls, parts: Sequence[RequirementNode], columns: int) -> bool:
-        """Tell whether spreading this many parts over this many locations stays within ``MOST_MERGES``."""
+        """Tell whether spreading this many parts over this many locations stays within ``MAX_MERGES``."""
         counts: dict[Form, int] = defaultdict(lambda: 1)
         for part in parts:
             counts[part.form] += 1
         states = 1
         for count in counts.values():
             states *= count
-        return states * states * columns <= MOST_MERGES
+        return states * states * columns <= MAX_MERGES
 
     def best(self, outer: int, inside: Sequence[int], value_of: ValueOf) -> SpreadParts | None:
         """Return the best way to spread all parts, or None if there is none.

@@ -17,7 +17,7 @@ from placement.allocators.group.own_sets import OwnSet, OwnSets
 from placement.allocators.group.requirements import RequirementNode
 from placement.allocators.group.sets import Sets
 
-MOST_SETS = 1100
+MAX_SETS = 1100
 """Beyond this many sets, a search is the better way; ten requirements that all differ have about as many."""
 
 MERGES_OF_A_STEP = 16

@@ -15,7 +15,7 @@ from placement.allocators.headroom.packing import Bundle, BundlePacking, undomin
 CopyCounts = tuple[int, ...]
 """The number of copies of each request."""
 
-MOST_BUNDLES = 500
+MAX_BUNDLES = 500
 """With more bundles than this in total, the frontier is not enumerated."""
 
 STEPS_OF_A_PACKING = 10
@@ -57,7 +57,7 @@ class JointPacking:
             budget: the steps to spend.
         """
         ordered = tuple([caps[number] for number in self._order])
-        if sum(map(len, self._bundles)) > MOST_BUNDLES:
+        if sum(map(len, self._bundles)) > MAX_BUNDLES:
             return None
         wanted: dict[int, int] = defaultdict(int)
         for largest_of, cap in zip(self._largest, ordered, strict=True):

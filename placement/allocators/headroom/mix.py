@@ -19,7 +19,7 @@ from placement.allocators.headroom.joint import CopyCounts, parts_of
 STEPS = 100_000
 """How many sums to look at."""
 
-MOST_SUMS = 1_000
+MAX_SUMS = 1_000
 """The width of the beam: how many sums to keep after each place."""
 
 FEWEST_ROUNDS, ROUNDS = 8, 24
@@ -65,7 +65,7 @@ def copies_of_mix(shares: Sequence[Fraction], rooms: Sequence[MixedRoom], most: 
     if least >= priced.bound:
         return exactly(priced.bound)
     sums = sum([room.places * len(room.sure) for room in rooms])
-    found = _summed(priced, rooms, width=min(MOST_SUMS, STEPS // max(1, sums)), above=least)
+    found = _summed(priced, rooms, width=min(MAX_SUMS, STEPS // max(1, sums)), above=least)
     least = max(least, found.copies)
     is_exact = found.has_all and all([room.sure == room.most for room in rooms])
     return Copies(least, least if is_exact else priced.bound)

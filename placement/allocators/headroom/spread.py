@@ -9,7 +9,7 @@ colouring theorem for bipartite graphs, the result divides into n copies, none w
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-MOST_SETS = 6
+MAX_SETS = 6
 """With more distinct sets of places than this, not all combinations of slots are checked."""
 
 
@@ -29,7 +29,7 @@ class Spread:
 
     def __init__(self, rows: Sequence[Collection[int]], each: Sequence[int]) -> None:
         sets = Counter([frozenset(row) for row in rows])
-        self.is_exact = len(sets) <= MOST_SETS
+        self.is_exact = len(sets) <= MAX_SETS
         """Whether all combinations of slots are checked; otherwise the result is only an upper bound."""
         unions = _unions([*sets]) if self.is_exact else {*sets, frozenset[int]().union(*sets)}
         self._each = tuple(each)

@@ -4,33 +4,33 @@ from collections.abc import Sequence
 from typing import Any
 
 from placement.api.allocation_schemas import UUID_KEY
-from placement.api.fields import LARGEST_COLUMN, Array, Integer, JsonNumber, JsonText, Mapping, Object, Uuid
+from placement.api.fields import MAX_COLUMN_VALUE, Array, Integer, JsonNumber, JsonText, Mapping, Object, Uuid
 from placement.api.planner.request_schemas import RequestSchema
 from placement.api.validation import Schema
-from placement.domain.names import LONGEST_NAME, NAME_PATTERN
+from placement.domain.names import MAX_NAME_LENGTH, NAME_PATTERN
 from placement.errors import InvalidAt
 from placement.services.fair_share.giving_back import ReclaimOptions
 from placement.services.fair_share.shares import Wish
 from placement.settings.planner.values import FairShareSettings
 
-MOST_TASKS = 10_000
+MAX_TASKS = 10_000
 
 
 class Pending(Schema):
     """What a project waits for (a consumer type, if the tree's leaves are types): ``count`` times ``resources``."""
 
     project_id = JsonText(required=False, shortest=1, longest=255)
-    consumer_type = JsonText(required=False, pattern=NAME_PATTERN, shortest=1, longest=LONGEST_NAME)
-    resources = Mapping(NAME_PATTERN, Integer(minimum=1, maximum=LARGEST_COLUMN), smallest=1)
-    count = Integer(required=False, minimum=1, maximum=MOST_TASKS)
+    consumer_type = JsonText(required=False, pattern=NAME_PATTERN, shortest=1, longest=MAX_NAME_LENGTH)
+    resources = Mapping(NAME_PATTERN, Integer(minimum=1, maximum=MAX_COLUMN_VALUE), smallest=1)
+    count = Integer(required=False, minimum=1, maximum=MAX_TASKS)
 
 
 class Claimant(Schema):
     """Who claims what; ``request`` may state the resources instead."""
 
     project_id = JsonText(required=False, shortest=1, longest=255)
-    consumer_type = JsonText(required=False, pattern=NAME_PATTERN, shortest=1, longest=LONGEST_NAME)
-    resources = Mapping(NAME_PATTERN, Integer(minimum=1, maximum=LARGEST_COLUMN), smallest=1, required=False)
+    consumer_type = JsonText(required=False, pattern=NAME_PATTERN, shortest=1, longest=MAX_NAME_LENGTH)
+    resources = Mapping(NAME_PATTERN, Integer(minimum=1, maximum=MAX_COLUMN_VALUE), smallest=1, required=False)
 
 
 class OrderBody(Schema):

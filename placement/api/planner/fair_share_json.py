@@ -9,7 +9,7 @@ from placement.services.fair_share.room_on_a_host import RoomOnHost
 from placement.services.fair_share.shares import Shares
 from placement.settings.planner.values import FairShareSettings
 
-MOST_LEVELS = 100
+MAX_LEVELS = 100
 """How many deciding pairs of queues to show."""
 
 
@@ -97,7 +97,7 @@ def giving_json(giving: Giving, members: Mapping[str, str], settings: FairShareS
             }
             for held in giving.given_back
         ],
-        "levels": [parting_json(parting) for parting in giving.partings[:MOST_LEVELS]],
+        "levels": [parting_json(parting) for parting in giving.partings[:MAX_LEVELS]],
     }
 
 

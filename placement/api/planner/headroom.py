@@ -30,9 +30,9 @@ from placement.services.planner.composers import PlannerOptions
 from placement.services.planner.headroom import Listing, headrooms
 from placement.store.connection.database import Database
 
-MOST_REQUESTS = 200
-MOST_LISTED = 1000
-MOST_WEIGHT = 1_000_000
+MAX_REQUESTS = 200
+MAX_LISTED = 1000
+MAX_WEIGHT = 1_000_000
 NAME = "[^\x00-\x1f]{1,255}"
 QUERY_NAME = "query"
 
@@ -54,8 +54,8 @@ class HeadroomSchema(ChangesSchema):
 
     requests = MappingField(NAME, QueryOrRequest(), smallest=1, required=False)
     per = OneOf("total", "tree", "aggregate", "share")
-    mix = MappingField(NAME, JsonNumber(minimum=0, maximum=MOST_WEIGHT), smallest=1, required=False)
-    limit = Integer(minimum=1, maximum=MOST_LISTED, required=False)
+    mix = MappingField(NAME, JsonNumber(minimum=0, maximum=MAX_WEIGHT), smallest=1, required=False)
+    limit = Integer(minimum=1, maximum=MAX_LISTED, required=False)
 
 
 SCHEMA = HeadroomSchema()
@@ -66,10 +66,8 @@ def count(call: Call) -> Response:
     """Return the headroom of each request."""
     body = call.document(SCHEMA)
     asked = body.get("requests", call.server.settings.planner.flavors)
-    if not asked or len(asked) > MOST_REQUESTS:
-        raise InvalidAt(
-            ("requests",), f"There must be 1 to {MOST_REQUESTS} requests, here or as flavors of the server."
-        )
+    if not asked or len(asked) > MAX_REQUESTS:
+        raise InvalidAt(("requests",), f"There must be 1 to {MAX_REQUESTS} requests, here or as flavors of the server.")
     requests = {name: _request(call, name, one) for name, one in asked.items()}
     options = {name: _options(call, request) for name, request in requests.items()}
     per, limit = body.get("per", "total"), body.get("limit", Listing().limit)
@@ -120,7 +118,7 @@ def headroom_of_query(database: Database, query: Query, *, locks: Sequence[Place
         Invalid: GET /allocation_candidates would refuse the query string. Only a missing group_policy is accepted.
     """
     request = request_of_query(query)
-    listing = Listing(trees=True, limit=min(request.limit or Listing().limit, MOST_LISTED))
+    listing = Listing(trees=True, limit=min(request.limit or Listing().limit, MAX_LISTED))
     found = headrooms(database, {QUERY_NAME: request}, listing, locks=locks)
     return counted_json(found.of[QUERY_NAME], found)
 

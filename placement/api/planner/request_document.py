@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from placement.api.candidate_query import MOST_CLASSES, MOST_GROUPS
+from placement.api.candidate_query import MAX_CLASSES, MAX_GROUPS
 from placement.api.planner.names_as_groups import names_as_groups
 from placement.api.planner.request_fields import ALL, PER_SUBTREE, Expressions
 from placement.api.planner.request_schemas import RequestSchema
@@ -23,7 +23,7 @@ Body = Mapping[str, Any]
 
 NOTHING = Expressions()
 
-MOST_RULES = 64
+MAX_RULES = 64
 """For each kind of rule: every further level or same_subtree slows down each step of the search."""
 
 
@@ -154,8 +154,8 @@ def _faults(request: PlannerRequest, settings: PlannerSettings) -> Iterator[tupl
     """Yield each error in a request with its path."""
     if not request.groups and not request.paths:
         yield (), "There must be groups, a tree, paths, or requests of devices."
-    if len({name.rpartition("/")[0] for name in request.paths}) > MOST_GROUPS:
-        yield ("paths",), f"There are more than {MOST_GROUPS} groups."
+    if len({name.rpartition("/")[0] for name in request.paths}) > MAX_GROUPS:
+        yield ("paths",), f"There are more than {MAX_GROUPS} groups."
     if request.profile is not None and request.profile not in settings.profiles:
         yield ("profile",), f"There is no profile {request.profile!r}; there are {', '.join(settings.profiles)}."
     yield from _faults_of_groups(request)
@@ -163,14 +163,14 @@ def _faults(request: PlannerRequest, settings: PlannerSettings) -> Iterator[tupl
 
 
 def _faults_of_groups(request: PlannerRequest) -> Iterator[tuple[BodyPath, str]]:
-    if len(request.groups) > MOST_GROUPS:
-        yield ("groups",), f"There are more than {MOST_GROUPS} groups."
+    if len(request.groups) > MAX_GROUPS:
+        yield ("groups",), f"There are more than {MAX_GROUPS} groups."
     secondaries = [suffix for rule in request.affinity for suffix in rule.secondaries]
     tied = frozenset[str]().union(*request.same_subtree)
     for one in request.groups:
         path = ("groups", one.suffix)
-        if len(one.group.resources) > MOST_CLASSES:
-            yield (*path, "resources"), f"There are more than {MOST_CLASSES} resource classes."
+        if len(one.group.resources) > MAX_CLASSES:
+            yield (*path, "resources"), f"There are more than {MAX_CLASSES} resource classes."
         if not one.group.is_granular and (one.count != 1 or one.everything or one.per_subtree or one.device):
             yield path, "The unsuffixed group cannot have a count: its classes may come from different providers."
         if one.per_subtree and secondaries.count(one.suffix) != 1:
@@ -190,8 +190,8 @@ def _faults_of_rules(request: PlannerRequest, settings: PlannerSettings) -> Iter
         "exclusive": [(rule.groups, rule.level) for rule in request.exclusive],
     }
     numbers = {name: len(listed) for name, listed in rules.items()} | {"same_subtree": len(request.same_subtree)}
-    if many := [name for name, number in numbers.items() if number > MOST_RULES]:
-        yield (many[0],), f"There are more than {MOST_RULES} rules."
+    if many := [name for name, number in numbers.items() if number > MAX_RULES]:
+        yield (many[0],), f"There are more than {MAX_RULES} rules."
     for name, listed in rules.items():
         for index, (groups, level) in enumerate(listed):
             yield from _unknown((name, index, "groups"), groups, known)

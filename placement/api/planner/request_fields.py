@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from placement.api.fields import Array, Exact, JsonText, refuse
-from placement.api.filters import MOST_CONDITIONS, parse_member_of, parse_required
+from placement.api.filters import MAX_CONDITIONS, parse_member_of, parse_required
 from placement.api.validation import shown
 from placement.api.versions import MAXIMUM
 from placement.errors import Invalid
@@ -34,8 +34,8 @@ class _Conjunction(Array):
         if not isinstance(value, list):
             raise self._wrong_type(value)
         texts = super()._deserialize([_as_text(item) for item in value], attr, data, **options)
-        if len(texts) > MOST_CONDITIONS:
-            raise refuse(f"{shown(value)} has more than {MOST_CONDITIONS} items", "maxItems")
+        if len(texts) > MAX_CONDITIONS:
+            raise refuse(f"{shown(value)} has more than {MAX_CONDITIONS} items", "maxItems")
         try:
             return self._parsed(texts)
         except Invalid as wrong:
@@ -71,17 +71,17 @@ class AggregateFilters(_Conjunction):
 class Count(Exact):
     """A number of providers, ``"all"`` or ``"per-subtree"``."""
 
-    MOST = 1000
+    MAX = 1000
     documented = MappingProxyType(
-        {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST}, {"enum": [ALL, PER_SUBTREE]}]}
+        {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MAX}, {"enum": [ALL, PER_SUBTREE]}]}
     )
 
     def __init__(self) -> None:
         super().__init__(required=False, default=1)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> int | str:
-        is_number = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= self.MOST
+        is_number = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= self.MAX
         if not is_number and value not in (ALL, PER_SUBTREE):
-            expected = f'a number from 1 to {self.MOST}, "{ALL}" or "{PER_SUBTREE}"'
+            expected = f'a number from 1 to {self.MAX}, "{ALL}" or "{PER_SUBTREE}"'
             raise refuse(f"{shown(value)} is not {expected}", "anyOf")
         return value  # type: ignore[no-any-return]

@@ -14,14 +14,14 @@ from placement.api.fields import Array, Exact, Integer, JsonText, Mapping, Objec
 from placement.api.planner.misplaced import HintingSchema
 from placement.api.planner.request_fields import AggregateFilters, Count, Traits
 from placement.api.validation import Schema, shown
-from placement.domain.names import LONGEST_NAME, NAME_PATTERN
+from placement.domain.names import MAX_NAME_LENGTH, NAME_PATTERN
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.quantities import QUANTITY
 
-MOST_CANDIDATES = 1000
-MOST_ADDED = 1000
-MOST_PER_TREE = 20
-MOST_MEMBERS = 1000
+MAX_CANDIDATES = 1000
+MAX_ADDED = 1000
+MAX_PER_TREE = 20
+MAX_MEMBERS = 1000
 LEVEL = "[A-Za-z0-9_]{1,255}"
 FABRIC_LEVEL = "[a-z][a-z0-9_-]{0,30}"
 
@@ -135,7 +135,7 @@ class GroupSchema(HintingSchema):
     member_of = AggregateFilters()
     in_tree = Uuid(required=False)
     count = Count()
-    at_least = Integer(minimum=1, maximum=Count.MOST, required=False, default=1)
+    at_least = Integer(minimum=1, maximum=Count.MAX, required=False, default=1)
     selector = Traits()
     vf_selector = Traits()
 
@@ -258,7 +258,7 @@ class AdditionSchema(Schema):
     """Additional, empty trees, copied from an existing one."""
 
     like = Uuid()
-    count = Integer(minimum=1, maximum=MOST_ADDED)
+    count = Integer(minimum=1, maximum=MAX_ADDED)
 
 
 # ``with`` is a Python keyword, so it cannot be an attribute.
@@ -279,8 +279,8 @@ class ChangesSchema(_More):  # type: ignore[misc, valid-type]
 class LimitsSchema(Schema):
     """How many candidates to return. Claims accept and ignore it, so that one body serves both."""
 
-    limit = Integer(minimum=1, maximum=MOST_CANDIDATES, required=False, default=PlannerRequest().limit)
-    per_tree = Integer(minimum=1, maximum=MOST_PER_TREE, required=False, default=1)
+    limit = Integer(minimum=1, maximum=MAX_CANDIDATES, required=False, default=PlannerRequest().limit)
+    per_tree = Integer(minimum=1, maximum=MAX_PER_TREE, required=False, default=1)
 
 
 class CandidatesSchema(RequestSchema, ChangesSchema, LimitsSchema):
@@ -293,7 +293,7 @@ class ConsumerSchema(Schema):
     uuid = Uuid()
     project_id = owner_id()
     user_id = owner_id()
-    consumer_type = JsonText(pattern=NAME_PATTERN, shortest=1, longest=LONGEST_NAME)
+    consumer_type = JsonText(pattern=NAME_PATTERN, shortest=1, longest=MAX_NAME_LENGTH)
     consumer_generation = Integer(required=False, nullable=True)
 
 
@@ -309,15 +309,15 @@ class Members(Exact):
 
     def __init__(self) -> None:
         super().__init__(required=False, default=1)
-        self.listed = Array(Object(MemberSchema), shortest=1, longest=MOST_MEMBERS)
-        self.alternatives = (Integer(minimum=1, maximum=MOST_MEMBERS), self.listed)
+        self.listed = Array(Object(MemberSchema), shortest=1, longest=MAX_MEMBERS)
+        self.alternatives = (Integer(minimum=1, maximum=MAX_MEMBERS), self.listed)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> int | list[Any]:  # noqa: ARG002
-        if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_MEMBERS:
+        if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_MEMBERS:
             return value
-        if isinstance(value, list) and len(value) <= MOST_MEMBERS:
+        if isinstance(value, list) and len(value) <= MAX_MEMBERS:
             return list(self.listed.deserialize(value))
-        raise refuse(f"{shown(value)} is neither a number from 1 to {MOST_MEMBERS} nor a list of as many", "anyOf")
+        raise refuse(f"{shown(value)} is neither a number from 1 to {MAX_MEMBERS} nor a list of as many", "anyOf")
 
 
 class TogetherSchema(Schema):
@@ -325,7 +325,7 @@ class TogetherSchema(Schema):
 
     level = JsonText(pattern=FABRIC_LEVEL)
     mode = OneOf("required", "preferred", default="required")
-    each = Integer(minimum=1, maximum=MOST_MEMBERS, required=False)
+    each = Integer(minimum=1, maximum=MAX_MEMBERS, required=False)
 
 
 class ApartSchema(Schema):

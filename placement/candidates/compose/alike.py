@@ -6,7 +6,7 @@ from itertools import islice
 from placement.candidates.budget import RequestBudget
 from placement.domain.search_plan import Choice
 
-MOST_REMEMBERED = 1000
+MAX_REMEMBERED = 1000
 """How many candidates are remembered of a form; the rest is searched for tree by tree. A memo must stay small beside an
 answer.
 """
@@ -56,7 +56,7 @@ class ChoicesOfForm:
 
     def _finds_another(self) -> bool:
         """Compose one more; tell whether there was one, and room to remember it."""
-        if self._more is None or len(self._found) == MOST_REMEMBERED:
+        if self._more is None or len(self._found) == MAX_REMEMBERED:
             return False
         choice = next(self._more, None)
         if choice is None:

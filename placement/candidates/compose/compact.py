@@ -54,7 +54,7 @@ _UNKNOWN = _Known(None, None)
 FEW = 100
 """Composing and sorting up to this many combinations is faster than searching them in order."""
 
-MOST_SORTED = 100_000
+MAX_SORTED = 100_000
 """How many combinations one request may compose and sort: an answer has room for few more candidates."""
 
 
@@ -76,7 +76,7 @@ class CompactFirst:
         self._few = few
         self._composer = SlotComposer(plan, budget)
         self._sketcher = self._composer.sketcher
-        self._left_to_sort = MOST_SORTED if all_wanted else 0
+        self._left_to_sort = MAX_SORTED if all_wanted else 0
         consuming = [bool(slot.resources) for slot in plan.slots]
         self._consuming = None if all(consuming) else consuming
         self._is_unconstrained = plan.is_unconstrained
@@ -108,7 +108,7 @@ class CompactFirst:
         sketches = list(self._sketcher.sketches(trees))
         forms = [with_places(sketch, tree.places) for tree, sketch in zip(trees, sketches, strict=True)]
         found: list[Composed[Choice] | None] = []
-        left_to_read = MOST_SORTED  # Read eagerly for the same reason, as far as memory allows.
+        left_to_read = MAX_SORTED  # Read eagerly for the same reason, as far as memory allows.
         for tree, (_drawn, providers), form in zip(trees, sketches, forms, strict=True):
             counts, readers, _alike = self._memo.get(form, _UNKNOWN)
             if readers and counts is not None and self._may_read_off(readers):

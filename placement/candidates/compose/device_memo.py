@@ -6,7 +6,7 @@ from placement.allocators.budget import Budget
 from placement.allocators.devices import DeviceAllocations, Group, Host, KnownSearches, Request, allocate
 from placement.candidates.canonical import CanonicalForm, Memo
 
-MOST_HOSTS = 10_000
+MAX_HOSTS = 10_000
 """So many forms are remembered: allocating again would cost steps again."""
 
 
@@ -21,7 +21,7 @@ class DeviceMemo:
     def __init__(self, *, most: int, any_way: bool = False) -> None:
         self._most = most
         self._any_way = any_way
-        self._memo: Memo[DeviceAllocations] = Memo(MOST_HOSTS)
+        self._memo: Memo[DeviceAllocations] = Memo(MAX_HOSTS)
         self._searches = KnownSearches()
 
     def allocate(self, host: Host, request: Request, budget: Budget) -> DeviceAllocations:

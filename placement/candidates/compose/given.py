@@ -20,7 +20,7 @@ OWN, ITS_OWN_SHARING, FOREIGN = 1, 2, 4
 sum.
 """
 
-MOST_GIVEN = 256
+MAX_GIVEN = 256
 """If a tree may have more different own parts, its candidates do not come in the order of their scores."""
 
 
@@ -61,10 +61,10 @@ class OwnParts:
         for _index, demand, amounts in self._taking:
             found = [kind for kind in (OWN, ITS_OWN_SHARING, FOREIGN) if kind & kinds[demand]]
             states = {taken(state, amounts, kind) for state in states for kind in found}
-            if len(states) > 2 * MOST_GIVEN:
+            if len(states) > 2 * MAX_GIVEN:
                 return None
         given = {given for given, is_of_tree in states if is_of_tree}
-        return None if len(given) > MOST_GIVEN else given
+        return None if len(given) > MAX_GIVEN else given
 
     def of(self, choice: Choice, tree: Tree) -> Given | None:
         """Return the own part of a choice; None if sharing providers alone serve."""
@@ -95,7 +95,7 @@ class OwnParts:
         for _index, demand, _amounts in self._taking:
             homes = {home_of(provider, alone) for provider in alone.options[demand]}
             found = {roots | {home} for roots in found for home in homes}
-            if len(found) > MOST_GIVEN:
+            if len(found) > MAX_GIVEN:
                 return None
         return found
 

@@ -8,7 +8,7 @@ from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 
-MOST_SUMS = 64
+MAX_SUMS = 64
 """So many sums are told apart in a tree; where there are more, nothing is said."""
 
 
@@ -66,6 +66,6 @@ class OpenCounts:
                 for before in sums
                 for count in counts
             }
-            if len(sums) > MOST_SUMS:
+            if len(sums) > MAX_SUMS:
                 return ()
         return [dict(zip(names, one, strict=True)) for one in sorted(sums)]

@@ -14,7 +14,7 @@ from placement.domain.places import Places
 from placement.domain.search_plan import Plan, Slot
 from placement.domain.tree import Tree
 
-MOST_REGIONS = 2000
+MAX_REGIONS = 2000
 """If there are more, the search does without."""
 
 
@@ -67,7 +67,7 @@ class Regions:
                 for mask in self._masks:
                     if not mask & outer & ~region:
                         reached |= mask & places
-                if comb(reached.bit_count(), count) + len(grown) > MOST_REGIONS:
+                if comb(reached.bit_count(), count) + len(grown) > MAX_REGIONS:
                     return None
                 grown += [region | more for more in _some(reached, count)]
             regions, outer = grown, outer | places

@@ -20,7 +20,7 @@ from placement.candidates.explain.tree_filters import LOOSE
 from placement.candidates.explain.tree_search import SearchedTrees
 from placement.domain.facts import Facts
 
-MOST_EXAMPLES = 5
+MAX_EXAMPLES = 5
 
 WORDS = {
     ConditionKind.REQUIRED: "lacks",
@@ -39,7 +39,7 @@ NUMBERS = dict(zip(NUMERIC, ("free", "min_unit", "max_unit", "step_size"), stric
 
 def examples(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) -> Iterator[Example]:
     """Yield a few providers that would serve but for a condition, each in another tree."""
-    chosen = list(islice(_failing(cloud, condition, served), MOST_EXAMPLES)) or sorted(served.trees)[:MOST_EXAMPLES]
+    chosen = list(islice(_failing(cloud, condition, served), MAX_EXAMPLES)) or sorted(served.trees)[:MAX_EXAMPLES]
     numbers = _numbers(cloud.facts, condition, frozenset(chosen)) if condition.kind in OF_AMOUNTS else {}
     word = WORDS.get(condition.kind)
     for provider in chosen:
@@ -58,7 +58,7 @@ def shortages(cloud: FilteredCloud, condition: Condition, served: SearchedTrees)
     best: dict[int, Example] = {}
     for _class, provider, root, *numbers in sorted(rows, key=lambda row: (-row[3], row[1])):
         best.setdefault(root, Example(provider, {"asked": asked, **_shown(numbers)}))
-        if len(best) == MOST_EXAMPLES:
+        if len(best) == MAX_EXAMPLES:
             break
     yield from best.values()
 

@@ -10,7 +10,7 @@ from placement.candidates.explain.rule_search import RuleSearch
 from placement.candidates.explain.rules import largest_group, rules_of, with_count, with_rules
 from placement.domain.planner_request import PlannerRequest
 
-MOST_EXAMPLES = 5
+MAX_EXAMPLES = 5
 
 FREE_PLACES = Condition(ConditionKind.HELD)
 """Never asked for but always needed: places that nobody else holds exclusively."""
@@ -96,7 +96,7 @@ def _near_misses(request: PlannerRequest, rules: Collection[Condition], search: 
     for condition, without in less:
         serving = search.serving(without)
         if serving.trees:
-            shown = tuple([Example(root) for root in sorted(serving.trees)[:MOST_EXAMPLES]])
+            shown = tuple([Example(root) for root in sorted(serving.trees)[:MAX_EXAMPLES]])
             shortfall = _shortfall(kept, condition, search)
             found.append(NearMiss(condition, len(serving.trees), not serving.undecided, shown, shortfall=shortfall))
     yield from sorted(found, key=lambda near_miss: -near_miss.trees)

@@ -94,7 +94,7 @@ OF_TREES = frozenset(
         ),
     }
 )
-LONGEST_VALUE = 100
+MAX_VALUE_LENGTH = 100
 
 
 def in_words(condition: Condition) -> str:
@@ -157,4 +157,4 @@ def _is_of_trees(condition: Condition) -> bool:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 3] + "..."
+    return text if len(text) <= MAX_VALUE_LENGTH else text[: MAX_VALUE_LENGTH - 3] + "..."

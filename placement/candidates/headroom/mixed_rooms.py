@@ -19,7 +19,7 @@ STEPS = 60_000
 
 STEPS_OF_A_ROOM = 10_000
 
-MOST_GROUPS = 50
+MAX_GROUPS = 50
 """How many groups of trees that draw from the same pools are examined one by one; the rest count as one group."""
 
 _Takings = Sequence[Mapping[Cell, int]]
@@ -96,8 +96,8 @@ class MixedRooms:
             yield from self._in_trees(one, caps)
         together = [one for one in self._serving if self._draws is None and one.is_shared]
         groups = sorted(_groups(together), key=len)
-        rest = [tree for group in groups[MOST_GROUPS:] for tree in group]
-        for group in [*groups[:MOST_GROUPS], *([rest] if rest else [])]:
+        rest = [tree for group in groups[MAX_GROUPS:] for tree in group]
+        for group in [*groups[:MAX_GROUPS], *([rest] if rest else [])]:
             yield self._in_group(group, caps)
 
     def _in_trees(self, one: _TreesOfShape, caps: CopyCounts) -> Iterator[MixedRoom]:

@@ -14,10 +14,10 @@ from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 
-MOST_WAYS = 250
+MAX_WAYS = 250
 """How many ways to serve a request in a tree are packed: each is a level of the search."""
 
-MOST_PLANNED = 32
+MAX_PLANNED = 32
 """How many times copies are planned one after the other in a tree; repeating the same way counts once."""
 
 STEPS_OF_A_TREE = 20_000
@@ -38,7 +38,7 @@ class TreeFilling:
     Args:
         plan: the plan of the request.
         best: composes the best proposal.
-        every: composes up to ``MOST_WAYS`` proposals; None if no composer gives them all.
+        every: composes up to ``MAX_WAYS`` proposals; None if no composer gives them all.
         steps: limits composing, over all trees.
         packing: limits packing.
         tries: limits how many times anything is composed.
@@ -66,7 +66,7 @@ class TreeFilling:
             return exactly(least)
         is_tried = self.every is not None and self.tries.take(COMPOSING_EVERY)
         found = self.every.proposals(tree, details, self.steps) if self.every and is_tried else None
-        if found is None or not found.complete or len(found.found) >= MOST_WAYS:
+        if found is None or not found.complete or len(found.found) >= MAX_WAYS:
             return Copies(least, most)
         packed = self._packed(found.found, details, most)
         return Copies(max(least, packed.least), max(least, min(most, packed.most)))
@@ -74,7 +74,7 @@ class TreeFilling:
     def _filled(self, tree: Tree, details: PlannerTree, most: int) -> tuple[int, bool]:
         """Return how many copies fit if each takes the best proposal, and whether no proposal is left then."""
         copies, overlay = 0, AS_IT_IS
-        for _time in range(MOST_PLANNED):
+        for _time in range(MAX_PLANNED):
             if copies == most or not self.tries.take():
                 break
             there, inside = under(overlay, self.plan, tree, details)

@@ -14,13 +14,13 @@ from placement.domain.inventory import UNBOUNDED
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
-MOST_CHOICES = 5_000
+MAX_CHOICES = 5_000
 """How many ways to serve a request in a tree are considered."""
 
-MOST_TAKINGS = 1_000
+MAX_TAKINGS = 1_000
 """How many of them are compared, those that take least."""
 
-MOST_BUNDLES = 250
+MAX_BUNDLES = 250
 """How many are packed: each is a level of the search."""
 
 STEPS_OF_A_TREE = 20_000
@@ -117,11 +117,11 @@ class Ways:
         if self._plan.request.same_subtree and len({*foreign}) < len(foreign):
             return _Bundles([], complete=False)  # How pools in another tree are nested is unknown.
         choices = SlotComposer(self._plan, budget).choices(self._tree(free))
-        found = list(islice(_apart(choices, self._slots), MOST_CHOICES + 1))
+        found = list(islice(_apart(choices, self._slots), MAX_CHOICES + 1))
         takings = sorted({self._taken(choice) for choice in found}, key=lambda one: sum([much for _, much in one]))
-        bundles = undominated([dict(one) for one in takings[:MOST_TAKINGS]])
-        complete = len(found) <= MOST_CHOICES and not budget.was_hit and len(takings) <= MOST_TAKINGS
-        return _Bundles(bundles[:MOST_BUNDLES], complete and len(bundles) <= MOST_BUNDLES)
+        bundles = undominated([dict(one) for one in takings[:MAX_TAKINGS]])
+        complete = len(found) <= MAX_CHOICES and not budget.was_hit and len(takings) <= MAX_TAKINGS
+        return _Bundles(bundles[:MAX_BUNDLES], complete and len(bundles) <= MAX_BUNDLES)
 
     def _tree(self, free: Sequence[int]) -> Tree:
         """Return a tree of the shape with so much free; a copy may take no more than max_unit of a class."""

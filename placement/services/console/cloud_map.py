@@ -17,13 +17,13 @@ from placement.services.planner.headroom import Copies, headroom_in
 from placement.store.aggregates import hosts_in
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import cloud_map as store
-from placement.store.console.cloud_map import MOST_CHANGES, MappedHost
+from placement.store.console.cloud_map import MAX_CHANGES, MappedHost
 from placement.store.console.disabled import disabled_hosts
 from placement.store.console.projects import roots_of_project
 
 __all__ = [
     "BEST",
-    "MOST_CHANGES",
+    "MAX_CHANGES",
     "CloudMap",
     "Copies",
     "MapQuestion",
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 USUAL_CLASS = "VCPU"
-MOST_PROJECTS = 100
+MAX_PROJECTS = 100
 
 BEST = 100
 """The number of hosts in a profile's ranking."""
@@ -150,7 +150,7 @@ def cloud_map(tx: Transaction, question: MapQuestion) -> CloudMap:
         stocks=stocks,
         disabled=disabled_hosts(tx),
         members=hosts_in(tx, question.aggregates),
-        projects=store.project_names(tx, most=MOST_PROJECTS) if question.knows_projects else (),
+        projects=store.project_names(tx, most=MAX_PROJECTS) if question.knows_projects else (),
         lit=roots_of_project(tx, question.project) if question.project else None,
         room=_room(tx, question, question.request) if question.request else None,
         orders=[_best(tx, question, one) for one in question.profiles],
@@ -173,7 +173,7 @@ def _as_it_was(
         raise Gone("The journal does not reach back that far.")
     grown = store.used_since(tx, class_name, moment)
     if grown is None:
-        raise Gone(f"More than {MOST_CHANGES:,} allocations have changed since then: ask for a later time.")
+        raise Gone(f"More than {MAX_CHANGES:,} allocations have changed since then: ask for a later time.")
     return {root: (capacity, used - grown.get(root, 0)) for root, (capacity, used) in stocks.items()}
 
 

@@ -16,7 +16,7 @@ from placement.store.console import cloud_map, tree
 from placement.store.search.facts import facts_for, named_providers
 from placement.store.search.names import ids_for
 
-MOST_DRAWN = 40
+MAX_DRAWN = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def host_on_map(
     """
     host = _only([*cloud_map.hosts_with(tx, beginning)])
     parents = tree.parents_by_name(tx, host)
-    drawn = drawing(parents, host, most=MOST_DRAWN, deepest=DEEPEST)
+    drawn = drawing(parents, host, most=MAX_DRAWN, deepest=DEEPEST)
     nodes = drawn_providers(tx, drawn.drawn, levels)
     return HostOnMap(
         root=nodes[host],

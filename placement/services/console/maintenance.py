@@ -16,11 +16,11 @@ from placement.store.console.disabled import DISABLED
 from placement.store.console.tree import PlacedAmount, TreePart
 from placement.store.providers import required_provider
 
-MOST_CONSUMERS = 1000
-MOST_SHAPES = 20
+MAX_CONSUMERS = 1000
+MAX_SHAPES = 20
 """How many kinds of consumers to count room for; further ones are listed without."""
 
-MOST_GROUPS = 16
+MAX_GROUPS = 16
 """Consumers on more providers are counted as a single group: one group for each provider would take too long."""
 
 PLACES = 3
@@ -99,7 +99,7 @@ def evacuation(database: Database, uuid: str, *, locks: Sequence[PlaceLock] = ()
     """
     found = _held(database, uuid)
     shapes = _shapes(found.amounts)
-    counted = dict(list(shapes.items())[:MOST_SHAPES])
+    counted = dict(list(shapes.items())[:MAX_SHAPES])
     requests = {str(number): _request(shape) for number, shape in enumerate(counted)}
     numbers = [len(consumers) for consumers in counted.values()]
     room = _room(database, requests, numbers, without=found.uuid, locks=locks)
@@ -119,7 +119,7 @@ def evacuation(database: Database, uuid: str, *, locks: Sequence[PlaceLock] = ()
 def _held(tx: Transaction, uuid: str) -> _EvacuatedTree:
     provider = required_provider(tx, uuid)
     root = required_provider(tx, provider.root_uuid)
-    amounts, has_more = store.placed_amounts(tx, TreePart(root.id), most=MOST_CONSUMERS)
+    amounts, has_more = store.placed_amounts(tx, TreePart(root.id), most=MAX_CONSUMERS)
     return _EvacuatedTree(root.uuid, root.name or root.uuid, amounts, has_more)
 
 
@@ -138,7 +138,7 @@ def _shapes(amounts: Sequence[PlacedAmount]) -> dict[Shape, list[MovingConsumer]
 def _request(shape: Shape) -> CandidateRequest:
     """Return a request for the same again, from one provider for each provider held."""
     disabled = frozenset({DISABLED})
-    if len(shape) == 1 or len(shape) > MOST_GROUPS:
+    if len(shape) == 1 or len(shape) > MAX_GROUPS:
         return CandidateRequest(groups=(RequestGroup(resources=_summed(shape)),), root_forbidden=disabled)
     groups = [RequestGroup(suffix=f"_{number}", resources=dict(held)) for number, held in enumerate(shape)]
     return CandidateRequest(groups=tuple(groups), root_forbidden=disabled)
@@ -172,7 +172,7 @@ def _room(
 
 def _all_fit(shapes: Mapping[Shape, Sequence[MovingConsumer]], room: Headrooms | None) -> bool | None:
     """Tell whether all fit; None if not all were counted, or the bounds of the count leave it open."""
-    if room is None or room.mix is None or len(shapes) > MOST_SHAPES:
+    if room is None or room.mix is None or len(shapes) > MAX_SHAPES:
         return None
     together = sum(map(len, shapes.values()))
     return True if room.mix.least >= together else False if room.mix.most < together else None

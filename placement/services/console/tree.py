@@ -18,7 +18,7 @@ from placement.store.providers import required_provider
 DRAWN, DEEPEST, RELATED = 100, 10, 50
 NOBODY: Mapping[int, int] = MappingProxyType({})
 
-MOST_NAMED = 10_000
+MAX_NAMED = 10_000
 """The most providers to list in a statement; for larger subtrees the consumers of the whole tree are shown."""
 
 
@@ -131,7 +131,7 @@ def provider_in_tree(tx: Transaction, uuid: str, *, levels: Mapping[str, str], f
 def _part(parents: Mapping[int, int | None], root_id: int, focus: int) -> TreePart:
     """Return a provider's subtree."""
     inside = subtree(parents, focus)
-    return TreePart(root_id, None if focus == root_id or len(inside) > MOST_NAMED else inside)
+    return TreePart(root_id, None if focus == root_id or len(inside) > MAX_NAMED else inside)
 
 
 def drawn_providers(

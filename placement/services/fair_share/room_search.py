@@ -25,7 +25,7 @@ from placement.services.fair_share.host_rights import HostRights
 from placement.services.fair_share.rule_places import Missing, RulePlaces
 from placement.services.fair_share.tenants_by_host import TenantsByHost
 
-MOST_STEPS = 20_000
+MAX_STEPS = 20_000
 """The search budget, in choices looked at; ``QUESTION`` is the price of asking the planner about one."""
 
 STEPS_FOR_BOUNDS = 15_000
@@ -84,7 +84,7 @@ class RoomSearch:
         self._rights = rights
         self._tenants = tenants
         self._places = places
-        self._budget = Budget(MOST_STEPS)
+        self._budget = Budget(MAX_STEPS)
         self._for_bounds = Budget(STEPS_FOR_BOUNDS)
         self._trees = trees
         self._was_cut_off = False

@@ -20,7 +20,7 @@ from placement.store.search.planner_trees import free_by_provider
 Missing = Mapping[Need, int]
 """How much more has to be free."""
 
-MOST_CHOICES = 64
+MAX_CHOICES = 64
 """The most ways to choose places for the rules on one host; beyond that no places are chosen."""
 
 
@@ -104,7 +104,7 @@ class RulePlaces:
             choices.append([(anchor, missing) for anchor, missing in alone if looked_at[frozenset(missing.items())]])
         if len(choices) == 1:
             yield from {frozenset(missing.items()): missing for _anchor, missing in choices[0]}.values()
-        elif prod(map(len, choices)) > MOST_CHOICES:
+        elif prod(map(len, choices)) > MAX_CHOICES:
             yield {}
         else:
             anchors = product(*[[anchor for anchor, _missing in of_rule] for of_rule in choices])

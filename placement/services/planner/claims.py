@@ -33,7 +33,7 @@ __all__ = ["ClaimTerms", "Gate", "NoCandidate", "Outcome", "claim", "claim_what_
 ATTEMPTS = 40
 """How often a claim is planned before it gives up. Each time it loses, somebody else has won."""
 
-SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.002, 0.05
+MIN_PAUSE_S, MAX_PAUSE_S = 0.002, 0.05
 """The bound of the random pause after a lost race: starts at the first, doubles each time, ends at the second."""
 
 PORTION = 250
@@ -132,7 +132,7 @@ def claim(database: Database, members: Sequence[ClaimMember], terms: ClaimTerms)
                 database.claim_turns.note(was_in_vain=False)
                 return Outcome({**plan.known, **answers}, is_new=True, refused=plan.refused)
             database.claim_turns.note(was_in_vain=True)
-        time.sleep(random.uniform(0, min(SHORTEST_PAUSE_S * 2**attempt, LONGEST_PAUSE_S)))  # noqa: S311 - no secret
+        time.sleep(random.uniform(0, min(MIN_PAUSE_S * 2**attempt, MAX_PAUSE_S)))  # noqa: S311 - no secret
     lost = ConcurrentUpdate("Other claims won the race each time; try again.")
     if terms.whole:
         raise lost

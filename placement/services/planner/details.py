@@ -16,7 +16,7 @@ from placement.domain.tree import Tree
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.tree_rows import NamedMember, Relevant, StockWithUnits, TreeRows, tree_rows
 
-LARGEST_BATCH = 64
+MAX_BATCH = 64
 """The most trees read together: few enough to waste little, enough to spare a query per tree."""
 
 
@@ -208,7 +208,7 @@ class ReadingAhead:
         more = [*islice(self._unread(), self._size)]
         self._details.of([*trees, *more])
         self._left -= len(more)
-        self._size = min(2 * self._size, self._left if self._left > 0 else LARGEST_BATCH, LARGEST_BATCH)
+        self._size = min(2 * self._size, self._left if self._left > 0 else MAX_BATCH, MAX_BATCH)
 
     def _unread(self) -> Iterator[Tree]:
         while self._next:

@@ -14,13 +14,13 @@ from placement.services.planner.overlays import KnownStocks
 from placement.services.planner.planning import Planning
 from placement.store.connection.unit_of_work import Transaction
 
-MOST_CHOICES = 16
+MAX_CHOICES = 16
 """The most places to choose among after lost races."""
 
 
 def choices_after(doubt: int) -> int:
     """Return how many of the best places to choose among: twice as many for each lost race."""
-    return min(1 << doubt, MOST_CHOICES)
+    return min(1 << doubt, MAX_CHOICES)
 
 
 class Drafting:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from placement.allocators.budget import Budget
 from placement.allocators.headroom import Copies, exactly
 from placement.candidates.alike_hosts import drawn
-from placement.candidates.headroom.placed import MOST_PLANNED, MOST_WAYS, TreeFilling, beyond_reach, under
+from placement.candidates.headroom.placed import MAX_PLANNED, MAX_WAYS, TreeFilling, beyond_reach, under
 from placement.domain.overlay import Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
@@ -19,7 +19,7 @@ from placement.services.planner.planning import Planning
 from placement.services.planner.tree_kinds import TreeKinds
 from placement.store.connection.unit_of_work import Transaction
 
-MOST_TRIES = 600
+MAX_TRIES = 600
 """How often to compose for one request; trees not reached by then get bounds."""
 
 STEPS_OF_PACKING = 200_000
@@ -59,14 +59,14 @@ class PlacedCopies:
         self._request = replace(request, limit=1, per_tree=1, explain=False)
         composers = Composers()
         self._ground = Ground(tx, self._request, self._options, composers=composers, overlay=overlay)
-        every = replace(self._request, per_tree=MOST_WAYS)
+        every = replace(self._request, per_tree=MAX_WAYS)
         self._filling = TreeFilling(
             self._ground.prepared.plan,
             self._ground.prepared.composer,
             None if request.paths else composers.prepared(every, self._options).composer,
             steps=composers.budget,
             packing=Budget(STEPS_OF_PACKING),
-            tries=Budget(MOST_TRIES),
+            tries=Budget(MAX_TRIES),
         )
         self._each = _each(request)
         self._known: dict[object, Copies] = {}
@@ -81,12 +81,12 @@ class PlacedCopies:
         if not self._ground.has_sharing:
             return 0
         overlay = self._overlay
-        for copies in range(min(most, MOST_PLANNED)):
+        for copies in range(min(most, MAX_PLANNED)):
             proposal = next(Planning(self._ground, overlay).proposals(), None)
             if proposal is None:
                 return copies
             overlay = overlay.taking(proposal.amounts, held=[lock.provider for lock in proposal.locks])
-        return min(most, MOST_PLANNED)
+        return min(most, MAX_PLANNED)
 
     def kinds(self, roots: Sequence[int]) -> Sequence[Hashable]:
         """Return the kind of each tree; if any share, each tree is a kind of its own."""

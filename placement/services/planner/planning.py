@@ -16,7 +16,7 @@ from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_tree import NO_STOCKS, PlannerTree
 from placement.domain.tree import Tree
 from placement.services.planner.detailed_composer import DetailedComposer
-from placement.services.planner.details import LARGEST_BATCH, ReadingAhead
+from placement.services.planner.details import MAX_BATCH, ReadingAhead
 from placement.services.planner.distinct import not_seen, once_of_pools
 from placement.services.planner.forecast import Forecast
 from placement.services.planner.ground import Ground
@@ -59,7 +59,7 @@ class Planning:
         overlay: Overlay = AS_IT_IS,
         *,
         wanted: int | None = None,
-        first_trees: int = LARGEST_BATCH,
+        first_trees: int = MAX_BATCH,
     ) -> None:
         overlay = overlay.avoiding(ground.avoided) if ground.avoided else overlay
         self.prepared = ground.prepared
@@ -196,7 +196,7 @@ class Planning:
 
         That pays only in a large portion, or once some tree has served nothing.
         """
-        if len(trees) <= LARGEST_BATCH and not self.exhausted:
+        if len(trees) <= MAX_BATCH and not self.exhausted:
             return trees
         lacking = self._lacking([tree for _key, tree in trees])
         if self._is_as_it_is:

@@ -15,13 +15,13 @@ from placement.candidates.compose.device_parts import Levels
 from placement.candidates.compose.proposals import Proposals
 from placement.domain.planner_request import PlannerRequest
 
-MOST_PROVIDERS = 30_000
+MAX_PROVIDERS = 30_000
 """The limit on providers of all hosts with cached proposals, about twenty megabytes.
 
 Beyond it the least recently used entries are evicted.
 """
 
-MOST_REQUESTS = 64
+MAX_REQUESTS = 64
 """How many recent requests are remembered."""
 
 
@@ -41,7 +41,7 @@ class ProposalCache:
         most_requests: how many requests are remembered.
     """
 
-    def __init__(self, *, most_providers: int = MOST_PROVIDERS, most_requests: int = MOST_REQUESTS) -> None:
+    def __init__(self, *, most_providers: int = MAX_PROVIDERS, most_requests: int = MAX_REQUESTS) -> None:
         self._most_providers = most_providers
         self._most_requests = most_requests
         self._lock = threading.Lock()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from placement.allocators.entries import LARGEST_NUMBER
+from placement.allocators.entries import MAX_NUMBER
 from placement.errors import ConfigurationError
 
 DEEPEST = 64
@@ -139,8 +139,8 @@ class DocumentEntry:
         number = float(value)
         if number == float("inf"):
             raise self.wrong(expected)
-        if number > LARGEST_NUMBER:
-            raise self.wrong(f"{expected}, to {LARGEST_NUMBER} at most")
+        if number > MAX_NUMBER:
+            raise self.wrong(f"{expected}, to {MAX_NUMBER} at most")
         return int(value) if value.isdecimal() else number
 
     def whole_number(self, *, least: int = 0) -> int:

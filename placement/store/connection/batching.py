@@ -42,7 +42,7 @@ class _Waiter(Generic[Item]):
         self.called = threading.Event()
 
 
-class Batches(Generic[Item]):
+class Batching(Generic[Item]):
     """The waiting threads. Nobody waits for a batch to fill: whoever arrives during one batch makes up the next."""
 
     def __init__(self) -> None:

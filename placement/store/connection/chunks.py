@@ -5,10 +5,10 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-MOST_PARAMETERS = 10_000
+MAX_PARAMETERS = 10_000
 
 
 def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
     """Yield the values in chunks that fit into one statement."""
-    for start in range(0, len(values), MOST_PARAMETERS):
-        yield values[start : start + MOST_PARAMETERS]
+    for start in range(0, len(values), MAX_PARAMETERS):
+        yield values[start : start + MAX_PARAMETERS]

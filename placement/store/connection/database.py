@@ -18,7 +18,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from placement.rationed_log import RationedLog
 from placement.store.connection import direct, origin_setting
-from placement.store.connection.batching import Batches
+from placement.store.connection.batching import Batching
 from placement.store.connection.faults import is_cut_off
 from placement.store.connection.memory import compiled_statements
 from placement.store.connection.turns import FairTurns
@@ -95,7 +95,7 @@ class Database:
         self.attempts = attempts
         self.writer_lock = _writer_lock(engine.dialect.name)
         self.claim_turns = FairTurns()
-        self.claim_batches: Batches[Any] = Batches()
+        self.claim_batches: Batching[Any] = Batching()
         _leave_to_the_parent(self)
         self.keeps_usage = keeps_usage
         self.keeps_journal = keeps_journal
@@ -172,7 +172,7 @@ def _leave_to_the_parent(database: Database) -> None:
             database.engine.dispose(close=False)
             database.writer_lock = _writer_lock(database.dialect)
             database.claim_turns = FairTurns()
-            database.claim_batches = Batches()
+            database.claim_batches = Batching()
 
     os.register_at_fork(after_in_child=forget)
 

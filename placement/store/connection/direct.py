@@ -33,13 +33,13 @@ Values = Mapping[str, Any]
 SENDS_DIRECTLY = "placement_sends_directly"
 """Execution option that marks engines on the fast path."""
 
-LONGEST_PREPARED = 30_000
+MAX_PREPARED_LENGTH = 30_000
 """Characters in the longest statement that is prepared: a search for about twenty request groups."""
 
-MOST_STATEMENTS = 100
+MAX_STATEMENTS = 100
 """Statements that a connection keeps with their cursors, some 4 kB each. The driver prepares as many."""
 
-MOST_ROWS_HELD = 100
+MAX_ROWS_HELD = 100
 """Rows that a kept cursor may hold."""
 
 _STATEMENTS = "placement_statements"
@@ -117,9 +117,9 @@ def _sent(connection: Connection, text: str, values: Sequence[Any]) -> "RawCurso
     for listener in connection.engine.dispatch.before_cursor_execute:
         listener(connection, statement.cursor, text, values, None, False)  # noqa: FBT003 - the event's own shape
     _run(connection, statement, values)
-    if statement.cursor.rowcount <= MOST_ROWS_HELD:
+    if statement.cursor.rowcount <= MAX_ROWS_HELD:
         kept[text] = statement
-        if len(kept) > MOST_STATEMENTS:
+        if len(kept) > MAX_STATEMENTS:
             del kept[next(iter(kept))]
     return statement.cursor
 
@@ -136,7 +136,7 @@ def _run(connection: Connection, statement: _Statement, values: Sequence[Any] | 
 
 def _is_worth_preparing(text: str) -> bool | None:
     """Leave it to the driver, except that very long statements occupy neither its cache nor the server's."""
-    return None if len(text) < LONGEST_PREPARED else False
+    return None if len(text) < MAX_PREPARED_LENGTH else False
 
 
 def _statement(connection: Connection, text: str) -> _Statement:

@@ -13,10 +13,10 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 Arguments = ParamSpec("Arguments")
 
-MOST_CHARACTERS = 150_000
+MAX_CHARACTERS = 150_000
 """The limit for all compiled statements together, in characters: about 14 MB."""
 
-MOST_CONDITIONS = 250
+MAX_CONDITIONS = 250
 """The limit for statements of all shapes of one kind together: about 15 MB, or a seventh if only their text is kept.
 
 With both limits doubled, 2,000 random requests on SQLite grew a worker by 54 MB instead of 30 and saved 3 to 4 % of
@@ -59,11 +59,11 @@ class Memory(dict[Key, Value]):
 
 def compiled_statements() -> Memory[Any, Any]:
     """Return the cache for SQLAlchemy's compiled statements."""
-    return Memory(lambda _key, compiled: len(compiled.string), most=MOST_CHARACTERS)
+    return Memory(lambda _key, compiled: len(compiled.string), most=MAX_CHARACTERS)
 
 
 def remembered(
-    weigh: Callable[Arguments, int], *, most: int = MOST_CONDITIONS
+    weigh: Callable[Arguments, int], *, most: int = MAX_CONDITIONS
 ) -> Callable[[Callable[Arguments, Value]], Callable[Arguments, Value]]:
     """Memoise a function for as long as the total weight, computed from the arguments, allows."""
 

@@ -26,7 +26,7 @@ from placement.store.connection.faults import (
 T = TypeVar("T")
 
 FIRST_PAUSE_S = 0.004
-LONGEST_PAUSE_S = 0.4
+MAX_PAUSE_S = 0.4
 LAST_TRY_S = 20.0
 """No attempt starts after this long: a single lock wait may last as long as the database's operator allows."""
 
@@ -38,7 +38,7 @@ class OutcomeUnknown(Unavailable):
 def pauses(attempts: int) -> Iterator[float]:
     """Yield the backoff before each retry: exponential, capped, and jittered so that rivals drift apart."""
     for attempt in range(attempts - 1):
-        ceiling = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**attempt)
+        ceiling = min(MAX_PAUSE_S, FIRST_PAUSE_S * 2**attempt)
         yield random.uniform(ceiling / 4, ceiling)  # noqa: S311 - spreads load, keeps no secret
 
 

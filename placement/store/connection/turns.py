@@ -5,7 +5,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 
-MOST_PRESSURE = 4.0
+MAX_PRESSURE = 4.0
 
 
 class FairTurns:
@@ -15,12 +15,12 @@ class FairTurns:
         self._guard = threading.Lock()
         self._waiting: deque[threading.Event] = deque()
         self.pressure = 0.0
-        """How often turns have been wasted lately because another process was faster, from 0 to MOST_PRESSURE."""
+        """How often turns have been wasted lately because another process was faster, from 0 to MAX_PRESSURE."""
 
     def note(self, *, was_in_vain: bool) -> None:
         """Record how a turn ended: a loss adds as much pressure as four successes take away."""
         change = 1.0 if was_in_vain else -0.25
-        self.pressure = min(MOST_PRESSURE, max(0.0, self.pressure + change))
+        self.pressure = min(MAX_PRESSURE, max(0.0, self.pressure + change))
 
     @contextlib.contextmanager
     def taken(self, *, longest_wait_s: float) -> Iterator[None]:

@@ -15,7 +15,7 @@ from placement.store.journal.watched import ALLOCATION, BEGAN
 from placement.store.providers import RP
 from placement.store.tables import inventories, projects
 
-MOST_CHANGES = 200_000
+MAX_CHANGES = 200_000
 """The most journal rows that are added up to look back."""
 
 
@@ -72,13 +72,13 @@ def journal_begins(tx: Transaction) -> datetime | None:
 def used_since(tx: Transaction, class_name: str, moment: datetime) -> dict[int, int] | None:
     """Return the growth of a class's usage since a moment, by tree; None if there are too many changes.
 
-    The cost grows with the number of changes, up to MOST_CHANGES.
+    The cost grows with the number of changes, up to MAX_CHANGES.
     """
     class_id = tx.names.classes.ids(tx.connection, [class_name]).get(class_name)
     rows = (
         select(J.root_provider_id, J.old_amount, J.new_amount)
         .where(J.time >= moment, J.kind == ALLOCATION, J.resource_class_id == class_id)
-        .limit(MOST_CHANGES + 1)
+        .limit(MAX_CHANGES + 1)
         .subquery("rows")
     )
     grown = func.coalesce(rows.c.new_amount, 0) - func.coalesce(rows.c.old_amount, 0)
@@ -86,6 +86,6 @@ def used_since(tx: Transaction, class_name: str, moment: datetime) -> dict[int, 
         rows.c.root_provider_id
     )
     found = tx.tuples(query)
-    if sum(count for _root, _grown, count in found) > MOST_CHANGES:
+    if sum(count for _root, _grown, count in found) > MAX_CHANGES:
         return None
     return {root: int(amount) for root, amount, _count in found if root is not None}

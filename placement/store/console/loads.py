@@ -10,7 +10,7 @@ from placement.store.console.stocks import INV, per_tree_and_class, summed
 from placement.store.providers import RP
 from placement.store.tables import inventories, resource_providers
 
-MOST_BITS = 62
+MAX_BITS = 62
 """The most classes that distinguish kinds. No cloud has more, and they would not fit into a BIGINT."""
 
 
@@ -55,7 +55,7 @@ def kind_counts(tx: Transaction, *, limit: int) -> list[KindCount]:
 
 
 def _bits(class_ids: Collection[int]) -> dict[int, int]:
-    return {class_id: 1 << place for place, class_id in enumerate(sorted(class_ids)[:MOST_BITS])}
+    return {class_id: 1 << place for place, class_id in enumerate(sorted(class_ids)[:MAX_BITS])}
 
 
 def _bit(bits: Mapping[int, int], class_id: ColumnElement[int]) -> ColumnElement[int]:

@@ -7,11 +7,11 @@ from sqlalchemy import select
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import inventories, resource_classes, resource_provider_traits, traits
 
-MOST = 1000
+MAX_NAMES = 1000
 
 
 class NamesInUse(NamedTuple):
-    """The names, sorted; at most MOST of each kind."""
+    """The names, sorted; at most MAX_NAMES of each kind."""
 
     classes: list[str]
     traits: list[str]
@@ -24,6 +24,6 @@ def names_in_use(tx: Transaction) -> NamesInUse:
     classes = select(resource_classes.c.name).where(resource_classes.c.id.in_(of_classes))
     named = select(traits.c.name).where(traits.c.id.in_(of_traits))
     return NamesInUse(
-        [name for (name,) in tx.tuples(classes.order_by(resource_classes.c.name).limit(MOST))],
-        [name for (name,) in tx.tuples(named.order_by(traits.c.name).limit(MOST))],
+        [name for (name,) in tx.tuples(classes.order_by(resource_classes.c.name).limit(MAX_NAMES))],
+        [name for (name,) in tx.tuples(named.order_by(traits.c.name).limit(MAX_NAMES))],
     )

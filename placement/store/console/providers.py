@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Select, func, or_, select
 
 from placement.store.aggregates import roots_in
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.console.cloud_map import MOST_CHANGES
+from placement.store.console.cloud_map import MAX_CHANGES
 from placement.store.console.counting import counted
 from placement.store.console.disabled import with_disabled
 from placement.store.console.loads import free_in_trees, of_kind, tree_loads
@@ -152,7 +152,7 @@ def _of_each(facets: Facets) -> list[ColumnElement[bool]]:
 
 def _told_of_since(moment: datetime) -> Select[tuple[str | None]]:
     """Return a query for the providers in the newest journal rows since a moment."""
-    rows = select(J.provider_uuid).where(J.time >= moment).order_by(J.id.desc()).limit(MOST_CHANGES).subquery("rows")
+    rows = select(J.provider_uuid).where(J.time >= moment).order_by(J.id.desc()).limit(MAX_CHANGES).subquery("rows")
     return select(rows.c.provider_uuid).where(rows.c.provider_uuid.is_not(None))
 
 

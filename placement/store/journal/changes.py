@@ -14,7 +14,7 @@ from placement.store.journal.order import POSTGRESQL, SQLITE, JournalOfAnother, 
 from placement.store.journal.tree_rows import RowOfTree, new_rows
 from placement.store.journal.watched import AGGREGATE, ALLOCATION, INVENTORY, PROVIDER, TRAIT
 
-MOST_CHANGED = 20_000
+MAX_CHANGED = 20_000
 """From this many changed trees on, everything is read again: SQLite binds at most 32,766 values per statement."""
 
 _OF_NO_SUM = (TRAIT, AGGREGATE)
@@ -89,7 +89,7 @@ def _told(rows: Collection[RowOfTree], *, is_exact: bool) -> TreeChanges | None:
     named.update([row[1] for row in rows])
     named.discard(None)
     changed = frozenset(named)
-    if len(changed) >= MOST_CHANGED:
+    if len(changed) >= MAX_CHANGED:
         return None
     if not is_exact:  # Rows shown without counting as seen come again: steps would be counted twice.
         return TreeChanges(changed, untold=changed)

@@ -42,7 +42,7 @@ from placement.store.journal.watched import (
 )
 from placement.store.tables import placement_journal
 
-MOST_ROWS = 60_000
+MAX_ROWS = 60_000
 """The most to read."""
 
 RowOfTree = Sequence[Any]
@@ -72,7 +72,7 @@ _NO_ROW = (0, 0, 0)
 """The anchor of a reader that has seen nothing."""
 
 _NOTHING = literal_column("0", Integer)
-_MOST_ROWS = literal_column(str(MOST_ROWS), Integer)
+_MAX_ROWS = literal_column(str(MAX_ROWS), Integer)
 _HIGHEST = literal_column(str(2**63 - 1), BigInteger)
 
 
@@ -95,7 +95,7 @@ def new_rows(tx: Transaction, since: Cursor) -> NewRows:
         JournalOfAnother: the marks must be corrected first.
     """
     place, rows = _on_sqlite(tx, since) if tx.dialect == SQLITE else _on_postgresql(tx, since)
-    if rows is None or len(rows) == MOST_ROWS or not since.seen.is_part_of(place.seen):
+    if rows is None or len(rows) == MAX_ROWS or not since.seen.is_part_of(place.seen):
         return NewRows(place, None)
     return NewRows(place, rows)
 
@@ -160,7 +160,7 @@ def _rows_and_place(*, doubled: int) -> PreparedStatement:
     still_open = J.commit_mark == any_(cast(known_open, ARRAY(BigInteger)))
     is_new = (J.commit_mark >= begin) & (J.commit_mark <= _HIGHEST) & or_(J.commit_mark >= end, still_open)
     of_this_size = literal_column(str(doubled), Integer) >= _NOTHING
-    return PreparedStatement(union_all(_place(), _rows(on_sqlite=False).where(is_new, of_this_size).limit(_MOST_ROWS)))
+    return PreparedStatement(union_all(_place(), _rows(on_sqlite=False).where(is_new, of_this_size).limit(_MAX_ROWS)))
 
 
 def _word(word: str) -> ColumnElement[str]:
@@ -172,5 +172,5 @@ def _microseconds(moment: ColumnElement[Any]) -> ColumnElement[int]:
 
 
 _ROWS_ON_SQLITE = PreparedStatement(
-    _rows(on_sqlite=True).where(J.id >= bindparam("begin", type_=BigInteger)).limit(_MOST_ROWS)
+    _rows(on_sqlite=True).where(J.id >= bindparam("begin", type_=BigInteger)).limit(_MAX_ROWS)
 )

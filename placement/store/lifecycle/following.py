@@ -15,8 +15,8 @@ from placement.store.connection.unit_of_work import Transaction
 from placement.store.lifecycle.health import Health, health
 from placement.store.lifecycle.maintenance import looking
 
-MOST_BEHIND_S = 5.0
-BEHIND = f"it is more than {MOST_BEHIND_S:.0f} seconds behind"
+MAX_BEHIND_S = 5.0
+BEHIND = f"it is more than {MAX_BEHIND_S:.0f} seconds behind"
 PAUSE_S = 0.1
 
 _WAL = (
@@ -64,7 +64,7 @@ def _position(primary: Engine) -> Any:
 
 def _follows(standby: Engine, position: Any) -> bool:
     """Tell whether a standby catches up with a position in time."""
-    deadline = time.monotonic() + MOST_BEHIND_S
+    deadline = time.monotonic() + MAX_BEHIND_S
     while True:
         # A new transaction each time: an open one would hold up replay.
         with looking(standby) as connection:

@@ -22,7 +22,7 @@ from placement.store.tables import inventories, resource_provider_traits, resour
 LISTED = 500
 """Up to this many trees or providers are listed by id; more are read as one range, with everything in between."""
 
-MOST_BETWEEN = 4
+MAX_BETWEEN = 4
 """Providers are read as a range if it spans at most this many ids for each; otherwise they are too scattered."""
 
 
@@ -130,7 +130,7 @@ def _of_providers(
     if len(providers) <= LISTED:
         return tx.tuples(statement(listed=True), {"ids": list(providers)})
     first, last = min(providers), max(providers)
-    if last - first < MOST_BETWEEN * len(providers):
+    if last - first < MAX_BETWEEN * len(providers):
         return tx.tuples(statement(listed=False), {"first": first, "last": last})
     return [row for ids in chunks(sorted(providers)) for row in tx.tuples(statement(listed=True), {"ids": ids})]
 

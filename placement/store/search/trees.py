@@ -6,7 +6,7 @@ from functools import cached_property
 
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.tree import PlaceFacts, Tree, TreesRead
-from placement.store.connection.chunks import MOST_PARAMETERS
+from placement.store.connection.chunks import MAX_PARAMETERS
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.details import DetailReader, TreeDetails
 from placement.store.search.narrowing import Narrowed, Narrowing
@@ -78,7 +78,7 @@ class TreeReader:
     @property
     def most_listed(self) -> int:
         """The most trees that can be read by a list of their roots, which the statement repeats for each demand."""
-        return MOST_PARAMETERS // (len(self.plan.demands) + 4)
+        return MAX_PARAMETERS // (len(self.plan.demands) + 4)
 
     def sums(
         self, classes: Sequence[str], found_by: Sequence[str], roots: Collection[int] | None = None

@@ -21,7 +21,7 @@ PATH = "/planner/v1/headroom"
 
 CLOUDS, REQUESTS, HOSTS = 4, 4, 2
 POOLED_CLOUDS = 5
-MOST_LOOKED_AT = 400
+MAX_LOOKED_AT = 400
 """In how many ways copies may be taken, in all, before a cloud is too large."""
 
 pytestmark = pytest.mark.any_database
@@ -57,7 +57,7 @@ class Filling:
             inside = {above for _slot, provider in placed for above in definition.plain.ancestry(provider)}
             if inside.isdisjoint(held):
                 self._looked_at += 1
-                if self._looked_at > MOST_LOOKED_AT:
+                if self._looked_at > MAX_LOOKED_AT:
                     raise TooMany
                 after = taken + Counter({(one, name): much for one, name, much in definition.taken(placed)})
                 yield tuple(sorted(after.items())), held | definition.held(placed)

@@ -292,7 +292,7 @@ def test_what_is_found_among_many_is_the_best_where_it_is_called_complete(seed) 
     root, state, claimant, task, held = random_case(seed)
     shares = FairShares(root, state.totals, usage=state.usage, tasks=state.tasks)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(fewest, "MOST_EXACT", 0)
+        patched.setattr(fewest, "MAX_EXACT", 0)
         giving = reclaim(shares, claimant, task, held=held)
     if Model(root, state, claimant, task).lacking:
         expected = best_subset(root, state, claimant, task, held)

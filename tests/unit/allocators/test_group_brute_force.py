@@ -19,14 +19,14 @@ from tests.unit.allocators.group_random import random_instance
 
 pytestmark = pytest.mark.exhaustive
 
-MOST_CHOICES = 400
+MAX_CHOICES = 400
 BASES = ["cards", "memory", "enumKind", "cpu", "ram", "vf"]
 
 
 def check(root, requirements, **rules) -> None:
     """Place requirements and compare, unless there are too many ways to try."""
     everything = Everything(root, requirements, **rules)
-    assume(everything.count(MOST_CHOICES) < MOST_CHOICES)
+    assume(everything.count(MAX_CHOICES) < MAX_CHOICES)
     compare(everything, place(root, requirements, Rules(**rules)))
 
 
@@ -155,7 +155,7 @@ def test_of_the_best_placements_the_first_in_natural_order_is_taken(seed):
     """Each requirement in turn has the first location in natural order that leads to a placement as good as any."""
     root, requirements, distinct, levels = random_instance(seed)
     everything = Everything(root, requirements, distinct=distinct, levels=levels)
-    assume(everything.count(MOST_CHOICES) < MOST_CHOICES)
+    assume(everything.count(MAX_CHOICES) < MAX_CHOICES)
     worths = [(everything.worth(choice), choice) for choice in everything.choices()]
     best = max([worth for worth, _choice in worths if worth is not None], default=None)
     assume(best is not None)

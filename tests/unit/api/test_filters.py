@@ -3,8 +3,8 @@
 import pytest
 
 from placement.api.filters import (
-    MOST_CONDITIONS,
-    MOST_VALUES,
+    MAX_CONDITIONS,
+    MAX_VALUES,
     parse_in_tree,
     parse_member_of,
     parse_required,
@@ -55,7 +55,7 @@ def test_resources_are_amounts_by_class(value: str, expected: dict[str, int]) ->
         ("VCPU:0", "Requested resource VCPU requires amount >= 1. Got: 0."),
         ("VCPU:-1", "requires amount >= 1. Got: -1."),
         (f"VCPU:{10**20}", f"requires amount <= {2**63 - 1}."),
-        (",".join(f"CUSTOM_{number}:1" for number in range(MOST_CONDITIONS + 1)), "too many values for 'resources'"),
+        (",".join(f"CUSTOM_{number}:1" for number in range(MAX_CONDITIONS + 1)), "too many values for 'resources'"),
     ],
 )
 def test_resources_of_another_form_are_refused(value: str, message: str) -> None:
@@ -102,8 +102,8 @@ FORM = "Invalid query string parameters: Expected 'required' parameter value of 
         ((1, 39), ["in:"], "Got an empty trait in: in:"),
         ((1, 39), ["in:A,!B"], "does not support forbidden traits. Got: in:A,!B"),
         ((1, 39), ["A", ""], "Got an empty trait in: "),
-        ((1, 39), ["A"] * (MOST_CONDITIONS + 1), "too many values for 'required'"),
-        ((1, 39), [",".join(["A"] * (MOST_VALUES + 1))], "too many values for 'required'"),
+        ((1, 39), ["A"] * (MAX_CONDITIONS + 1), "too many values for 'required'"),
+        ((1, 39), [",".join(["A"] * (MAX_VALUES + 1))], "too many values for 'required'"),
     ],
 )
 def test_required_traits_of_another_form_are_refused(version: tuple[int, int], values: list[str], message: str) -> None:
@@ -143,7 +143,7 @@ def test_aggregates_are_sets_of_alternatives(
         ((1, 39), ["in:"], BAD_UUID),
         ((1, 39), [f"in:{A},!{B}"], f"{BAD_UUID}!{B}"),
         ((1, 39), [f"!!{A}"], f"{BAD_UUID}!{A}"),
-        ((1, 39), [A] * (MOST_CONDITIONS + 1), "too many values for 'member_of'"),
+        ((1, 39), [A] * (MAX_CONDITIONS + 1), "too many values for 'member_of'"),
     ],
 )
 def test_aggregates_of_another_form_are_refused(version: tuple[int, int], values: list[str], message: str) -> None:

@@ -9,7 +9,7 @@ from placement.domain.whole_cloud import WholeCloud
 from tests.definition_of_candidates import Definition
 from tests.small_clouds import CLASSES, Cloud, shares_of
 
-MOST_STATES = 200_000
+MAX_STATES = 200_000
 
 
 class TooLarge(Exception):
@@ -63,7 +63,7 @@ def _most(ways, left) -> int:
     def most(index: int, free: tuple[int, ...]) -> int:
         nonlocal states
         states += 1
-        if states > MOST_STATES:
+        if states > MAX_STATES:
             raise TooLarge
         if index == len(amounts):
             return 0

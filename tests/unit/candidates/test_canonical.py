@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.candidates.budget import RequestBudget
-from placement.candidates.compose.alike import MOST_REMEMBERED
+from placement.candidates.compose.alike import MAX_REMEMBERED
 from placement.candidates.compose.slots import SlotComposer
 from placement.domain.search_plan import Plan, plan_for
 from placement.domain.tree import Tree
@@ -95,7 +95,7 @@ def test_trees_with_very_many_candidates_are_not_kept():
     plan, tree = devices(4, 8)
     budget = RequestBudget()
     composer = SlotComposer(plan, budget)
-    assert len(list(composer.choices(tree))) > MOST_REMEMBERED
+    assert len(list(composer.choices(tree))) > MAX_REMEMBERED
     left = budget.left
     list(composer.choices(tree))
-    assert left - budget.left > 2 * MOST_REMEMBERED
+    assert left - budget.left > 2 * MAX_REMEMBERED

@@ -20,7 +20,7 @@ from tests.small_clouds import random_cloud, random_request
 from tests.unit.candidates.filling import takings, whole_cloud_of
 
 seeds = st.integers(0, 2**32).map(Random)
-MOST_STATES = 30_000
+MAX_STATES = 30_000
 
 
 def plain(chance: Random) -> CandidateRequest:
@@ -36,7 +36,7 @@ def fits_together(ways, numbers, left) -> bool:
     def fits(numbers: tuple[int, ...], left: tuple[tuple[object, int], ...]) -> bool:
         nonlocal states
         states += 1
-        assume(states < MOST_STATES)
+        assume(states < MAX_STATES)
         which = next((index for index, number in enumerate(numbers) if number), None)
         if which is None:
             return True
@@ -96,7 +96,7 @@ def test_the_bounds_of_any_mix_hold(chance: Random) -> None:
 def test_the_bounds_of_a_mix_hold_when_no_steps_are_left(chance: Random) -> None:
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(mixed_rooms, "STEPS", chance.choice((0, 10, 40)))
-        changed.setattr(mix, "MOST_SUMS", 2)
+        changed.setattr(mix, "MAX_SUMS", 2)
         compare(*drawn_mix(chance, chance.choice((plain, random_request))), random_cloud(chance))
 
 

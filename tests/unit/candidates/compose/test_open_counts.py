@@ -1,6 +1,6 @@
 """How much a request can take of a tree where it says no number of providers."""
 
-from placement.candidates.compose.open_counts import MOST_SUMS, OpenCounts
+from placement.candidates.compose.open_counts import MAX_SUMS, OpenCounts
 from placement.domain.candidate_request import RequestGroup
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.tree import Tree
@@ -30,4 +30,4 @@ def test_all_that_there_are_is_one_number_but_of_devices_that_only_details_tell(
 
 
 def test_nothing_is_said_of_more_sums_than_are_worth_it() -> None:
-    assert amounts(group("_A", amount=1, per_subtree=True), supplies={"_A": MOST_SUMS + 1}) == []
+    assert amounts(group("_A", amount=1, per_subtree=True), supplies={"_A": MAX_SUMS + 1}) == []
