@@ -67,7 +67,7 @@ OPERATIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "placement:planner:candidates": (("POST", "/planner/v1/candidates"),),
     "placement:planner:claims": (("POST", "/planner/v1/claims"),),
     "placement:planner:scores": (("POST", "/planner/v1/scores"),),
-    # Checked additionally for requests that define a profile inline.
+    # Also checked for requests that define a profile inline.
     "placement:planner:inline_profile": (
         ("POST", "/planner/v1/candidates"),
         ("POST", "/planner/v1/claims"),
@@ -79,7 +79,7 @@ OPERATIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "placement:planner:fair_share:fill": (("POST", "/planner/v1/fair-share/fill"),),
     "placement:planner:fair_share:reclaim": (("POST", "/planner/v1/fair-share/reclaim"),),
 }
-"""The API's rules, and the requests that each of them guards."""
+"""The API's rules and the requests that each one guards."""
 
 CHECKS = {
     "placement:usages": ADMIN_OR_READER_OR_SERVICE,
@@ -98,21 +98,21 @@ def list_rules() -> list[policy.RuleDefault]:
 
 
 def _roles() -> Iterator[policy.RuleDefault]:
-    """Yield the rules that others are composed of.
+    """Yield the rules that the others refer to.
 
-    They all used to default to the role admin alone. With [oslo_policy] enforce_new_defaults = False that default is
-    accepted as well, so that administrators may reshape.
+    They all used to default to the admin role alone. With [oslo_policy] enforce_new_defaults = False, the old default
+    is still accepted, which lets administrators reshape.
     """
-    yield policy.RuleDefault("admin_api", "role:admin", "Callers with the role admin.", scope_types=PROJECT_SCOPE)
-    yield _replacing_admin("service_api", "role:service", "Other services of the cloud.")
+    yield policy.RuleDefault("admin_api", "role:admin", "Callers with the admin role.", scope_types=PROJECT_SCOPE)
+    yield _replacing_admin("service_api", "role:service", "Other OpenStack services.")
     yield _replacing_admin("admin_or_service_api", "role:admin or role:service", "Administrators and services.")
     yield _replacing_admin(
-        "project_reader_api", "role:reader and project_id:%(project_id)s", "Readers of the project asked about."
+        "project_reader_api", "role:reader and project_id:%(project_id)s", "Readers in the requested project."
     )
     yield _replacing_admin(
         "admin_or_project_reader_or_service_api",
         "role:admin or rule:project_reader_api or role:service",
-        "Administrators, services, and readers of the project asked about.",
+        "Administrators, services, and readers in the requested project.",
     )
 
 
@@ -124,7 +124,7 @@ def _replacing_admin(name: str, check: str, description: str) -> policy.RuleDefa
         deprecated_rule=policy.DeprecatedRule(
             name="rule:admin_api",
             check_str="role:admin",
-            deprecated_reason="Services have a role of their own, so that they need not be administrators.",
+            deprecated_reason="Services have their own role and no longer need to be administrators.",
             deprecated_since="Wallaby",
         ),
         # Upstream gives this rule no scope; only rules with a scope refer to it.
