@@ -1,1 +1,1 @@
-"""How much cheaper this server is than the reference, measured on the same work. ``python -m tests.bench`` runs it."""
+"""Compares the cost of this server and the reference on the same work. ``python -m tests.bench`` runs it."""

@@ -1,10 +1,10 @@
 """Measure this server and the reference on the same work, and print how many times cheaper ours is.
 
-tox -e bench                                   everything, row by row into tests/bench/RESULTS.md (some 40 minutes)
-tox -e bench -- --only nested-1000 --pairs 5   what has this in its name, printed
+tox -e bench                                   everything, row by row into tests/bench/RESULTS.md (about 40 minutes)
+tox -e bench -- --only nested-1000 --pairs 5    cases whose name contains this, printed
 tox -e bench -- --quick                        a small selection in a few minutes, printed
 
-Servers are started for each cloud: do not edit the code meanwhile, or run this from a clone.
+Servers are started for each cloud: do not edit the code meanwhile, or run this from a clone of the repository.
 """
 
 import argparse
@@ -35,7 +35,7 @@ T = TypeVar("T", Case, ClaimCase, OwnCase, OrderCase, StampedeCase)
 
 
 def main() -> int:
-    """Measure what the command line asks for; return 1 if an answer was wrong."""
+    """Run the measurements that the command line selects; return 1 if an answer was wrong."""
     chosen = _options()
     options = Options(chosen.pairs, chosen.patience, chosen.claim_seconds)
     results, begun = Results(chosen.patience), _circumstances(chosen.pairs)
@@ -52,7 +52,7 @@ def main() -> int:
 
 
 def _measured(cluster: Cluster, options: Options, only: str, results: Results) -> Iterator[None]:
-    """Measure row by row; each is among the results when its turn is over."""
+    """Measure row by row; each row is in the results once it is complete."""
     run = Run(Starter(cluster), options, _say)
     compared = [*cases.candidate_cases(), *cases.cliff_cases(), *cases.small_cases(), *cases.ordered_cases()]
     for row in run.compare(_wanted(compared, only)):
@@ -77,7 +77,7 @@ def _measured(cluster: Cluster, options: Options, only: str, results: Results) -
 
 
 def _keep(results: Results, facts: Iterable[str]) -> None:
-    """Write the results so far, and keep what was written behind them by hand."""
+    """Write the results so far, keeping the text written by hand below them."""
     _, heading, by_hand = RESULTS.read_text(encoding="utf-8").partition(BY_HAND)
     RESULTS.write_text(f"{_page(results, facts)}\n{heading}{by_hand}", encoding="utf-8")
 

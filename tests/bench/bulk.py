@@ -1,7 +1,7 @@
-"""Claims in bulk and bursts of claims on PostgreSQL: members and claims a second, and what each costs.
+"""Bulk claims and bursts of claims on PostgreSQL: members and claims per second, and the cost of each.
 
-``python -m tests.bench.bulk`` prints the table and writes it to tests/bench/PLANNER.md; with the names of rows it only
-prints these. The server is gunicorn with two workers; CPU time is that of the server and of the database.
+``python -m tests.bench.bulk`` prints the table and writes it to tests/bench/PLANNER.md; given names of rows, it only
+prints those rows. The server is gunicorn with two workers; CPU time includes the server and the database.
 """
 
 import json
@@ -42,7 +42,7 @@ NOVAS_QUERY = "resources=" + ",".join(f"{name}:{amount}" for name, amount in FLA
 
 
 class Measured(NamedTuple):
-    """What was achieved in a stretch of time."""
+    """What was achieved in a period of time."""
 
     done: int
     seconds: float
@@ -63,7 +63,7 @@ class Bench:
         self._meters = (meter, CpuMeter(lambda: with_children(postmaster)))
 
     def measured(self, work: Callable[[], tuple[int, Counter[int]]]) -> Measured:
-        """Let something be done, and take it back."""
+        """Measure some work, then delete what it allocated."""
         before, begun = [meter.read() for meter in self._meters], time.perf_counter()
         done, statuses = work()
         seconds = time.perf_counter() - begun
@@ -79,20 +79,20 @@ class Bench:
             connection.execute("VACUUM ANALYZE")
 
     def one_gang(self) -> tuple[int, Counter[int]]:
-        """Claim for a thousand members."""
+        """Claim a gang of a thousand members."""
         return self._claims([{**SMALL, "members": MEMBERS}])
 
     def gangs(self) -> tuple[int, Counter[int]]:
-        """Claim for gangs, four at a time."""
+        """Claim gangs, four at a time."""
         return self._in_threads(4, lambda: self._claims([{**PAIR, "members": OF_A_GANG}] * (GANGS // 4)))
 
     def single_claims(self) -> tuple[int, Counter[int]]:
-        """Claim for one consumer after the other, all clients at once."""
+        """Claim for one consumer at a time from all clients at once."""
         deadline = time.monotonic() + SECONDS
         return self._in_threads(CLIENTS, lambda: self._claims(iter(lambda: _until(deadline, SMALL), None)))
 
     def get_and_put(self) -> tuple[int, Counter[int]]:
-        """Ask for candidates and put one, all clients at once."""
+        """Get candidates and allocate one of them, from all clients at once."""
         deadline = time.monotonic() + SECONDS
         return self._in_threads(CLIENTS, lambda: self._pairs(deadline))
 
@@ -131,7 +131,7 @@ def _until(deadline: float, body: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _first_candidates(body: bytes, number: int) -> list[Any]:
-    """Return the first candidates of an answer. To read them all costs as much as to answer does, on the same cores."""
+    """Return the first candidates of an answer; parsing them all would cost as much as answering, on the same cores."""
     begun = b'{"allocation_requests":['
     assert body.startswith(begun)
     text, place, found = body[len(begun) : len(begun) + 1000 * number].decode(), 0, []
@@ -143,7 +143,7 @@ def _first_candidates(body: bytes, number: int) -> list[Any]:
 
 
 def flat_host(name: str) -> Node:
-    """Return a host without anything inside."""
+    """Return a host without nested providers."""
     return Node(name, {"VCPU": 64, "MEMORY_MB": 1 << 18, "DISK_GB": 2000}, ("HW_CPU_X86_VMX",))
 
 

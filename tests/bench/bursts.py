@@ -22,7 +22,7 @@ _BY_REQUESTS = Origin("req-burst", "admin", "admin", "PUT /somewhere")
 
 
 def burst(app: Flask, change: TextClause, number: int) -> None:
-    """Change random hosts, others for each number; the journal attributes that to a request, as in operation."""
+    """Change random hosts, chosen by the number; the journal attributes the change to a request, as in operation."""
     CURRENT_ORIGIN.set(_BY_REQUESTS)
     with app.extensions["placement"].database.writer.begin() as connection:
         roots = connection.scalars(_ROOTS).all()

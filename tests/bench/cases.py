@@ -1,4 +1,4 @@
-"""The table of what is measured, and the bars that have to be met."""
+"""The cases that are measured and the bars they have to meet."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,20 +23,20 @@ FULL = 0.6
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What a measured number has to reach (``at_least``) or to stay under; ``aim`` is what we would like."""
+    """The bound of a measured number, a minimum (``at_least``) or a maximum; ``aim`` is the target."""
 
     value: float
     aim: float | None = None
     at_least: bool = True
 
     def missed_by(self, measured: float) -> float:
-        """Return how many times too small or too large a number is; 1 or less where the bar is met."""
+        """Return the factor by which a number misses the bar; 1 or less where the bar is met."""
         return self.value / measured if self.at_least else measured / self.value
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A cloud, how full it is, and in which order our server returns candidates."""
+    """A cloud, how full it is, and the order in which our server returns candidates."""
 
     cloud: str
     fill: float = FULL
@@ -51,8 +51,8 @@ class Place:
 class Case:
     """The same work on the reference and on ours.
 
-    ``times`` bounds the ratio of CPU times, ``cpu_ms`` our own CPU time. ``hopeless`` says that the reference is known
-    not to finish: it is tried once.
+    ``times`` bounds the ratio of CPU times, ``cpu_ms`` our own CPU time. ``hopeless`` marks work that the reference is
+    known not to finish: it is tried once.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class OwnCase:
-    """Work of ours against other work of ours: ``times`` bounds how much more the second costs."""
+    """Two kinds of work on our server: ``times`` bounds how much more the second costs."""
 
     name: str
     first: tuple[Place, Callable[[], Work]]
@@ -76,9 +76,9 @@ class OwnCase:
 
 @dataclass(frozen=True, slots=True)
 class OrderCase:
-    """The same request unordered and ordered, both ours.
+    """The same request to our server, unordered and ordered.
 
-    ``times`` bounds how much more the ordered one costs, ``per_tree_us`` the same for each tree of the cloud.
+    ``times`` bounds how much more the ordered request costs, ``per_tree_us`` the extra cost per tree of the cloud.
     """
 
     name: str
@@ -91,7 +91,7 @@ class OrderCase:
 
 @dataclass(frozen=True, slots=True)
 class StampedeCase:
-    """Clients that claim the first candidate: unordered, ordered, and ordered where chance moves equals."""
+    """Clients that claim the first candidate: unordered, ordered, and ordered with ties broken at random."""
 
     name: str
     cloud: str
@@ -112,7 +112,7 @@ class ClaimCase:
 
 
 def asked(query: str, limit: int | None = None) -> Callable[[], Work]:
-    """Return what makes a request for candidates."""
+    """Return a factory of requests for candidates."""
     return partial(candidates, query, limit=limit)
 
 
@@ -153,7 +153,7 @@ def candidate_cases() -> Iterator[Case]:
 
 
 def cliff_cases() -> Iterator[Case]:
-    """Yield requests that end the reference."""
+    """Yield requests that the reference cannot finish."""
     fast, faster = Bar(200, at_least=False), Bar(100, at_least=False)
     eight, sixteen, switches = Place("wide-8", 0.0), Place("wide-16", 0.0), Place("pcie-8", 0.0)
     for place, groups in ((eight, 8), (sixteen, 8), (sixteen, 16)):
@@ -167,7 +167,7 @@ def cliff_cases() -> Iterator[Case]:
 
 
 def small_cases() -> Iterator[Case]:
-    """Yield reads of one provider, then writes."""
+    """Yield reads of a single provider, then writes."""
     place = Place("flat-1000")
     for what in ("inventories", "usages", "allocations", "aggregates", "traits"):
         yield Case(f"GET {what} of one", place, partial(of_provider, "host500", what), times=Bar(3, 5))
@@ -179,13 +179,13 @@ def small_cases() -> Iterator[Case]:
 
 
 def claim_cases() -> Iterator[ClaimCase]:
-    """Yield clients that claim."""
+    """Yield cases of claiming clients."""
     for clients in (1, 4, 8):
         yield ClaimCase("claim", Place("nested-1000"), queries.GATE, clients, times=Bar(20, 40))
 
 
 def own_cases() -> Iterator[OwnCase]:
-    """Yield what must not cost much more than something else."""
+    """Yield work that must not cost much more than other work."""
     more, little, explained = (Bar(times, at_least=False) for times in (1.5, 1.2, 5))
     for cloud, query in (("flat", queries.SIMPLE), ("nested", queries.GATE)):
         few = asked(query, 10)
@@ -212,7 +212,7 @@ ALL_ORDERED = Bar(12)
 
 
 def ordered_cases() -> Iterator[Case]:
-    """Yield the requests whose candidates come best first, against the reference."""
+    """Yield requests for candidates in best-first order, compared with the reference."""
     best = Order.BEST_FIRST
     yield from _limits(Place("flat-10000", order=best), "3 classes", queries.SIMPLE, {10: ORDERED})
     nested = Place("nested-1000", order=best)
@@ -227,7 +227,7 @@ def ordered_cases() -> Iterator[Case]:
 
 
 def order_cases() -> Iterator[OrderCase]:
-    """Yield what order may cost."""
+    """Yield the cases that bound the cost of ordering."""
     works = (
         ("flat", 1000, "3 classes", queries.SIMPLE),
         ("flat", 10000, "3 classes", queries.SIMPLE),

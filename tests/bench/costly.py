@@ -1,11 +1,12 @@
-"""Which requests cost most: random ones, many of them as hard as a client can make them, on a cloud of every shape.
+"""Finds the requests that cost most: random ones, many as hard as a client can make them, on a cloud of every shape.
 
-``python -m tests.bench.costly --requests 500`` prints what took longest, as CPU time of server and database and on the
-clock, to be looked into, and ends with 1 if anything took more than its answer is worth: a second of CPU, or 150 ms a
+``python -m tests.bench.costly --requests 500`` prints the slowest requests, by CPU time of server and database and by
+wall time, for investigation. It exits with 1 if any took more than its answer is worth: a second of CPU, or 150 ms per
 megabyte.
-The seed changes with the day unless it is given, and on odd days each host has something else in use: then hardly two
-are alike. ``--cloud pooled-5000`` asks what is hard where much is shared. The server runs in this process, tuned as one
-that is served, the database is PostgreSQL.
+
+The seed changes every day unless given, and on odd days usage differs from host to host, so that hardly two are alike.
+``--cloud pooled-5000`` sends requests that are hard where much is shared. The server runs in this process, tuned like a
+production server; the database is PostgreSQL.
 """
 
 import argparse
@@ -43,16 +44,16 @@ TRAITS = ("HW_NUMA_ROOT", "CUSTOM_GPU_A100", "HW_NIC_SRIOV", "COMPUTE_VOLUME_MUL
 GROUPS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24)
 SHOWN = 12
 MAX_CPU_S = 1.0
-"""On up to so many hosts as are in ``HOSTS``; on more it grows with them."""
+"""On clouds of up to ``HOSTS`` hosts; beyond that it grows with the number of hosts."""
 HOSTS = 5_000
 LARGE = 5_000_000
-"""Bytes; an answer of more may take longer."""
+"""In bytes; a larger answer may take longer."""
 MAX_CPU_S_PER_BYTE = 0.150 / 1_000_000
 SECONDS_A_DAY = 86_400
 
 
 class Cost(NamedTuple):
-    """What a request took, in seconds; ``cpu`` of server and database together."""
+    """The cost of a request in seconds; ``cpu`` of server and database together."""
 
     cpu: float
     clock: float
@@ -61,13 +62,13 @@ class Cost(NamedTuple):
     target: str
 
     def is_too_much(self, hosts: int) -> bool:
-        """Tell whether it took more CPU time than an answer of its size is worth in a cloud of so many hosts."""
+        """Return whether it took more CPU time than an answer of its size is worth in a cloud of this many hosts."""
         most = MAX_CPU_S * max(1.0, hosts / HOSTS)
         return self.cpu > (most if self.size <= LARGE else max(most, self.size * MAX_CPU_S_PER_BYTE))
 
 
 def candidates(choice: random.Random) -> str:
-    """Return a query for candidates; half of them of groups that are all alike, which may be placed in most ways."""
+    """Return a query for candidates; half of the queries have identical groups, which have the most placements."""
     suffixes = [f"_G{number}" for number in range(choice.choice(GROUPS))]
     parts = [*_wishes(choice)] if not suffixes or choice.random() < 0.4 else []
     alike, first = choice.random() < 0.5, [*_wishes(choice)]
@@ -98,7 +99,7 @@ def _wishes(choice: random.Random) -> Iterator[str]:
 
 
 def providers(choice: random.Random) -> str:
-    """Return filters of a list of providers, several together."""
+    """Return filters for the list of providers, several combined."""
     aggregates = [provider_uuid(f"aggregate{number}") for number in range(AGGREGATES)]
     parts = [*_wishes(choice)]
     for key, values in (("required", list(TRAITS)), ("member_of", aggregates)):

@@ -1,4 +1,4 @@
-"""What one event costs in a tree of 1,000 queues and 100,000 jobs: kept shares beside shares worked out anew.
+"""The cost of one event in a tree of 1,000 queues and 100,000 jobs: shares maintained or recomputed.
 
 ``python -m tests.bench.fair_share`` prints the table and writes it to tests/bench/FAIR_SHARE.md. CPU time, no database.
 """
@@ -35,7 +35,7 @@ FLAVOURS = ({"VCPU": 4, "MEMORY_MB": 8192}, {"VCPU": 8, "MEMORY_MB": 65536}, {"V
 
 
 def tree(rng: random.Random) -> Branch:
-    """Make root / 20 departments / 50 queues each / 100 jobs each."""
+    """Return root / 20 departments / 50 queues each / 100 jobs each."""
     per_department = QUEUES // DEPARTMENTS
     return Branch(
         "root",
@@ -51,7 +51,7 @@ def queue(rng: random.Random, number: int) -> Branch:
 
 
 class Cluster:
-    """The state that both ways start from: what every job uses and waits for."""
+    """The initial state for both ways: what every job uses and waits for."""
 
     def __init__(self) -> None:
         rng = random.Random(6)
@@ -64,7 +64,7 @@ class Cluster:
         self.totals = {name: amount * 5 // 4 for name, amount in used.items()}
 
     def anew(self) -> FairShares:
-        """Work out every share."""
+        """Compute every share."""
         shares = FairShares(self.root, self.totals, usage=self.usage, tasks=self.tasks)
         shares.first()
         return shares
@@ -75,7 +75,7 @@ def times(amounts: dict[str, int], count: int) -> dict[str, int]:
 
 
 def one_event(cluster: Cluster, shares: FairShares, rng: random.Random) -> None:
-    """Let a job give back or take a task, and ask who is next."""
+    """Change how many tasks a job uses, and ask who is next."""
     leaf = rng.choice(cluster.leaves)
     cluster.usage[leaf] = times(cluster.tasks[leaf], rng.randint(0, 5))
     shares.use(leaf, cluster.usage[leaf])
@@ -83,7 +83,7 @@ def one_event(cluster: Cluster, shares: FairShares, rng: random.Random) -> None:
 
 
 def exhausted_and_freed(shares: FairShares) -> None:
-    """Let a class become exhausted, or free again, and ask who is next: everybody who waits for it is concerned."""
+    """Exhaust a class and free it again, asking who is next each time; this affects all that wait for it."""
     leaf = next(shares.leaves())
     usage, free = shares.usage(leaf), shares.free()
     shares.use(leaf, usage | {"PGPU": usage["PGPU"] + free["PGPU"]})
@@ -103,7 +103,7 @@ SIZES: dict[str, Callable[[random.Random], dict[str, int]]] = {
 
 
 class Allocations:
-    """100,000 allocations of 200 queues of five projects each, and a claim of the one that has least."""
+    """100,000 allocations of 200 queues with five projects each, and a claim by the queue that has least."""
 
     def __init__(self, sizes: Callable[[random.Random], dict[str, int]]) -> None:
         rng = random.Random(8)
@@ -127,11 +127,11 @@ class Allocations:
         self.shares = FairShares(root, totals, usage=usage)
 
     def reclaim(self, task: dict[str, int]) -> Giving:
-        """Ask who gives back."""
+        """Return who gives back."""
         return reclaim(self.shares, self.claimant, task, held=self.held)
 
     def preempt(self, task: dict[str, int]) -> Giving:
-        """Ask the same where values are priorities."""
+        """Return who gives back if values are priorities."""
         return preempt(self.shares, self.claimant, task, priority=PRIORITY, held=self.held)
 
 
@@ -150,7 +150,7 @@ def milliseconds(work: Callable[[], object], *, repeats: int) -> float:
 
 
 def report() -> str:
-    """Measure, and see that both ways know the same."""
+    """Measure, and check that both ways give the same shares."""
     cluster, rng = Cluster(), random.Random(7)
     shares = cluster.anew()
     gc.collect()
@@ -183,7 +183,7 @@ full recomputation.
 
 
 def giving_back() -> Iterator[str]:
-    """Measure who gives back, and yield the lines of the table."""
+    """Measure reclaiming, and yield the lines of its table."""
     for sizes, size in SIZES.items():
         allocations = Allocations(size)
         for asked, ask in (("reclaim", allocations.reclaim), (f"preempt, priority {PRIORITY}", allocations.preempt)):

@@ -1,4 +1,4 @@
-"""The least that an answer costs: Flask returning bytes that are there already."""
+"""The least an answer can cost: Flask returning stored bytes."""
 
 from flask import Flask, Response
 
@@ -8,7 +8,7 @@ STORED: dict[int, bytes] = {}
 
 @application.get("/<int:size>")
 def stored(size: int) -> Response:
-    """Return an answer of so many bytes."""
+    """Return an answer of the given number of bytes."""
     if size not in STORED:
         STORED[size] = b"x" * size
     return Response(STORED[size], content_type="application/json")

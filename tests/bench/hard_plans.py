@@ -26,21 +26,21 @@ Body = dict[str, Any]
 
 
 def plan(choice: random.Random) -> Body:
-    """Return a body for candidates."""
+    """Return the body of a request for candidates."""
     body = _nested(choice) if choice.random() < 0.15 else _groups(choice)
     body |= {"limit": choice.choice((1, 10, 1000)), "per_tree": choice.choice((1, 1, 3, 20))}
     return body | ({"explain": True} if choice.random() < 0.2 else {})
 
 
 def claim(choice: random.Random) -> Body:
-    """Return a body for a claim; one in three is of a gang."""
+    """Return the body of a claim; one in three is for a gang."""
     body = _nested(choice) if choice.random() < 0.15 else _groups(choice)
     holder = {"uuid": str(uuid.UUID(int=choice.getrandbits(128))), **OWNER}
     return {**body, "consumer": holder} | ({"members": choice.choice((2, 8, 64))} if choice.random() < 0.33 else {})
 
 
 def plan_on_pools(choice: random.Random) -> Body:
-    """Return a body for candidates that asks what a hard query on a cloud with pools does."""
+    """Return the body of a request for candidates that is equivalent to a hard query on a cloud with pools."""
     groups: dict[str, Body] = defaultdict(dict)
     body: Body = {"groups": groups}
     for key, value in parse_qsl(hard_queries.on_pools(choice)):
@@ -61,7 +61,7 @@ def plan_on_pools(choice: random.Random) -> Body:
 
 
 def claim_on_pools(choice: random.Random) -> Body:
-    """Return a body for a claim of the same."""
+    """Return the body of such a claim."""
     body = plan_on_pools(choice)
     body.pop("limit", None)
     return {**body, "consumer": {"uuid": str(uuid.UUID(int=choice.getrandbits(128))), **OWNER}}
@@ -122,7 +122,7 @@ def _tied(choice: random.Random, names: list[str], groups: dict[str, Body]) -> l
 
 
 def _nested(choice: random.Random) -> Body:
-    """Return groups inside each other: NUMA nodes and switches with devices."""
+    """Return nested groups: NUMA nodes and switches with devices."""
     paths = {}
     for node in range(choice.choice((1, 2, 4, 8, 16))):
         outer = f"numa/{node}/" if choice.random() < 0.7 else ""

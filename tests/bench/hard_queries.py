@@ -1,6 +1,6 @@
 """Queries for candidates as hard as a client can make them, on clouds with pools, for ``tests.bench.costly``.
 
-Each kind is one that was once answered in many seconds; what it asks for is drawn at random.
+Each kind once took many seconds to answer; its amounts and conditions are drawn at random.
 """
 
 import random
@@ -13,7 +13,7 @@ AGGREGATE_UUIDS = [provider_uuid(f"aggregate{number}") for number in range(POOLS
 
 
 def on_pools(choice: random.Random) -> str:
-    """Return a query of one kind, with a limit like most clients have, or without one."""
+    """Return a query of one kind, with a typical limit or without one."""
     parts = [*choice.choice(KINDS)(choice)]
     if choice.random() < 0.3:
         parts += _of_everything(choice)
@@ -22,12 +22,12 @@ def on_pools(choice: random.Random) -> str:
 
 
 def _equal_groups(choice: random.Random) -> Iterator[str]:
-    """Equal groups on a class that only pools have."""
+    """Equal groups for a class that only pools have."""
     yield from _groups("P", choice.randint(2, 8), "IPV4_ADDRESS:1")
 
 
 def _tied_groups(choice: random.Random) -> Iterator[str]:
-    """Equal groups, and same_subtree of two of them, or of two on the host."""
+    """Equal groups with same_subtree, either on two of them or on two groups for the host."""
     yield from _groups("P", choice.randint(2, 6), "IPV4_ADDRESS:1")
     if choice.random() < 0.5:
         yield "same_subtree=_P0,_P1"
@@ -37,12 +37,12 @@ def _tied_groups(choice: random.Random) -> Iterator[str]:
 
 
 def _too_large_for_two(choice: random.Random) -> Iterator[str]:
-    """Groups that a pool has room for once: most often nothing is found."""
+    """Groups of which a pool can serve only one: usually there are no candidates."""
     yield from _groups("D", choice.randint(2, 3), f"DISK_GB:{choice.choice((900, 1100, 1500))}")
 
 
 def _beside_pools(choice: random.Random) -> Iterator[str]:
-    """Groups on the host that hardly fit, beside many on pools."""
+    """Groups that barely fit on the host, beside many on pools."""
     yield f"resources_VF=SRIOV_NET_VF:{choice.choice((1, 4, 5))}"
     yield "required_VF=" + choice.choice(("HW_NIC_SRIOV", "HW_NIC_OFFLOAD_GENEVE"))
     yield from _groups("P", choice.randint(3, 6), "IPV4_ADDRESS:1")
@@ -58,7 +58,7 @@ def _long_lists(choice: random.Random) -> Iterator[str]:
 
 
 def _prohibited(choice: random.Random) -> Iterator[str]:
-    """Many traits that nobody is to have, and some that all are."""
+    """Many forbidden traits, some of which all hosts have."""
     yield "resources=VCPU:1,IPV4_ADDRESS:1"
     yield "required=" + ",".join(f"!{name}" for name in choice.sample(FEATURES, choice.randint(1, 20)))
     yield from _groups("P", choice.randint(0, 3), choice.choice(("IPV4_ADDRESS:1", "VCPU:1")))

@@ -1,8 +1,8 @@
-"""What headroom costs: 50 flavors counted in one request, beside one GET of candidates per flavor on the reference.
+"""The cost of headroom: 50 flavors counted in one request, and one GET of candidates per flavor on the reference.
 
-REFERENCE_PYTHON=... python -m tests.bench.headroom     some minutes; the figures are in docs/headroom.md
+REFERENCE_PYTHON=... python -m tests.bench.headroom     a few minutes; the figures are in docs/headroom.md
 
-The reference's answer is not the same thing: it tells ways, at most 1,000, and no number of copies.
+The reference answers something else: ways to serve the request, at most 1,000, not the number of copies.
 """
 
 import argparse
@@ -21,7 +21,7 @@ FILL = 0.6
 
 
 def flat_queries() -> list[str]:
-    """Return flavors of three classes."""
+    """Return flavors of three resource classes."""
     return [
         f"resources=VCPU:{1 + number % 16},MEMORY_MB:{1024 * (1 + number)},DISK_GB:{10 * (1 + number % 7)}"
         for number in range(FLAVORS)
@@ -29,7 +29,7 @@ def flat_queries() -> list[str]:
 
 
 def gpu_queries() -> list[str]:
-    """Return flavors with GPUs: plain, on one NUMA node, several isolated ones, and with a NIC beside them."""
+    """Return flavors with GPUs: plain, on one NUMA node, several isolated ones, and with a NIC."""
     queries = []
     for number in range(FLAVORS):
         cores = 1 + number % 8
@@ -58,7 +58,7 @@ def queries_for(cloud: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class CountAll:
-    """Count all flavors at once."""
+    """Counts all flavors at once."""
 
     queries: list[str]
     requests: int = 1
@@ -69,22 +69,22 @@ class CountAll:
         return [checked(caller("POST", "/planner/v1/headroom", body))]
 
     def undo(self, caller: Caller) -> None:
-        """Leave all as it is: nothing was changed."""
+        """Do nothing: nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskForEach:
-    """Ask for the candidates of each flavor, as exporters do."""
+    """Requests the candidates of each flavor, as exporters do."""
 
     queries: list[str]
     requests: int = FLAVORS
 
     def do(self, caller: Caller) -> list[Answer]:
-        """Send a GET for each."""
+        """Send a GET for each flavor."""
         return [checked(caller("GET", f"/allocation_candidates?{query}&limit={LIMIT}")) for query in self.queries]
 
     def undo(self, caller: Caller) -> None:
-        """Leave all as it is: nothing was changed."""
+        """Do nothing: nothing was changed."""
 
 
 def main() -> None:

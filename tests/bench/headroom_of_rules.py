@@ -1,8 +1,8 @@
-"""What headroom costs where requests have rules about places: 50 of them counted at once, in process, on SQLite.
+"""The cost of headroom for requests with rules about places: 50 counted at once, in process, on SQLite.
 
 python -m tests.bench.headroom_of_rules     a minute; the figures are in docs/headroom.md
 
-Ends with 1 if a cloud takes more than a second of CPU.
+Exits with 1 if a cloud takes more than a second of CPU.
 """
 
 import gc
@@ -29,7 +29,7 @@ from tests.databases import migrate
 
 REQUESTS = 50
 FILLS = 10
-"""Hosts are in use in so many ways."""
+"""The number of usage levels among the hosts."""
 TIMES = 5
 BAR_S = 1.0
 
@@ -37,7 +37,7 @@ Body = dict[str, Any]
 
 
 def flat_request(number: int) -> Body:
-    """Return two groups on the same host, or one that has a host to itself."""
+    """Return two groups on the same host, or one that needs a host to itself."""
     small = {"resources": {"VCPU": 1 + number % 16, "MEMORY_MB": 1024 * (1 + number)}}
     disk = {"resources": {"DISK_GB": 10 * (1 + number % 7)}}
     rules: Body = (
@@ -49,7 +49,7 @@ def flat_request(number: int) -> Body:
 
 
 def gpu_request(number: int) -> Body:
-    """Return GPUs in one NUMA node, with processors, beside NICs, or beside a NIC that nobody else uses."""
+    """Return GPUs in one NUMA node, with CPUs, beside NICs, or beside a NIC that nobody else uses."""
     cores = {"resources": {"VCPU": 1 + number % 8, "MEMORY_MB": 4096 * (1 + number % 8)}}
     gpus = {"resources": {"PGPU": 1}, "count": 1 + number // 4 % 4}
     nic = {"resources": {"SRIOV_NET_VF": 1 + number % 3}}
@@ -69,7 +69,7 @@ CLOUDS: dict[str, Callable[[int], Body]] = {"flat-10000": flat_request, "numa-gp
 
 
 def load(database: Database, name: str) -> None:
-    """Write a cloud: a part of each host is in use, from none to nearly all."""
+    """Write a cloud whose hosts are used to different degrees, from empty to nearly full."""
     with database.writer.begin() as connection:
         connection.execute(insert(traits), [{"name": trait} for trait in CUSTOM_TRAITS])
         make_owners(connection, aggregates=[f"aggregate{number}" for number in range(AGGREGATES)])
@@ -82,7 +82,7 @@ def load(database: Database, name: str) -> None:
 
 
 def counted(client: FlaskClient, body: Body) -> float:
-    """Return the seconds of CPU that one POST takes."""
+    """Return the CPU seconds of one POST."""
     gc.collect()
     begun = time.process_time()
     answer = client.post("/planner/v1/headroom", json=body, headers=HEADERS)
@@ -92,7 +92,7 @@ def counted(client: FlaskClient, body: Body) -> float:
 
 
 def measure(name: str, directory: Path) -> float:
-    """Return the median of the seconds of CPU that 50 requests take in a cloud."""
+    """Return the median CPU seconds for 50 requests in a cloud."""
     url = f"sqlite:///{directory / name}.sqlite"
     migrate(url)
     app = create_app(Settings(database=DatabaseSettings(connection=url), auth_strategy="noauth2"))

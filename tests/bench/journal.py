@@ -1,4 +1,4 @@
-"""What the journal costs: the same claims with it and without it, and what a million of them would fill.
+"""The cost of the journal: the same claims with and without it, and the space for a million of them.
 
 REFERENCE_PYTHON=... python -m tests.bench.journal     two minutes; the figures are in docs/journal.md
 """
@@ -53,7 +53,7 @@ def _both(starter: Starter) -> Iterator[tuple[Side, Side]]:
 
 
 def _print_alone(sides: Sequence[Side], blocks: int) -> None:
-    """One client, request by request on each side in turn."""
+    """Print the cost for one client, alternating between the sides request by request."""
     flat = claim_on_flat("host7")
     for name, work in (
         ("PUT + DELETE", ClaimAndFree(flat)),
@@ -71,7 +71,7 @@ def _told(found: Spread) -> str:
 
 
 def _print_together(with_it: Side, without: Side, pairs: int, seconds: float) -> None:
-    """Several clients: GET of candidates and PUT."""
+    """Print the cost for several clients that GET candidates and PUT one."""
     found = measure_claims([with_it, without], SIMPLE, clients=CLIENTS, pairs=pairs, seconds=seconds)
     first, second = found
     each = [mine.cpu_ms / other.cpu_ms for mine, other in zip(first.samples, second.samples, strict=True)]
@@ -80,7 +80,7 @@ def _print_together(with_it: Side, without: Side, pairs: int, seconds: float) ->
 
 
 def _print_size(side: Side) -> None:
-    """How much a million claims would fill, each made and given back."""
+    """Print the space that a million claims would need, each made and given back."""
     with psycopg.connect(str(side.running.database_url), autocommit=True) as connection:
         connection.execute("TRUNCATE placement_journal")
         caller = side.caller(timeout_s=TIMEOUT_S)

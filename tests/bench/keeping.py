@@ -56,7 +56,7 @@ class ToldHistory(TreeHistory):
         return Moment(self._states[-1].number) if self._states else self.look(tx)
 
     def look(self, tx: Transaction) -> Moment | None:
-        """Read where a snapshot stands."""
+        """Read the position of a snapshot."""
         return super().moment(tx)
 
 
@@ -72,7 +72,7 @@ class ToldHistories(TreeHistories):
 
 
 class ToldOrders(TreeOrders):
-    """Orders that are brought up to date on demand."""
+    """Orders that are updated on demand."""
 
     def __init__(self, told: ToldHistory) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class ToldOrders(TreeOrders):
         return super().at(tx, moment, scores, found_by)
 
     def catch_up(self, tx: Transaction) -> None:
-        """Bring everything up to date."""
+        """Update everything."""
         moment = self._told.look(tx)
         assert moment is not None
         for scores, found_by in [*self._asked.values()]:
@@ -106,7 +106,7 @@ class NoHistories(TreeHistories):
 
 
 def with_orders(url: str, orders: TreeOrders, histories: TreeHistories) -> Flask:
-    """Return a server with these orders."""
+    """Return a server that uses these orders."""
     app = made(url)
     orders.histories = histories
     orders.sizes = PlaceSizeCache(histories)
@@ -175,7 +175,7 @@ class Turns:
 
 
 def median_within(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return a sample's median, between the bounds of its 95 % confidence interval."""
+    """Return the median of a sample, between the bounds of its 95 % confidence interval."""
     in_order, middle = sorted(values), len(values) / 2
     reach = 0.98 * math.sqrt(len(values))
     return in_order[math.floor(middle - reach)], statistics.median(values), in_order[math.ceil(middle + reach) - 1]
@@ -203,7 +203,7 @@ def tables(hosts: int) -> list[str]:
         of_queries = turns.cells(get_and_put)
         changes = {"a claim": lambda _number: get_and_put(servers[0])}
         changes |= {f"{BURST:,} {name}": partial(burst, servers[0], change) for name, change in BURSTS_OF.items()}
-        # Only one order has been asked for as yet: the claims below ask for another.
+        # Only one order has been requested so far; the claims below request another.
         followed = {name: turns.following(change) for name, change in changes.items()}
         of_planner = turns.cells(post)
         for server in servers:

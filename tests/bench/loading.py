@@ -1,4 +1,4 @@
-"""Trees of any shape, loaded into a database of this server. What measures both servers is written by rows.py."""
+"""Trees of any shape, loaded into a database of this server. Clouds for both servers are written by rows.py."""
 
 from collections.abc import Iterable, Sequence
 
@@ -18,14 +18,14 @@ def make_owners(connection: Connection, *, aggregates: Iterable[str] = (), names
 
 
 def rows_for(connection: Connection, *, consumers: int = CONSUMERS_PER_HOST) -> Rows:
-    """Return rows in which nothing is in use as long as ``fill`` is not set; classes and traits are there."""
+    """Return rows in which nothing is in use unless ``fill`` is set; classes and traits exist already."""
     classes = dict(connection.execute(select(resource_classes.c.name, resource_classes.c.id)).all())
     known = dict(connection.execute(select(traits.c.name, traits.c.id)).all())
     return Rows(classes, known, fill=0.0, consumers=consumers)
 
 
 def insert_rows(connection: Connection, rows: Rows) -> None:
-    """Insert the rows that were added since the last time."""
+    """Insert the rows added since the last call."""
     for name, columns in COLUMNS.items():
         if values := [dict(zip(columns, row, strict=True)) for row in rows.tables[name]]:
             connection.execute(insert(metadata.tables[name]), values)
@@ -33,7 +33,7 @@ def insert_rows(connection: Connection, rows: Rows) -> None:
 
 
 def load_idle(connection: Connection, roots: Iterable[Node]) -> None:
-    """Load trees of which nothing is in use into a database without any."""
+    """Load trees without any usage into an empty database."""
     rows = rows_for(connection)
     for root in roots:
         rows.add_tree(root)

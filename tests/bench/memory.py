@@ -1,11 +1,11 @@
-"""What a worker holds while mixed requests come: this server and the reference, beside each other on PostgreSQL.
+"""The memory of a worker under mixed requests: this server and the reference, side by side on PostgreSQL.
 
-``nice -n 15 python -m tests.bench.memory --minutes 60`` prints a row each minute: how many requests there were, and for
-each server the MB of a worker that no other process has, the worker's proportional share, and the shares of all its
-processes. Requests are the random rounds of tests/differential, the same for all; answers are not compared here.
+``nice -n 15 python -m tests.bench.memory --minutes 60`` prints a row each minute: the number of requests, and for each
+server the MB that a worker alone holds, the worker's proportional share, and the shares of all its processes. Requests
+are the random rounds of tests/differential, the same for all; answers are not compared here.
 
 Each server is gunicorn with one worker of four threads, or several: ``ours`` as the README has it in production, where
-workers are forked off what is loaded already; ``alone`` and ``reference`` with workers that load for themselves.
+workers are forked after loading; ``alone`` and ``reference`` with workers that load for themselves.
 """
 
 import argparse
@@ -52,7 +52,7 @@ KINDS = {
 
 
 class Subject:
-    """A running server, asked by one client, who has a connection for each thread and takes them in turn."""
+    """A running server and its one client, which has a connection for each thread and uses them in turn."""
 
     def __init__(self, served: servers.Served, database_url: str) -> None:
         self._served = served
@@ -62,25 +62,25 @@ class Subject:
         self._connections = itertools.cycle(connections)
 
     def reset(self) -> None:
-        """Go back to an empty cloud."""
+        """Empty the cloud."""
         empty_database(self._database_url)
 
     def ask(self, request: Request) -> None:
-        """Send a request with the generations of this side, and read the answer."""
+        """Send a request with this side's generations, and read the answer."""
         sent, connection = request.resolved(self._generation), next(self._connections)
         for is_last in (False, True):
             try:
                 connection.request(sent.method, sent.target(), sent.content(), sent.all_headers())
                 connection.getresponse().read()
             except (http.client.HTTPException, OSError):
-                connection.close()  # The server may hang up after an answer.
+                connection.close()  # The server may close the connection after an answer.
                 if is_last:
                     raise
             else:
                 return
 
     def cell(self) -> str:
-        """Return what a worker holds for itself, its share, and the shares of all processes."""
+        """Return a worker's private memory, its share, and the shares of all processes."""
         _arbiter, *workers = everything = [held(pid) for pid in self._served.pids]
         private = statistics.mean(worker.private_mb for worker in workers)
         share = statistics.mean(worker.share_mb for worker in workers)
@@ -94,7 +94,7 @@ class Subject:
 
 @contextlib.contextmanager
 def running_subjects(names: Sequence[str], workers: int) -> Iterator[dict[str, Subject]]:
-    """Run servers, each on a database of its own."""
+    """Run servers, each on its own database."""
     with contextlib.ExitStack() as stack:
         postgresql = stack.enter_context(running_postgresql())
         subjects = {}
@@ -111,7 +111,7 @@ def running_subjects(names: Sequence[str], workers: int) -> Iterator[dict[str, S
 
 
 def rounds(seed: int) -> Iterator[Request | None]:
-    """Yield requests without end; None where the next round begins."""
+    """Yield requests without end, with None before each new round."""
     for number in itertools.count():
         yield None
         yield from plan(seed, number)

@@ -1,4 +1,4 @@
-"""What processes have cost so far: CPU time to the nanosecond, and the most memory they held. Linux only."""
+"""The cost of processes so far: CPU time to the nanosecond, and peak memory. Linux only."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -9,7 +9,7 @@ Times = dict[int, int]
 """CPU time of processes in nanoseconds, by process id."""
 
 CPU_CLOCK = 2
-"""What the kernel calls CPUCLOCK_SCHED: all threads of a process, those that have ended included."""
+"""The kernel's CPUCLOCK_SCHED: all threads of a process, including those that have ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +19,12 @@ class CpuMeter:
     pids: Callable[[], Iterable[int]]
 
     def read(self) -> Times:
-        """Return the CPU time of each process that is there now."""
+        """Return the CPU time of each running process."""
         return {pid: spent for pid in self.pids() if (spent := _cpu_time(pid)) is not None}
 
 
 def spent_ms(before: Times, after: Times) -> float:
-    """Return the CPU time between two readings; a process that is new has spent all of its own."""
+    """Return the CPU time between two readings; all time of a new process counts."""
     return sum(spent - before.get(pid, 0) for pid, spent in after.items()) / 1e6
 
 
@@ -38,26 +38,26 @@ def with_children(pid: int) -> list[int]:
 
 
 def forget_peak_memory(pids: Iterable[int]) -> None:
-    """Make the peak of each process what it holds now."""
+    """Reset each process's peak to its current memory."""
     for pid in pids:
         Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
 def peak_memory_mib(pids: Iterable[int]) -> float:
-    """Return the most memory that any of the processes held."""
+    """Return the highest peak memory of the processes."""
     return max(_status_kib(pid, "VmHWM") for pid in pids) / 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a process holds, in MB: what no other has, and its proportional share with what several have."""
+    """The memory of a process in MB: what it alone holds, and its proportional share of what several hold."""
 
     private_mb: float
     share_mb: float
 
 
 def held(pid: int) -> Held:
-    """Return what a process holds now."""
+    """Return the current memory of a process."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
     kib = {line.partition(":")[0]: int(line.split()[1]) for line in lines}
     return Held((kib["Private_Dirty"] + kib["Private_Clean"]) / 1024, kib["Pss"] / 1024)
@@ -67,7 +67,7 @@ def _cpu_time(pid: int) -> int | None:
     try:
         return time.clock_gettime_ns((~pid << 3) | CPU_CLOCK)
     except OSError:
-        return None  # It has ended.
+        return None  # It has exited.
 
 
 def _status_kib(pid: int, name: str) -> int:

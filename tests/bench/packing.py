@@ -1,8 +1,8 @@
-"""The whole table: each policy on each published workload with each seed, beside what was published.
+"""The whole table: each policy on each published workload with each seed, beside the published figures.
 
-``python -m tests.bench.packing TRACE`` runs what is missing in ``--runs FILE`` (JSON lines, so that it can be stopped
-and gone on with; begin with an empty one where the code has changed), works out what is possible at most, and writes
-tests/bench/PACKING.md. ``--workload``, ``--policy`` and ``--seeds`` choose less; ``--report`` runs nothing.
+``python -m tests.bench.packing TRACE`` adds the missing runs to ``--runs FILE`` (JSON lines, so that it can be stopped
+and resumed; start with an empty file after changes to the code), computes upper bounds, and writes
+tests/bench/PACKING.md. ``--workload``, ``--policy`` and ``--seeds`` restrict the runs; ``--report`` runs nothing.
 """
 
 import argparse
@@ -84,7 +84,7 @@ def _runs(file: Path) -> list[dict[str, Any]]:
 
 
 def _figures(file: Path, seeds: Sequence[int]) -> dict[tuple[str, str], list[float]]:
-    """Return the figures of what was run with all seeds."""
+    """Return the figures of the combinations that were run with all seeds."""
     found: dict[tuple[str, str], dict[int, float]] = {}
     for run in _runs(file):
         found.setdefault((run["workload"], run["policy"]), {})[run["seed"]] = run["allocated"]["100"]
@@ -152,7 +152,7 @@ HiGHS.
 
 
 def _write(page: str) -> None:
-    """Write the page, and keep what was written behind it by hand."""
+    """Write the page, keeping the text written by hand below it."""
     before = REPORT.read_text(encoding="utf-8") if REPORT.exists() else ""
     _, heading, by_hand = before.partition(BY_HAND)
     REPORT.write_text(f"{page}\n{heading}{by_hand}".rstrip("\n") + "\n", encoding="utf-8")

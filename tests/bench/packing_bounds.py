@@ -1,9 +1,9 @@
-"""How much of a cluster's GPUs anybody could allocate, even who knew all tasks beforehand: a linear programme.
+"""Upper bounds for allocating a cluster's GPUs, even knowing all tasks in advance: a linear programme.
 
-Tasks may be cut in pieces and spread over hosts that are alike, which have their CPUs, memory and GPUs together; but a
-GPU is cut into shares that whole tasks ask for, as steel bars are cut (patterns are found as they pay: Gilmore and
-Gomory 1961). So no way to place tasks allocates more. Demand is the mean of what arrives over the seeds: the bound is
-concave in it, so it is one for the mean of the seeds, too. Solved by HiGHS, which SciPy brings.
+Tasks may be cut into pieces and spread over hosts of a kind, whose CPUs, memory and GPUs are pooled; but a GPU is cut
+into shares of the sizes that whole tasks ask for, as in the cutting-stock problem (patterns are generated as they pay:
+Gilmore and Gomory 1961). So no placement can allocate more. Demand is the mean of the arrivals over the seeds: the
+bound is concave in it, so it also bounds the mean over the seeds. Solved by HiGHS, which SciPy includes.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ TOLERANCE = 1e-6
 
 
 def bound(trace: PackingTrace, seeds: Sequence[int], percent: int = 100) -> float:
-    """Return how many percent of all GPUs can be allocated at most when tasks for so many percent have arrived."""
+    """Return the most that can be allocated when tasks for some percent have arrived, both in percent of all GPUs."""
     programme = _Programme(trace, _mean_demand(trace, seeds, percent))
     while True:
         value, better = programme.solved()
@@ -56,7 +56,7 @@ class _Programme:
         self.patterns: list[Pattern] = [((share, SIZE // share),) for share in self._shares]
 
     def solved(self) -> tuple[float, list[Pattern]]:
-        """Return the optimum for the patterns that are known, and patterns that would raise it."""
+        """Return the optimum for the known patterns, and patterns that would raise it."""
         rows, limits = _Rows(), []
         pairs = [(t, g) for t, task in enumerate(self._tasks) for g, (h, _n) in enumerate(self._groups) if task.fits(h)]
         gain = [-float(self._tasks[t].devices * self._tasks[t].share) for t, _g in pairs]
@@ -119,7 +119,7 @@ def _alike(hosts: Iterable[FreeHost]) -> list[tuple[FreeHost, int]]:
 
 
 def _dearest(prices: Mapping[int, float]) -> tuple[float, Pattern]:
-    """Return the dearest set of shares that one device can be cut into."""
+    """Return the most valuable set of shares that one device can be cut into."""
     worth, last = numpy.zeros(SIZE + 1), [0] * (SIZE + 1)
     for room in range(1, SIZE + 1):
         worth[room] = worth[room - 1]

@@ -24,7 +24,7 @@ def trait(model: str) -> str:
 
 
 def names(trace: PackingTrace) -> Iterator[str]:
-    """Yield the paths of the class and the traits that have to be made."""
+    """Yield the paths of the class and the traits to create."""
     yield f"/resource_classes/{GPU}"
     models = {*trace.supply.units}.union(*[task.kinds for task in trace.expected])
     yield from [f"/traits/{trait(model)}" for model in sorted(models)]
@@ -46,7 +46,7 @@ def _node(name: str, host: FreeHost) -> Node:
 
 
 def profile(trace: PackingTrace) -> dict[str, Any]:
-    """Return a profile that counts fragmentation alone, for the mix of the trace."""
+    """Return a profile that scores only fragmentation, for the mix of the trace."""
     return {
         "fragmentation": {
             "weight": 1,
@@ -68,12 +68,12 @@ def _flavor(task: DeviceTask, often: int) -> dict[str, Any]:
 
 
 def write_planner_file(path: Path, trace: PackingTrace) -> None:
-    """Write a planner file whose default profile packs for the mix of a trace; JSON is YAML."""
+    """Write a planner file whose default profile packs for the mix of a trace; JSON is valid YAML."""
     path.write_text(json.dumps({"profiles": {"packing": profile(trace)}, "default_profile": "packing"}, indent=1))
 
 
 def amounts(task: DeviceTask) -> dict[str, int]:
-    """Return what a task takes beside devices."""
+    """Return the amounts that a task needs besides devices."""
     return {CLASSES[name]: amount for name, amount in task.amounts.items() if amount}
 
 

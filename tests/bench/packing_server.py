@@ -1,8 +1,8 @@
 """The published trace through a server and a database: by GET /allocation_candidates and PUT, and by planner claims.
 
 ``python -m tests.bench.packing_server TRACE [--workload W ...] [--way get|claims] [--percent 100]`` prints, for each
-workload and way, the share of GPUs allocated beside what the library alone reaches with the same tasks, and the CPU
-time of each placement, server and database together. The server runs in this process, on a PostgreSQL of its own.
+workload and way, the share of GPUs allocated, the share that the library alone reaches with the same tasks, and the CPU
+time of each placement, server and database together. The server runs in this process, on its own PostgreSQL.
 """
 
 import argparse
@@ -36,11 +36,11 @@ from tests.bench.planner import HEADERS, OWNER
 from tests.postgresql import running_postgresql
 
 COMPARED_EACH = 50
-"""After so many tasks the same query is also timed with the default profile."""
+"""Every so many tasks, the same query is also timed with the default profile."""
 
 
 class Replayed(NamedTuple):
-    """What came of a run: percent of GPUs allocated, CPU ms of each placement, and of GETs by profile."""
+    """The result of a run: percent of GPUs allocated, CPU ms of each placement, and of GETs by profile."""
 
     allocated: float
     placement_ms: float
@@ -117,7 +117,7 @@ def library(trace: PackingTrace, tasks: list[DeviceTask], percent: int) -> float
 
 @contextmanager
 def served(url: str, trace: PackingTrace) -> Iterator[tuple[Flask, Flask]]:
-    """Give two servers on a database with the cloud: one that packs for the trace, one with the default profile."""
+    """Yield two servers on a database with the cloud: one that packs for the trace, one with the default profile."""
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "planner.yaml"
         write_planner_file(file, trace)

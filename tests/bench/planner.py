@@ -1,8 +1,8 @@
-"""What the planner costs: candidates on 1,000 hosts of devices beside the plain form, and claims beside GET and PUT.
+"""The cost of the planner: candidates on 1,000 hosts with devices beside the plain API, and claims beside GET and PUT.
 
-``python -m tests.bench.planner`` prints the tables and writes them to tests/bench/PLANNER.md; with ``candidates``,
-``claims`` or ``gangs`` only that one is measured and the others stay as they are. The server runs in this process: CPU
-time is that of its code and of SQLite, claims by many clients are made on PostgreSQL.
+``python -m tests.bench.planner`` prints the tables and writes them to tests/bench/PLANNER.md; given ``candidates``,
+``claims`` or ``gangs``, it measures only that one and leaves the others as they are. The server runs in this process:
+CPU time is that of its code and of SQLite; claims by many clients run on PostgreSQL.
 """
 
 import contextlib
@@ -97,7 +97,7 @@ def made(url: str, *, ranked: bool = True) -> Flask:
 
 @contextlib.contextmanager
 def served(url: str, hosts: Sequence[Node]) -> Iterator[Flask]:
-    """Give a server on a database with hosts."""
+    """Yield a server on a database with hosts."""
     app = made(url)
     app.test_client().put("/traits/CUSTOM_HW_PCIE_SWITCH", headers=HEADERS)
     database = app.extensions["placement"].database
@@ -109,7 +109,7 @@ def served(url: str, hosts: Sequence[Node]) -> Iterator[Flask]:
 
 
 def plain(app: Flask, pairs: int) -> Callable[[], Any]:
-    """Return a call for GPUs with a NIC on their switch, each pair spelled out."""
+    """Return a request for GPUs, each with a NIC on its switch, with every pair spelled out."""
     groups = "&".join(
         f"required_S{n}=CUSTOM_HW_PCIE_SWITCH&resources_G{n}=PGPU:1&resources_N{n}=SRIOV_NET_VF:1"
         f"&same_subtree=_S{n},_G{n},_N{n}"
@@ -120,7 +120,7 @@ def plain(app: Flask, pairs: int) -> Callable[[], Any]:
 
 
 def planner(app: Flask, pairs: int) -> Callable[[], Any]:
-    """Return a call for the same as one joint allocation."""
+    """Return the equivalent planner request, as one joint allocation."""
     nics = {"resources": {"SRIOV_NET_VF": 1}, "count": "per-subtree"}
     body = {
         "groups": {"_GPU": {"resources": {"PGPU": 1}, "count": pairs}, "_NIC": nics},
@@ -131,7 +131,7 @@ def planner(app: Flask, pairs: int) -> Callable[[], Any]:
 
 
 def cpu_ms(calls: Sequence[Callable[[], Any]]) -> list[float]:
-    """Return the median CPU time of each of some calls that find something, made in turn."""
+    """Return the median CPU time of each of several requests that have candidates, sent in turn."""
     found: list[list[float]] = [[] for _ in calls]
     for _ in range(ROUNDS):
         for call, times in zip(calls, found, strict=True):
@@ -154,7 +154,7 @@ def candidate_rows() -> Iterator[str]:
 
 
 class Race:
-    """Clients that want two GPUs on one switch, of which there are fewer than clients."""
+    """Clients that want two GPUs on one switch; there are fewer free switches than clients."""
 
     def __init__(self, app: Flask) -> None:
         self._app = app
@@ -172,7 +172,7 @@ class Race:
             f"&group_policy=isolate&limit={LIMIT}"
         )
         while found := self._sent("GET", f"/allocation_candidates?{query}").json["allocation_requests"]:
-            # As nova does: one of the best, so that not everybody wants the same.
+            # As nova does: choose among the best, so that not all clients want the same one.
             body = {**random.choice(found), **OWNER}
             if self._sent("PUT", f"/allocations/{uuid.uuid4()}", body).status_code == 204:
                 return True
@@ -186,7 +186,7 @@ class Race:
 
 
 def race(app: Flask, way: str) -> tuple[float, float, Counter[int]]:
-    """Return claims a second, CPU ms for each, and the statuses of all requests."""
+    """Return claims per second, CPU ms per claim, and the statuses of all requests."""
     runner = Race(app)
     barrier = threading.Barrier(CLIENTS + 1)
     won: list[bool] = []
@@ -236,7 +236,7 @@ GANGS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {},
     ),
 }
-"""What a member wants, and how the members are to lie."""
+"""What each member requests, and the rules for the gang."""
 
 
 def gang_rows() -> Iterator[str]:
@@ -251,7 +251,7 @@ def gang_rows() -> Iterator[str]:
 
 
 def claim_cpu_ms(app: Flask, bodies: Sequence[dict[str, Any]]) -> list[float]:
-    """Return the median CPU time of each of some claims, made in turn and given back."""
+    """Return the median CPU time of each of several claims, made in turn and released."""
     found: list[list[float]] = [[] for _ in bodies]
     for _ in range(ROUNDS):
         for body, times in zip(bodies, found, strict=True):
@@ -265,7 +265,7 @@ def claim_cpu_ms(app: Flask, bodies: Sequence[dict[str, Any]]) -> list[float]:
 
 
 def fill(app: Flask) -> None:
-    """Take all GPUs of the first hosts."""
+    """Allocate all GPUs of the first hosts."""
     database = app.extensions["placement"].database
     with database.writer.begin() as connection:
         gpu = _ids(connection, "resource_classes")["PGPU"]
@@ -290,7 +290,7 @@ FULL = str(uuid.UUID(int=1))
 
 
 def free(app: Flask) -> None:
-    """Give back what was claimed."""
+    """Release what was claimed."""
     with app.extensions["placement"].database.writer.begin() as connection:
         connection.execute(delete(tables.allocations).where(tables.allocations.c.consumer_id != FULL))
         connection.execute(delete(tables.consumers).where(tables.consumers.c.uuid != FULL))
@@ -347,7 +347,7 @@ def main(wanted: Sequence[str]) -> None:
 
 
 def report(lines: Sequence[str]) -> None:
-    """Put a section into the report, in the place of the one with the same title up to a colon."""
+    """Put a section into the report, replacing the one with the same title up to a colon."""
     kind = lines[0].split(":")[0]
     head, *known = REPORT.read_text().split("\n## ")
     sections = {one.split(":")[0]: one for one in ["## " + text.strip() for text in known]}

@@ -1,7 +1,7 @@
-"""Claims under pressure: many clients on a few nearly full hosts, and claims that have no place in a large cloud.
+"""Claims under pressure: many clients on a few nearly full hosts, and claims that cannot be placed in a large cloud.
 
-``python -m tests.bench.pressure mixed [postgresql|mariadb]`` and ``... hopeless`` print what happened. Each client
-gives back what it got at once, so there is always somebody who can have something.
+``python -m tests.bench.pressure mixed [postgresql|mariadb]`` and ``... hopeless`` print the results. Each client
+releases its claims at once, so that some claim can always succeed.
 """
 
 import contextlib
@@ -47,7 +47,7 @@ MIXES = {
 MIXES["mixed"] = [body for mix in MIXES.values() for body in mix]
 
 Deadlocks = Callable[[], int]
-"""How many deadlocks the database has counted."""
+"""Returns how many deadlocks the database has counted."""
 
 
 @contextlib.contextmanager
@@ -82,7 +82,7 @@ DATABASES = {"postgresql": postgresql, "mariadb": mariadb}
 
 @contextlib.contextmanager
 def serving(url: str, hosts: Sequence[Node]) -> Iterator[tuple[str, CpuMeter]]:
-    """Serve hosts with gunicorn; give the server's URL and its meter."""
+    """Serve hosts with gunicorn; yield the server's URL and its meter."""
     app = made(url)
     app.test_client().put("/traits/CUSTOM_HW_PCIE_SWITCH", headers=HEADERS)
     app.test_client().put("/resource_classes/CUSTOM_PCIE_LOCK", headers=HEADERS)
@@ -105,7 +105,7 @@ def serving(url: str, hosts: Sequence[Node]) -> Iterator[tuple[str, CpuMeter]]:
 
 
 def locked_host(name: str) -> Node:
-    """Return a host of two GPUs on each of eight switches that have locks."""
+    """Return a host with two GPUs on each of eight switches, which have locks."""
     host = device_host(name, gpus=2)
     for numa in host.children:
         for switch in numa.children:
@@ -114,7 +114,7 @@ def locked_host(name: str) -> Node:
 
 
 def poor_host(name: str) -> Node:
-    """Return a host of two NUMA nodes with one GPU each."""
+    """Return a host with two NUMA nodes of one GPU each."""
     nodes = [Node(f"{name}-numa{number}", {"VCPU": 64}, ("HW_NUMA_ROOT",)) for number in range(2)]
     for node in nodes:
         node.children.append(Node(f"{node.name}-gpu", {"PGPU": 1}))
@@ -122,7 +122,7 @@ def poor_host(name: str) -> Node:
 
 
 def claimed(call: Caller, body: dict[str, Any]) -> tuple[Answer, list[str]]:
-    """Claim, and return the answer with the consumers that hold something now."""
+    """Claim, and return the answer with the consumers that now hold something."""
     answer = call("POST", "/planner/v1/claims", {**body, "consumer": {"uuid": str(uuid.uuid4()), **OWNER}})
     if answer.status != 201:
         return answer, []
@@ -131,7 +131,7 @@ def claimed(call: Caller, body: dict[str, Any]) -> tuple[Answer, list[str]]:
 
 
 def fill(url: str) -> None:
-    """Take GPUs until only a few are left, here and there."""
+    """Allocate GPUs until only a few are left, scattered over the hosts."""
     call = Caller(url, timeout_s=TIMEOUT_S)
     for _ in range(HOSTS * 16 - FREE_GPUS):
         claimed(call, ONE)
@@ -139,7 +139,7 @@ def fill(url: str) -> None:
 
 
 class Run:
-    """Clients that claim and give back until a deadline."""
+    """Clients that claim and release until a deadline."""
 
     def __init__(self, url: str, mix: Sequence[dict[str, Any]]) -> None:
         self._url = url
@@ -148,7 +148,7 @@ class Run:
         self.statuses: Counter[str] = Counter()
 
     def go(self) -> float:
-        """Let all clients claim; return how many claims a second succeeded."""
+        """Let all clients claim; return the successful claims per second."""
         begun = time.monotonic()
         threads = [threading.Thread(target=self._client, args=(begun + SECONDS,)) for _ in range(CLIENTS)]
         for thread in threads:
@@ -192,7 +192,7 @@ def mixed(kind: str) -> None:
 
 
 def hopeless() -> None:
-    """Print what a claim without a place costs, and how long plain writers wait beside it."""
+    """Print what a claim that cannot be placed costs, and how long it delays plain writers."""
     with (
         postgresql() as (database, _deadlocks),
         serving(database, [poor_host(f"h{n}") for n in range(TREES)]) as server,
@@ -219,7 +219,7 @@ def hopeless() -> None:
 
 
 def _slowest_put(url: str, body: dict[str, Any] | None) -> float:
-    """Return how long a plain writer waits at most while another client asks for what there is not."""
+    """Return the longest wait of a plain writer while another client sends requests that cannot be placed."""
     is_over = threading.Event()
     path = "/planner/v1/claims" if body and "consumer" in body else "/planner/v1/candidates"
 

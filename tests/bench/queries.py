@@ -1,9 +1,9 @@
-"""What is asked of the clouds: the query strings of GET /allocation_candidates."""
+"""The query strings of GET /allocation_candidates that are measured."""
 
 SMALL = "VCPU:1,MEMORY_MB:512"
 
 SIMPLE = f"resources={SMALL},DISK_GB:10"
-"""Three classes in the unsuffixed group: from one provider on flat clouds, from any of a tree on others."""
+"""Three classes in the unsuffixed group: served by one provider on flat clouds, by any of a tree on others."""
 
 GATE = (
     "resources=DISK_GB:10&required=COMPUTE_VOLUME_MULTI_ATTACH"
@@ -11,13 +11,13 @@ GATE = (
     "&resources_NIC=SRIOV_NET_VF:1&required_NIC=HW_NIC_OFFLOAD_GENEVE"
     "&group_policy=none&same_subtree=_COMPUTE,_NIC"
 )
-"""The query that the reference's own performance job asks of nested trees, with NICs for its FPGAs."""
+"""The query for nested trees from the reference's own performance job, with NICs in place of its FPGAs."""
 
 GATE_WITHOUT_NICS = GATE.replace("HW_NIC_OFFLOAD_GENEVE", "HW_NIC_OFFLOAD_QINQ")
-"""The same with a trait that no NIC has: every tree lacks one thing."""
+"""The same with a trait that no NIC has, so that every tree lacks exactly one thing."""
 
 ON_CROWDED_NODES = "&".join(f"resources_N{number}=VCPU:10" for number in range(3)) + "&group_policy=none"
-"""More than two NUMA nodes that are 60 % full have room for: every tree is searched in vain."""
+"""More than two NUMA nodes that are 60 % full can serve: every tree is searched without finding a candidate."""
 
 NUMA_AND_GPU = f"resources_NUMA={SMALL}&resources_GPU=PGPU:1&group_policy=none&same_subtree=_NUMA,_GPU"
 
@@ -29,12 +29,12 @@ APART = f"resources_COMPUTE={SMALL}&resources_DISK=DISK_GB:10&group_policy=isola
 
 
 def devices(groups: int, policy: str = "isolate") -> str:
-    """Return a request for so many devices, each in a group of its own."""
+    """Return a request for the given number of devices, each in its own group."""
     return "&".join(f"resources_D{number}=PGPU:1" for number in range(groups)) + f"&group_policy={policy}"
 
 
 def gpu_nic_pairs(pairs: int) -> str:
-    """Return a request for so many pairs of a GPU and a NIC, each pair below one switch."""
+    """Return a request for the given number of GPU and NIC pairs, each pair below one switch."""
     parts = []
     for number in range(pairs):
         parts += [

@@ -1,4 +1,4 @@
-"""The results as Markdown: first the bars, then everything that was measured."""
+"""The results as Markdown: first the bars, then all measurements."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from tests.bench.statements import StatementRow
 
 @dataclass(slots=True)
 class Results:
-    """Everything that was measured in one run."""
+    """All measurements of one run."""
 
     patience_s: float
     rows: list[Row] = field(default_factory=list)
@@ -181,7 +181,7 @@ def _order_row(row: OrderRow) -> Sequence[str]:
 
 
 def _stampede_row(row: StampedeRow) -> Sequence[str]:
-    """Return one row of cells with a line for each order."""
+    """Return one row whose cells have a line for each order."""
     unordered = row.series[Order.NONE]
     each = [
         (
@@ -212,5 +212,5 @@ def _quartiles(values: Spread, unit: str) -> str:
 
 
 def _number(value: float) -> str:
-    """Return a number with three digits or so."""
+    """Return a number with about three digits."""
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"

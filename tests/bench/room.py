@@ -1,4 +1,4 @@
-"""What it costs to ask who should make room for a request: 1,000 hosts with 20 consumers each, on SQLite.
+"""The cost of asking who should make room for a request: 1,000 hosts with 20 consumers each, on SQLite.
 
 ``python -m tests.bench.room`` prints a table; the figures are in docs/fair-share.md. CPU time of search and database,
 which are one process here.
@@ -42,7 +42,7 @@ SWITCHES, GPUS = 4, 4
 SWITCH = "CUSTOM_HW_PCIE_SWITCH"
 CLASSES = ("VCPU", "MEMORY_MB", "PGPU")
 POOR = "poor"
-"""The project that claims; it has nothing."""
+"""The project that claims; it holds nothing."""
 
 Row = dict[str, Any]
 Body = dict[str, Any]
@@ -75,7 +75,7 @@ class Rows:
     _rng: random.Random = field(default_factory=partial(random.Random, 5))
 
     def provider(self, parent: int | None = None, root: int | None = None, **stocks: int) -> int:
-        """Add a provider with what it has, and return its id."""
+        """Add a provider with its inventory, and return its id."""
         id_ = next(self._ids)
         self.tables["resource_providers"].append(
             {
@@ -98,7 +98,7 @@ class Rows:
         return str(uuid.UUID(int=self._rng.getrandbits(128)))
 
     def consumer(self, project: int, taken: Mapping[tuple[int, str], int]) -> None:
-        """Add a consumer of a project that takes something."""
+        """Add a consumer of a project with its allocations."""
         name = self._uuid()
         self.values[name] = self._rng.randint(0, 100)
         self.tables["consumers"].append({"uuid": name, "project_id": project, "user_id": 1, "generation": 1})
@@ -109,7 +109,7 @@ class Rows:
             )
 
     def host(self, sizes: Callable[[random.Random], int]) -> None:
-        """Add a host that its consumers fill: VCPUs as sizes say, 4 GB for each, and fifteen of sixteen GPUs."""
+        """Add a host that its consumers fill: VCPUs by the given sizes, 4 GB for each, and fifteen of sixteen GPUs."""
         rng = self._rng
         vcpus = [sizes(rng) for _consumer in range(CONSUMERS)]
         root = self.provider(VCPU=sum(vcpus), MEMORY_MB=4096 * sum(vcpus) + rng.randint(0, 4096))
@@ -133,7 +133,7 @@ def _ids(tx: Transaction) -> tuple[Mapping[str, int], int]:
 
 
 def write_cloud(database: Database, sizes: Callable[[random.Random], int]) -> Mapping[str, int]:
-    """Write the cloud, and return what its consumers are worth."""
+    """Write the cloud, and return the values of its consumers."""
     ensure_trait(database, SWITCH)
     rows = Rows(*_ids(database))
     for _host in range(HOSTS):
@@ -221,7 +221,7 @@ def main() -> None:
 
 
 def _measured(ask: Callable[[], RoomOnHost], repeats: int) -> tuple[RoomOnHost, float]:
-    """Return the answer, and the median CPU time."""
+    """Return the answer and the median CPU time."""
     answer, found = ask(), []
     gc.collect()
     for _repeat in range(repeats):

@@ -49,10 +49,10 @@ class Rows:
     Args:
         classes: ids by name.
         traits: ids by name.
-        fill: the share of everything that is in use in trees that are added.
-        consumers: by so many consumers of each tree.
-        projects: they belong to so many projects in turn.
-        is_uneven: whether each provider has more or less in use, by chance, so that hardly two hosts are alike.
+        fill: the share of everything that is in use in added trees.
+        consumers: the number of consumers in each tree.
+        projects: the number of projects that consumers are assigned to in turn.
+        is_uneven: whether each provider's usage is random, so that hardly two hosts are alike.
         tables: the rows.
     """
 
@@ -73,7 +73,7 @@ class Rows:
             self._fill(nodes)
 
     def clear(self) -> None:
-        """Forget the rows; ids go on."""
+        """Remove the rows; ids continue."""
         for rows in self.tables.values():
             rows.clear()
 
@@ -89,7 +89,7 @@ class Rows:
         return [(id_, node), *below]
 
     def _fill(self, nodes: list[tuple[int, Node]]) -> None:
-        """Share what a tree has out to its consumers; of the devices with one unit every other one is taken."""
+        """Divide a tree's usage among its consumers; every other single-unit device is in use."""
         consumers = [str(uuid.UUID(int=self._chance.getrandbits(128))) for _ in range(self.consumers)]
         holders = Counter(name for _, node in nodes for name in node.inventory)
         seen: Counter[str] = Counter()
@@ -117,7 +117,7 @@ class Rows:
 
 
 def _shared_out(amount: int, portions: int) -> list[int]:
-    """Return an amount in so many nearly equal portions, those of nothing left out."""
+    """Return an amount divided into nearly equal portions, without those of zero."""
     each, more = divmod(amount, portions)
     return [size for index in range(portions) if (size := each + (index < more))]
 

@@ -1,4 +1,4 @@
-"""Running the cases, cloud by cloud, on servers that are started once for each cloud."""
+"""Runs the cases cloud by cloud, on servers that are started once for each cloud."""
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,10 +18,10 @@ from tests.bench.work import Get, candidate_count
 T = TypeVar("T", Case, ClaimCase)
 
 MAX_S = 300
-"""How long ours may take; a search that has a budget must never need it."""
+"""How long our server may take; a search with a budget must never take longer."""
 
 STAMPEDE_S = 2
-"""How long clients stampede at most: three orders take turns, and there are many claims a second."""
+"""The longest time for stampeding clients: three orders take turns, and there are many claims per second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Options:
 
 @dataclass(slots=True)
 class Row:
-    """What was measured for a case. ``check`` says whether the answers were the same."""
+    """The measurements of a case. ``check`` states whether the answers were the same."""
 
     case: Case
     reference: Series
@@ -48,7 +48,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class OwnRow:
-    """What was measured for two works of ours."""
+    """The measurements of two kinds of work on our server."""
 
     case: OwnCase
     first: Series
@@ -57,7 +57,7 @@ class OwnRow:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRow:
-    """What was measured for claiming clients."""
+    """The measurements of claiming clients."""
 
     case: ClaimCase
     reference: ClaimSeries
@@ -66,21 +66,21 @@ class ClaimRow:
 
 @dataclass(frozen=True, slots=True)
 class OrderRow:
-    """What was measured for one request, unordered and ordered."""
+    """The measurements of one request, unordered and ordered."""
 
     case: OrderCase
     unordered: Series
     ordered: Series
 
     def per_tree_us(self) -> Spread:
-        """Return what order costs for each tree of the cloud, pair by pair."""
+        """Return the cost of ordering for each tree of the cloud, pair by pair."""
         pairs = zip(self.ordered.samples, self.unordered.samples, strict=True)
         return spread([(after.cpu_ms - before.cpu_ms) * 1000 / self.case.trees for after, before in pairs])
 
 
 @dataclass(frozen=True, slots=True)
 class StampedeRow:
-    """What was measured for clients that claim the first candidate, in each order."""
+    """The measurements of clients that claim the first candidate, in each order."""
 
     case: StampedeCase
     series: dict[Order, ClaimSeries]
@@ -104,7 +104,7 @@ class Run:
                         yield self._row(case, *sides, floor)
 
     def compare_own(self, cases: Iterable[OwnCase]) -> Iterator[OwnRow]:
-        """Measure pairs of our own works in turn."""
+        """Measure two kinds of work on our server in turn."""
         for case in cases:
             self._say(case.name)
             with contextlib.ExitStack() as stack:
@@ -115,7 +115,7 @@ class Run:
                 yield OwnRow(case, subjects[0].series, subjects[1].series)
 
     def compare_claims(self, cases: Iterable[ClaimCase]) -> Iterator[ClaimRow]:
-        """Let clients claim on both."""
+        """Let clients claim on both servers."""
         chosen = self._options
         for place, group in _by_place(cases):
             with self._both(place) as sides:
@@ -174,12 +174,12 @@ class Run:
         return row
 
     def _first_answer(self, case: Case, ours: Side) -> Answer | None:
-        """Return our answer where the work is to read something."""
+        """Return our answer where the work is a read."""
         work = case.work()
         return work.do(ours.caller(timeout_s=MAX_S))[0] if isinstance(work, Get) else None
 
     def _check(self, case: Case, answer: Answer, theirs: Side, *, failed: bool) -> str:
-        """Return in words whether the reference answers alike."""
+        """Return in words whether the reference's answer is the same."""
         found = candidate_count(answer.document())
         if case.expected is not None and found != case.expected:
             return f"WRONG: {found} candidates, not {case.expected}"
@@ -208,21 +208,21 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """As many requests as some work needs, to an application that does nothing."""
+    """Sends as many requests as some other work to an application that does nothing."""
 
     size: int
     requests: int
 
     def do(self, caller: Caller) -> list[Answer]:
-        """Ask for stored bytes."""
+        """Request stored bytes."""
         return [caller("GET", f"/{self.size}") for _ in range(self.requests)]
 
     def undo(self, caller: Caller) -> None:
-        """Leave all as it is: nothing was changed."""
+        """Do nothing: nothing was changed."""
 
 
 def _by_place(cases: Iterable[T]) -> Iterator[tuple[Place, Sequence[T]]]:
-    """Yield cases by cloud, in the order in which clouds appear first."""
+    """Yield cases by place, in the order of first appearance."""
     found: dict[Place, list[T]] = {}
     for case in cases:
         found.setdefault(case.place, []).append(case)

@@ -1,4 +1,4 @@
-"""Whether two servers answer alike: candidates and summaries as sets, everything else as it is."""
+"""Whether two servers give the same answer: candidates and summaries compared as sets, everything else exactly."""
 
 from collections import Counter
 from typing import Any
@@ -9,12 +9,12 @@ from tests.bench.sides import Answer
 
 
 def difference(ours: Answer, theirs: Answer, whole: Answer | None) -> str:
-    """Return how our answer differs from the reference's, or nothing.
+    """Return how our answer differs from the reference's, or an empty string.
 
     Args:
         ours: our answer.
         theirs: the reference's answer to the same request.
-        whole: where candidates were limited, the reference's answer without a limit: which ones are left out is free.
+        whole: the reference's answer without a limit where one was given: servers may choose which candidates to omit.
     """
     mine, other = ours.document(), theirs.document()
     if "allocation_requests" not in mine:
@@ -52,7 +52,7 @@ def _text(value: Any) -> bytes:
 
 
 def _in_order(value: Any) -> Any:
-    """Return the value with all lists of names sorted: their order means nothing."""
+    """Return the value with all lists of names sorted: their order is meaningless."""
     if isinstance(value, dict):
         return {name: _in_order(item) for name, item in value.items()}
     if isinstance(value, list) and all(isinstance(item, str) for item in value):

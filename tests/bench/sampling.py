@@ -1,4 +1,4 @@
-"""Measuring: the same work on several sides in turn, as often as is asked for."""
+"""Measures the same work on several sides in turn, as often as requested."""
 
 import contextlib
 import statistics
@@ -12,7 +12,7 @@ from tests.bench.sides import WORKERS, Caller, Side, TookTooLong
 from tests.bench.work import Work
 
 SAMPLE_MS = 120
-"""Work is repeated until a sample takes about as long: what is far shorter drowns in noise."""
+"""Work is repeated until a sample takes about this long: much shorter ones drown in noise."""
 
 MAX_REPEATS = 40
 
@@ -22,7 +22,7 @@ WARM_UP_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What doing the work once cost, on average over some repeats."""
+    """The cost of doing the work once, averaged over some repeats."""
 
     server_ms: float
     database_ms: float
@@ -36,7 +36,7 @@ class Sample:
 
 @dataclass(slots=True)
 class Series:
-    """The samples of one side; none where it did not answer in time."""
+    """The samples of one side; none if it did not answer in time."""
 
     samples: list[Sample] = field(default_factory=list)
     peak_memory_mib: float = 0.0
@@ -86,7 +86,7 @@ class Subject:
         self.series = Series()
 
     def warm_up(self) -> None:
-        """Do the work in every worker process, and find out how often it makes a sample."""
+        """Do the work in every worker process, and determine how many repeats make a sample."""
         self._side.running.forget_peak_memory()
         with self._patience():
             self._once()
@@ -95,14 +95,14 @@ class Subject:
             self._repeats = max(1, min(MAX_REPEATS, round(SAMPLE_MS / max(first.cpu_ms, 0.1))))
 
     def try_once(self) -> None:
-        """Take the only sample, with nothing before it."""
+        """Take the only sample, without warming up."""
         self._side.running.forget_peak_memory()
         with self._patience():
             self.series.samples.append(self._measured(1))
 
     @contextlib.contextmanager
     def _patience(self) -> Iterator[None]:
-        """Stop a side that does not answer in time, because it would go on working for nobody."""
+        """Stop a side that does not answer in time, because it would keep computing an answer nobody waits for."""
         try:
             yield
         except TookTooLong:
@@ -111,7 +111,7 @@ class Subject:
             self._side.stop()
 
     def once(self) -> Sample:
-        """Return what doing the work once costs."""
+        """Return the cost of doing the work once."""
         return self._measured(1)
 
     def take(self) -> None:
@@ -120,14 +120,14 @@ class Subject:
             self.series.samples.append(self._measured(self._repeats))
 
     def finish(self) -> None:
-        """Note what the whole series took."""
+        """Record what concerns the whole series."""
         if not self.series.took_too_long:
             self.series.peak_memory_mib = self._side.running.peak_memory_mib()
 
     def _get_going(self) -> None:
         """Bring every worker process to the state of one that has served for a while.
 
-        A driver prepares a statement when it comes for the sixth time; a slow request cannot wait for that.
+        A driver prepares a statement on its sixth execution; a slow request is not repeated that often.
         """
         begun = time.monotonic()
         for _ in range(WARM_UP_ROUNDS):
@@ -136,7 +136,7 @@ class Subject:
                 return
 
     def _in_each_worker(self) -> None:
-        """Ask as many times at once as there are workers: a busy one does not take a second request."""
+        """Send as many requests at once as there are workers: a busy worker does not take a second one."""
         with ThreadPoolExecutor(WORKERS) as executor:
             waiting = [executor.submit(self._once) for _ in range(WORKERS)]
         for future in waiting:
@@ -176,10 +176,9 @@ def measure(subjects: Sequence[Subject], *, pairs: int) -> None:
 
 
 def in_turn(sides: Sequence[Side], work: Work, *, blocks: int, times: int = 20) -> list[Series]:
-    """Do the work on all sides in turn, each time in another order; a sample is the median of a block.
+    """Do the work on all sides in turn, in alternating order; a sample is the median of a block.
 
-    For sides that cost almost the same: what the machine does meanwhile comes to all of them, and what comes to one
-    alone does not count.
+    For sides that cost almost the same: background load affects all of them, and outliers of one side are dropped.
     """
     subjects = [Subject(side, work, timeout_s=WARM_UP_S * WARM_UP_ROUNDS) for side in sides]
     for subject in subjects:
@@ -196,6 +195,6 @@ def in_turn(sides: Sequence[Side], work: Work, *, blocks: int, times: int = 20) 
 
 
 def measure_once(subject: Subject) -> None:
-    """Take one sample of a side that will need very long."""
+    """Take one sample of a side that will take very long."""
     subject.try_once()
     subject.finish()

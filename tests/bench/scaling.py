@@ -1,8 +1,8 @@
 """Measures a worker as a cloud grows: ``python -m tests.bench.scaling 1000 10000 100000`` prints a row for each size.
 
-The server runs in this process on PostgreSQL, best first; CPU time is given for its code + the database. Hosts are
-flat, or with ``--nested`` have three providers each. Memory is that of the process at the end, including the
-interpreter and libraries.
+The server runs in this process on PostgreSQL, best first; CPU time is given as server + database. Hosts are flat, or
+with ``--nested`` have three providers each. Memory is that of the process at the end, including the interpreter and
+libraries.
 """
 
 import argparse
@@ -58,7 +58,7 @@ class Worker:
         return f"{statistics.median(server):.1f} + {statistics.median(database):.1f}"
 
     def cpu_ms_after_bursts(self, change: TextClause) -> str:
-        """Return the medians for the 10 best after a thousand random hosts have changed, as ``cpu_ms``."""
+        """Return the medians for the 10 best after a thousand random hosts have changed, as ``cpu_ms`` does."""
         server, database = [], []
         for number in range(BURSTS):
             burst(self._app, change, number)

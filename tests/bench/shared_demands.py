@@ -1,4 +1,4 @@
-"""What the group allocator needs for eight unequal demands that may share 64 locations: CPU time, and is it exact.
+"""CPU time and exactness of the group allocator for eight unequal demands that may share 64 locations.
 
 python -m tests.bench.shared_demands [--cases 20] [--demands 8]
 """
@@ -12,11 +12,11 @@ from placement.allocators.group.tree import Capacity, Location, Requirement
 
 SIZES = {"memory": 80, "cores": 100, "vf": 16}
 USES = ("equal", "unequal", "empty")
-"""Locations of one size, partly used; of three sizes, partly used; of one size, and nothing is used."""
+"""Locations of one size, partly used; of three sizes, partly used; of one size, unused."""
 
 
 def main() -> None:
-    """Print a line for each number of resources, form of tree and use."""
+    """Print a line for each number of resources, form of tree and usage."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--cases", type=int, default=20)
     parser.add_argument("--demands", type=int, default=8)
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def _measured(seed: int, resources: int, demands: int, kind: tuple[bool, str]) -> tuple[float, bool]:
-    """Return the milliseconds that one case takes and whether its answer is certainly the best."""
+    """Return the milliseconds that one case takes and whether its answer is proven to be the best."""
     rng = random.Random(seed)
     bases = list(SIZES)[:resources]
     root = _root(rng, bases, *kind)
@@ -47,7 +47,7 @@ def _measured(seed: int, resources: int, demands: int, kind: tuple[bool, str]) -
 
 
 def _root(rng: random.Random, bases: list[str], is_flat: bool, use: str) -> Location:
-    """Return 64 devices, four on each switch and four switches in each NUMA node unless they are beside each other."""
+    """Return 64 devices, four on each switch and four switches in each NUMA node, or all directly below the root."""
     devices = []
     for number in range(64):
         capacities = {}

@@ -1,4 +1,4 @@
-"""The servers that are compared: how each is started, asked and metered."""
+"""The servers that are compared: how each is started, called and metered."""
 
 import contextlib
 import http.client
@@ -19,7 +19,7 @@ from tests.bench.cluster import Cluster
 from tests.bench.meters import CpuMeter
 
 WORKERS = 2
-# One request at a time in each process: nothing of a neighbour's request is counted, and no polling of threads.
+# One request at a time in each process: no cost of a concurrent request is counted, and no polling by threads.
 WORKER_CLASS = "sync"
 
 HEADERS = {
@@ -34,7 +34,7 @@ CHECKOUT = Path(__file__).parents[2]
 
 
 class Order(Enum):
-    """In which order our server returns candidates."""
+    """The order in which our server returns candidates."""
 
     NONE = "unordered"
     BEST_FIRST = "best first"
@@ -54,7 +54,7 @@ class Answer:
     seconds: float
 
     def document(self) -> Any:
-        """Return the body as it was meant."""
+        """Return the decoded body."""
         return orjson.loads(self.body) if self.body else None
 
 
@@ -78,7 +78,7 @@ class Caller:
         return Answer(response.status, answered, time.perf_counter() - begun)
 
     def close(self) -> None:
-        """Close the connection; the next request opens one."""
+        """Close the connection; the next request opens a new one."""
         self._connection.close()
 
 
@@ -93,17 +93,17 @@ class Side:
 
     @property
     def running(self) -> "Running":
-        """The server, which is started when it is first asked for."""
+        """The server, started on first use."""
         if self._running is None:
             self._running = self._stack.enter_context(self._start())
         return self._running
 
     def caller(self, *, timeout_s: float) -> Caller:
-        """Return something to send requests with."""
+        """Return a caller for this server."""
         return Caller(self.running.url, timeout_s=timeout_s)
 
     def stop(self) -> None:
-        """End the server, whatever it is doing; it is started again when it is asked for again."""
+        """Stop the server, whatever it is doing; the next use starts it again."""
         self._running = None
         self._stack.close()
 
@@ -119,11 +119,11 @@ class Running:
     database_url: str | None
 
     def forget_peak_memory(self) -> None:
-        """Begin to look for the most memory a worker holds."""
+        """Reset the workers' peak memory."""
         meters.forget_peak_memory(self.server.pids())
 
     def peak_memory_mib(self) -> float:
-        """Return the most memory a worker held."""
+        """Return the highest peak memory of a worker."""
         return meters.peak_memory_mib(self.server.pids())
 
 
@@ -135,7 +135,7 @@ class Starter:
 
     @contextlib.contextmanager
     def side(self, name: str, cloud: str, *, fill: float, order: Order = Order.NONE, label: str = "") -> Iterator[Side]:
-        """Yield the reference or ours on a copy of a cloud; a label tells copies for the same order apart."""
+        """Yield the reference or ours on a copy of a cloud; a label distinguishes copies for the same order."""
         labelled = order.name.lower() + label
         with self.cluster.copy(cloud, fill=fill, adopted=name == "ours", label=labelled) as database:
             side = Side(name, lambda: self._server(name, database, order))
@@ -167,7 +167,7 @@ class Starter:
 
 
 def _our_configuration(url: str, order: Order) -> servers.Sections:
-    """Return a configuration in which candidates come unordered, as the reference's do, or in an order of ours."""
+    """Return a configuration where candidates are unordered, like the reference's, or in one of our orders."""
     return {
         **servers.default_sections(url),
         "ranking": {"enabled": str(order is not Order.NONE)},

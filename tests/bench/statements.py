@@ -1,4 +1,4 @@
-"""The least that the database does: plain statements, through the driver alone."""
+"""The least that the database has to do: plain statements, through the driver alone."""
 
 import statistics
 import time
@@ -42,7 +42,7 @@ PLACES = (Place("flat-1000"), Place("nested-1000"), Place("nested-10000"))
 
 @dataclass(frozen=True, slots=True)
 class StatementRow:
-    """What a statement costs: the client's CPU time, the database's, and how long it took."""
+    """The cost of a statement: the client's CPU time, the database's, and the wall time."""
 
     place: Place
     name: str
@@ -53,7 +53,7 @@ class StatementRow:
 
 
 def measure_statements(cluster: Cluster, places: Iterable[Place]) -> Iterator[StatementRow]:
-    """Run each statement on copies of clouds that were adopted."""
+    """Measure each statement on adopted copies of clouds."""
     for place in places:
         with cluster.copy(place.cloud, fill=place.fill, adopted=True) as database:
             meter = CpuMeter(lambda database=database: cluster.client_pids(database))  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""The work that is measured: what is asked of a server, once, and how to undo it."""
+"""The work that is measured: what is sent to a server, once, and how to undo it."""
 
 import itertools
 import uuid
@@ -15,41 +15,41 @@ REGISTERED_INVENTORIES = {"VCPU": 64, "MEMORY_MB": 262144, "DISK_GB": 2000}
 
 
 class UnexpectedAnswer(Exception):
-    """A server did not do what was asked of it."""
+    """A server's answer was not the one the work expects."""
 
 
 class Work(Protocol):
-    """Something to do once."""
+    """A unit of work."""
 
     @property
     def requests(self) -> int:
-        """How many HTTP requests it takes."""
+        """The number of HTTP requests it takes."""
 
     def do(self, caller: Caller) -> list[Answer]:
-        """Do it and return the answers."""
+        """Send the requests and return the answers."""
 
     def undo(self, caller: Caller) -> None:
-        """Remove what was left behind since the last time."""
+        """Remove what was left behind since the last call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Get:
-    """Read something."""
+    """Reads something."""
 
     path: str
     requests: int = 1
 
     def do(self, caller: Caller) -> list[Answer]:
-        """Ask for it."""
+        """Send the GET."""
         return [checked(caller("GET", self.path))]
 
     def undo(self, caller: Caller) -> None:
-        """Leave all as it is: nothing was changed."""
+        """Do nothing: nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimAndFree:
-    """Allocate for a new consumer, and delete the allocation."""
+    """Allocates for a new consumer and deletes the allocation."""
 
     allocations: dict[str, dict[str, int]]
     requests: int = 2
@@ -62,33 +62,33 @@ class ClaimAndFree:
         return [checked(caller("PUT", path, body)), checked(caller("DELETE", path))]
 
     def undo(self, caller: Caller) -> None:
-        """Leave all as it is: it was undone already."""
+        """Do nothing: the work undoes itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class InTurn:
-    """One work after the other: what is asked last cannot be answered as it was before."""
+    """Several kinds of work in turn, so that the last one cannot be answered as before."""
 
     works: tuple[Work, ...]
 
     @property
     def requests(self) -> int:
-        """How many HTTP requests they take in all."""
+        """The total number of HTTP requests."""
         return sum(work.requests for work in self.works)
 
     def do(self, caller: Caller) -> list[Answer]:
-        """Do them."""
+        """Do all of them."""
         return [answer for work in self.works for answer in work.do(caller)]
 
     def undo(self, caller: Caller) -> None:
-        """Undo them."""
+        """Undo all of them."""
         for work in self.works:
             work.undo(caller)
 
 
 @dataclass(frozen=True, slots=True)
 class FirstCandidate:
-    """Ask for candidates and allocate the first, as a scheduler does."""
+    """Gets candidates and allocates the first, as a scheduler does."""
 
     query: str
     requests: int = 2
@@ -111,7 +111,7 @@ class FirstCandidate:
 
 @dataclass(frozen=True, slots=True)
 class PlannerClaim:
-    """Claim through the planner."""
+    """Claims through the planner."""
 
     resources: dict[str, int]
     requests: int = 1
@@ -133,7 +133,7 @@ class PlannerClaim:
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """Make a provider as nova-compute does when it starts: provider, inventories, traits."""
+    """Registers a provider as nova-compute does when it starts: provider, inventories, traits."""
 
     requests: int = 3
     made: list[str] = field(default_factory=list)
@@ -159,14 +159,14 @@ class Register:
 
 
 def checked(answer: Answer) -> Answer:
-    """Return the answer if it is a good one."""
+    """Return the answer if it was successful."""
     if answer.status >= 300:
         raise UnexpectedAnswer(f"{answer.status}: {answer.body[:500].decode(errors='replace')}")
     return answer
 
 
 def candidates(query: str, *, limit: int | None = None) -> Get:
-    """Return the work of asking for allocation candidates."""
+    """Return the work of requesting allocation candidates."""
     return Get(f"/allocation_candidates?{query}" + (f"&limit={limit}" if limit else ""))
 
 
@@ -176,12 +176,12 @@ def of_provider(name: str, what: str) -> Get:
 
 
 def claim_on_flat(host: str) -> dict[str, dict[str, int]]:
-    """Return what a small instance takes on a host without structure."""
+    """Return the allocation of a small instance on a flat host."""
     return {provider_uuid(host): {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 10}}
 
 
 def claim_on_nested(host: str) -> dict[str, dict[str, int]]:
-    """Return what a small instance takes on a host with NUMA nodes."""
+    """Return the allocation of a small instance on a host with NUMA nodes."""
     return {
         provider_uuid(host): {"DISK_GB": 10},
         provider_uuid(f"{host}-numa0"): {"VCPU": 1, "MEMORY_MB": 512},
@@ -190,7 +190,7 @@ def claim_on_nested(host: str) -> dict[str, dict[str, int]]:
 
 
 def candidate_count(document: Any) -> int | None:
-    """Return how many candidates an answer has, None for one of another kind."""
+    """Return how many candidates an answer has, or None for other kinds of answers."""
     if isinstance(document, dict) and "allocation_requests" in document:
         return len(document["allocation_requests"])
     return None
