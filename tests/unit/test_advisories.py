@@ -1,4 +1,4 @@
-"""At start, libraries that lack a security fix are named, and no others."""
+"""At start, libraries without a security fix are named, and no others."""
 
 from importlib.metadata import PackageNotFoundError
 
@@ -19,7 +19,7 @@ def test_a_release_before_the_fix_is_named(installed: str, warned: bool, caplog:
 
 
 def test_what_is_not_installed_is_not_named(caplog: pytest.LogCaptureFixture) -> None:
-    """Under mod_wsgi there may be no gunicorn."""
+    """Under mod_wsgi, gunicorn may not be installed."""
 
     def missing(package: str) -> str:
         raise PackageNotFoundError(package)

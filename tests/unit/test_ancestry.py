@@ -8,7 +8,7 @@ from placement.domain.ancestry import true_roots
 
 
 def walked(parents: dict[int, int | None], start: int) -> int | None:
-    """Walk up step by step; more steps than there are providers is a circle."""
+    """Walk up step by step; more steps than providers indicate a cycle."""
     here = start
     for _ in range(len(parents)):
         above = parents[here]
@@ -24,7 +24,7 @@ def walked(parents: dict[int, int | None], start: int) -> int | None:
 def test_roots_are_what_walking_up_from_each_provider_finds(seed: int) -> None:
     choice = random.Random(seed)
     ids = range(1, choice.randint(1, 12))
-    # Parents may be missing (99) or form circles, as in a damaged database.
+    # Parents may be missing (99) or form cycles, as in a damaged database.
     parents = {id_: choice.choice([None, *ids, 99]) for id_ in ids}
     assert true_roots(parents) == {id_: walked(parents, id_) for id_ in ids}
 

@@ -1,4 +1,4 @@
-"""Whether claims fit: the rule, and the rule again in other words."""
+"""Whether claims fit: the rule, and the same rule formulated differently."""
 
 from collections import Counter
 
@@ -27,7 +27,7 @@ freed = st.dictionaries(st.sampled_from(PLACES), st.integers(0, 30))
 
 
 def fits(wanted: list[tuple[Place, int]], offered: dict[Place, Supply], given_back: dict[Place, int]) -> bool:
-    """Tell whether claims fit, judged by the sums at the end."""
+    """Return whether claims fit, judged by the final sums."""
     sums: Counter[Place] = Counter()
     for place, amount in wanted:
         sums[place] += amount

@@ -1,4 +1,4 @@
-"""CORS in front of an application that knows nothing of it."""
+"""CORS in front of an application that does not handle it."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,7 +21,7 @@ PREFLIGHT = {
 
 
 def refusing(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-    """An application that lets nobody in."""
+    """Refuse every request."""
     start_response("401 Unauthorized", [("content-type", "application/json"), ("vary", "openstack-api-version")])
     return [b"{}"]
 

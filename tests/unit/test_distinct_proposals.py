@@ -1,4 +1,4 @@
-"""Trees with nothing of their own and the same pools are planned once."""
+"""Trees that contribute nothing of their own and have the same pools are planned once."""
 
 from placement.candidates.frontier import LAST, Portion
 from placement.domain.tree import Tree

@@ -1,4 +1,4 @@
-"""Files mentioned in the documents exist: moving one takes its mentions along."""
+"""Files mentioned in the documents exist: moving a file requires updating its mentions."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is drawn of a tree."""
+"""How a tree is drawn."""
 
 import pytest
 from hypothesis import given
@@ -23,7 +23,7 @@ def test_of_a_tree_that_is_too_large_the_nearest_below_are_drawn():
 def test_a_deep_tree_is_cut_below():
     drawn = drawing(CHAIN, 1, most=10, deepest=3)
     assert (drawn.drawn, drawn.hidden) == ([1, 2, 3], {3: 2})
-    assert drawing(CHAIN, 4, most=10, deepest=3).drawn == [4, 5]  # or what is looked at would not be seen
+    assert drawing(CHAIN, 4, most=10, deepest=3).drawn == [4, 5]  # otherwise the selected provider would not be visible
 
 
 @pytest.mark.parametrize("parents", [{1: 2, 2: 1}, {1: 1}, {1: 7}])

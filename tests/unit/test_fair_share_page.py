@@ -1,4 +1,4 @@
-"""docs/fair-share.md tells the truth: its examples are read and run."""
+"""The examples in docs/fair-share.md are read and run."""
 
 import doctest
 from dataclasses import replace

@@ -13,7 +13,7 @@ CONSUMERS = ("a", "b")
 
 
 def write(start, end, **changes):
-    """A write; each change is (generation it was based on, what is held from then on)."""
+    """Return a write; each change is (the generation it is based on, the resulting holdings)."""
     seen = {name: Register(generation) for name, (generation, _) in changes.items()}
     return Operation(start, end, seen, {name: shares for name, (_, shares) in changes.items()})
 
@@ -88,7 +88,7 @@ def test_what_cannot_have_happened_is_refused(history):
 
 
 def by_hand(history):
-    """Try every order of every subset that holds all the answered operations."""
+    """Try every order of every subset that contains all answered operations."""
     answered = [operation for operation in history if operation.end != LOST]
     lost = [operation for operation in history if operation.end == LOST]
     for count in range(len(lost) + 1):
@@ -108,7 +108,7 @@ def explains(order):
 
 
 def random_history(choice):
-    """Six operations that overlap a little, of which some histories are possible and some are not."""
+    """Return six slightly overlapping operations; some such histories are possible and some are not."""
     history = []
     for number in range(6):
         start = number + choice.random() * 2
@@ -134,7 +134,7 @@ def test_it_agrees_with_trying_every_order():
 
 
 def test_a_long_history_takes_little_memory():
-    """An hour of clients is some ten thousand operations; a set of all of them for each took ten gigabytes."""
+    """An hour of clients is some ten thousand operations; storing a set of all of them for each took ten gigabytes."""
     history = [read(number, number + 3, a=(None, NOTHING)) for number in range(2000)]
     tracemalloc.start()
     try:

@@ -1,4 +1,4 @@
-"""From Koordinator's words to the planner's: how many instances, how much of each, and under which conditions."""
+"""From Koordinator's terms to the planner's: how many instances, how much of each, and under which conditions."""
 
 import pytest
 
@@ -11,7 +11,7 @@ RDMA = "CUSTOM_RDMA_SHARE"
 
 
 def rdma(amount: int, **hint: object) -> dict:
-    """Return the group that a request for NICs becomes."""
+    """Return the group for a request for NICs."""
     body = {"requests": {"koordinator.sh/rdma": amount}, **({"device_allocate_hint": {"rdma": hint}} if hint else {})}
     return in_planner_words(body, DEVICES)["groups"]["_rdma"]
 

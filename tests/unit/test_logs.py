@@ -1,4 +1,4 @@
-"""Logging as configured, in processes of their own: it belongs to the whole process."""
+"""Logging as configured, in separate processes, because logging is global to a process."""
 
 import json
 import os
@@ -40,7 +40,7 @@ log.info("finished")
 
 
 def run(directory: Path, PYTHONPATH: str = "", **options: str) -> subprocess.CompletedProcess[str]:  # noqa: N803
-    """Run the program with these options of [DEFAULT]."""
+    """Run the program with these options in [DEFAULT]."""
     lines = ["[placement_database]", "connection = postgresql://u:hidden@db/p", "[DEFAULT]"]
     lines += [f"{name} = {value}" for name, value in options.items()]
     (directory / "placement.conf").write_text("\n".join(lines))
@@ -123,7 +123,7 @@ def test_without_its_package_the_journal_is_standard_error_and_that_is_said_once
 
 
 def test_with_its_package_the_journal_gets_every_message(tmp_path: Path) -> None:
-    """Its handler is called as that of systemd-python; here it writes a file."""
+    """The handler is called like systemd-python's; here it writes a file."""
     package = tmp_path / "systemd"
     package.mkdir()
     (package / "__init__.py").touch()
@@ -169,7 +169,7 @@ class=oslo_log.formatters.JSONFormatter
 
 
 def test_formatters_of_oslo_log_in_a_file_write_what_they_should(tmp_path: Path) -> None:
-    """openstack-helm writes such a file; without oslo.log's options they fail at every line."""
+    """openstack-helm writes such a file; without oslo.log's options the formatters fail on every line."""
     (tmp_path / "logging.conf").write_text(LOGGING_OF_OSLO)
     done = run(
         tmp_path,

@@ -1,4 +1,4 @@
-"""What deployment tools and other projects import from ``placement``; docs/importing.md lists it."""
+"""The names that deployment tools and other projects import from ``placement``; docs/importing.md lists them."""
 
 import importlib
 import importlib.util

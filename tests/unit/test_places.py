@@ -12,7 +12,7 @@ LEVELS = 2
 
 
 class Forest(NamedTuple):
-    """Trees: whose child each provider is, in which tree it is, and of which levels it is a place, as bits."""
+    """Trees: the parent and the tree of each provider, and the levels whose place it is, as bits."""
 
     parents: dict[int, int | None]
     roots: dict[int, int]
@@ -21,7 +21,7 @@ class Forest(NamedTuple):
 
 @st.composite
 def forests(draw) -> Forest:
-    """A few trees whose ids come in any order: a child may have a lower one than its parent."""
+    """Draw a few trees whose ids are in any order: a child may have a lower id than its parent."""
     ids = draw(st.permutations(range(1, draw(st.integers(1, 12)) + 1)))
     parents: dict[int, int | None] = {}
     for provider in ids:
@@ -32,7 +32,7 @@ def forests(draw) -> Forest:
 
 
 def above(parents: dict[int, int | None], provider: int | None) -> list[int]:
-    """Return a provider and all above it."""
+    """Return a provider and all its ancestors."""
     found = []
     while provider is not None:
         found.append(provider)
@@ -41,7 +41,7 @@ def above(parents: dict[int, int | None], provider: int | None) -> list[int]:
 
 
 def position(forest: Forest, provider: int) -> tuple[int | None, ...]:
-    """Return for each level the nearest place of a provider, going up from itself."""
+    """Return for each level the nearest place at or above a provider."""
     upwards = above(forest.parents, provider)
     return tuple(
         next((place for place in upwards if forest.level_bits.get(place, 0) >> level & 1), None)
@@ -90,7 +90,7 @@ def test_what_fits_around_a_provider_is_the_sum_over_its_place_and_those_inside(
 
 
 def is_inside(one: tuple[int | None, ...], other: tuple[int | None, ...]) -> bool:
-    """Tell whether everything in the places of one position is in those of another as well."""
+    """Return whether everything in the places of one position is in those of another as well."""
     return all(there in (None, here) for here, there in zip(one, other, strict=True))
 
 

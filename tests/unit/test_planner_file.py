@@ -263,7 +263,7 @@ def test_every_section_of_the_settings_is_read() -> None:
 
 
 class TestWhereTheFileIs:
-    """Beside placement.conf, in the configuration directories, or where the option says."""
+    """The file is beside placement.conf, in the configuration directories, or where the option names it."""
 
     def test_beside_the_configuration_file(self, tmp_path: Path) -> None:
         file = write(tmp_path / "placement.conf", CONNECTION)

@@ -1,4 +1,4 @@
-"""The section fair_share of the planner file, and the errors where it is invalid or contradicts itself."""
+"""The section fair_share of the planner file, and the errors if it is invalid or inconsistent."""
 
 from pathlib import Path
 

@@ -9,7 +9,7 @@ from placement.rationed_log import MAX_LINES, WINDOW_S, RationedLog
 
 
 class Clock:
-    """A clock that is set, and what it is to call later."""
+    """A clock that tests set, and the calls scheduled on it."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -66,7 +66,7 @@ def test_lines_now_and_then_are_all_written(log: RationedLog, clock: Clock, capl
 
 
 def test_the_count_comes_where_no_thread_can_run(log: RationedLog, clock: Clock, caplog: pytest.LogCaptureFixture):
-    """As in uWSGI without threads: the next line of the cause brings it along."""
+    """As in uWSGI without threads: the next line with the same cause triggers it."""
     write(log, "deadlock", MAX_LINES + 2)
     clock.calls.clear()
     clock.go_on(WINDOW_S)

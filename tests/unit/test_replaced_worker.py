@@ -1,4 +1,4 @@
-"""A gunicorn worker that is told to stop any number of times."""
+"""A gunicorn worker that receives any number of stop signals."""
 
 import subprocess
 import sys
@@ -26,7 +26,7 @@ print("ended", flush=True)
 
 @pytest.mark.exhaustive
 def test_signals_that_interrupt_each_other_end_it_once():
-    """Whoever stops it may signal the whole group beside its arbiter: one handler then runs within the other."""
+    """Whoever stops it may signal the whole process group as well as its arbiter: handlers are then nested."""
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", WORKER], stdout=pipe, stderr=pipe, text=True) as process:
         assert process.stdout is not None

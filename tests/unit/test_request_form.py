@@ -9,7 +9,7 @@ from placement.ui.request_form import EMPTY_GROUPS, FormFields, GroupFields, for
 
 
 def fields_of(form: FormFields) -> dict[str, list[str]]:
-    """Return what a browser sends of a form that nobody changed."""
+    """Return what a browser sends for an unchanged form."""
     groups = [form.unsuffixed, *form.groups]
     names = ("suffix", "resources", "required", "member_of", "in_tree")
     sent = {name: [getattr(group, name) for group in groups] for name in names}

@@ -1,4 +1,4 @@
-"""The sample files of etc/placement are what oslo's generators make of the options and rules.
+"""The sample files of etc/placement are what oslo's generators produce from the options and rules.
 
 The generators find both through the entry points of the installed package.
 """
@@ -45,7 +45,7 @@ def test_the_sample_configuration_is_current(samples: dict[str, str], section: s
 
 
 def test_the_sample_configuration_shows_the_libraries_sections_too(samples: dict[str, str]) -> None:
-    """Their text is the libraries' and changes with their versions."""
+    """Their text belongs to the libraries and changes with their versions."""
     assert {"keystone_authtoken", "oslo_policy"} | OURS == set(sections((SAMPLES / "placement.conf").read_text()))
 
 
@@ -61,14 +61,14 @@ def test_samples_set_nothing() -> None:
 
 @pytest.fixture
 def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A policy file beside a placement.conf that the tools of oslo.policy find."""
+    """Return the path of a policy file beside a placement.conf, where the tools of oslo.policy find it."""
     (tmp_path / "placement.conf").write_text("[placement_database]\nconnection = sqlite:////tmp/none\n")
     monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(tmp_path))
     return tmp_path / "policy.yaml"
 
 
 def tool(name: str, directory: Path) -> "subprocess.CompletedProcess[str]":
-    """Run a tool on our entry point, the way an operator does."""
+    """Run a tool on our entry point, as an operator does."""
     program = Path(sys.executable).with_name(name)
     arguments = [program, "--namespace", "placement", "--config-file", str(directory / "placement.conf")]
     return subprocess.run(arguments, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""OSprofiler and the audit middleware in the stack of a server, as their options say."""
+"""OSprofiler and the audit middleware in a server, as its options configure them."""
 
 import logging
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ enabled = false
 
 
 class Servers:
-    """Makes servers with options of one's own."""
+    """Makes servers with additional options."""
 
     def __init__(self, url: str, directory: Path) -> None:
         self._url = url
@@ -53,7 +53,7 @@ def servers(sqlite_databases: SQLiteDatabases, tmp_path: Path) -> Iterator[Serve
 
 @pytest.fixture
 def traces() -> list[dict[str, Any]]:
-    """What OSprofiler's driver ``memory`` is told."""
+    """Return the traces sent to OSprofiler's driver ``memory``."""
     base = pytest.importorskip("osprofiler.drivers.base")
     told: list[dict[str, Any]] = []
 
@@ -65,7 +65,7 @@ def traces() -> list[dict[str, Any]]:
         def notify(self, info: dict[str, Any], **_context: object) -> None:
             told.append(info)
 
-    told.append({"driver": Memory})  # it is found among the living subclasses
+    told.append({"driver": Memory})  # found among the living subclasses
     return told
 
 
@@ -89,7 +89,7 @@ def test_requests_with_a_signed_header_are_traced_with_their_statements(
     assert "db-start" in names
 
 
-@pytest.mark.filterwarnings("ignore:Invalid uuid")  # the endpoint's id, where no catalogue tells it
+@pytest.mark.filterwarnings("ignore:Invalid uuid")  # the endpoint's id, when no catalogue provides it
 def test_each_request_leaves_events_that_say_who_did_what(servers: Servers, caplog: pytest.LogCaptureFixture) -> None:
     pytest.importorskip("keystonemiddleware")
     app = servers.server(
@@ -97,7 +97,7 @@ def test_each_request_leaves_events_that_say_who_did_what(servers: Servers, capl
         "[audit_middleware_notifications]\nuse_oslo_messaging = false\n"
     )
     caplog.set_level(logging.INFO)
-    # What a server of another test has been told of its log is still in force.
+    # A server of another test may have changed this logger's level.
     caplog.set_level(logging.INFO, "keystonemiddleware")
     client = app.test_client()
     client.get("/", headers=HEADERS)

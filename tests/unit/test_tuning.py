@@ -1,4 +1,4 @@
-"""A tuned process takes pages from the system once, not for every request; what is measured is its own."""
+"""A tuned process takes pages from the system once, not for every request; its effects are confined to its process."""
 
 import ctypes
 import gc
@@ -29,7 +29,7 @@ print(faults() - before)
 
 
 def faults(how: str) -> int:
-    """Return how often a process that writes large answers waits for a page of memory."""
+    """Return the number of page faults of a process that writes large answers."""
     done = subprocess.run([sys.executable, "-c", WORK, how], capture_output=True, text=True, check=True)
     return int(done.stdout)
 
@@ -40,7 +40,7 @@ def test_freed_memory_is_used_again_for_the_next_answer() -> None:
 
 
 def test_who_makes_an_application_keeps_the_process_as_it_is(tmp_path: Path) -> None:
-    """What is frozen is never freed: each application of a test run would stay."""
+    """Frozen objects are never freed, so each application of a test run would stay in memory."""
     database = DatabaseSettings(connection=f"sqlite:///{tmp_path / 'own.sqlite'}", sync_on_startup=True)
     gc.unfreeze()
     app = create_app(Settings(database=database, auth_strategy="noauth2"))

@@ -1,4 +1,4 @@
-"""One name, one type: no reader has to ask which is meant. docs/glossary.md says what the words mean."""
+"""One name, one type: readers never have to ask which is meant. docs/glossary.md defines the words."""
 
 import ast
 import re
@@ -14,7 +14,7 @@ TYPE_NAME = re.compile(r"_*([A-Z][a-z0-9]\w*)")
 
 
 def type_names(module: ast.Module) -> Iterator[str]:
-    """Yield the names of the classes of a module, and of the aliases that stand for types."""
+    """Yield the names of a module's classes and type aliases."""
     for node in ast.walk(module):
         if isinstance(node, ast.ClassDef):
             yield node.name
@@ -28,7 +28,7 @@ def type_names(module: ast.Module) -> Iterator[str]:
 
 @cache
 def definitions() -> dict[str, list[str]]:
-    """Return for each type name the modules that define it. A leading underscore makes no other name."""
+    """Return for each type name the modules that define it, ignoring leading underscores."""
     found = defaultdict(list)
     for path in sorted(ROOT.rglob("*.py")):
         for name in type_names(ast.parse(path.read_text())):
@@ -43,7 +43,7 @@ def test_no_type_name_has_two_definitions() -> None:
 
 
 def test_names_are_found_in_every_form() -> None:
-    """A test that finds no names would find none twice."""
+    """A test that finds no names would find no duplicates either."""
     text = "class _A1: pass\nclass Of:\n  class Inner: pass\nPair = tuple[int, int]\nEither = int | str\nLIMIT = 3\n"
     assert [*type_names(ast.parse(text))] == ["_A1", "Of", "Inner", "Pair", "Either"]
     assert definitions()["Slot"] == ["domain/search_plan.py"]

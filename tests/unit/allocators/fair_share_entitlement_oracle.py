@@ -1,4 +1,4 @@
-"""Entitlements by brute force: the water level is sought among all those at which some queue is full."""
+"""Entitlements by brute force: the water level is one of those at which some queue is full, and all are tried."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -11,7 +11,7 @@ from placement.allocators.fair_share.tree import Branch, Leaf, joined, leaf_path
 def entitlements(
     root: Branch, total: int, used: Mapping[str, int], waiting: Mapping[str, int], name: str
 ) -> dict[str, Fraction]:
-    """Return node -> how much of one class it is entitled to."""
+    """Return the entitlement of each node to one class."""
     found = {root.name: Fraction(total)}
 
     def visit(branch: Branch, path: str) -> None:

@@ -1,6 +1,6 @@
-"""Hierarchical dominant resource fairness by its definition: every share worked out anew, in fractions.
+"""Hierarchical dominant resource fairness by its definition: every share recomputed, in fractions.
 
-The switches turn single rules off, to show what they are for and what Volcano, which lacks some of them, gives instead.
+The switches disable single rules, to show what they are for and what Volcano, which lacks some of them, does instead.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ class State:
     usage: dict[str, dict[str, int]]
     tasks: Mapping[str, Mapping[str, int]]
     limits: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Branch -> class -> how much it may have."""
+    """Branch -> class -> its limit."""
 
     def used(self, name: str, below: str = "") -> int:
         return sum(amounts.get(name, 0) for path, amounts in self.usage.items() if path.startswith(below))
@@ -48,7 +48,7 @@ class State:
         )
 
     def can_be_given(self, name: str) -> bool:
-        """Tell whether any task that asks for a class fits; otherwise the class is exhausted."""
+        """Return whether any task that asks for a class fits; otherwise the class is exhausted."""
         return any(task.get(name) and self.fits(path, task) for path, task in self.tasks.items())
 
 
@@ -114,14 +114,14 @@ def shares(root: Branch, state: State, rules: Rules = PAPER) -> dict[str, Shown]
 
 
 def order(root: Branch, state: State, rules: Rules = PAPER) -> list[str]:
-    """Return the leaves that wait, the first to be served first."""
+    """Return the waiting leaves, the first to be served first."""
     found = shares(root, state, rules)
     waiting = [path for path, task in state.tasks.items() if any(task.values())]
     return sorted(waiting, key=lambda path: (found[path].levels, found[path].place))
 
 
 def next_leaf(root: Branch, state: State, rules: Rules = PAPER) -> str | None:
-    """Return who is served: the first in order whose task fits."""
+    """Return who is served next: the first in order whose task fits."""
     return next((path for path in order(root, state, rules) if state.fits(path, state.tasks[path])), None)
 
 
@@ -132,7 +132,7 @@ def give(state: State, path: str, sign: int = 1) -> None:
 
 
 def fill(root: Branch, state: State, rules: Rules = PAPER) -> list[str]:
-    """Serve until nothing fits; return who was served, task by task."""
+    """Serve until nothing fits; return the leaves served, task by task."""
     served = []
     while (path := next_leaf(root, state, rules)) is not None:
         give(state, path)

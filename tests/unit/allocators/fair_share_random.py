@@ -40,7 +40,7 @@ def random_usage(rng: random.Random, root: Branch, totals) -> dict[str, dict[str
 
 
 def random_tasks(rng: random.Random, root: Branch, totals) -> dict[str, dict[str, int]]:
-    """Return what each waits for; some are content. A few flavours, as real queues have them."""
+    """Return the task that each leaf waits for; some wait for none. A few flavors, as in real queues."""
     most = rng.choice([3, 3, 8, 64])
     flavours = [random_amounts(rng, totals, most) for _flavour in range(rng.randint(1, 4))]
     return {path: rng.choice(flavours) if rng.random() < 0.8 else {} for path in leaf_paths(root)}

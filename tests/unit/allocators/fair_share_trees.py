@@ -6,7 +6,7 @@ Trees = dict[str, object]
 
 
 def tree(name: str, parts: Trees, weight=1) -> Branch:
-    """Make a tree of ``name`` or ``(name, weight)`` -> parts, or the class (or task) that a leaf wants."""
+    """Build a tree from ``name`` or ``(name, weight)`` -> parts, or the class (or task) that a leaf wants."""
     made = []
     for key, inner in parts.items():
         part, part_weight = key if isinstance(key, tuple) else (key, 1)
@@ -15,7 +15,7 @@ def tree(name: str, parts: Trees, weight=1) -> Branch:
 
 
 def tasks(parts: Trees, above: str = "n") -> dict[str, dict[str, int]]:
-    """Return the task of each leaf of such a tree, by path: a word of letters is one unit of each."""
+    """Return the task of each leaf of such a tree, by path: each letter of a word is one unit."""
     found = {}
     for key, inner in parts.items():
         path = f"{above}/{key[0] if isinstance(key, tuple) else key}"
@@ -28,7 +28,7 @@ def tasks(parts: Trees, above: str = "n") -> dict[str, dict[str, int]]:
 
 # The first tree of the seed: children with complementary dominant resources. c is CPU, g is GPU.
 COMPLEMENTARY = {"n1": "g", "n2": {"n21": "c", "n22": "g"}}
-# The second: a node saturated in one resource.
+# The second tree of the seed: a node saturated in one resource.
 SATURATED = {"n1": "c", "n2": "c", "n3": {"n31": "c", "n32": "g"}, "n4": "g"}
-# The tree of Volcano's own test.
+# The tree from Volcano's own test.
 RESCALING = {("sci", 50): "cg", ("eng", 50): {("dev", 10): "c", ("prod", 10): "g"}}

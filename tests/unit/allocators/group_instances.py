@@ -1,6 +1,6 @@
-"""Random trees and requirements for the Group Allocator, and the best placement found by trying everything.
+"""Random trees and requirements for the Group Allocator, and the best placement by brute force.
 
-Slow and simple; of the code under test only the plain values and the scorers are used.
+Slow and simple; of the code under test it uses only the plain values and the scorers.
 """
 
 from collections import defaultdict
@@ -15,7 +15,7 @@ from placement.allocators.group.scorers import Phase, ScorerChoice, Units, Used,
 from placement.allocators.group.tree import Capacity, Location, Path, Placed, Requirement
 
 Key = tuple[int, ...]
-"""A requirement: the number of its container, then its place among the parts of the one around it, and so on."""
+"""Identifies a requirement: the number of its container, then its index among the parts at each level of nesting."""
 Choice = dict[Key, Path]
 Worth = tuple[Fraction, tuple[int, ...], Fraction]
 """(score, minus the touched locations of each level, tightness)."""
@@ -28,7 +28,7 @@ class Everything:
         root: the tree.
         requirements: the requirements, one for each container.
         distinct: whether parts of one requirement with one level must have different locations.
-        levels: the levels whose touched locations count; all, innermost first, if not given.
+        levels: the levels whose touched locations count; by default all, innermost first.
         scorer_for: the scorers.
     """
 
@@ -64,7 +64,7 @@ class Everything:
         return self._scorer_for(cell[1]).judge(self._cells[cell].allocatable, used, amounts, phase)
 
     def choices(self) -> Iterator[Choice]:
-        """Yield every way to give each requirement a location of its level inside that of the requirement around it."""
+        """Yield every way to give each requirement a location of its level inside that of its enclosing requirement."""
         return self._combined(
             [list(self._ways(requirement, (number,), ())) for number, requirement in enumerate(self._requirements)]
         )
@@ -96,13 +96,13 @@ class Everything:
         return means.get((), Fraction(0)), self._touched(choice), sum(squares, start=Fraction(0))
 
     def taken(self, choice: Choice) -> dict[tuple[Path, str], int]:
-        """Return what a choice that fits takes."""
+        """Return the amounts that a fitting choice takes."""
         _scores, used = self._play(choice)
         added = {cell: used[cell].total - capacity.used for cell, capacity in self._cells.items()}
         return {cell: amount for cell, amount in added.items() if amount}
 
     def _play(self, choice: Choice):
-        """Return the scores and the use after a choice, container by container; None if something does not fit."""
+        """Return the scores and the usage after a choice, container by container; None if something does not fit."""
         used = {cell: Used(cap.used) for cell, cap in self._cells.items()}
         scores = dict(self._scores)
         for number in sorted(
@@ -168,7 +168,7 @@ def _is_allowed(units: Units, amount: int) -> bool:
 
 
 def choice_of(placement: Placement) -> Choice:
-    """Return what a placement chose."""
+    """Return the choice that a placement made."""
 
     def walk(placed: Placed, key: Key) -> Iterator[tuple[Key, Path]]:
         yield key, placed.path
@@ -185,11 +185,11 @@ def _walk(location: Location, path: Path) -> Iterator[tuple[Path, Location]]:
 
 
 def beside(children) -> tuple[Location, ...]:
-    """Return locations without those that have the name of another."""
+    """Return locations with distinct names."""
     return tuple({(child.level, child.name): child for child in children}.values())
 
 
-# Drawn whole, because Hypothesis takes longer to draw a number than the allocator to place a requirement.
+# Sampled whole, because Hypothesis takes longer to draw a number than the allocator to place a requirement.
 OFFERS = [
     {base: capacity for base, capacity in zip(("cards", "memory", "enumKind"), offer, strict=True) if capacity}
     for offer in product(
@@ -213,14 +213,14 @@ OWN_AMOUNTS = [{}, {}, {}, {}, {"memory": 0}, {"memory": 1}, {"memory": 2}]
 
 
 def devices() -> st.SearchStrategy[Location]:
-    """Return devices; few of them are equal, so that it matters which is taken."""
+    """Return devices; few of them are equal, so that it matters which one is taken."""
     return st.builds(
         lambda number, offers: Location(f"d{number}", "gpu", offers), st.integers(0, 12), st.sampled_from(OFFERS)
     )
 
 
 def amounts() -> st.SearchStrategy[dict[str, int]]:
-    """Return what a device is asked for."""
+    """Return the amounts requested from a device."""
     return st.sampled_from(AMOUNTS)
 
 

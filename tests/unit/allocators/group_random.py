@@ -1,4 +1,4 @@
-"""Trees and requirements from a seed: faster than Hypothesis draws them, with more shapes and more ties."""
+"""Trees and requirements from a seed: faster than drawing them with Hypothesis, with more shapes and more ties."""
 
 import random
 from typing import NamedTuple
@@ -7,11 +7,11 @@ from placement.allocators.group.scorers import Phase
 from placement.allocators.group.tree import Capacity, Location, Requirement
 
 WHOLE, MIXED, SLICED = range(3)
-"""Devices of one card; with memory besides; with several cards."""
+"""Devices with one card; with one card and memory; with several cards."""
 
 
 class Instance(NamedTuple):
-    """A question for the allocator."""
+    """A problem for the allocator."""
 
     root: Location
     requirements: list[Requirement]
@@ -20,7 +20,7 @@ class Instance(NamedTuple):
 
 
 def random_instance(seed: int) -> Instance:
-    """Return an instance that is small enough to try everything, most of the time."""
+    """Return an instance that is usually small enough for brute force."""
     return _Maker(random.Random(seed)).instance()
 
 
@@ -30,7 +30,7 @@ class _Maker:
         self._kind = rng.choice([WHOLE, MIXED, SLICED])
         self._devices = 0
         self._levels: set[str] = {"gpu"}
-        # Most requirements are like another one.
+        # Most requirements equal another one.
         self._usual = [self._asked(), self._asked()]
 
     def instance(self) -> Instance:

@@ -12,14 +12,14 @@ from tests.examples import examples
 
 @st.composite
 def weights(draw, *, most: int = 6) -> list[list[int | None]]:
-    """A matrix of few different weights, so that there are ties; None forbids."""
+    """Return a matrix with few distinct weights, so that there are ties; None forbids an assignment."""
     width = draw(st.integers(0, most))
     row = st.lists(st.sampled_from([None, -2, 0, 1, 1, 2, 3, 10**30]), min_size=width, max_size=width)
     return draw(st.lists(row, max_size=5))
 
 
 def all_assignments(matrix):
-    """Yield (total, columns) of every assignment that is not forbidden, the first columns first."""
+    """Yield (total, columns) of every assignment that is not forbidden, in the order of columns."""
     width = len(matrix[0]) if matrix else 0
     for columns in permutations(range(width), len(matrix)):
         chosen = [matrix[row][column] for row, column in enumerate(columns)]

@@ -29,7 +29,7 @@ def test_a_child_ends_with_its_parent():
 
 
 def test_a_child_that_is_hit_leaves_the_parent_the_rest():
-    """What a child could have taken is gone: a search that was cut off has cost all it was allowed."""
+    """The child's part is spent: a search that was cut off has used everything it was allowed."""
     parent = Budget(10)
     child = parent.child(4)
     assert child.take()

@@ -1,7 +1,7 @@
 """The device allocator against the vectors of Koordinator's documents and tests (DV-nn).
 
-Where ours means to differ (W), the test says why. What translates Koordinator's words is tested with the planner's
-requests; here the groups are written as that translation makes them.
+Where ours deliberately differs (W), the test says why. The translation of Koordinator's terms is tested with the
+planner's requests; here the groups are written in translated form.
 """
 
 import random
@@ -18,7 +18,7 @@ LEVELS = ("numa", "pcie")
 
 
 def host(*numas: list[str], in_use: str = "") -> Host:
-    """Return a host; each NUMA node is a list of switches, each switch its devices."""
+    """Return a host, given for each NUMA node a list of switches with their devices."""
     devices, number = [], 0
     for index, switches in enumerate(numas):
         for names in switches:
@@ -33,20 +33,20 @@ ONE_NIC_EACH = (["gpu0 nic0", "gpu1", "gpu2", "gpu3"], ["gpu4 nic1", "gpu5", "gp
 
 
 def group(cloud: Host, kind: str, count: int, full: str = "", **options) -> Group:
-    """Return a group for devices of a kind but those that are full."""
+    """Return a group for devices of a kind, except the full ones."""
     names = [d.name for d in cloud.devices if d.name.startswith(kind) and d.name not in full.split()]
     return Group(label=kind, options=dict.fromkeys(names, 0), count=count, **options)
 
 
 def chosen(cloud: Host, *groups: Group, **rules) -> str | None:
-    """Return the chosen devices in one line, None where there is no way."""
+    """Return the chosen devices in one line, or None if there is no way."""
     found = allocate(cloud, Request(groups=groups, **rules))
     assert found.complete
     return found.best and " ".join(name for names in found.best.devices.values() for name in names)
 
 
 def jointly(cloud: Host, gpus: int, nics: int = 1, full: str = "", *, required: bool = False) -> str | None:
-    """Allocate as [gpu, rdma] jointly: a NIC for every switch of a GPU, at least so many."""
+    """Allocate [gpu, rdma] jointly: a NIC for every switch of a GPU, at least the given number."""
     joint = Joint(primary="gpu", secondaries=("nic",), level="pcie", required=required)
     return chosen(
         cloud, group(cloud, "gpu", gpus, full), group(cloud, "nic", nics, full, per_subtree=True), joint=(joint,)
@@ -54,7 +54,7 @@ def jointly(cloud: Host, gpus: int, nics: int = 1, full: str = "", *, required: 
 
 
 def alone(cloud: Host, gpus: int, full: str = "", level: str | None = None) -> str | None:
-    """Allocate GPUs alone, perhaps all in one place of a level."""
+    """Allocate only GPUs, optionally all in one place of a level."""
     within = (InOnePlace(groups=("gpu",), level=level),) if level else ()
     return chosen(cloud, group(cloud, "gpu", gpus, full), within=within)
 
@@ -109,7 +109,7 @@ def test_the_required_joint_allocation(numas, gpus, full, expected) -> None:
 
 
 def test_dv_21_w_a_switch_whose_nic_is_full_is_passed_over() -> None:
-    """Upstream takes GPUs without a look at NICs and fails; there is a way, all of it on one NUMA node."""
+    """Upstream chooses GPUs without considering NICs and fails; there is a way within one NUMA node."""
     assert jointly(host(*STD), 3, full="gpu0 nic1", required=True) == "gpu4 gpu5 gpu6 nic3 nic4"
 
 
@@ -150,7 +150,7 @@ def test_gpus_alone_stay_close_together(gpus, full, level, expected) -> None:
 
 
 def test_dv_13_all_nics_beside_four_gpus() -> None:
-    """A type that is wanted entirely does not take part in the joint allocation."""
+    """A type of which all devices are requested does not take part in the joint allocation."""
     cloud = host(*STD)
     assert chosen(cloud, group(cloud, "gpu", 4), group(cloud, "nic", 4)) == "gpu0 gpu1 gpu2 gpu3 nic1 nic2 nic3 nic4"
 
@@ -181,7 +181,7 @@ ORDERED = Host(
 )
 @pytest.mark.parametrize("count", range(1, 9))
 def test_dv_30_nics_come_from_the_switches_of_the_gpus_in_turn(count, scores, order) -> None:
-    """Upstream's order of devices, as what is taken when 1, 2 and so on are wanted."""
+    """Upstream's order of devices, shown by requesting 1, 2 and so on."""
     gpus = group(ORDERED, "gpu", 2)
     names = [device.name for device in ORDERED.devices if device.name.startswith("nic")]
     nics = Group(label="nic", options={name: 100 - scores.get(name, 0) for name in names}, count=count)
@@ -195,12 +195,12 @@ def test_dv_30_nics_come_from_the_switches_of_the_gpus_in_turn(count, scores, or
     [(50, 0, "least", 50), (50, 50, "least", 0), (30, 50, "least", 20), (30, 50, "most", 80)],
 )
 def test_dv_31_the_score_of_a_device(asked, used, prefer, score) -> None:
-    """The second row: what is full after the allocation scores 0, as upstream's without any room."""
+    """The second row: a device that is full after the allocation scores 0, like one without any room upstream."""
     assert device_score({"RATIO": DeviceStock(100, used)}, {"RATIO": asked}, prefer) == score
 
 
 def test_dv_32_the_score_of_a_host_is_not_cut() -> None:
-    """Upstream divides whole numbers and says 87."""
+    """Upstream divides integers and gets 87."""
     idle = {"RATIO": DeviceStock(100), "MEMORY": DeviceStock(16)}
     assert node_score([idle, idle], {"RATIO": 50}, "least") == 87.5
 
@@ -212,7 +212,7 @@ def test_dv_33_classes_that_nobody_asks_for_count(asked, score) -> None:
 
 
 def test_dv_34_w_exclusively_a_switch_in_use_is_not_taken() -> None:
-    """Upstream's PCIeLevel has no effect and takes nic1."""
+    """Upstream's PCIeLevel has no effect, so it takes nic1."""
     cloud = host(*STD, in_use="nic1 pcie0 numa0")
     assert chosen(cloud, group(cloud, "nic", 1, exclusive=("pcie",))) == "nic2"
 
@@ -235,7 +235,7 @@ def test_eight_of_sixteen_switches_on_eight_numa_nodes_fill_four() -> None:
 
 
 def test_many_groups_with_devices_of_their_own_are_no_long_search() -> None:
-    """What only one place can serve has to be served there: nothing else is kept of it."""
+    """A group that only one place can serve has to be served there, so no alternatives are kept."""
     cloud = host(*[[f"gpu{2 * place} gpu{2 * place + 1}"] for place in range(32)])
     groups = [Group(label=str(n), options={f"gpu{2 * n}": 0, f"gpu{2 * n + 1}": 0}) for n in range(32)]
     assert chosen(cloud, *groups) == " ".join(f"gpu{2 * n}" for n in range(32))
@@ -253,7 +253,7 @@ def test_groups_of_different_words_that_fit_the_same_devices_are_no_long_search(
 @pytest.mark.parametrize("count", [1, 3, 8])
 @pytest.mark.parametrize("required", [True, False])
 def test_equal_groups_that_are_joined_to_another_are_no_long_search(count: int, required: bool) -> None:
-    """Ten groups beside one, which may share devices: as many as they are, for each of these."""
+    """Ten groups that may share devices are joined to one, with the given count of devices for each."""
     nics = [Device(f"nic{n}", (f"numa{n // 4}", f"pcie{n}"), {"VF": 10}) for n in range(8)]
     cloud = Host(LEVELS, (*nics, *[Device(f"gpu{n}", (f"numa{n}", f"pcie{4 * n}")) for n in range(2)]))
     options, gpus = dict.fromkeys([nic.name for nic in nics], 0), {"gpu0": 0, "gpu1": 0}
@@ -264,7 +264,7 @@ def test_equal_groups_that_are_joined_to_another_are_no_long_search(count: int, 
     assert found.complete
     taken = [found.best.devices[label] for label in labels] if found.best else []
     if count == 1 and required:
-        assert found.best is None  # One device of each is in one NUMA node, and the GPUs are in two.
+        assert found.best is None  # Each NUMA node has one device of each kind, and the GPUs are in two.
         return
     assert [len({*names}) for names in taken] == [count] * 10
     assert count == 1 or all({name > "nic3" for name in names} == {False, True} for names in taken)
@@ -272,7 +272,7 @@ def test_equal_groups_that_are_joined_to_another_are_no_long_search(count: int, 
 
 
 def test_many_ties_that_want_the_same_are_no_long_search() -> None:
-    """Seven times a switch with a GPU and a NIC below it, on a host of eight."""
+    """Seven groups of a switch with a GPU and a NIC below it, on a host with eight switches."""
     names = {f"{kind}{n}": f"switch{n}" for n in range(8) for kind in ("switch", "gpu", "nic")}
     ties = [f"tie{n}" for n in range(7)]
     paths = {name: (f"numa{int(name[-1]) // 4}", home, *[home] * 7) for name, home in names.items()}
@@ -294,7 +294,7 @@ def test_many_ties_that_want_the_same_are_no_long_search() -> None:
 
 
 def test_a_full_device_counts_for_equal_groups_as_it_does_for_one() -> None:
-    """Groups that may share devices are searched for as one. A node without a device beside is the tidier one."""
+    """Groups that may share devices are searched for as one. The node without another device is the tidier one."""
     cloud = host(["vf0 vf1"], ["vf2"])
     room = {"vf0": 2, "vf1": 0, "vf2": 2}
     cloud = replace(cloud, devices=tuple([replace(one, room={"VF": room[one.name]}) for one in cloud.devices]))
@@ -341,7 +341,7 @@ def test_groups_of_different_amounts_are_packed_although_the_search_takes_too_lo
 
 
 def test_counts_of_groups_that_take_different_devices_do_not_multiply() -> None:
-    """Four sorts of GPU beside five of NIC took 209,000 steps where all were counted in one table."""
+    """Four kinds of GPU and five kinds of NIC took 209,000 steps when all were counted in one table."""
     devices = [Device(f"gpu{n}", (f"numa{n // 4}", None)) for n in range(8)]
     devices += [Device(f"nic{n}", (f"numa{n // 2}", None), {"VF": 5 + n % 2}) for n in range(4)]
     gpus = {device.name: n for n, device in enumerate(devices[:8])}
@@ -354,7 +354,7 @@ def test_counts_of_groups_that_take_different_devices_do_not_multiply() -> None:
 
 
 def test_what_no_place_has_enough_of_is_not_searched_for() -> None:
-    """Two functions of different cards on one NUMA node that has one card."""
+    """Two functions of different cards on one NUMA node, where each node has only one card."""
     functions = [Device(f"vf{n}", (f"numa{n // 4}", None), card=f"card{n // 4}") for n in range(8)]
     pair = Group(label="pair", options={one.name: 0 for one in functions}, count=2, by_card=True)
     together, budget = InOnePlace(groups=("pair",), level="numa"), Budget(1_000)
@@ -363,7 +363,7 @@ def test_what_no_place_has_enough_of_is_not_searched_for() -> None:
 
 
 def test_there_are_certainly_too_few_devices_for_groups_that_are_apart() -> None:
-    """Nineteen groups fit eighteen devices, in different ways: no search of all of them is needed."""
+    """Nineteen groups compete for eighteen devices in different ways: this is known without a full search."""
     chance = random.Random(1)
     names = [f"d{number}" for number in range(18)]
     cloud = host([" ".join(names), "d18 d19 d20"])
@@ -388,7 +388,7 @@ def test_unknown_groups_and_levels_are_refused(rules) -> None:
 
 
 def test_functions_of_one_card_are_known_as_such_on_different_switches() -> None:
-    """A NIC with a port below each switch: whoever wants two cards does not get both ports of one."""
+    """A NIC may have a port below each switch: a request for two cards does not get both ports of one."""
     ports = [("a0", "pcie0", "a"), ("a1", "pcie1", "a"), ("b0", "pcie1", "b")]
     cloud = Host(LEVELS, tuple([Device(name, ("numa0", place), card=card) for name, place, card in ports]))
     nics = Group(label="nic", options={"a0": 0, "a1": 0, "b0": 0}, count=2, by_card=True)

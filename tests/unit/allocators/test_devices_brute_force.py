@@ -1,4 +1,4 @@
-"""The device allocator compared with trying everything: it misses nothing, and nothing is better than what it finds."""
+"""The device allocator compared with brute force: it misses nothing, and nothing is better than what it finds."""
 
 import random
 from collections import Counter
@@ -203,7 +203,7 @@ def withins(draw, labels):
 
 @st.composite
 def instances_of_ties(draw):
-    """Return ties of groups to a switch: each has the switch itself, and one or two sorts of devices below it."""
+    """Return groups tied to a switch: each tie has the switch itself and one or two kinds of devices below it."""
     number = draw(st.integers(2, 3))
     switches = {f"s{n}": draw(st.sampled_from([None, "numa0", "numa1"])) for n in range(draw(st.integers(1, 3)))}
     below = [draw(st.sampled_from(sorted(switches))) for _ in range(draw(st.integers(1, 4)))]
@@ -223,13 +223,13 @@ def instances_of_ties(draw):
         groups.append(Group(label=f"{tie} device", options=misfits, amounts=amount, apart=apart))
         within.append(InOnePlace(groups=(f"{tie} switch", f"{tie} device"), level=tie, condition=bit))
     if draw(st.booleans()):
-        groups[-1] = replace(groups[-1], options=dict.fromkeys(of_devices, 1))  # One tie is unlike the others.
+        groups[-1] = replace(groups[-1], options=dict.fromkeys(of_devices, 1))  # One tie differs from the others.
     host = Host((*LEVELS, *ties), tuple(devices), uncounted=number)
     return host, Request(groups=tuple(groups), within=tuple(within), conditions=number)
 
 
 def assert_best(host: Host, request: Request, *, width: int, is_exact: bool) -> None:
-    """Expect the first of all ways, or where that is not exact one as good: who of twins gets what is all the same."""
+    """Expect the first of all ways, or if not exact, an equally good one: it does not matter which twin gets what."""
     everything = Everything(host, request).ranked()
     found = allocate(host, request, width=width)
     assert found.complete
@@ -244,7 +244,7 @@ def assert_best(host: Host, request: Request, *, width: int, is_exact: bool) -> 
 @examples(12)
 @given(instances_of_ties(), st.sampled_from([2, 100]))
 def test_the_best_of_all_ways_is_found_for_ties_that_want_the_same(instance, width) -> None:
-    """Who of them gets what is all the same."""
+    """Which of the ties gets which devices does not matter."""
     host, request = instance
     assert_best(host, request, width=width, is_exact=False)
 
@@ -252,7 +252,7 @@ def test_the_best_of_all_ways_is_found_for_ties_that_want_the_same(instance, wid
 @examples(25)
 @given(instances(), st.sampled_from([1, 2, 4, 100]))
 def test_the_best_of_all_ways_is_found(instance, width) -> None:
-    """Also where the first search has to leave out most, or finds nothing."""
+    """Also when the first search has to leave out most of the ways, or finds none."""
     host, request = instance
     has_twins = len(without_twins(host, request)[0].groups) < len(request.groups)
     assert_best(host, request, width=width, is_exact=not has_twins)
@@ -261,7 +261,7 @@ def test_the_best_of_all_ways_is_found(instance, width) -> None:
 @examples(25)
 @given(instances())
 def test_with_few_places_comes_what_the_whole_host_as_one_gives(instance) -> None:
-    """Set of places by set of places, or all counts in one table: the best way costs the same."""
+    """Whether searched by sets of places or with all counts in one table, the best way costs the same."""
     host, request = instance
     counted, _twins = without_twins(host, request)
     options = options_of(host, counted)
@@ -277,7 +277,7 @@ def test_with_few_places_comes_what_the_whole_host_as_one_gives(instance) -> Non
 @examples(40)
 @given(instances(), st.randoms())
 def test_what_was_found_on_other_hosts_changes_nothing(instance, chance) -> None:
-    """Hosts of one request that have the same places, or nearly: devices are missing, or fit and hold other ones."""
+    """Hosts of one request with nearly the same places: some devices are missing, or differ in fit and room."""
     first, request = instance
     known = KnownSearches()
     for _turn in range(6):
@@ -300,7 +300,7 @@ def _misfits_moved(options: Mapping[str, int], chance: random.Random) -> Mapping
 @examples(60)
 @given(instances(), st.sampled_from([False, False, False, True]))
 def test_any_way_is_found_where_there_is_one(instance, is_ruled) -> None:
-    """Without rules the classes that groups ask for are looked at one by one: here some groups ask for another one."""
+    """Without rules the classes that groups ask for are examined one by one: here some groups ask for another one."""
     host, request = instance
     if not is_ruled:
         groups = [replace(one, per_subtree=False, meets={}) for one in request.groups]
@@ -318,7 +318,7 @@ def test_any_way_is_found_where_there_is_one(instance, is_ruled) -> None:
 @examples(9)
 @given(instances(), st.integers(2, 5))
 def test_further_ways_come_in_order(instance, most) -> None:
-    """Ways that take more than is asked for, or exchange what twins have, are none: such requests are not compared."""
+    """Ways that take more than requested or swap twins do not count, so requests that allow them are skipped."""
     host, request = instance
     if any(g.per_subtree for g in request.groups) or len(without_twins(host, request)[0].groups) < len(request.groups):
         return

@@ -1,4 +1,4 @@
-"""The examples in the docstrings of the library are true."""
+"""Runs the examples in the docstrings of the library."""
 
 import doctest
 import importlib
@@ -17,6 +17,6 @@ def test_the_examples_give_what_they_show(name: str) -> None:
 
 
 def test_the_public_functions_of_the_strategy_fit_have_examples() -> None:
-    """An example that is not found would pass as one that is true."""
+    """An example that is not found would pass unnoticed."""
     examples = doctest.testmod(importlib.import_module("placement.allocators.strategy_fit")).attempted
     assert examples >= 10

@@ -1,4 +1,4 @@
-"""Gangs on a fabric, compared with everything that could be done."""
+"""Gangs on a fabric, compared with brute force."""
 
 from collections.abc import Iterator, Sequence
 from itertools import product
@@ -12,7 +12,7 @@ INSTANCES = 60
 
 
 class Instance:
-    """A small fabric, and a gang: what sites really hold is a part of what sums say that they may."""
+    """A small fabric and a gang: what sites can really hold is a subset of what the sums allow."""
 
     def __init__(self, chance: Random) -> None:
         self.chance = chance
@@ -48,7 +48,7 @@ class Instance:
         return fits and len(parts) == len({*parts})
 
     def ways(self, members: Mix) -> Iterator[list[Posting]]:
-        """Yield all ways to send members to sites, who is of one kind being alike."""
+        """Yield all ways to distribute members over sites; members of one kind are interchangeable."""
         wanted = [kind for kind, number in enumerate(members) for _ in range(number)]
         seen = set()
         for chosen in product(range(len(self.sites)), repeat=len(wanted)):
@@ -63,7 +63,7 @@ class Instance:
                     yield postings
 
     def order(self, postings: list[Posting]) -> list[tuple[int, int]]:
-        """Return where sites stand: by their place, and places by their first site."""
+        """Return the position of each site in the order: by place, with places ordered by their first site."""
         places = list(dict.fromkeys(site.place for site in self.sites))
         return sorted((places.index(site.place), site.name) for site, _mix in postings)
 
@@ -118,7 +118,7 @@ def test_each_group_has_a_place_of_its_own(is_long: bool, request: pytest.Fixtur
 
 
 def test_members_who_want_the_same_are_placed_without_going_back() -> None:
-    """1,000 sites in 25 places; a search that went back would take many times as many steps."""
+    """1,000 sites in 25 places; a backtracking search would take many times as many steps."""
     sites = [Site(number, number % 25, [number % 9]) for number in range(1000)]
     budget = Budget(1_000)
     found = Fabric(sites, Crew((64,), [[1]]), lambda postings: []).together(most_places=1, budget=budget)

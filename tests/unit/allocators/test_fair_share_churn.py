@@ -1,9 +1,9 @@
-"""Churn: tasks of 1 to 64 units end at random and what is free is given anew; nobody who has too little starves.
+"""Churn: tasks of 1 to 64 units end at random and what is freed is given out again; nobody below their share starves.
 
-Nobody has more than an order can give: a task that is larger than what ever falls free at once waits for ever, unless
-somebody gives something back (reclaim). So a leaf is watched while it waits, its task fits, and with the task it still
-has no more than its *entitlement*: on each level its weight beside those siblings in which somebody waits. Then the
-**lag**, how many tasks others are given in the meantime, is never more than one turnover, the tasks that run at once.
+No order can help a task that is larger than what is ever free at once: it waits forever unless somebody gives something
+back (reclaim). So a leaf is watched while it waits, its task fits, and with the task it still has no more than its
+*entitlement*: on each level its weight relative to those siblings in which somebody waits. Then the **lag**, the number
+of tasks that others are given in the meantime, never exceeds one turnover, the number of tasks that run at once.
 """
 
 import random
@@ -25,7 +25,7 @@ EVENTS = 4_000
 
 
 def random_tree(rng: random.Random, depth: int, name: str = "root", weight=1) -> Branch:
-    """Make a tree that is this deep, with at least one branch on each level."""
+    """Return a tree of this depth, with at least one branch on each level."""
     parts: list[Branch | Leaf] = []
     for number in range(rng.randint(2, 4)):
         part_weight = rng.choice((1, 1, 2, 3, 0.5, 5))
@@ -37,7 +37,7 @@ def random_tree(rng: random.Random, depth: int, name: str = "root", weight=1) ->
 
 
 def entitlements(root: Branch, waiting: set[str]) -> dict[str, Fraction]:
-    """Return each waiting leaf's part of everything, by its weights beside those that wait too."""
+    """Return each waiting leaf's part of the total, by its weight relative to its siblings that wait too."""
     active_paths = {
         "/".join(parts[:end]) for parts in (leaf.split("/") for leaf in waiting) for end in range(len(parts) + 1)
     }
@@ -56,7 +56,7 @@ def entitlements(root: Branch, waiting: set[str]) -> dict[str, Fraction]:
 
 
 class Churn:
-    """A cluster in which everything that fits is given at once."""
+    """A cluster in which every waiting task that fits is served at once."""
 
     def __init__(self, depth: int) -> None:
         self.rng = random.Random(depth)
@@ -84,7 +84,7 @@ class Churn:
         self.turnover = max(self.turnover, len(self.running))
 
     def watch(self, served: str) -> None:
-        """Count who is passed over."""
+        """Count how often each leaf is passed over."""
         free = self.shares.free()
         self.lag[served] = 0
         for leaf in self.waiting - {served}:
@@ -95,7 +95,7 @@ class Churn:
                 self.worst = max(self.worst, self.lag[leaf])
 
     def is_below(self, leaf: str) -> bool:
-        """Tell whether a leaf has no more than its part of anything even with its task; it is asked often."""
+        """Return whether a leaf, with its task, has at most its part of each class; in integers, because it is hot."""
         part, whole = self.entitled[leaf].as_integer_ratio()
         used, task = self.used[leaf], self.tasks[leaf]
         return all((used[name] + task.get(name, 0)) * whole <= part * self.totals[name] for name in CLASSES)
@@ -106,7 +106,7 @@ class Churn:
         self.shares.use(leaf, self.used[leaf])
 
     def event(self) -> None:
-        """End a task, or let a leaf be content or wait again."""
+        """End a task, or let a leaf stop waiting or wait again."""
         if self.rng.random() < 0.1:
             leaf = self.rng.choice(self.leaves)
             self.waiting ^= {leaf}

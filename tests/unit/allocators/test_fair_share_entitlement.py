@@ -1,4 +1,4 @@
-"""The entitlements of queues: vectors worked out by hand, and random trees compared with trying every water level."""
+"""The entitlements of queues: vectors computed by hand, and random trees compared with trying every water level."""
 
 import random
 
@@ -18,13 +18,13 @@ PLENTY = 10**6
 
 
 def queue(name: str, weight=1, **capacity: int) -> Branch:
-    """Make a queue of one leaf, with amounts of GPUs."""
+    """Return a queue with one leaf, with amounts of GPUs."""
     said = {promise: {"g": amount} for promise, amount in capacity.items()}
     return Branch(name, (Leaf("x"),), weight, **said)
 
 
 def entitled(*queues: Branch, used: dict[str, int], waiting: str) -> list[float]:
-    """Return what each queue is entitled to of 100 GPUs if those named wait without end."""
+    """Return each queue's entitlement to 100 GPUs if the named ones have unlimited demand."""
     shares = FairShares(Branch("n", queues), {"g": 100}, usage={f"n/{q}/x": {"g": n} for q, n in used.items()})
     found = Entitlements(shares, ["g"], waiting={f"n/{name}/x": {"g": PLENTY} for name in waiting})
     return [float(found.of(f"n/{one.name}")["g"]) for one in queues]
@@ -57,7 +57,7 @@ def held(name: str, count: int) -> list[Held]:
 
 
 def givers(claimant: str, amount: int, *queues: Branch, **used: int) -> dict[str, int] | None:
-    """Return how many of 100 single GPUs each queue gives for a claim."""
+    """Return how many of 100 single GPUs each queue gives back for a claim."""
     shares = FairShares(Branch("n", queues), {"g": 100}, usage={f"n/{q}/x": {"g": n} for q, n in used.items()})
     things = [one for name, count in used.items() for one in held(name, count)]
     giving = reclaim(shares, f"n/{claimant}/x", {"g": amount}, held=things)
@@ -87,7 +87,7 @@ def test_a_claim_beyond_a_limit_is_not_made_possible_by_others() -> None:
 
 
 def test_a_limit_around_two_queues_is_met_by_what_is_inside_it() -> None:
-    """There are 40 free outside; inside, y has 60 of the 60 that both may have, and x gets its half of them."""
+    """Outside 40 are free; inside, y has 60 of the 60 that both may have, and x gets its half of them."""
     inside = Branch("a", (queue("x1"), queue("y1")), limit={"g": 60})
     shares = FairShares(Branch("n", (inside, queue("b"))), {"g": 100}, usage={"n/a/y1/x": {"g": 60}})
     things = [Held(f"h{number}", "n/a/y1/x", {"g": 1}) for number in range(60)]

@@ -13,7 +13,7 @@ PLENTY = 10**6
 
 
 class Problem:
-    """Random kinds in two purses; it fits where enough are taken in one place, which sums do not tell."""
+    """Random kinds in two purses; a choice fits if one place gives enough, which sums do not show."""
 
     def __init__(self, rng: random.Random) -> None:
         self.kinds = [
@@ -68,7 +68,7 @@ def test_nothing_that_costs_less_fits(seed: int) -> None:
 
 
 def test_where_steps_end_the_order_of_values_decides() -> None:
-    """Twenty alike but for what they give: the best choice is not among the few that can be looked at."""
+    """Twenty that differ only in what they give: the best choice is not among the few that can be examined."""
     rng = random.Random(1)
     kinds = [Kind((rng.randint(1, 9),), (0,), (rng.randint(0, 99),)) for _kind in range(20)]
     budget = Budget(3_000)

@@ -1,4 +1,4 @@
-"""The gate for claims: refused only if others, who have less, need what the claim would take."""
+"""The gate for claims: refuses only if others, who have less, need what the claim would take."""
 
 import random
 
@@ -41,7 +41,7 @@ def test_who_has_less_goes_first() -> None:
 
 
 def test_nothing_is_left_idle_for_those_who_do_not_need_it() -> None:
-    """Ann has more, but what bob waits for fits beside her claim; or does not fit in any case."""
+    """Ann has more, but what bob waits for fits beside her claim, or does not fit in any case."""
     assert decide(cluster(ann=6), "n/eng/ann", {"g": 2}, competitors=bob_waits(2)).reason == "fair"
     assert decide(cluster(ann=6), "n/eng/ann", {"g": 2}, competitors=bob_waits(1, g=5)).reason == "fair"
     assert decide(cluster(ann=6), "n/eng/ann", {"g": 2}, competitors=bob_waits(1, c=50)).reason == "fair"

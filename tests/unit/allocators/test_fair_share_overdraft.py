@@ -1,4 +1,4 @@
-"""What a queue takes beyond its share, if every queue wants more of what it uses."""
+"""What a queue takes beyond its share if every queue wants more of what it uses."""
 
 import random
 from math import ceil
@@ -41,7 +41,7 @@ def test_weights_count() -> None:
 
 
 def test_a_unit_that_has_been_begun_may_be_had() -> None:
-    """Ten among three: nobody is entitled to four, and the tenth would be idle for good."""
+    """Ten units among three queues: nobody is entitled to four, and the tenth would be idle forever."""
     three = {"a": {"x": "g", "y": "g", "z": "g"}}
     usage = {"n/a/x": 4, "n/a/y": 3, "n/a/z": 3}
     assert found_for(three, 10, usage, **{"n/a/x": 1}) is None
@@ -87,7 +87,7 @@ def test_a_limit_holds_also_where_more_is_left() -> None:
 
 @pytest.mark.parametrize("seed", range(300))
 def test_it_is_as_the_words_say(seed: int) -> None:
-    """Against the model of entitlements, on random trees with limits, one class at a time."""
+    """Compared with the model of entitlements, on random trees with limits, one class at a time."""
     rng = random.Random(seed)
     root = random_tree(rng, limited=True)
     total, leaves = rng.choice([5, 10, 37]), list(leaf_paths(root))

@@ -32,7 +32,7 @@ def made(root: Branch, state: oracle.State) -> FairShares:
 
 
 def numbers(shares: FairShares) -> dict[str, tuple[object, ...]]:
-    """Return all that is known of the nodes, to the last bit."""
+    """Return everything known of the nodes, to the last bit."""
     shares.first()
     nodes = shares._tree.nodes
     return {
@@ -74,7 +74,7 @@ def test_shares_and_order_are_those_of_the_definition(seed) -> None:
 @examples(22)
 @given(seeds)
 def test_after_any_events_everything_equals_the_full_recomputation(seed) -> None:
-    """To the last bit with a tree made anew, and in order and closeness with the definition."""
+    """Equal to the last bit to a newly built tree; compared with the definition in order and approximate value."""
     rng = random.Random(seed)
     root, state = random_state(rng)
     shares = made(root, state)
@@ -152,20 +152,20 @@ def test_one_class_without_end_is_divided_by_the_weights(seed) -> None:
     result = fill(FairShares(root, {"cpu": total}), {path: [Task({"cpu": 1}, None)] for path in leaf_paths(root)})
     got = {path: amounts["cpu"] for path, amounts in result.given.items()}
     for part in parts:
-        # Of a branch the smallest part counts, hence one task for each of its leaves, and the one that is being given.
+        # In a branch the smallest share counts, hence one task for each of its leaves, plus the one being given.
         assert_level([(sum(got[f"root/{part.name}/{leaf.name}"] for leaf in part.parts), part) for part in parts], 4)
         assert_level([(got[f"root/{part.name}/{leaf.name}"], leaf) for leaf in part.parts], 1)
 
 
 def assert_level(amounts: list[tuple[int, Branch | Leaf]], tasks: int) -> None:
-    """See that nobody has more for its weight than another, but for this many tasks."""
+    """Check that nobody has more for its weight than another, up to this many tasks."""
     for amount, part in amounts:
         for other, beside in amounts:
             assert Fraction(amount - tasks, part.weight) <= Fraction(other, beside.weight)
 
 
 def test_equal_shares_are_equal_however_they_came_about() -> None:
-    """A tenth three times is three tenths, also below branches that add up to it in different ways."""
+    """Three times a tenth is three tenths, also below branches that reach it by different sums."""
     parts = (
         Branch("a", (Leaf("x", 3),)),
         Branch("b", (Leaf("x"), Leaf("y"), Leaf("z"))),

@@ -1,4 +1,4 @@
-"""Tasks of many units, as in real clouds: what must not happen to those who share, case by case."""
+"""Tasks of many units, as in real clouds: what must not happen to queues that share, case by case."""
 
 import pytest
 
@@ -13,7 +13,7 @@ STEPS = 200
 
 
 def end_and_serve(shares: FairShares, ends: list[str], tasks) -> None:
-    """Let one task of each of these leaves in turn end, and give what is free to whoever is first."""
+    """End one task of each of these leaves in turn, and give what is free to whoever is first."""
     for step in range(STEPS):
         leaf = ends[step % len(ends)]
         if any(shares.usage(leaf).values()):
@@ -39,7 +39,7 @@ def test_saturation_a_rest_too_small_for_anybody_counts_as_exhausted(cpus, size)
 
 
 def test_saturation_what_nobody_waits_for_does_not_count_either() -> None:
-    """n21 is content with 9 of 10 CPUs. Nobody else wants one, so n22 is not made to pay for them."""
+    """n21 is content with 9 of 10 CPUs. Nobody else wants one, so n22 does not have to pay for them."""
     tasks = {"n/n1": {"g": 1}, "n/n2/n22": {"g": 1}}
     shares = FairShares(tree("n", COMPLEMENTARY), {"c": 10, "g": 10}, usage={"n/n2/n21": {"c": 9}})
     fill(shares, {leaf: [Task(task, None)] for leaf, task in tasks.items()})
@@ -49,7 +49,7 @@ def test_saturation_what_nobody_waits_for_does_not_count_either() -> None:
 
 @pytest.mark.parametrize("begins_with", [0, 1])
 def test_who_holds_nothing_counts_in_the_minimum(begins_with) -> None:
-    """n22 waits and has no GPU: n2 is first, whatever n21 has. Left out of M, n2's share would be n21's."""
+    """n22 waits without a GPU, so n2 is first, whatever n21 has. With n22 left out of M, n2's share would be n21's."""
     parts = {"n1": "g", "n2": {"n21": "c", "n22": "g"}, "n3": "g"}
     tasks = {"n/n1": {"g": 1}, "n/n2/n21": {"c": 1}, "n/n2/n22": {"g": 1}}
     usage = {"n/n1": {"g": 30 - begins_with}, "n/n2/n21": {"c": 40}, "n/n2/n22": {"g": begins_with}, "n/n3": {"g": 69}}
@@ -75,7 +75,7 @@ def reclaiming(claimant: str, amount: int):
 
 
 def test_reclaim_takes_nothing_from_a_queue_below_its_entitlement() -> None:
-    """a2 is poor, but its branch A has 64 of 100 GPUs: what a2 lacks is with a1, and B is left alone with its 36."""
+    """a2 is poor, but its branch A has 64 of 100 GPUs: a1 has what a2 lacks, and B keeps its 36."""
     giving = reclaiming(A2, 4)
     assert {one.leaf for one in giving.given_back} == {A1}
     assert len(giving.given_back) == 4
@@ -85,7 +85,7 @@ def test_reclaim_takes_nothing_from_a_queue_below_its_entitlement() -> None:
 
 
 def test_reclaim_gives_a_queue_below_its_entitlement_what_it_claims() -> None:
-    """The mirror case: B has 36 of its half, A has 14 more than its own."""
+    """The mirror case: B has 36, below its half; A has 14 above its own half."""
     giving = reclaiming(B, 4)
     assert {one.leaf for one in giving.given_back} == {A1}
     (parting,) = giving.partings
@@ -108,7 +108,7 @@ def test_reclaim_finds_sixty_small_ones_beside_a_large_one_that_may_not_go() -> 
 
 
 def test_reclaim_is_certain_of_one_that_is_enough_alone_among_many() -> None:
-    """A large one may go while `rich` keeps its half: one is fewer than sixty, whatever it is worth."""
+    """A large one may go while `rich` keeps its half: one is fewer than sixty, whatever its value."""
     parts = {"poor": {"p": "g"}, "rich": {"r": "g"}}
     large = [Held(name, "n/rich/r", {"g": amount}, 9) for name, amount in (("mid", 80), ("large", 320))]
     held = [*singles("n/rich/r", 600), *large]
@@ -120,7 +120,7 @@ def test_reclaim_is_certain_of_one_that_is_enough_alone_among_many() -> None:
 
 
 def test_reclaim_is_certain_of_as_few_as_there_can_be_among_many() -> None:
-    """`rich` keeps nine tenths, so that the large one may not go: of the others sixty are the fewest."""
+    """`rich` keeps nine tenths, so the large one may not go: sixty of the others are the fewest."""
     parts = {("poor", 1): {"p": "g"}, ("rich", 9): {"r": "g"}}
     held = [*singles("n/rich/r", 600), Held("large", "n/rich/r", {"g": 400}, 9)]
     shares = FairShares(tree("n", parts), {"g": 1000}, usage={"n/rich/r": {"g": 1000}})
@@ -141,13 +141,13 @@ def preempting(*, low: int) -> list[str]:
 
 
 def test_preempt_takes_what_is_of_equal_priority_where_the_lowest_first_would_not_do() -> None:
-    """Giving back `low` as well would leave bob with less than ann, so that `same` alone has to go."""
+    """With `low` given back too, bob would have less than ann, so `same` has to go alone."""
     assert preempting(low=0) == ["same"]
     assert preempting(low=1) == ["same"]
 
 
 def test_preempt_is_not_certain_of_one_among_many_where_several_of_lower_priority_may_do() -> None:
-    """`rich` gives 100. In the order of priorities 60 go first, and nothing of priority 1 has room beside it."""
+    """`rich` may give 100. In order of priority the 60 go first, which leaves no room for anything of priority 1."""
     sizes = [(60, 0), (45, 1), (45, 1), (90, 2), *[(30, 2)] * 400]
     held = [Held(f"r{number}", "n/rich/r", {"g": size}, value) for number, (size, value) in enumerate(sizes)]
     total = sum(size for size, _value in sizes)

@@ -1,4 +1,4 @@
-"""Giving back: reclaim across queues compared with every possible subset, and preemption inside one queue."""
+"""Giving back: reclaim across queues compared with every possible subset, and preemption within a queue."""
 
 import random
 from itertools import accumulate, combinations
@@ -50,7 +50,7 @@ def test_a_task_that_fits_needs_nothing_back() -> None:
 
 
 def test_a_claimant_gets_its_half_and_no_more() -> None:
-    """With a full cluster, where Volcano finds nobody (its issue 1748)."""
+    """In a full cluster, where Volcano finds nobody to give back (its issue 1748)."""
     held = gpus("n/a/x", 10)
     shares = cluster(TWO, {"g": 10}, held)
     half = reclaim(shares, "n/b/y", {"g": 5}, held=held)
@@ -95,7 +95,7 @@ def test_nothing_is_taken_inside_the_claimants_own_queue() -> None:
 
 
 def test_a_complementary_child_does_not_cost_its_sibling_what_it_has() -> None:
-    """The seed's first case: n2 holds all CPUs, which n1 does not want; its GPUs stay with it."""
+    """The seed's first case: n2 holds all CPUs, which n1 does not want; n2 keeps its GPUs."""
     parts = {"n1": {"p": "g"}, "n2": {"n21": {"q": "c"}, "n22": {"r": "g"}}}
     held = gpus("n/n1/p", 5) + gpus("n/n2/n22/r", 5) + [Held("cpus", "n/n2/n21/q", {"c": 10})]
     shares = cluster(parts, {"c": 10, "g": 10}, held)
@@ -122,7 +122,7 @@ def test_where_not_all_choices_were_looked_at_the_answer_says_so() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_of_many_something_is_found_wherever_the_order_of_values_finds_it(seed: int) -> None:
-    """Beyond the size up to which all choices are looked at: all sizes differ, and owners keep what is theirs."""
+    """Beyond the size up to which all choices are examined; all sizes differ, and owners keep their entitlements."""
     rng = random.Random(seed)
     parts = {"a": {"x": "g", "w": "g"}, "b": {"y": "g"}, "c": {"z": "g"}}
     held = [
@@ -151,7 +151,7 @@ def test_of_many_something_is_found_wherever_the_order_of_values_finds_it(seed: 
 
 
 def best_subset(root: Branch, state: oracle.State, claimant: str, task, held: list[Held]):
-    """Try every subset, the smaller and the less valuable first, by the words of ``reclaim``."""
+    """Try every subset, the smaller and less valuable first, by the definition of ``reclaim``."""
     model = Model(root, state, claimant, task)
     giving = [one for one in held if queue_of(one.leaf) != queue_of(claimant) and model.is_entitled(one.leaf)]
     for size in range(1, len(giving) + 1):
@@ -166,7 +166,7 @@ def best_subset(root: Branch, state: oracle.State, claimant: str, task, held: li
 
 
 class Model:
-    """Who has to have what, in the words of the documentation."""
+    """What each queue must keep, by the definition in the documentation."""
 
     def __init__(self, root: Branch, state: oracle.State, claimant: str, task) -> None:
         self.root, self.state, self.claimant = root, state, claimant
@@ -175,7 +175,7 @@ class Model:
         self.entitled = {name: self.entitlements(name) for name in self.lacking}
 
     def fits(self, name: str, given_back) -> bool:
-        """Tell whether totals and the limits above the claimant leave enough of a class."""
+        """Return whether totals and the limits above the claimant leave enough of a class."""
         bounds = [("n", self.state.totals[name])] + [
             (path, limit[name])
             for path, limit in limits_of(self.root).items()
@@ -208,7 +208,7 @@ class Model:
         return not useless and all(self.fits(name, given_back) for name in self.lacking)
 
     def all_keep_theirs(self, given_back) -> bool:
-        """Tell whether each node from the parting down to the queue that gives has what it is entitled to."""
+        """Return whether each node from the parting down to the giving queue keeps what it is entitled to."""
         return all(
             self.held(name, path, given_back) >= self.entitled[name][path]
             for one in given_back
@@ -224,7 +224,7 @@ def plus(amounts, more, sign: int = 1) -> dict[str, int]:
 
 
 def capacity(rng: random.Random):
-    """Return what an operator may write: a guarantee, what is deserved, and a limit, each at least the one before."""
+    """Return a valid setting by an operator: guarantee, deserved amount and limit, each at least the one before."""
     found: dict[str, dict[str, int]] = {"guarantee": {}, "deserved": {}, "limit": {}}
     for name in "cg":
         amount = 0
@@ -288,7 +288,7 @@ def test_no_smaller_nor_cheaper_set_would_do(seed) -> None:
 @examples(60)
 @given(st.integers(0, 10**9))
 def test_what_is_found_among_many_is_the_best_where_it_is_called_complete(seed) -> None:
-    """The same cases, searched as if there were too many to look at every choice."""
+    """The same cases, searched as if there were too many choices to examine all."""
     root, state, claimant, task, held = random_case(seed)
     shares = FairShares(root, state.totals, usage=state.usage, tasks=state.tasks)
     with pytest.MonkeyPatch.context() as patched:
@@ -358,7 +358,7 @@ def test_preemption_keeps_what_turns_out_not_to_be_needed() -> None:
 
 
 def best_preemption(root: Branch, state: oracle.State, claimant: str, task, *, priority: int, held: list[Held]):
-    """Try every subset; of those that may go, the one with the lowest highest priority, the fewest, the lowest."""
+    """Try every subset of those that may go: lowest maximal priority first, then the fewest, then the lowest values."""
     model = Model(root, state, claimant, task)
 
     def is_free(one: Held) -> bool:

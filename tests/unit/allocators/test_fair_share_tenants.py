@@ -27,7 +27,7 @@ def tenants_of(rng: random.Random) -> list[Tenant]:
 
 
 def cheapest(tenants: list[Tenant], missing: dict[str, int]) -> tuple[int, int] | None:
-    """Return the least that a choice costs that is enough by the sums, if somebody has to go."""
+    """Return the least cost of a choice whose sums are enough, if somebody has to go."""
     costs = [
         (size, sum(one.held.value for one in chosen))
         for size in range(1, len(tenants) + 1)
@@ -61,7 +61,7 @@ def test_nothing_costs_less_than_the_bound(seed: int) -> None:
 
 
 def test_who_gives_too_little_to_be_among_so_few_is_not_counted() -> None:
-    """Twelve GPUs are three times four; the one that has a single GPU is worth nothing, and is none of the three."""
+    """Twelve GPUs are three times four; the tenant with one GPU has no value, but cannot be among the three."""
     sizes = {"a": (4, 5), "b": (4, 1), "c": (4, 3), "small": (1, 0)}
     tenants = [
         Tenant(Held(name, "root/rich/r", {"gpu": gpus}, value), ((1, "gpu", gpus),), {"gpu": gpus})

@@ -1,6 +1,6 @@
 """Fair shares against the numbers of the seed, of the paper and of Volcano: the vectors HD-01 to HD-20.
 
-Where ours means to differ from Volcano (W), the test says why, and Volcano's number is worked out beside it by the
+Where ours deliberately differs from Volcano (W), the test says why, and Volcano's number is also computed, by the
 definition with Volcano's rules.
 """
 
@@ -29,7 +29,7 @@ def state(parts, totals, usage=(), *, waiting=None) -> FairShares:
 
 
 def filled(parts, totals, count=None) -> dict[str, int]:
-    """Return how many tasks each leaf gets, by its name."""
+    """Return the number of tasks that each leaf gets, by name."""
     pending = {path: [Task(task, count)] for path, task in tasks(parts).items()}
     result = fill(FairShares(tree("n", parts), totals), pending)
     assert result.complete
@@ -42,7 +42,7 @@ def filled_by(rules: oracle.Rules, parts, totals) -> dict[str, int]:
 
 
 def test_hd01_flat_dominant_resource_fairness() -> None:
-    """The example of the paper on DRF: both get two thirds of what they need most."""
+    """The example of the DRF paper: both get two thirds of the resource they need most."""
     shares = FairShares(Branch("n", (Leaf("a"), Leaf("b"))), {"cpu": 9, "memory": 18})
     result = fill(shares, {"n/a": [Task({"cpu": 1, "memory": 4}, None)], "n/b": [Task({"cpu": 3, "memory": 1}, None)]})
     assert result.given == {"n/a": {"cpu": 3, "memory": 12}, "n/b": {"cpu": 6, "memory": 2}}
@@ -51,7 +51,7 @@ def test_hd01_flat_dominant_resource_fairness() -> None:
 
 
 def test_hd02_children_are_scaled_to_the_smallest_before_they_are_added() -> None:
-    """The figures of the seed: (10, 0) x 0.5 / 1 = (5, 0), so that the parent has a share of one half."""
+    """The seed's figures: (10, 0) x 0.5 / 1 = (5, 0), so the parent has a share of one half."""
     shares = ShareTree(tree("n", COMPLEMENTARY), 2)
     for path, used in {"n1": (0, 5), "n2/n21": (10, 0), "n2/n22": (0, 5)}.items():
         leaf = shares.leaves[f"n/{path}"]
@@ -68,7 +68,7 @@ HD03 = {"n1": {"g": 5}, "n2/n21": {"c": 10}, "n2/n22": {"g": 4}}
 
 
 def test_hd03_an_exhausted_resource_does_not_count_in_the_share_of_a_branch() -> None:
-    """W: CPU is gone and n21 has it. Volcano gives n2 a share of 1 for that, and the GPU goes to n1."""
+    """W: CPUs are exhausted and n21 has them. Volcano therefore gives n2 a share of 1, and the GPU goes to n1."""
     shares = state(COMPLEMENTARY, {"c": 10, "g": 10}, HD03)
     branch = shares.node("n/n2")
     assert branch.vector == {"c": 10, "g": 4}
@@ -104,13 +104,13 @@ def test_filling_gives_what_the_paper_gives(parts, totals, count, expected) -> N
 
 
 def test_hd04_plain_sums_would_starve_a_child_with_another_resource() -> None:
-    """For contrast: 6, 10, 4. Adding without scaling, n21's CPU counts against the GPU of n22."""
+    """For contrast: 6, 10, 4. Without scaling, n21's CPUs count against n22's GPUs."""
     rules = oracle.Rules(scales=False, ignores_exhausted=False)
     assert filled_by(rules, COMPLEMENTARY, {"c": 10, "g": 10}) == {"n1": 6, "n21": 10, "n22": 4}
 
 
 def test_hd07_without_the_rule_for_blocked_children_a_saturated_node_takes_all() -> None:
-    """For contrast, as the seed tells it: one more task for n4, and the remaining GPUs go to n32, about 2/3 to 1/3."""
+    """For contrast, as in the seed: one more task for n4, and the remaining GPUs go to n32, about 2/3 to 1/3."""
     got = filled_by(oracle.Rules(blocked_stay_whole=False), SATURATED, {"c": 30, "g": 30})
     assert got == {"n1": 10, "n2": 10, "n31": 10, "n32": 19, "n4": 11}
 
@@ -134,7 +134,7 @@ def test_hd08_the_state_in_which_the_saturated_node_is_decided() -> None:
 
 
 def churned(parts, totals, names: list[str], *, steps: int = CHURN_STEPS) -> FairShares:
-    """Fill, then let one task of each of these leaves in turn end and queue again."""
+    """Fill, then end one task of each of these leaves in turn and queue it again."""
     shares = state(parts, totals)
     fill(shares, {path: [Task(task, None)] for path, task in tasks(parts).items()})
     for step in range(steps):
@@ -165,7 +165,7 @@ def test_hd09_churn_does_not_starve_the_child_with_the_complementary_resource() 
 
 
 def test_churn_does_not_take_from_the_other_children_of_a_saturated_node() -> None:
-    """The seed's second case over many steps: n4 keeps half of the GPUs, whoever's task ends."""
+    """The seed's second case over many steps: n4 keeps half of the GPUs, whosever task ends."""
     totals = {"c": 30, "g": 30}
     shares = churned(SATURATED, totals, ["n1", "n4", "n3/n32", "n2", "n3/n31", "n4"], steps=600)
     assert [shares.usage(f"n/{path}")["g"] for path in ("n3/n32", "n4")] == [15, 15]
@@ -199,13 +199,13 @@ WEIGHTED = [
 
 @pytest.mark.parametrize(("parts", "total", "ours", "_upstream"), WEIGHTED)
 def test_weights_hold_on_every_level(parts, total, ours, _upstream) -> None:
-    """W: Volcano scales by shares without weights, so that a child's weight also changes its parent's part."""
+    """W: Volcano scales by unweighted shares, so a child's weight also changes its parent's part."""
     assert filled(parts, {"c": total}) == ours
 
 
 @pytest.mark.parametrize(("parts", "total", "_ours", "upstream"), WEIGHTED)
 def test_what_scaling_without_weights_gives(parts, total, _ours, upstream) -> None:
-    """For contrast, what Volcano gives."""
+    """For contrast, Volcano's result."""
     rules = oracle.Rules(scales_by_weight=False)
     assert filled_by(rules, parts, {"c": total}) == upstream
 
@@ -237,7 +237,7 @@ def test_hd15_what_can_be_served_precedes_what_is_blocked_whatever_its_share() -
 
 
 def test_hd16_where_shares_are_level_the_name_decides_and_a_way_that_ends_comes_first() -> None:
-    """Volcano calls a path and a longer one equal. That is no order: b may equal a/x and a/y, which differ."""
+    """Volcano treats a path and its extensions as equal. That is no order: b may equal a/x and a/y, which differ."""
     parts = {"a": {"x": "c", "y": "c"}, "b": "c", "c": "c"}
     shares = state(parts, {"c": 24}, {"a/x": {"c": 2}, "a/y": {"c": 2}, "b": {"c": 4}, "c": {"c": 4}})
     assert {shares.node(f"n/{name}").weighted_share for name in "abc"} == {1 / 6}
@@ -248,7 +248,7 @@ def test_hd16_where_shares_are_level_the_name_decides_and_a_way_that_ends_comes_
 
 
 def test_hd17_a_weight_below_one_counts_as_it_is() -> None:
-    """W: Volcano raises it to 1, and both have 10."""
+    """W: Volcano raises it to 1, and both get 10."""
     shares = state({("half", 0.5): "c", "whole": "c"}, {"c": 100}, {"half": {"c": 10}, "whole": {"c": 10}})
     assert [shares.node(f"n/{name}").weighted_share for name in ("half", "whole")] == [0.2, 0.1]
 
@@ -261,7 +261,7 @@ def test_hd17_a_weight_below_one_counts_as_it_is() -> None:
     ],
 )
 def test_a_leaf_is_blocked_by_what_it_wants_not_by_what_it_holds(held, wanted) -> None:
-    """W: Volcano looks at what it holds, so that a queue nobody can serve stays first in the order."""
+    """W: Volcano checks what it holds, so a queue that nobody can serve stays first in the order."""
     shares = state({"waits": wanted, "full": "g"}, {"c": 10, "g": 10}, {"waits": held, "full": {"g": 10}})
     assert shares.node("n/waits").is_blocked
     assert shares.node("n/waits").lacking == ("g",)
@@ -278,7 +278,7 @@ def test_hd20_a_branch_without_parts_is_blocked_and_has_nothing() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_order_of_siblings_in_the_tree_changes_nothing(seed) -> None:
-    """HD-21: trees with shuffled parts are filled alike."""
+    """HD-21: trees with shuffled children are filled alike."""
     names = ["n1", "n2", "n10", "n20"]
     random.Random(seed).shuffle(names)
     shares = FairShares(Branch("n", tuple([Leaf(name) for name in names])), {"c": 7})

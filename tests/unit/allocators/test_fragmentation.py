@@ -37,7 +37,7 @@ def supply(*, kinds: tuple[str, ...] = KINDS) -> DeviceSupply:
 
 
 def useless_by_definition(host: FreeHost, expected: Expected) -> float:
-    """Return what the definition says, device by device and task by task."""
+    """Return the result of the definition, device by device and task by task."""
     found = 0.0
     for task, weight in expected.items():
         if task.devices:
@@ -94,7 +94,7 @@ def test_the_order_of_what_is_expected_does_not_matter(host: FreeHost, expected:
 
 @given(host=hosts, task=shares)
 def test_a_device_that_nobody_else_can_use_costs_nothing(host: FreeHost, task: DeviceTask):
-    """Expected work that needs more than any host has makes nothing of any device, before and after."""
+    """Expected work that needs more than any host has makes every device useless, before and after."""
     outlook = Outlook({DeviceTask({"VCPU": 100}, 1, SIZE): 1}, supply(), GRADIENT_ALONE)
     for number in task.usable(host):
         assert outlook.cost(host, task, host.devices[number]) <= 0

@@ -13,8 +13,8 @@ def best_spread(locations: list[tuple[int, int, int]], gain: int) -> int:
     """Return the most that the weighted squares gain if the gain is spread in whole numbers.
 
     Args:
-        locations: (score before, by how much it can rise, factor).
-        gain: how much there is to spread, not all of which need be used.
+        locations: (score before, how much it can rise, factor).
+        gain: how much can be spread; it need not all be used.
     """
     spreads = product(*[range(min(most, gain) + 1) for _score, most, _factor in locations])
     return max(
@@ -41,7 +41,7 @@ def test_no_way_to_spread_a_gain_exceeds_the_bound(locations, gain):
 @examples(45)
 @given(st.lists(st.integers(0, 4), max_size=4), st.integers(0, 12))
 def test_for_locations_of_one_size_the_bound_is_exact(scores, gain):
-    """Without that, hosts with many devices that are alike take a long search."""
+    """Otherwise hosts with many equal devices would take a long search."""
     locations = [(score, 4 - score, 1) for score in scores]
     assume(all(rise <= gain for _score, rise, _factor in locations))
     assert bound(locations, gain) == best_spread(locations, gain)

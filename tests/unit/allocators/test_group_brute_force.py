@@ -1,4 +1,4 @@
-"""The Group Allocator compared with trying everything: it misses nothing, and nothing is better than what it finds."""
+"""The Group Allocator compared with brute force: it misses nothing, and nothing is better than what it finds."""
 
 from fractions import Fraction
 
@@ -45,7 +45,7 @@ def compare(everything, placement) -> None:
 @given(st.integers(0, 2**32))
 @example(2429)  # two devices that must be taken are in one group
 def test_small_instances_of_many_shapes_get_the_best_of_all_placements(seed):
-    """Trees of up to three levels, several containers, levels left out, siblings together and apart."""
+    """Trees of up to three levels, several containers, skipped levels, siblings together and apart."""
     root, requirements, distinct, levels = random_instance(seed)
     check(root, requirements, distinct=distinct, levels=levels)
 
@@ -53,12 +53,12 @@ def test_small_instances_of_many_shapes_get_the_best_of_all_placements(seed):
 @examples(50)
 @given(trees(), containers())
 def test_one_container_gets_the_best_of_all_placements(root, requirement):
-    """Groups and devices, own amounts, enumerations, resources in use; siblings may share a location."""
+    """Groups and devices, own amounts, enumerations, existing usage; siblings may share a location."""
     check(root, [requirement])
 
 
 def test_a_requirement_that_went_elsewhere_takes_nothing_from_where_it_could_have_gone():
-    """The bounds once counted a device as taken whose requirement had gone to another one, and cut off the best."""
+    """The bounds once counted a device as taken although its requirement had another one, and missed the best."""
     small = {"cards": Capacity(1), "memory": Capacity(4), "enumKind": Capacity(0)}
     big = {"cards": Capacity(2), "memory": Capacity(4)}
     inside = (Location("d0", "gpu", small), Location("d1", "gpu", big))
@@ -79,7 +79,7 @@ def test_siblings_that_must_not_share_get_the_best_of_all_placements(root, requi
 @examples(50)
 @given(trees(), st.lists(containers(most_devices=2), min_size=2, max_size=3), st.booleans())
 def test_several_containers_get_the_best_of_all_placements(root, requirements, distinct):
-    """They share what there is; those of initialisation share what the running ones take."""
+    """Running containers share the resources; init containers share what the running ones take."""
     check(root, requirements, distinct=distinct)
 
 
@@ -90,7 +90,7 @@ def test_the_levels_that_count_can_be_chosen(root, requirement, levels):
 
 
 def any_scorer(table: list[int], *, salt: int) -> Scorer:
-    """Return a scorer without rhyme or reason that promises nothing."""
+    """Return a scorer with arbitrary scores that promises nothing."""
 
     def drawn(*what) -> int:
         return table[hash((*what, salt)) % len(table)]
@@ -108,10 +108,10 @@ def any_scorer(table: list[int], *, salt: int) -> Scorer:
 @examples(105)
 @given(st.integers(0, 2**32), st.lists(st.integers(0, 9), min_size=3, max_size=30))
 def test_scorers_that_promise_nothing_are_served_as_exactly(seed, table):
-    """They may refuse a little where much is in use or none, and raise and lower the score at will."""
+    """They may refuse small amounts at any usage, and raise and lower the score arbitrarily."""
     root, requirements, distinct, levels = random_instance(seed)
     scorers = {base: any_scorer(table, salt=salt) for salt, base in enumerate(BASES)}
-    # What several containers get from such scorers depends on the order in which they are placed.
+    # With such scorers, the result for several containers depends on the order in which they are placed.
     check(root, requirements[:1], distinct=distinct, levels=levels, scorer_for=scorers.__getitem__)
 
 
@@ -152,7 +152,7 @@ def in_order_of_search(root, requirements) -> list[tuple[int, ...]]:
 @examples(125)
 @given(st.integers(0, 2**32))
 def test_of_the_best_placements_the_first_in_natural_order_is_taken(seed):
-    """Each requirement in turn has the first location in natural order that leads to a placement as good as any."""
+    """Each requirement in turn has the first location in natural order that leads to an equally good placement."""
     root, requirements, distinct, levels = random_instance(seed)
     everything = Everything(root, requirements, distinct=distinct, levels=levels)
     assume(everything.count(MAX_CHOICES) < MAX_CHOICES)

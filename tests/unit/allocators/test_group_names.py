@@ -15,7 +15,7 @@ TWO_LEVELS = [
     for lower in range(2 * upper, 2 * upper + 2)
     for device in range(2 * lower, 2 * lower + 2)
 ]
-"""The node of the seed's part IV: 8 GPUs in 4 pairs in 2 halves."""
+"""The node from part IV of the seed: 8 GPUs in 4 pairs in 2 halves."""
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ TWO_LEVELS = [
         ("gpu/0/cards", (("gpu", "0"),), "cards"),
         ("gpu/0/vendor/cards", (("gpu", "0"),), "vendor/cards"),
         ("grp/A/gpu/0/cards", (("grp", "A"), ("gpu", "0")), "cards"),
-        # A prefix that is shared by all names is one more group, with one location.
+        # A prefix shared by all names is one more group, with one location.
         ("alpha.kubernetes.io/group-resource/cpu", (("alpha.kubernetes.io", "group-resource"),), "cpu"),
     ],
 )
@@ -41,7 +41,7 @@ def test_names_with_empty_parts_or_too_many_groups_are_refused(name):
 
 
 def test_each_group_name_and_index_makes_a_subgroup():
-    """The example of the seed's part II-A."""
+    """The example from part II-A of the seed."""
     group = partition({"cpu": 2, "gpu/0/cards": 1, "gpu/0/memory": 1, "gpu/1/cards": 1, "gpu/1/memory": 2})
     assert group.base == {"cpu": 2}
     assert {step: inner.base for step, inner in group.inside.items()} == {
@@ -92,7 +92,7 @@ def test_a_record_that_contradicts_the_request_is_an_error(recorded):
 
 
 def test_a_group_without_upper_groups_gets_new_ones():
-    """GA-09; the example of the seed's part V."""
+    """GA-09; the example from part V of the seed."""
     names = translated({"Gpugrp0/RA/gpu/gpu0/cards": 1, "Gpugrp0/RA/gpu/gpu1/cards": 1}, TWO_LEVELS)
     assert list(names.values()) == [
         "Gpugrp1/0/Gpugrp0/RA/gpu/gpu0/cards",
@@ -101,7 +101,7 @@ def test_a_group_without_upper_groups_gets_new_ones():
 
 
 def test_each_device_without_groups_gets_groups_of_its_own():
-    """GA-10: who asks for devices without a group asks for no affinity."""
+    """GA-10: a request for devices without groups asks for no affinity."""
     names = translated({"gpu/1/cards": 1, "gpu/0/cards": 1}, TWO_LEVELS)
     assert names == {
         "gpu/0/cards": "Gpugrp1/0/Gpugrp0/0/gpu/0/cards",
@@ -142,7 +142,7 @@ def test_a_count_adds_the_devices_that_are_not_named(requested, count, added):
 
 
 def node_of(*sizes: tuple[int, ...]) -> list[str]:
-    """Return the names of a node with upper groups that hold lower groups of the given sizes."""
+    """Return the names of a node with upper groups that contain lower groups of the given sizes."""
     return [
         f"up/{upper}/low/{lower}/gpu/{device}/cards"
         for upper, lowers in enumerate(sizes)
@@ -161,7 +161,7 @@ def test_devices_in_fewer_deeper_groups_are_tied_more_closely():
 
 
 def test_a_count_is_arranged_in_the_shape_that_is_tied_most_closely():
-    """GA-24: three in one lower group where there is one of four, else two and one."""
+    """GA-24: three in one lower group if one has four, otherwise two and one."""
     assert list(arranged(3, [EVEN, UNEVEN])) == [f"up/0/low/0/gpu/{number}/cards" for number in range(3)]
     assert list(arranged(3, [EVEN], topology=1)) == [
         "up/0/low/0/gpu/0/cards",
@@ -177,7 +177,7 @@ def test_shapes_do_not_depend_on_names_or_their_order():
 
 
 def test_a_shape_with_too_few_devices_is_not_taken():
-    """Where no node has enough, the request is left without groups and will fit nowhere."""
+    """If no node has enough, the request keeps its form without groups and fits nowhere."""
     assert list(arranged(9, [EVEN, UNEVEN])) == [f"gpu/{number}/cards" for number in range(9)]
     small = shape_of(node_of((2,)))
     assert all(name.startswith("up/0/low/") for name in arranged(4, [small, EVEN]))

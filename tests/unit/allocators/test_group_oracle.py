@@ -1,7 +1,7 @@
-"""Larger instances than can be tried out, compared with a model for the CP-SAT solver of OR-Tools.
+"""Instances too large for brute force, compared with a model for the CP-SAT solver of OR-Tools.
 
-The model says in inequalities what the allocator does by search; it knows nothing of its bounds. OR-Tools is big, so
-that these tests are skipped where it is not installed.
+The model states as inequalities what the allocator does by search; it does not know the allocator's bounds. OR-Tools is
+large, so these tests are skipped where it is not installed.
 """
 
 import random
@@ -21,7 +21,7 @@ LEVELS = ("gpu", "link", "switch", "numa")
 
 
 def host(rng: random.Random, *, numas: int, shared: bool) -> Location:
-    """Return a host of four levels with four GPUs per NUMA node; shared ones have several slices and memory in use."""
+    """Return a host of four levels with four GPUs per NUMA node; shared GPUs have several slices and memory in use."""
 
     def gpu(number: int) -> Location:
         memory = rng.choice([24, 40, 48, 80])
@@ -44,7 +44,7 @@ def host(rng: random.Random, *, numas: int, shared: bool) -> Location:
 
 
 def request(rng: random.Random, *, devices: int) -> Requirement:
-    """Return a request for about as many devices, some in groups of some level."""
+    """Return a request for about this many devices, some in groups of some level."""
     parts = []
     while devices > 0:
         level = rng.choice(LEVELS)
@@ -58,7 +58,7 @@ def request(rng: random.Random, *, devices: int) -> Requirement:
 
 
 class Model:
-    """The same question as integer inequalities."""
+    """The same problem as integer inequalities."""
 
     def __init__(self, root: Location, requirement: Requirement, *, distinct: bool) -> None:
         self.model = cp_model.CpModel()
@@ -136,7 +136,7 @@ class Model:
         return [inner for inner in self.places if inner[: len(path)] == path]
 
     def best(self) -> tuple | None:
-        """Return the objective, part by part: each is fixed before the next is optimised."""
+        """Return the objective, optimising its parts one by one, with the earlier ones fixed."""
         score = self._optimise(self.sums[()])
         if score is None:
             return None

@@ -1,4 +1,4 @@
-"""Placing requirements in trees of locations: what makes no difference, what the answer has, where the search ends."""
+"""Placing requirements in trees of locations: what makes no difference, what is in the answer, when the search ends."""
 
 import random
 from dataclasses import replace
@@ -31,7 +31,7 @@ def shuffled(location: Location, rng: random.Random) -> Location:
 
 
 def relabelled(requirement: Requirement, rng: random.Random) -> Requirement:
-    """Return the same requirement with other labels and everything in another order."""
+    """Return the same requirement with other labels and in another order."""
     parts = [relabelled(part, rng) for part in requirement.parts]
     rng.shuffle(parts)
     amounts = list(requirement.amounts.items())
@@ -40,7 +40,7 @@ def relabelled(requirement: Requirement, rng: random.Random) -> Requirement:
 
 
 def without_labels(placed: Placed) -> tuple:
-    """Return what was asked for and where it went; parts in an order of their own."""
+    """Return what was requested and where it was placed, with parts in an order independent of labels."""
     amounts = sorted(placed.requirement.amounts.items())
     return placed.path, amounts, sorted([without_labels(part) for part in placed.parts])
 
@@ -74,7 +74,7 @@ def test_names_of_locations_decide_only_among_equals(root, requirements, distinc
 @examples(44)
 @given(trees(), st.lists(containers(most_devices=3), min_size=1, max_size=2), st.booleans())
 def test_what_was_placed_is_scored_the_same_again(root, requirements, distinct):
-    """Recorded places are kept. Two of three requests find none, and ``assume`` gives up where too many do."""
+    """Recorded places are kept. Two of three requests have no placement, too many for ``assume``."""
     rules = Rules(distinct=distinct)
     first = place(root, requirements, rules)
     if not first.feasible:
@@ -90,7 +90,7 @@ def pinned(placed: Placed) -> Requirement:
 @examples(22)
 @given(st.data())
 def test_filling_in_upper_groups_by_name_changes_nothing(data):
-    """Where siblings may share, a request means the same with the names that the translation gives."""
+    """If siblings may share, a request with the translated names means the same."""
     offer = {
         f"up/{upper}/low/{lower}/gpu/{device}/memory": data.draw(st.integers(0, 3))
         for upper in range(2)
@@ -121,7 +121,7 @@ def test_amounts_that_do_not_fit_have_no_worth():
 
 
 def devices(count: int, **amounts: int) -> Location:
-    """Return a root with devices d0, d1, ... that are alike."""
+    """Return a root with equal devices d0, d1, ..."""
     capacities = {base: Capacity(amount) for base, amount in ({"cards": 1} | amounts).items()}
     return Location(children=tuple([Location(f"d{number}", "gpu", capacities) for number in range(count)]))
 
@@ -140,7 +140,7 @@ def test_fewest_numa_nodes_come_before_fewest_devices_if_the_levels_say_so():
     wanted = Requirement(
         parts=(Requirement("a", "numa", {"cpu": 0}), *cards(1, 1).parts, Requirement("b", "numa", {"cpu": 2}))
     )
-    # The score is highest with both small devices, whatever the levels; a flat scorer leaves the choice to them.
+    # The score is highest with both small devices, whatever the levels; a flat scorer leaves the choice to the levels.
     touched = [place(root, [wanted], Rules(levels=levels, scorer_for=flat)).objective for levels in (None, ["numa"])]
     assert [one.touched for one in touched] == [(1, 2), (1,)]
 
@@ -154,7 +154,7 @@ def flat(_base: str):
 
 
 def test_a_whole_location_is_left_free_for_others():
-    """Best fit: of two equally small requests the second goes where the first is, not where all is free."""
+    """Best fit: of two equally small requests the second goes to the location of the first, not to an empty one."""
     root = devices(2, cards=4)
     used = replace(root.children[1], capacities={"cards": Capacity(4, used=1)})
     placement = place(replace(root, children=(root.children[0], used)), [cards(1)])
@@ -184,7 +184,7 @@ def test_nothing_to_place_is_placed():
 
 
 def hard() -> tuple[Location, Requirement]:
-    """Return bins that the pieces fill almost wholly, and so hardly ever the best way at first sight."""
+    """Return bins that the pieces fill almost completely, so that the first attempt is rarely the best."""
     sizes = [41, 33, 29, 23, 47, 37, 31, 19, 43, 27, 53, 15, 49, 21, 35, 25, 39, 17]
     pieces = [Requirement(f"{number}", "gpu", {"memory": size}) for number, size in enumerate(sizes)]
     bins = [Location(f"d{number}", "gpu", {"memory": Capacity(100)}) for number in range(6)]
@@ -217,7 +217,7 @@ def test_more_devices_than_there_are_fail_without_a_search():
 
 @pytest.mark.parametrize("distinct", [False, True])
 def test_as_many_demands_as_are_allowed_are_placed(distinct):
-    """Each step of the search is deeper in Python's stack."""
+    """Each step of the search is one level deeper on Python's stack."""
     wanted = cards(*[1] * 199)
     placement = place(devices(199 if distinct else 20, cards=1 if distinct else 10), [wanted], Rules(distinct=distinct))
     assert (placement.feasible, placement.complete) == (True, True)
@@ -252,7 +252,7 @@ def test_a_score_that_is_no_share_is_refused():
 
 
 def four_levels(devices_per_switch: int) -> Location:
-    """Return a host with 2 NUMA nodes of 2 switches, with GPUs that are alike and a NIC at each switch."""
+    """Return a host with 2 NUMA nodes of 2 switches, with equal GPUs and a NIC at each switch."""
 
     def switch(number: int) -> Location:
         gpus = devices(devices_per_switch, memory=81920).children
@@ -286,7 +286,7 @@ def test_a_host_of_eight_gpus_takes_few_steps(parts, tries):
 
 @pytest.mark.parametrize("sizes", [[2] * 8, [1, 1, 2, 2, 3, 3, 4, 4]], ids=["alike", "of four forms"])
 def test_groups_that_leave_out_a_level_are_not_searched_for(sizes: list[int]) -> None:
-    """64 GPUs in pairs of pairs of pairs; groups on whole nodes of four, around which nobody asked for anything."""
+    """64 GPUs in nodes of four in racks of four nodes; the groups ask for nodes, nothing asks for racks."""
     nodes = [Location(f"n{number}", "node", {}, devices(4).children) for number in range(16)]
     racks = [Location(f"r{number}", "rack", {}, tuple(nodes[4 * number : 4 * number + 4])) for number in range(4)]
     wanted = [Requirement(f"{number}", "node", {}, cards(*[1] * size).parts) for number, size in enumerate(sizes)]

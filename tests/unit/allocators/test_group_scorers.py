@@ -48,7 +48,7 @@ def test_values_asked_for_before_count_for_the_score_of_an_attribute():
 
 
 def test_each_request_for_an_attribute_must_fit_by_itself():
-    """Joined into one mask, a request that cannot be met would pass or not by the order of the others."""
+    """If joined into one mask, an unsatisfiable request would pass or not depending on the order of the others."""
     assert not judge_enumeration(0b0110, Used(), [0b0010, 0b1000], RUNNING).fits
 
 
@@ -59,13 +59,13 @@ def test_initialisation_takes_only_what_running_containers_do_not(asked, added):
 
 
 def test_what_is_over_capacity_still_gives_nothing_to_those_who_want_nothing():
-    """Inventories may be made smaller than what is in use."""
+    """Inventories may be reduced below their usage."""
     assert judge_quantity(4, Used(6), [0], RUNNING) == Verdict(True, Fraction(1), Used(6))
     assert not judge_quantity(4, Used(6), [1], RUNNING).fits
 
 
 def test_names_that_start_with_enum_are_attributes():
-    """The last part of the name decides, whatever its case."""
+    """The last part of the name decides, regardless of case."""
     assert scorer_by_name("EnumType") is ENUMERATION
     assert scorer_by_name("vendor/enumModel") is ENUMERATION
     assert scorer_by_name("enumerated/cards") is QUANTITY

@@ -54,13 +54,13 @@ def by_node(places) -> dict[int, int] | None:
 @examples(100)
 @given(st.integers(0, 2**32))
 def test_small_instances_of_many_shapes_are_placed_as_by_the_search(seed):
-    """Levels left out, parts with parts, several containers, siblings together and apart, ties."""
+    """Skipped levels, nested parts, several containers, siblings together and apart, ties."""
     root, requirements, distinct, levels = random_instance(seed)
     check(root, requirements, Rules(distinct=distinct, levels=levels))
 
 
 def slices(seed: int, *, locations: int, demands: int, resources: int = 2) -> tuple[Location, Requirement]:
-    """Return devices of two sizes in switches in NUMA nodes, partly used, and demands that are all different."""
+    """Return devices of two sizes in switches in NUMA nodes, partly used, and demands that all differ."""
     rng = random.Random(seed)
     bases = ["memory", "cores", "vf"][:resources]
 
@@ -101,7 +101,7 @@ def free_share(allocatable, used, requested, phase):
 
 @pytest.mark.parametrize("resources", [1, 2, 3])
 def test_eight_unequal_demands_on_64_locations_find_the_best(resources):
-    """Steps, not seconds; the search alone ended at a million with something that was not the best."""
+    """Counts steps, not seconds; the search alone ended at a million with a placement that was not the best."""
     for seed in range(2):
         root, requirement = slices(seed, locations=64, demands=8, resources=resources)
         budget = Budget(2 * FIRST_STEPS + STEPS_OF_TABLES)

@@ -1,8 +1,8 @@
 """The vectors GA-01 to GA-22 of the Group Allocator, and the figures of the seed document.
 
-The implementation that the document describes, called upstream here, fixes what fits and with which score. Which of
-several locations that are equal in what is asked for is taken is compared up to an exchange: upstream takes the last in
-the order of plain strings, this one the first in natural order. Where more differs, the docstring says why.
+The implementation described in the document, called upstream here, defines what fits and with which score. Among
+locations that are equal for the request, the choice is compared up to an exchange: upstream takes the last in the order
+of plain strings, ours the first in natural order. Other differences are explained in docstrings.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ INITIALISATION = Phase.INITIALISATION
 
 
 def gpu(index: object, *, around: str = "", **amounts: int) -> dict[str, int]:
-    """Return the names of one device, one card unless said otherwise."""
+    """Return the names of one device, with one card by default."""
     return {f"{around}gpu/{index}/{base}": amount for base, amount in ({"cards": 1} | amounts).items()}
 
 
@@ -60,7 +60,7 @@ def fits(allocation: GroupAllocation, score: float) -> bool:
 
 
 def targets(mapping: Mapping[str, str], base: str = "cards") -> dict[str, str]:
-    """Return the groups that the groups of one base resource got, both without that base."""
+    """Return the groups assigned to the groups of one base resource, both without that base."""
     end = f"/{base}"
     return {name.removesuffix(end): to.removesuffix(end) for name, to in mapping.items() if name.endswith(end)}
 
@@ -70,7 +70,7 @@ def record(*pairs: tuple[str, str], bases: tuple[str, ...] = ("cards", "memory")
 
 
 def ga_01(memory: int, *records: Mapping[str, str]) -> list[Container]:
-    """Return the containers of GA-01; the one of initialisation asks for the memory given."""
+    """Return the containers of GA-01; the init container asks for the given memory."""
     first, second, last = records or ({}, {}, {})
     return [
         Container(merged(gpu("a", memory=256000), gpu("b", memory=178000)), recorded=first),
@@ -101,10 +101,10 @@ def test_what_upstream_chooses_has_the_score_it_says(memory, to):
     ("memory", "shares"), [(100000, {"dev1", "dev3", "dev4"}), (257000, {"dev2"})], ids=["GA-01 W", "GA-02 W"]
 )
 def test_the_best_score_is_found_also_where_a_greedy_choice_misses_it(memory, shares):
-    """Upstream gives a request of 256000 a device of 257000: a choice by the means of devices, not by the node's score.
+    """Upstream serves a request of 256000 with a device of 257000: the means of devices decide, not the node's score.
 
-    The device of exactly 256000 has an attribute that nobody asked for, which lowers the mean inside it. The container
-    of initialisation uses a device of a running one if it can.
+    The device of exactly 256000 has an attribute that nobody requested, which lowers its mean. The init container uses
+    a device of a running container if it can.
     """
     allocation = placed(T1, *ga_01(memory))
     assert fits(allocation, (1 + 1 + 190 / 192 + 3 + 1) / 12)
@@ -129,7 +129,7 @@ def test_initialisation_shares_a_device_of_a_running_container():
 
 
 def test_containers_share_groups_where_that_is_the_only_way():
-    """GA-04. Of dev0 and dev1, equally good for the container of initialisation, upstream takes the second."""
+    """GA-04. Of dev0 and dev1, equally good for the init container, upstream takes the second."""
     group = "grp0/A/"
     allocation = placed(
         T4,
@@ -161,7 +161,7 @@ def test_two_devices_of_one_group_come_from_one_group():
 
 
 def test_groups_that_are_asked_for_may_share_one_that_is_there():
-    """GA-06: four lower groups of one device are served by two with two devices each."""
+    """GA-06: four lower groups of one device each are served by two groups with two devices each."""
     allocation = placed(
         T5,
         Container(
@@ -172,12 +172,12 @@ def test_groups_that_are_asked_for_may_share_one_that_is_there():
         ),
     )
     assert fits(allocation, 0.375)
-    # Six devices, three lower and two upper groups, as upstream has it.
+    # Six devices, three lower and two upper groups, as upstream.
     assert allocation.objective.touched == (6, 3, 2)
 
 
 def seed_example() -> tuple[dict[str, int], Container]:
-    """Return what the seed's parts I and II offer and ask for, memory in GiB.
+    """Return the offer and the request of the seed's parts I and II, memory in GiB.
 
     Its part II-A prints dev1 with 2 GiB in one place; everywhere else it has 3.
     """
@@ -202,7 +202,7 @@ def test_the_mapping_of_the_seed_document_is_found():
 
 
 def test_a_workload_that_leaves_gives_back_what_it_took():
-    """The seed's end of part II: the usage of all its containers is subtracted."""
+    """The end of the seed's part II: the usage of all its containers is subtracted."""
     offer, container = seed_example()
     taken = placed(offer, container).taken
     assert taken["gpu/dev2/memory"] == 2
@@ -213,7 +213,7 @@ def test_a_workload_that_leaves_gives_back_what_it_took():
 
 
 def test_of_several_nodes_the_one_with_the_best_score_is_chosen():
-    """The seed's figure 1 and equation 1; nothing fits on the first, the second is used best."""
+    """The seed's figure 1 and equation 1; nothing fits on the first node, the second is used best."""
     nodes = {
         "0": Offer({"cpu": 1, "memory": 4}),
         "1": Offer({"cpu": 4, "memory": 2}),
@@ -249,7 +249,7 @@ def test_affinity_groups_of_two_levels_are_placed_as_asked():
 
 @pytest.mark.parametrize("write_out", [False, True], ids=["as asked", "translated"])
 def test_upper_groups_that_are_left_out_are_filled_in(write_out):
-    """GA-09, the seed's part V, placed as it is asked for and with the names that the translation gives."""
+    """GA-09, the seed's part V, placed both as requested and with the translated names."""
     requested = merged(*[gpu(f"gpu{number}", around="Gpugrp0/RA/") for number in range(2)])
     if write_out:
         requested = dict.fromkeys(translated(requested, SEED_IV).values(), 1)
@@ -259,7 +259,7 @@ def test_upper_groups_that_are_left_out_are_filled_in(write_out):
 
 
 def test_devices_without_groups_may_come_from_anywhere():
-    """GA-10: no affinity is asked for. What is asked for less of is packed all the same."""
+    """GA-10: no affinity is requested. Two devices are packed nevertheless, five may be spread."""
     allocation = placed(SEED_IV, Container(merged(gpu(0), gpu(1))))
     assert fits(allocation, 0.25)
     assert allocation.objective.touched == (2, 1, 1)
@@ -300,7 +300,7 @@ def test_of_a_resource_without_capacity_nothing_can_be_had(asked, feasible):
 
 @pytest.mark.parametrize("names", [("d1", "d2"), ("dev2", "dev10")], ids=["GA-16 W", "GA-17 W"])
 def test_of_equal_locations_the_first_in_natural_order_is_taken(names):
-    """Upstream takes the last in the order of plain strings: d2, and dev2 of dev10 and dev2. People count."""
+    """Upstream takes the last in the order of plain strings: d2, and dev2 of dev10 and dev2. Ours compares by value."""
     allocation = placed(merged(*[gpu(name) for name in reversed(names)]), Container(gpu(0)))
     assert targets(allocation.mappings[0]) == {"gpu/0": f"gpu/{names[0]}"}
 
@@ -309,7 +309,7 @@ def test_of_equal_locations_the_first_in_natural_order_is_taken(names):
 def test_an_early_choice_does_not_take_what_a_later_one_needs(label):
     """Upstream gives ``a`` the device d0, which fits it best, finds none for ``b`` and gives up.
 
-    With ``a`` called ``z`` it succeeds. Whether something fits must depend neither on that nor on labels.
+    If ``a`` is renamed to ``z``, it succeeds. Whether a request fits must not depend on its order or labels.
     """
     offer = merged(gpu("d0", memory=16, cores=4), gpu("d1", memory=10, cores=8))
     wanted = merged(gpu(label, memory=8, cores=4), gpu("b", memory=16, cores=1))
@@ -319,7 +319,7 @@ def test_an_early_choice_does_not_take_what_a_later_one_needs(label):
 
 
 def bins(kind: str, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Return groups with that many cards: as one number, or as devices of one card each."""
+    """Return groups with the given numbers of cards: as one amount, or as devices of one card each."""
     if kind == "cards":
         return {f"grp/{name}/cards": size for name, size in sizes.items()}
     return merged(*[gpu(number, around=f"grp/{name}/") for name, size in sizes.items() for number in range(size)])
@@ -335,7 +335,7 @@ def bins(kind: str, sizes: Mapping[str, int]) -> dict[str, int]:
     ids=["GA-20 W", "GA-21 W"],
 )
 def test_groups_are_packed_where_only_one_packing_fits(kind, offer, wanted, together):
-    """Upstream takes the best group for each request by itself and does not look back: no fit."""
+    """Upstream takes the best group for each request separately, without backtracking, and finds no fit."""
     allocation = placed(bins(kind, offer), Container(bins(kind, wanted)))
     assert fits(allocation, 1.0)
     found = {}
@@ -345,9 +345,9 @@ def test_groups_are_packed_where_only_one_packing_fits(kind, offer, wanted, toge
 
 
 def test_what_was_only_considered_for_one_container_does_not_bind_the_next():
-    """GA-22 W: upstream marks a group as used while it only tries it.
+    """GA-22 W: upstream marks a group as used while merely trying it.
 
-    A later container then prefers that group, and the last one is left without a device.
+    A later container then prefers that group, which leaves the last one without a device.
     """
     offer = merged(
         gpu("p", around="grp/0/", memory=100),
@@ -364,7 +364,7 @@ def test_what_was_only_considered_for_one_container_does_not_bind_the_next():
 
 
 def test_siblings_get_locations_of_their_own_where_that_is_asked_for():
-    """What upstream cannot say: two groups of one card each, not on one group of two."""
+    """Upstream cannot express this: two groups of one card each, not both on one group of two."""
     wanted = Container({"grp/A/cards": 1, "grp/B/cards": 1})
     offer = {"grp/X/cards": 2, "grp/Y/cards": 2}
     assert set(placed(offer, wanted).mappings[0].values()) == {"grp/X/cards"}
@@ -373,9 +373,9 @@ def test_siblings_get_locations_of_their_own_where_that_is_asked_for():
 
 
 def test_initialisation_takes_only_what_it_needs_beyond_the_running_containers():
-    """GA-25, placed: 100 are in use by the running one; 60 more of initialisation cost nothing, 150 cost 50."""
+    """GA-25, placed: running uses 100; an init container of 60 costs nothing more, one of 150 costs 50."""
     for asked, taken in ((60, 100), (150, 150)):
         allocation = placed({"memory": 200}, Container({"memory": 100}), Container({"memory": asked}, INITIALISATION))
         assert allocation.taken == {"memory": taken}
-        # The score is the one after the running container.
+        # The score after the running container.
         assert allocation.score == 0.5

@@ -1,4 +1,4 @@
-"""How many copies fit, compared with trying everything on thousands of small problems."""
+"""How many copies fit, compared with brute force on thousands of small problems."""
 
 from functools import cache
 from itertools import product
@@ -13,7 +13,7 @@ seeds = st.integers(0, 2**32).map(Random)
 
 
 def most_bundles(bundles, free) -> int:
-    """Try every bundle next, and everything after it."""
+    """Try every bundle next, then everything after it."""
 
     @cache
     def most(left: tuple[int, ...]) -> int:

@@ -1,4 +1,4 @@
-"""How many of a mix fit into places, compared with adding up every choice for every place."""
+"""How many copies of a mix fit into places, compared with adding up every choice for every place."""
 
 from fractions import Fraction
 from random import Random
@@ -14,7 +14,7 @@ MORE_THAN_FIT = 10**6
 
 
 def added_up(shares, rooms) -> int:
-    """Return how many copies fit by the best choice of counts for every place."""
+    """Return how many copies fit with the best choice of counts for every place."""
     sums = {(0,) * len(shares)}
     for room in rooms:
         for _ in range(room.places):
@@ -35,7 +35,7 @@ def test_a_mix_is_what_the_best_choice_for_every_place_adds_up_to(chance: Random
 
 
 def test_many_places_have_close_bounds() -> None:
-    """A thousand places of different sizes: no exact answer, but two bounds close together."""
+    """A thousand places of different sizes have no exact answer, but two bounds close together."""
     chance = Random(1)
     rooms = []
     for _ in range(1000):
@@ -52,7 +52,7 @@ def random_bundles(chance: Random, cells: int):
 
 
 def all_that_fit(bundles, free: dict[int, int]) -> set[tuple[int, ...]]:
-    """Return all numbers of copies that fit together, by taking one after the other in every way."""
+    """Return all combinations of copies that fit, by trying every sequence."""
     found: dict[tuple[int, ...], set[tuple[int, ...]]] = {}
     waiting = [((0,) * len(bundles), tuple(free.values()))]
     while waiting:
@@ -70,7 +70,7 @@ def all_that_fit(bundles, free: dict[int, int]) -> set[tuple[int, ...]]:
 
 @given(seeds)
 def test_bundles_of_several_requests_are_packed_together(chance: Random) -> None:
-    """The frontier is exact, what is found without a search fits, and what is bounded by sums is not too little."""
+    """The frontier is exact, what is found without a search fits, and the bound from sums is not too low."""
     free = {cell: chance.randint(0, 5) for cell in range(3)}
     bundles = [random_bundles(chance, len(free)) for _ in range(chance.choice((2, 2, 3)))]
     packing = JointPacking(bundles, [[0, 1], [2]])

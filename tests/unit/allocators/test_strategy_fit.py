@@ -1,7 +1,7 @@
 """The strategy fit against the numbers of Volcano's ResourceStrategyFit: its documentation and its own tests.
 
-Each row has the id of its vector (RS-nn). Where ours means to differ, the test says why and shows both numbers. Every
-score is checked in the plain form, which is exact, and in the compiled form.
+Each row has the id of its vector (RS-nn). Where ours deliberately differs, the test says why and shows both numbers.
+Every score is checked in the plain form, which is exact, and in the compiled form.
 """
 
 from fractions import Fraction
@@ -34,7 +34,7 @@ def least(weight=1):
 
 
 def total(profile: Profile, requested: dict[str, int], node: ScoredNode) -> Fraction:
-    """Return the score of a node, having seen that the compiled form says the same."""
+    """Return the score of a node, checking that the compiled form gives the same."""
     exact = assess(profile, requested, node).total
     scorer = scorer_for(profile, requested)
     amounts = [tuple(side.get(name, 0) for name in scorer.classes) for side in (node.allocatable, node.used)]
@@ -122,9 +122,9 @@ def test_fit_over_two_classes(policy: Fit, requested: dict[str, int], node: Scor
 
 
 def test_RS_14_an_override_cannot_be_broken() -> None:  # noqa: N802
-    """Volcano parses weights from an annotation of the pod and scores 0 where it cannot.
+    """Volcano parses weights from an annotation of the pod and scores 0 if they are invalid.
 
-    Ours differs: a request can only pick a profile that the operator has written, and that one was checked.
+    Ours differs: a request can only select a profile of the operator, which has been validated.
     """
     with pytest.raises(ValueError, match="resources: expected a mapping of at least one resource class"):
         Fit({})
@@ -148,7 +148,7 @@ def test_one_class_is_packed_and_another_spread(requested: dict[str, int], expec
 def test_RS_16_a_node_that_cannot_serve_the_request_is_not_offered() -> None:  # noqa: N802
     """By the formula a node without GPUs gets 400 and beats the one that can run the request, with 266.67.
 
-    Ours differs: the scores are Volcano's, but what can serve a request is decided before they are looked at.
+    Ours differs: the scores are Volcano's, but nodes that cannot serve the request are excluded before scoring.
     """
     policy, requested = Fit({"PGPU": most(1), FOO: least(2)}), {"PGPU": 4, FOO: 4}
     able, unable = ScoredNode({"PGPU": 10, FOO: 5}), ScoredNode({FOO: 10})
@@ -191,14 +191,14 @@ GPU_JOB = {"VCPU": 4, "PGPU": 2}
 
 
 def test_RS_22_a_gpu_job_goes_to_the_fuller_gpu_node() -> None:  # noqa: N802
-    """The formula gives 291.67 to the node without GPUs, which cannot run the job. Ours differs: it is left out."""
+    """The formula gives 291.67 to the node without GPUs, which cannot run the job. Ours differs: it is excluded."""
     scores = [float(total(UPSTREAM_BEST_PRACTICE, GPU_JOB, node)) for node in MIXED_CLUSTER.values()]
     assert scores == [pytest.approx(expected, abs=0.005) for expected in (291.67, 416.67, 583.33)]
     assert best_first(UPSTREAM_BEST_PRACTICE, GPU_JOB, MIXED_CLUSTER) == ["half", "gpu"]
 
 
 def test_RS_22_nodes_with_what_is_needed_are_not_ranked_down_for_it() -> None:  # noqa: N802
-    """Ours differs: the GPUs that the job asks for cost the GPU nodes nothing, so both have the whole 1000 of sra."""
+    """Ours differs: the requested GPUs cost the GPU nodes nothing, so both get the whole 1000 of sra."""
     scores = [float(total(BEST_PRACTICE, GPU_JOB, MIXED_CLUSTER[name])) for name in ("gpu", "half")]
     assert scores == [pytest.approx(1416.67, abs=0.005), pytest.approx(1583.33, abs=0.005)]
 
@@ -217,7 +217,7 @@ SEED_TASKS = {
 
 
 def sra_totals(policy: Sra, requested: dict[str, int], nodes: list[ScoredNode]) -> list[Fraction | None]:
-    """Return the score of each node that can serve the request, or of all where the mode gives the others 0."""
+    """Return the score of each node that can serve the request, or of all in a mode that gives the others 0."""
     scores = [sra_score(policy, requested, node) for node in nodes]
     assert scores == [total(Profile(sra=policy), requested, node) for node in nodes]
     if policy.mode == "upstream":
@@ -247,10 +247,11 @@ def test_sra_in_upstream_mode_gives_the_table_of_the_documentation(task: str, ex
     ],
 )
 def test_sra_counts_only_scarce_resources_that_are_not_asked_for(task: str, expected: list[int | None]) -> None:
-    """The documentation says that requests which do not need a scarce resource avoid it; its formula asks nobody.
+    """By the documentation, requests that do not need a scarce resource avoid it; the formula ignores the request.
 
-    So a task that needs both kinds of GPU gets 0 everywhere, on the node that has both as on those that cannot run it.
-    Ours differs: what is asked for does not count against a node. Nodes that cannot serve the request have no score.
+    So a task that needs both kinds of GPU gets 0 everywhere, both on the node that has them and on those that cannot
+    run it. Ours differs: requested resources do not count against a node. Nodes that cannot serve the request have no
+    score.
     """
     policy = Sra({"nvidia.com/t4": 1, "nvidia.com/a10": 1}, weight=2)
     assert sra_totals(policy, SEED_TASKS[task], SEED_NODES) == expected
@@ -329,7 +330,7 @@ def test_fit_and_sra_add_up(profile: Profile, expected: list[list[float]]) -> No
 
 
 def test_RS_31_in_our_mode_the_needed_t4_costs_nothing() -> None:  # noqa: N802
-    """Ours differs from RS-31: the second and fourth task need a T4, so the nodes that have it keep all 500 of sra."""
+    """Ours differs from RS-31: the second and fourth task need a T4, so nodes that have it keep all 500 of sra."""
     profile = Profile(fit=FIT_OF_RS_30, sra=Sra({T4: 2}, weight=5))
     able = [[node for node in MILLI_NODES if can_serve(task, node)] for task in MILLI_TASKS]
     assert [[total(profile, task, node) for node in nodes] for task, nodes in zip(MILLI_TASKS, able, strict=True)] == [

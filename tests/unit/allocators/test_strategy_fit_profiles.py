@@ -1,4 +1,4 @@
-"""What may be written in a profile: names and families, numbers and words, and the errors for everything else."""
+"""What a profile may contain: names and families, numbers and words, and the errors for everything else."""
 
 import dataclasses
 
@@ -51,9 +51,9 @@ def test_RS_23_a_class_outside_all_families_is_not_configured() -> None:  # noqa
     ids=["fit", "sra", "proportional"],
 )
 def test_a_wrong_pattern_is_an_error_that_names_it(policy, name: str) -> None:
-    """Volcano drops these with a warning, so that a typing error changes the order and nobody is told.
+    """Volcano drops these with a warning, so a typo silently changes the order.
 
-    Ours differs: they are refused, in sra and proportional too, where Volcano knows no families.
+    Ours differs: they are refused, also in sra and proportional, where Volcano has no families.
     """
     with pytest.raises(InvalidEntry) as refused:
         policy(name)
@@ -63,7 +63,7 @@ def test_a_wrong_pattern_is_an_error_that_names_it(policy, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["gpu-[a-z]+", "nvidia.com/gpu-[1-9]*", "cpu", "gpu-v100", "", " VCPU", "CUSTOM_é", 7])
 def test_a_name_that_is_none_is_refused(name) -> None:
-    """No regular expressions, and no guess what "cpu" may mean: a name that never matches would change the order."""
+    """No regular expressions and no guess at what "cpu" may mean: a name that never matches would change the order."""
     with pytest.raises(InvalidEntry, match="expected a resource class or a family"):
         Fit({name: MOST})
 
@@ -84,7 +84,7 @@ def test_the_name_of_a_vendor_means_a_custom_class(written: str, meant: str) -> 
 
 
 def test_vendors_families_cover_what_their_documentation_says() -> None:
-    """The user story: ``nvidia.com/gpu/*`` for gpu-v100 and gpu-a100 alike, which untranslated it would not match."""
+    """The user story: ``nvidia.com/gpu/*`` matches gpu-v100 and gpu-a100, which it would not without translation."""
     families = [resource_class("nvidia.com/gpu/*"), resource_class("amd.com/gpu/*")]
     assert best_match(families, resource_class("nvidia.com/gpu-v100")) == families[0]
     assert best_match(families, resource_class("amd.com/gpu-mi100")) == families[1]
@@ -146,7 +146,7 @@ def test_a_wrong_number_is_refused(path: str, policy, number) -> None:
     ],
 )
 def test_an_error_says_what_was_expected_where(policy, message: str) -> None:
-    """Volcano makes an unknown type LeastAllocated."""
+    """Volcano treats an unknown type as LeastAllocated."""
     with pytest.raises(InvalidEntry) as refused:
         policy()
     assert str(refused.value) == message

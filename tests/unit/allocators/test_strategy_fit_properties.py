@@ -1,4 +1,4 @@
-"""What holds for the strategy fit whatever the profile, the request and the node."""
+"""Properties of the strategy fit for any profile, request and node."""
 
 import random
 from fractions import Fraction
@@ -56,14 +56,14 @@ def in_order(scorer, node: ScoredNode) -> tuple[list[int], list[int]]:
 
 @st.composite
 def parts(draw) -> tuple[dict[str, int], dict[str, int]]:
-    """A request, and how much of it the node itself gives."""
+    """Draw a request and the part of it that the node itself provides."""
     requested = draw(requests)
     return requested, {name: draw(st.integers(0, amount)) for name, amount in requested.items() if draw(st.booleans())}
 
 
 @given(profiles, parts(), nodes, st.booleans())
 def test_the_compiled_form_equals_the_plain_one(profile, part, node, is_alone) -> None:
-    """To the last bit: nodes that are equally good stay equal, and neither form can order them otherwise."""
+    """To the last bit: equally good nodes stay equal, and neither form can order them differently."""
     requested, own = part
     scorer = scorer_for(profile, requested, node.allocatable, None if is_alone else OwnPart.exactly(own))
     verdict = assess(profile, requested, node, None if is_alone else own)
@@ -99,7 +99,7 @@ def test_who_gives_everything_is_judged_as_if_there_were_nobody_else(profile, re
 
 
 def test_equally_good_nodes_get_the_same_float() -> None:
-    """Added up as floats, .1 + .2 + .3 is more than .3 + .2 + .1."""
+    """Added as floats, .1 + .2 + .3 is more than .3 + .2 + .1."""
     requested = {"VCPU": 1, "MEMORY_MB": 1, "DISK_GB": 1}
     scorer = scorer_for(Profile(fit=Fit(dict.fromkeys(requested, Preference("MostAllocated")))), requested)
     assert 0.1 + 0.2 + 0.3 != 0.3 + 0.2 + 0.1
@@ -143,7 +143,7 @@ def test_what_is_asked_for_only_ever_helps_against_the_upstream_formula(sra, req
 def test_a_request_that_takes_less_keeps_the_proportion_too(policy, requested, node, name, less) -> None:
     smaller = {**requested, name: max(0, requested.get(name, 0) - less)}
     assume(keeps_proportion(policy, requested, node))
-    # In mode "all" asking for any primary exempts, also where a family makes the secondary a primary.
+    # In mode "all" a request for any primary is exempt, also if a family makes the secondary a primary.
     assert keeps_proportion(policy, smaller, node)
 
 
@@ -174,7 +174,7 @@ def test_the_unit_of_a_class_does_not_matter_to_scores(profile, requested, node,
 
 @given(fits, sras, requests, nodes, positive)
 def test_weights_count_in_proportion(fit, sra, requested, node, factor) -> None:
-    """Ten times every weight of the resources changes nothing; ten times a policy's weight is ten times its score."""
+    """Ten times every resource weight changes nothing; ten times a policy's weight gives ten times its score."""
 
     def times(weight):
         return Fraction(str(weight)) * Fraction(str(factor))
@@ -187,7 +187,7 @@ def test_weights_count_in_proportion(fit, sra, requested, node, factor) -> None:
 
 @given(profiles, requests, nodes, st.permutations(["A", "B", "C", "D", "E", "F"]), st.randoms(use_true_random=False))
 def test_names_and_their_order_do_not_matter(profile, requested, node, letters, shuffle) -> None:
-    """Other names for the same classes, and everything written in another order, give the very same numbers."""
+    """Renaming the classes and reordering everything gives the very same numbers."""
     new_name = dict(zip(CLASSES, [f"CUSTOM_{letter}" for letter in letters], strict=True))
     plain = without_families(profile)
     renamed = rename(plain, new_name, shuffle)
@@ -205,7 +205,7 @@ def rename_keys(entries, new_name, shuffle: random.Random):
 
 
 def without_families(profile: Profile) -> Profile:
-    """Return the profile with exact names only: those of families mean something."""
+    """Return the profile with exact names only: family names have a meaning."""
     return Profile(
         fit=profile.fit and Fit(exact_only(profile.fit.resources) or {"VCPU": Preference("MostAllocated")}),
         sra=profile.sra and Sra(exact_only(profile.sra.resources) or {"PGPU": 1}, profile.sra.weight, profile.sra.mode),

@@ -17,7 +17,7 @@ from placement.allocators.strategy_fit import (
 
 
 def holds(policy: Proportional, requested: dict[str, int], node: ScoredNode) -> bool:
-    """Tell whether the reserve is kept, having seen that the compiled form says the same."""
+    """Return whether the reserve is kept, checking that the compiled form gives the same."""
     kept = keeps_proportion(policy, requested, node)
     scorer = scorer_for(Profile(proportional=policy), requested, node.allocatable)
     amounts = [tuple(side.get(name, 0) for name in scorer.classes) for side in (node.allocatable, node.used)]
@@ -58,7 +58,7 @@ def test_RS_39_no_idle_gpu_needs_no_reserve() -> None:  # noqa: N802
 
 @pytest.mark.parametrize(("cpus", "expected"), [(12, True), (13, False)])
 def test_a_request_for_gpus_may_be_held_to_its_own_share(cpus: int, expected: bool) -> None:
-    """Volcano exempts a request for any primary from everything: one GPU and all the CPUs of the node pass (RS-34).
+    """Volcano exempts a request for any primary completely: one GPU and all the CPUs of the node pass (RS-34).
 
     With ``exempt="own"``, 3 GPUs stay idle here and keep their 12 CPUs.
     """
@@ -68,7 +68,7 @@ def test_a_request_for_gpus_may_be_held_to_its_own_share(cpus: int, expected: bo
 
 
 def test_a_request_for_one_primary_may_be_held_to_the_reserve_of_another() -> None:
-    """Volcano lets a request for an FPGA take the CPUs that are kept for GPUs."""
+    """Volcano lets a request for an FPGA take the CPUs that are reserved for GPUs."""
     reserve = {"PGPU": {"VCPU": 4}, "FPGA": {"VCPU": 1}}
     requested, node = {"VCPU": 2, "FPGA": 1}, ScoredNode({"VCPU": 16, "PGPU": 4, "FPGA": 2})
     assert holds(Proportional(reserve, exempt="own"), requested, node) is False
@@ -76,7 +76,7 @@ def test_a_request_for_one_primary_may_be_held_to_the_reserve_of_another() -> No
 
 
 def test_a_request_that_takes_its_own_share_passes_where_the_reserve_is_broken_already() -> None:
-    """An inventory was made smaller, say. The reserve is for requests like this one."""
+    """An inventory was reduced, for example. The reserve exists for requests like this one."""
     node = ScoredNode({"VCPU": 10, "PGPU": 4})
     own = Proportional({"PGPU": {"VCPU": 4}}, exempt="own")
     assert holds(own, {"VCPU": 4, "PGPU": 1}, node) is True
@@ -85,7 +85,7 @@ def test_a_request_that_takes_its_own_share_passes_where_the_reserve_is_broken_a
 
 
 def test_any_class_can_be_kept_for_a_family_by_a_broken_ratio() -> None:
-    """A tenth is a tenth: 10 GPUs keep 1 unit, neither a rounding more nor less."""
+    """A tenth is exact: 10 GPUs reserve 1 unit, regardless of rounding."""
     policy = Proportional({"CUSTOM_GPU_*": {"NET_BW_EGR_KILOBIT_PER_SEC": 0.1}})
     node = ScoredNode({"CUSTOM_GPU_A": 10, "NET_BW_EGR_KILOBIT_PER_SEC": 3})
     assert holds(policy, {"NET_BW_EGR_KILOBIT_PER_SEC": 2}, node) is True
@@ -93,7 +93,7 @@ def test_any_class_can_be_kept_for_a_family_by_a_broken_ratio() -> None:
 
 
 def test_more_in_use_than_there_is_reserves_nothing() -> None:
-    """Being over capacity is legal: its inventory was made smaller after it was taken. It lends no CPUs either."""
+    """Usage above capacity is legal: the inventory was reduced afterwards. It does not free any CPUs either."""
     policy, node = Proportional({"PGPU": {"VCPU": 4}}), ScoredNode({"VCPU": 4, "PGPU": 2}, {"PGPU": 3})
     assert holds(policy, {"VCPU": 4}, node) is True
     assert holds(policy, {"VCPU": 5}, node) is False
@@ -106,7 +106,7 @@ def test_a_request_for_a_primary_that_no_node_is_known_to_have_is_exempt_too() -
 
 @pytest.mark.parametrize(("mode", "expected"), [("last", ["c2", "c10", "gpu"]), ("filter", ["c2", "c10"])])
 def test_nodes_that_break_the_proportion_come_last_or_not_at_all(mode, expected) -> None:
-    """The GPU node is the best by its score, and equal nodes come in the natural order of their names."""
+    """The GPU node has the best score, and equal nodes come in the natural order of their names."""
     profile = Profile(fit=Fit(), proportional=Proportional({"PGPU": {"VCPU": 128}}, mode=mode))
     nodes = {"c10": ScoredNode({"VCPU": 8}), "gpu": ScoredNode({"VCPU": 128, "PGPU": 1}), "c2": ScoredNode({"VCPU": 8})}
     assert best_first(profile, {"VCPU": 1}, nodes) == expected

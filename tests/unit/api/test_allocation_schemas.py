@@ -1,4 +1,4 @@
-"""What bodies with allocations may look like, version by version."""
+"""The request bodies with allocations that each version accepts."""
 
 from typing import Any
 

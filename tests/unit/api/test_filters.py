@@ -21,7 +21,7 @@ BAD_FORM = "Badly formed resources parameter. Expected resources query string pa
 
 
 def sets(*names: str) -> list[frozenset[str]]:
-    """``sets("A|B", "C")`` is one of A and B, and C."""
+    """Return the sets of ``sets("A|B", "C")``: one of A and B, and C."""
     return [frozenset(alternatives.split("|")) for alternatives in names]
 
 

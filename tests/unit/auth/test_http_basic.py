@@ -138,7 +138,7 @@ class Clock:
 
 
 def seconds_for(passwords: PasswordFile, user: str, password: str) -> float:
-    """Return the processor time of this thread: a busy machine does not change it."""
+    """Return this thread's CPU time, which the load of the machine does not affect."""
     start = time.thread_time()
     passwords.accepts(user, password)
     return time.thread_time() - start
@@ -166,7 +166,7 @@ def test_an_unknown_user_costs_as_much_as_a_wrong_password(tmp_path: Path) -> No
 
 
 def test_what_is_remembered_does_not_let_another_user_in(file: Path) -> None:
-    """The digest separates its parts, so that moving a character from one to the other is another digest."""
+    """The digest separates its parts, so moving a character from one to the other changes it."""
     file.write_text(line("al", "ice-secret"))
     passwords = PasswordFile(str(file))
     assert passwords.accepts("al", "ice-secret")

@@ -94,7 +94,7 @@ def test_a_service_token_without_the_service_role_is_401(keystone: Keystone, ser
 
 
 def test_system_scope_is_the_tokens_even_if_a_service_relays_it(keystone: Keystone, served: Served) -> None:
-    """The middleware sets one header for both tokens, so that the service's would hide the caller's scope."""
+    """The middleware sets one header for both tokens, so the service's scope would hide the caller's."""
     keystone.tokens |= {"system": Issued("root", roles=["admin"], is_system=True), "nova": NOVA}
     assert served.call(HTTP_X_AUTH_TOKEN="system", HTTP_X_SERVICE_TOKEN="nova") == 200
     assert served.identity is not None
@@ -135,7 +135,7 @@ def test_a_wrong_service_password_is_a_refusal(keystone: Keystone, tmp_path: Pat
 
 
 def test_nobody_is_let_in_when_the_decision_is_delayed(keystone: Keystone, tmp_path: Path) -> None:
-    """With delay_auth_decision the middleware lets every request through, marked."""
+    """With delay_auth_decision the middleware passes every request on and only marks it."""
     served = Served(strategy_from(settings_for(keystone, tmp_path, delay_auth_decision="True")))
     assert served.call(HTTP_X_AUTH_TOKEN="unknown") == 401
     assert served.call() == 401

@@ -1,4 +1,4 @@
-"""The strategy noauth2: what a token says, and who is refused when nobody chose it."""
+"""The strategy noauth2: what a token means, and who is refused if the operator did not choose the strategy."""
 
 import pytest
 
@@ -54,7 +54,7 @@ def test_the_application_is_served_as_it_is() -> None:
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1", ""])
 def test_unchosen_it_serves_this_machine(address: str) -> None:
-    """A server on a unix socket gives its callers an empty address."""
+    """A server on a Unix socket gets an empty address for its callers."""
     assert IMPLICIT.identify({"REMOTE_ADDR": address, "HTTP_X_AUTH_TOKEN": "admin"}) is not None
 
 

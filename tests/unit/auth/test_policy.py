@@ -35,7 +35,7 @@ class Clock:
 
 
 def settings_in(directory: Path, **variables: str) -> Settings:
-    """Return the settings of a server whose configuration directory this is."""
+    """Return the settings of a server with this configuration directory."""
     (directory / "placement.conf").write_text("[placement_database]\nconnection = sqlite://\n")
     return load([str(directory / "placement.conf")], variables, search=False)
 
@@ -211,7 +211,7 @@ def test_a_file_that_breaks_later_leaves_the_rules_as_they_were(
 
 
 def test_no_check_sees_half_of_the_rules_while_they_are_read_again(tmp_path: Path) -> None:
-    """oslo.policy empties its rules before it fills them, and refuses who checks in between."""
+    """oslo.policy clears its rules before it reloads them, and refuses any check in between."""
     file = tmp_path / "policy.yaml"
     file.write_text(f'"{USAGES}": "@"\n')
     policy = Policy(settings_in(tmp_path), clock=Clock())

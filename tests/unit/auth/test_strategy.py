@@ -1,4 +1,4 @@
-"""The choice of a strategy from the settings, in processes of their own where imports matter."""
+"""The choice of a strategy from the settings, in separate processes where imports matter."""
 
 import logging
 import os
@@ -18,7 +18,7 @@ def settings(strategy: str, *, is_implicit: bool = False) -> Settings:
 
 
 def output_of(program: str, tmp_path: Path, **variables: str) -> str:
-    """Run a program in a new process, where ``tmp_path`` is searched for modules first."""
+    """Run a program in a new process that searches ``tmp_path`` for modules first."""
     path = os.pathsep.join([str(tmp_path), *sys.path])
     done = subprocess.run(
         [sys.executable, "-c", program],

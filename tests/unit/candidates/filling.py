@@ -13,11 +13,11 @@ MAX_STATES = 200_000
 
 
 class TooLarge(Exception):
-    """Filling this cloud up takes too long."""
+    """Filling this cloud takes too long."""
 
 
 def takings(request: CandidateRequest, cloud: Cloud, roots=None) -> list[dict[tuple[int, str], int]]:
-    """Return what the candidates of a cloud take, without duplicates."""
+    """Return the distinct amounts that the candidates of a cloud take."""
     definition = Definition(request, cloud)
     found = set()
     for root in roots or {node.root for node in cloud.values()}:
@@ -36,7 +36,7 @@ def takings(request: CandidateRequest, cloud: Cloud, roots=None) -> list[dict[tu
 def filled(request: CandidateRequest, cloud: Cloud, roots=None) -> int:
     """Return the largest number of copies that can be allocated one after the other.
 
-    Allocating never creates candidates, so those of the cloud as it is are all there are.
+    Allocating never creates candidates, so those of the initial cloud are sufficient.
     """
     left = {
         (node.id, name): int((stock.total - stock.reserved) * stock.allocation_ratio) - stock.used

@@ -12,7 +12,7 @@ from placement.domain.tree import Tree
 
 OUTER, INNER = 0b111, 0b111111000
 MASKS = (0, 0b1, 0b10, 0b100, 0b1001, 0b10001, 0b100010, 0b1000010, 0b10000100, 0b100000100)
-"""The places that a provider may lie in: none, an outer one, or one of the two inside an outer one as well."""
+"""The possible places of a provider: none, an outer one, or one of the two inside an outer one as well."""
 
 CLASSES = ("VCPU", "PGPU")
 TRAITS = ("A", "B")
@@ -40,7 +40,7 @@ def requests(draw) -> CandidateRequest:
 
 @st.composite
 def searches(draw) -> tuple[Plan, Tree]:
-    """A plan and a tree for it."""
+    """Draw a plan and a tree for it."""
     plan = plan_for(draw(requests()))
     return plan, draw(searches_of(plan))
 
@@ -64,25 +64,25 @@ def searches_of(draw, plan: Plan) -> Tree:
 
 @st.composite
 def with_places(draw, trees: st.SearchStrategy[Tree]) -> Tree:
-    """The same trees, with some providers as places of levels."""
+    """Draw the same trees, with some providers as places of levels."""
     tree = draw(trees)
     of = {provider: draw(st.sampled_from(MASKS)) for provider in tree.parents if provider not in tree.home}
     places = Places({provider: mask for provider, mask in of.items() if mask}, (OUTER, INNER))
     around = {provider: float(draw(st.integers(0, 3))) for row in tree.options for provider in row}
-    if places.of:  # As the store does it: a tree without places stays as it is.
+    if places.of:  # As in the store: a tree without places stays as it is.
         tree.lay_out(places, around)
     return tree
 
 
 @st.composite
 def searches_with_places(draw) -> tuple[Plan, Tree]:
-    """A plan and a tree of this kind for it."""
+    """Draw a plan and a tree of this kind for it."""
     plan = plan_for(draw(requests()))
     return plan, draw(with_places(searches_of(plan)))
 
 
 def devices(groups: int, count: int, *, isolate: bool = True) -> tuple[Plan, Tree]:
-    """``groups`` groups of one unit each, ``count`` devices of one unit."""
+    """Return a plan of ``groups`` one-unit groups and a tree of ``count`` one-unit devices."""
     request = CandidateRequest(
         groups=tuple(RequestGroup(suffix=f"_{i}", resources={"PGPU": 1}) for i in range(groups)), isolate=isolate
     )
@@ -92,7 +92,7 @@ def devices(groups: int, count: int, *, isolate: bool = True) -> tuple[Plan, Tre
 
 
 def lay_out(tree: Tree, parents: dict[int, int | None], level_bits: dict[int, int], fits: dict[int, float]) -> None:
-    """Note in a tree where its providers lie: ``level_bits`` has the levels of each place, of two, as bits."""
+    """Record in a tree where its providers are; ``level_bits`` has, for each of two places, its levels as bits."""
     layout = Layout(parents, level_bits, dict.fromkeys(level_bits, tree.root), levels=2)
     inside = layout.inside(fits.keys())
     tree.lay_out(Places(layout.masks_of(inside), layout.levels), layout.around(fits, inside))
@@ -112,7 +112,7 @@ def moved(tree: Tree, by: int) -> Tree:
 
 
 def brute_force(plan: Plan, tree: Tree) -> set[tuple[int, ...]]:
-    """Return every choice that satisfies the definitions, by looking at all of them."""
+    """Return every choice that satisfies the definitions, by checking all of them."""
     rows = [tree.options[slot.demand] for slot in plan.slots]
     return {choice for choice in product(*rows) if is_candidate(plan, tree, choice)}
 

@@ -19,7 +19,7 @@ def test_nothing_in_a_tree_touches_fewer_places_than_its_bound(places, data) -> 
         for chosen in combinations(positions.values(), number)
     ]
     for level, bound in enumerate(fewest_places(sizes, number)):
-        # As low as possible, so that it tells trees apart.
+        # As low as possible, so that it distinguishes trees.
         assert bound == max(1, min(counts[level] for counts in touched))
 
 

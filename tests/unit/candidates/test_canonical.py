@@ -1,4 +1,4 @@
-"""Equivalent trees: reading candidates off gives what composing gives."""
+"""Equivalent trees: translating candidates between them gives the same as composing."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from tests.unit.candidates.searches import devices, requests, searches_of
 
 
 def renamed(tree: Tree, ids: list[int]) -> Tree:
-    """Return a tree whose providers have other ids, in any order; its options keep theirs."""
+    """Return a tree whose providers have other ids in any order; its options keep their order."""
     new = dict(zip(tree.parents, ids, strict=False))  # There are more ids than providers.
     return Tree(
         new[tree.root],
@@ -29,7 +29,7 @@ def renamed(tree: Tree, ids: list[int]) -> Tree:
 
 @st.composite
 def clouds(draw) -> tuple[Plan, list[Tree]]:
-    """A plan and some trees for it with the same options, except for the ids, that differ in little else."""
+    """Draw a plan and some trees for it that have the same options, except for the ids, and are otherwise similar."""
     plan = plan_for(draw(requests()))
     tree = draw(searches_of(plan))
     if draw(st.integers(0, 3)):
@@ -50,7 +50,7 @@ def clouds(draw) -> tuple[Plan, list[Tree]]:
 
 @st.composite
 def changed(draw, values: dict, others: st.SearchStrategy) -> dict:
-    """Return the same mapping with another value for one of its keys, or unchanged."""
+    """Return the mapping with another value for one of its keys, or unchanged."""
     return {**values, draw(st.sampled_from(sorted(values))): draw(others)} if values and draw(st.booleans()) else values
 
 

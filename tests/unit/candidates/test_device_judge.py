@@ -1,4 +1,4 @@
-"""Which device of a tree is best taken, if a profile judges devices."""
+"""The best device of a tree under a profile that judges devices."""
 
 from placement.allocators.fragmentation import DevicePacking, DeviceSupply, DeviceTask, Outlook
 from placement.candidates.packing import DeviceJudge
@@ -8,7 +8,7 @@ ROOT, HALF, QUARTER = 1, 2, 3
 
 
 def test_what_is_taken_beside_a_device_counts() -> None:
-    """Once the last VCPUs are taken, all that is left is useless, so using up the smaller device is best."""
+    """Once the last VCPUs are taken, everything left is useless, so using up the smaller device is best."""
     expected = {DeviceTask({"VCPU": 8}, 1, 500): 1.0, DeviceTask({"VCPU": 1}, 1, 250): 1.0}
     outlook = Outlook(expected, DeviceSupply({"": 4000}, 1000, {"VCPU": 16}, 4))
     judge = DeviceJudge(outlook, DevicePacking(devices=GPU, size=1000, beside=("VCPU",)), {})

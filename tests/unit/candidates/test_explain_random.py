@@ -1,4 +1,4 @@
-"""Explanations of random requests in random clouds, compared with trying everything."""
+"""Explanations of random requests in random clouds, compared with brute force."""
 
 from collections import Counter
 from dataclasses import replace
@@ -79,7 +79,7 @@ def test_what_steps_do_not_suffice_for_is_undecided(situation, steps):
 @examples(50)
 @given(situations)
 def test_the_largest_amount_is_what_trying_every_amount_finds(situation):
-    """On any provider that could serve the group but for the amount, in the trees that are told of."""
+    """On any provider that could serve the group apart from the amount, in the trees of the near miss."""
     request, cloud = situation
     for near_miss in explain(plan_for(request), facts_of(cloud)).near_misses:
         condition = near_miss.condition

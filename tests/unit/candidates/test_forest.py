@@ -1,4 +1,4 @@
-"""The score of what is taken from a tree, on trees written as tables, with numbers worked out by hand."""
+"""The score of what is taken from a tree, on trees written as tables, with numbers computed by hand."""
 
 from itertools import permutations
 
@@ -60,7 +60,7 @@ def test_the_node_is_the_sum_of_the_whole_tree() -> None:
 def test_parts_count_by_their_weights() -> None:
     said = forest(PACK_GPUS).score({NODE1: {"VCPU": 4}, GPU0: {"PGPU": 2}})
     assert said.fit == pytest.approx(100 * (2 * 4 / 8 + 8 / 16) / 3)
-    assert said.sra == 100  # the GPUs are asked for
+    assert said.sra == 100  # the GPUs are requested
     assert said.touched == (2, 1)
     assert said.compactness == 50
     assert said.total == pytest.approx((6 * said.fit + 3 * 100 + 1 * 50) / 10)

@@ -23,7 +23,7 @@ SCORES = st.integers(0, 4)
 
 @st.composite
 def forecasts(draw):
-    """Keys of trees and the totals of what is found in them: whole numbers, to make ties."""
+    """Draw keys of trees and the totals of their candidates: whole numbers, to produce ties."""
     found = []
     for root in draw(ROOTS):
         bound = draw(SCORES)
@@ -39,7 +39,7 @@ def scored(key, totals):
 
 
 def portions(keys, size):
-    """Trees in portions, each with the key of the first one left."""
+    """Yield trees in portions, each with the key of the first remaining one."""
     for first in range(0, len(keys), size):
         some, left = keys[first : first + size], keys[first + size :]
         yield Portion([(key, Tree(key[2], [])) for key in some], left[0] if left else LAST)

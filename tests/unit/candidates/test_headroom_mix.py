@@ -1,4 +1,4 @@
-"""How many of a mix of requests fit: what filling small clouds finds, or bounds around it."""
+"""How many copies of a mix of requests fit: the result of filling small clouds, or bounds around it."""
 
 import math
 from fractions import Fraction
@@ -29,7 +29,7 @@ def plain(chance: Random) -> CandidateRequest:
 
 
 def fits_together(ways, numbers, left) -> bool:
-    """Tell whether so many of each can be taken, trying every way."""
+    """Return whether these numbers of copies fit together, trying every way."""
     states = 0
 
     @cache
@@ -51,7 +51,7 @@ def fits_together(ways, numbers, left) -> bool:
 
 
 def drawn_mix(chance: Random, request) -> tuple[dict[str, CandidateRequest], dict[str, Fraction]]:
-    """Return two or three requests, and the share of all copies that each has."""
+    """Return two or three requests, and the share of each in all copies."""
     names = "abc"[: chance.choice((2, 2, 3))]
     weights = {name: chance.choice((1, 2, 3, 7)) for name in names}
     requests = {name: request(chance) for name in names}
@@ -101,7 +101,7 @@ def test_the_bounds_of_a_mix_hold_when_no_steps_are_left(chance: Random) -> None
 
 
 def test_nearly_every_mix_in_a_small_cloud_is_known_exactly() -> None:
-    """Includes pools that several requests draw from; some trees have too many ways."""
+    """Includes pools that several requests use; some trees have too many ways."""
     found = []
     for seed in range(100):
         chance = Random(seed)

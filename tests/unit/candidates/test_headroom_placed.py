@@ -1,4 +1,4 @@
-"""Trees that differ only in what no number of copies can take are alike."""
+"""Trees that differ only in amounts that no number of copies can use are treated alike."""
 
 from placement.candidates.headroom.placed import beyond_reach
 from placement.domain.overlay import AS_IT_IS
@@ -21,7 +21,7 @@ def host(**free: int) -> PlannerTree:
 
 
 def test_what_copies_cannot_reach_is_taken() -> None:
-    """Of other classes, and of too little, nothing is."""
+    """Nothing is taken of other classes, or of classes that have too little."""
     found = beyond_reach({"VCPU": 3, "PGPU": 1}, host(VCPU=20, PGPU=5, DISK_GB=90), 5)
     assert found.changes == {1: {"VCPU": 5}}
 

@@ -1,4 +1,4 @@
-"""The headroom of small random clouds equals what filling them in every possible way finds."""
+"""The headroom of small random clouds equals the result of filling them in every possible way."""
 
 from dataclasses import replace
 
@@ -80,7 +80,7 @@ def doubled(cloud: Cloud) -> Cloud:
 
 
 def test_what_is_told_does_not_depend_on_the_order_of_rows() -> None:
-    """One of two hosts lacks processors, the other memory: a tie."""
+    """One host lacks CPUs, the other memory: a tie."""
     cloud = WholeCloud(
         providers=[(1, None, 1), (2, None, 2)],
         holdings=[(1, 1, 8, 8, 1, 8, 1), (1, 2, 8, 0, 1, 8, 1), (2, 2, 8, 8, 1, 8, 1), (2, 1, 8, 0, 1, 8, 1)],

@@ -1,4 +1,4 @@
-"""Replacing some keys of an order gives what sorting gives, and leaves the old order intact for its readers."""
+"""Replacing some keys of an order gives the same as sorting, and leaves the old order intact for its readers."""
 
 from random import Random
 
@@ -12,7 +12,7 @@ from placement.candidates.key_queues import SortedKeys, UnsortedKeys
 
 
 def some_keys(choice: Random, roots: list[int]) -> list[Key]:
-    """Return a key for each root; many score alike."""
+    """Return a key for each root; many have equal scores."""
     return [(choice.random() < 0.1, float(-choice.randrange(5)), root) for root in roots]
 
 
@@ -20,7 +20,7 @@ Known = dict[int, Key]
 
 
 def replaced(choice: Random, order: KeyOrder, known: Known, most: int) -> tuple[KeyOrder, Known]:
-    """Replace up to so many keys: some roots go, some come, most get another key or the same one again."""
+    """Replace at most this many keys: some roots go, some are new, most get another key or the same one again."""
     changed = choice.sample([*known], min(len(known), choice.randint(0, most)))
     coming = {choice.randrange(9 * BLOCK) for _ in range(choice.randint(0, most // 4))} - known.keys()
     new = some_keys(choice, [root for root in changed if choice.random() < 0.9] + [*coming])

@@ -1,4 +1,4 @@
-"""Where the providers of trees lie, if some share with other trees."""
+"""The places of providers in trees where some providers share."""
 
 from placement.candidates.layout import laid_out
 from placement.domain.places import Layout
@@ -8,7 +8,7 @@ PLACE, POOL, HOST, NODE, PLAIN = 11, 12, 20, 21, 30
 
 
 def test_who_shares_lies_in_its_place_at_home_and_in_none_elsewhere():
-    """A pool in a place of its own tree (10) serves a host with a NUMA node, and one that has no place at all."""
+    """A pool in a place of its own tree (10) serves a host with a NUMA node and one without places."""
     parents = {10: None, PLACE: 10, POOL: PLACE, HOST: None, NODE: HOST}
     bits, homes = {PLACE: 1, NODE: 1}, {PLACE: 10, NODE: 20}
     home = {POOL: 10}
@@ -32,7 +32,7 @@ def test_who_shares_lies_in_its_place_at_home_and_in_none_elsewhere():
     assert at_home.places.of == {PLACE: masks[PLACE], POOL: masks[PLACE]}
     assert at_home.options == [[PLACE, POOL]]  # 5 fit in their place.
     assert beside.places.of == {NODE: masks[NODE]}
-    assert beside.options == [[POOL, NODE]]  # 3 and 4 fit there.
+    assert beside.options == [[POOL, NODE]]  # 3 and 4 fit.
     assert not plain.places.of
 
 

@@ -1,4 +1,4 @@
-"""The order of candidates where providers share with trees, compared with scoring and sorting all of them."""
+"""The order of candidates on trees with sharing providers, compared with scoring and sorting all of them."""
 
 from dataclasses import replace
 from itertools import islice
@@ -31,7 +31,7 @@ A_FEW_AT_A_TIME = SearchLimits(first_trees=1, growth=2)
 
 @st.composite
 def clouds(draw) -> Cloud:
-    """Up to five hosts, each with a pool that others may use, too; a host may share something of its own."""
+    """Draw up to five hosts, each with a pool that may serve other trees; a host may share something itself."""
     plan = plan_for(draw(requests()))
     hosts = [moved(draw(with_places(searches_of(plan))), index * STEP) for index in range(draw(st.integers(1, 5)))]
     home = {provider: root for tree in hosts for provider, root in tree.home.items()}
@@ -54,7 +54,7 @@ def clouds(draw) -> Cloud:
 
 
 def with_guests(tree: Tree, guests: list[int], serves: dict[int, list[int]], facts: dict[int, Tree]) -> Tree:
-    """Return a tree that others share with."""
+    """Return a tree with guests, providers of other trees that share with it."""
     room, met, parents = dict(tree.room), dict(tree.met), dict(tree.parents)
     options = [[*row, *[one for one in guests if index in serves[one]]] for index, row in enumerate(tree.options)]
     for guest in guests:
@@ -67,7 +67,7 @@ def with_guests(tree: Tree, guests: list[int], serves: dict[int, list[int]], fac
 
 @st.composite
 def totals(draw, roots: list[int]) -> dict[int, ScoredNode]:
-    """What trees have and use; now and then one has nothing of the summed classes, or too little."""
+    """Draw the capacity and usage of trees; sometimes a tree has none of the summed classes, or too little."""
     found = {}
     for root in roots:
         if draw(st.integers(0, 6)):
@@ -97,7 +97,7 @@ PROFILES = st.builds(
 
 
 def charged(cloud: Cloud, tree: Tree, choice: Choice) -> frozenset[int]:
-    """The roots of the trees that a candidate is charged to: its own, or those of the pools that serve it alone."""
+    """Return the roots of the trees a candidate is charged to: its own, or those of pools if only they serve it."""
     takers = [provider for slot, provider in zip(cloud.plan.slots, choice, strict=True) if slot.resources]
     if all(provider in tree.sharing for provider in takers):
         return frozenset(tree.home[provider] for provider in takers)
@@ -111,7 +111,7 @@ def is_of_pools(cloud: Cloud, tree: Tree, choice: Choice) -> bool:
 
 
 def own_part(cloud: Cloud, tree: Tree, choice: Choice) -> dict[str, int]:
-    """What is taken of the trees that a candidate is charged to."""
+    """Return what is taken from the trees that a candidate is charged to."""
     own: dict[str, int] = {}
     roots = charged(cloud, tree, choice)
     for slot, provider in zip(cloud.plan.slots, choice, strict=True):
@@ -130,7 +130,7 @@ def counts_of(cloud: Cloud, tree: Tree, choice: Choice) -> tuple[int, ...]:
 
 
 def rank(cloud: Cloud, profile: RankingProfile, tree: Tree, choice: Choice) -> tuple[bool, float]:
-    """Whether a candidate breaks a proportion, and its negated total."""
+    """Return whether a candidate breaks a proportion, and its negated total."""
     requested, own = amounts_of(cloud.plan), own_part(cloud, tree, choice)
     counts = () if is_of_pools(cloud, tree, choice) else counts_of(cloud, tree, choice)
     nodes = [cloud.totals[root] for root in charged(cloud, tree, choice) if root in cloud.totals]
@@ -149,14 +149,14 @@ def shared_options(cloud: Cloud, tree: Tree) -> list[list[int]]:
 
 
 Line = list[tuple[tuple[bool, float], Choice]]
-"""The candidates of one tree, or those that pools of the same trees serve alone, with their ranks."""
+"""The candidates of one tree, or those served only by pools of the same trees, with their ranks."""
 
 LineName = tuple[bool, frozenset[int]]
-"""Whether pools alone serve, and the trees that are charged."""
+"""Whether only pools serve it, and the trees that are charged."""
 
 
 def lines_by_definition(cloud: Cloud, profile: RankingProfile) -> dict[LineName, Line]:
-    """All candidates of each line, the best first."""
+    """Return all candidates of each line, the best first."""
     lines: dict[LineName, Line] = {}
     for tree in TreesInMemory(*cloud).all_trees().trees:
         for options in (tree.options, shared_options(cloud, tree)):
@@ -176,7 +176,7 @@ def search(cloud: Cloud, profile: RankingProfile, wanted: int | None) -> list[tu
 
 
 def lines_of(found: list[tuple[int, Choice]], cloud: Cloud, profile: RankingProfile) -> dict[LineName, Line]:
-    """What was found in each line, in this order."""
+    """Return the candidates found in each line, in the order found."""
     trees = {tree.root: tree for tree in cloud.trees}
     lines: dict[LineName, Line] = {}
     for root, choice in found:
@@ -188,7 +188,7 @@ def lines_of(found: list[tuple[int, Choice]], cloud: Cloud, profile: RankingProf
 @examples(40)
 @given(clouds(), PROFILES)
 def test_candidates_come_by_what_they_take_of_their_trees(cloud, profile):
-    """However many are wanted, and however few trees are read at a time. Totals are equal but for rounding."""
+    """With any limit, and however few trees are read at a time. Totals are equal up to rounding."""
     assume(sum(prod(len(tree.options[slot.demand]) for slot in cloud.plan.slots) for tree in cloud.trees) < 500)
     found, expected = search(cloud, profile, None), lines_by_definition(cloud, profile)
     lines = lines_of(found, cloud, profile)
@@ -205,7 +205,7 @@ def test_candidates_come_by_what_they_take_of_their_trees(cloud, profile):
 @examples(40)
 @given(clouds(), PROFILES)
 def test_a_search_finds_what_sorting_finds(cloud, profile):
-    """If there are many candidates, they are searched for one score after the other."""
+    """If there are many candidates, they are searched for score by score."""
     reader = TreesInMemory(*cloud, shares=True)
     scores = TreeScores(amounts_of(cloud.plan), Ranking(profile), shared=shared_by(reader))
     own_parts = OwnParts(cloud.plan, scores.weighed)

@@ -1,4 +1,4 @@
-"""What hosts gave is cached by request and form, within its size, and only if it is final."""
+"""Each host's proposals are cached by request and form, within the size limit, and only if they are final."""
 
 from dataclasses import replace
 

@@ -21,11 +21,11 @@ from placement.domain.tree import Tree
 from tests.examples import examples
 from tests.unit.candidates.searches import CLASSES, devices, moved, requests, searches_of, with_places
 
-STEP = 100  # Between the ids of one tree and those of the next.
+STEP = 100  # The gap between the ids of one tree and the next.
 
 
 class Cloud(NamedTuple):
-    """Trees of one plan, and what some of them have and use in total."""
+    """Trees of one plan, with the total capacity and usage of some of them."""
 
     plan: Plan
     trees: list[Tree]
@@ -34,7 +34,7 @@ class Cloud(NamedTuple):
 
 @st.composite
 def clouds(draw) -> Cloud:
-    """Up to eight trees; now and then one has nothing of the summed classes."""
+    """Draw up to eight trees; sometimes one has none of the summed classes."""
     plan = plan_for(draw(requests()))
     trees, sums = [], {}
     for index in range(draw(st.integers(1, 8))):
@@ -104,7 +104,7 @@ def score_by_definition(plan: Plan, ranking: Ranking, tree: Tree, node: ScoredNo
 
 
 def jitter(plan: Plan, ranking: Ranking, root: int) -> float:
-    """Return what chance adds to a tree: the difference to the same ranking without chance."""
+    """Return the random part of a tree's score: the difference from the same ranking without randomness."""
     steady = Ranking(ranking.profile, ranking.levels, ranking.near_equal, None)
     (_, moved_by, _), (_, plain, _) = (
         TreeScores(amounts_of(plan), one).key_of_nothing(root) for one in (ranking, steady)
@@ -125,7 +125,7 @@ def test_the_answer_is_the_head_of_composing_and_sorting_everything(cloud, ranki
 
 @pytest.mark.parametrize("seed", range(20))
 def test_chance_may_move_a_tree_that_has_nothing_before_others_that_score_nothing(seed):
-    """What is still unread may come first, by no more than chance can move it."""
+    """A tree not read yet may come first, but only as far as the random part can move it."""
     plan, tree = devices(1, 1)
     ranking = Ranking(RankingProfile("", Profile(fit=Fit({"PGPU": Preference("MostAllocated")})), 0), (), 20.0, seed)
     full = ScoredNode({"PGPU": 1}, {"PGPU": 1})

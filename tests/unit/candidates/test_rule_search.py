@@ -31,7 +31,7 @@ def test_as_many_trees_serve_each_part_of_a_request_as_sharing_out_finds(
     isolate: bool,
     all_first: bool,
 ) -> None:
-    """Details are not read: only the numbers of providers matter."""
+    """No details are read: only the numbers of providers matter."""
     request = request_of(groups, isolate=isolate)
     plan = plan_for(request.plain)
     trees = [replace(tree_of(plan, providers), root=root) for root, providers in enumerate(clouds)]

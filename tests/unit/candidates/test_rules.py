@@ -1,4 +1,4 @@
-"""Which requests ask no more than others: those with fewer of the same rules."""
+"""Which requests ask for no more than others: those with a subset of the same rules."""
 
 from itertools import product
 from random import Random

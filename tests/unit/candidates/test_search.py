@@ -23,7 +23,7 @@ SPREAD = RankingProfile(strategy=Profile(fit=Fit({"PGPU": Preference("LeastAlloc
 
 
 def hosts() -> TreesInMemory:
-    """A hundred hosts with two GPUs, each fuller than the one before."""
+    """Return a hundred hosts with two GPUs, each fuller than the one before."""
     trees = [Tree(root, [[root + 1, root + 2]]) for root in HOSTS]
     return TreesInMemory(PLAN, trees, {root: ScoredNode({"PGPU": 1000}, {"PGPU": root - 10}) for root in HOSTS})
 
@@ -46,7 +46,7 @@ def test_the_best_come_first_and_hardly_any_other_tree_is_read():
 
 
 def test_hardly_any_other_is_read_where_a_pool_gives_addresses_beside_two_groups_on_the_host():
-    """GPUs are not shared, so a host gives both, which gives its score before it is composed."""
+    """GPUs are not shared, so a host provides both, which determines its score before anything is composed."""
     wanted = {"_A": {"PGPU": 1}, "_B": {"PGPU": 2}, "_IP": {"IPV4_ADDRESS": 1}}
     groups = tuple(RequestGroup(suffix=suffix, resources=resources) for suffix, resources in wanted.items())
     room = {(root + one, "PGPU"): 2.0 for root in HOSTS for one in (1, 2)}
@@ -73,7 +73,7 @@ def test_without_a_ranking_trees_are_read_by_id_as_they_are_wanted():
 
 
 def test_a_tree_comes_after_others_if_its_candidates_are_less_compact():
-    """Two GPUs in two NUMA nodes on the emptier host, in one on the other."""
+    """Two GPUs are in two NUMA nodes on the emptier host, in one on the other."""
     groups = tuple(RequestGroup(suffix=suffix, resources={"PGPU": 1}) for suffix in ("_A", "_B"))
     plan = plan_for(replace(REQUEST, groups=groups, isolate=True))
     trees = [Tree(10, [[13, 14]]), Tree(20, [[23, 24]])]

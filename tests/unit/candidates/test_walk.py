@@ -14,7 +14,7 @@ PLAN = plan_for(CandidateRequest(groups=(RequestGroup(resources={"DISK_GB": 1}),
 
 
 def trees():
-    """Two trees of two providers each."""
+    """Return two trees of two providers each."""
     yield Tree(10, [[10, 11]])
     yield Tree(20, [[20, 21]])
 
@@ -40,7 +40,7 @@ def test_trees_are_read_only_as_far_as_candidates_are_wanted():
 
 @pytest.mark.parametrize("breadth_first", [True, False])
 def test_trees_with_the_same_pools_compose_them_once(breadth_first: bool):
-    """Two groups on three pools: nine candidates, which thousands of hosts would each compose for themselves."""
+    """Two groups on three pools: nine candidates, which otherwise each of thousands of hosts would compose."""
     groups = (RequestGroup(suffix="_A", resources={"DISK_GB": 1}), RequestGroup(suffix="_B", resources={"DISK_GB": 1}))
     plan = plan_for(CandidateRequest(groups=groups))
     room = dict.fromkeys([(1, "DISK_GB"), (2, "DISK_GB"), (3, "DISK_GB")], 9)
@@ -54,7 +54,7 @@ def test_trees_with_the_same_pools_compose_them_once(breadth_first: bool):
 
 
 def test_a_candidate_of_sharing_providers_alone_comes_once():
-    """It can be found from its own tree and from each tree it shares with."""
+    """It can be found from the providers' own tree and from each tree they share with."""
     sharing = {5}
     shared = [
         Tree(5, [[5]], home={5: 5}, sharing=sharing),

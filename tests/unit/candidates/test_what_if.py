@@ -1,4 +1,4 @@
-"""A hypothetical cloud has the headroom of a real one that is the same."""
+"""A hypothetical cloud has the same headroom as a real one with the same contents."""
 
 from dataclasses import replace
 from random import Random
@@ -19,7 +19,7 @@ seeds = st.integers(0, 2**32).map(Random)
 
 
 def like(cloud: Cloud, root: int) -> Cloud:
-    """Return a cloud with one more tree like another one, empty."""
+    """Return the cloud with one more tree, an empty copy of an existing one."""
     first = max(cloud) + 1
     ids = {node.id: first + number for number, node in enumerate(n for n in cloud.values() if n.root == root)}
     copies = [
@@ -56,10 +56,10 @@ def compare(request, found, cloud: Cloud) -> None:
 @given(seeds)
 def test_one_more_tree_is_as_good_as_one_like_it(chance: Random) -> None:
     request, cloud = random_request(chance), random_cloud(chance)
-    # Another sharing tree would share with trees that the original does not share with.
+    # A copy of a sharing tree would share with trees that the original does not share with.
     assume(not shares_of(cloud))
     root = chance.choice(sorted({node.root for node in cloud.values()}))
-    # Requests that name a tree do not mean its copy.
+    # Requests that name a tree do not apply to its copy.
     assume(all(group.in_tree is None for group in request.groups))
     found = as_it_would_be(whole_cloud_of(cloud), more=[MoreTrees(root, 2)])
     compare(request, found, like(like(cloud, root), root))

@@ -1,4 +1,4 @@
-"""Packing a published trace: what is read, and that only what has changed is judged again."""
+"""Packing a published trace: what is read, and that only changed hosts are scored again."""
 
 import gzip
 from pathlib import Path
@@ -80,7 +80,7 @@ def test_a_run_as_far_as_a_milestone_is_the_beginning_of_the_whole(folder: Path)
 
 
 def test_a_last_task_that_goes_far_beyond_the_end_adds_no_sample(folder: Path):
-    """With three GPUs a task for one of them is more than 30 %: seeds end at different shares."""
+    """With three GPUs, a task for one of them is more than 30 %: seeds end at different shares."""
     trace = traces.read(folder, "default")
     assert {len(packed(trace, "best fit", seed).allocated_by_arrival) for seed in range(42, 50)} == {66}
 

@@ -1,4 +1,4 @@
-"""Traces of the user's own, and tasks that leave."""
+"""Users' own traces, and tasks that depart."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def test_the_plain_form_is_read(folder: Path) -> None:
 
 
 def test_what_has_left_makes_room(folder: Path) -> None:
-    """The second task comes too early, the fourth at the moment when the first one leaves."""
+    """The second task comes too early, the fourth at the moment when the first departs."""
     done = come_and_gone(traces.read(folder, "default"), "fragmentation")
     assert done.refused == {"a part": 1}
     assert done.placed == pytest.approx(100 * (6000 + 800 + 6000) / (18000 + 800))

@@ -1,4 +1,4 @@
-"""Three workloads of a small sample of the published trace: policies allocate the same wherever they run."""
+"""Three workloads of a small sample of the published trace: policies allocate the same on any machine."""
 
 from pathlib import Path
 

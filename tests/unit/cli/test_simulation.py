@@ -1,4 +1,4 @@
-"""The parts of ``placement simulate``: the workload, the cloud, the runs, the report and the curves."""
+"""The parts of ``placement simulate``: workload, cloud, runs, report and curves."""
 
 from collections import Counter
 from xml.etree import ElementTree
@@ -29,7 +29,7 @@ class TestWorkload:
         assert [job.arrives for job in jobs] == sorted(job.arrives for job in jobs)
 
     def test_jobs_ask_for_as_much_as_the_load_says(self) -> None:
-        """By Little's law: what is asked for at a time is the sum of amount x duration over the time."""
+        """By Little's law, the mean demand at any time is the sum of amount x duration divided by the time."""
         load = Load(gpu=0.5, cpu=0.25, duration=200)
         jobs = trace(1, load, gpus=GPUS, vcpus=VCPUS)
         asked = {"gpus": 0.0, "vcpus": 0.0}
@@ -59,7 +59,7 @@ class TestCloud:
         ("taken", "stranded"),
         [
             ([], 0),
-            ([(3, "PGPU", 1)], 3),  # a switch is broken: three whole ones serve one job of four
+            ([(3, "PGPU", 1)], 3),  # one switch is broken up: three whole ones serve one job of four
             ([(3, "PGPU", 2)], 2),
             ([(3, "PGPU", 1), (4, "PGPU", 1)], 2),
             ([(3, "PGPU", 1), (4, "PGPU", 1), (6, "PGPU", 1)], 5),
@@ -113,7 +113,7 @@ class TestRuns:
     def test_a_job_that_fits_nowhere_is_rejected_and_others_are_not(self) -> None:
         jobs = [Job(8, 64, 1.0, 9.0), Job(8, 64, 2.0, 9.0), Job(1, 8, 3.0, 9.0), Job(0, 8, 4.0, 9.0)]
         came_of_it = run(jobs, Cloud([gpu_server(1), plain_server(8)]), policies(1)["all parts"], duration=5)
-        assert (came_of_it.gpu_jobs, came_of_it.gpu_rejected) == (2, 2)  # the first came in the warm-up
+        assert (came_of_it.gpu_jobs, came_of_it.gpu_rejected) == (2, 2)  # the first arrived in the warm-up
         assert (came_of_it.cpu_jobs, came_of_it.cpu_rejected) == (1, 0)
 
     def test_scarce_servers_are_spared_and_jobs_packed(self) -> None:
