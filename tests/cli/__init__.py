@@ -1,1 +1,1 @@
-"""The command ``placement``, run as users run it: in a process of its own, with a home directory of its own."""
+"""The command ``placement``, run as users run it: in a separate process, with a separate home directory."""

@@ -20,7 +20,7 @@ TIMEOUT_S = 60
 
 
 class Command:
-    """The command in a home directory that nobody else uses."""
+    """The command with a home directory of its own."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -29,7 +29,7 @@ class Command:
         self.environment = plain_environment("XDG_DATA_HOME") | {"HOME": str(home), "TMPDIR": str(self.temporary)}
 
     def run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
-        """Run the command to its end in this process: one of its own takes a second to begin."""
+        """Run the command to its end in this process: starting a new one takes a second."""
         out, err, status = io.StringIO(), io.StringIO(), 0
         with contextlib.chdir(self.home), self._environment(), redirect_stdout(out), redirect_stderr(err):
             try:
@@ -52,7 +52,7 @@ class Command:
 
     @contextlib.contextmanager
     def running(self, *arguments: str) -> Iterator["Running"]:
-        """Run the command beside the test; whatever is left of it is killed at the end."""
+        """Run the command beside the test; whatever remains of it is killed at the end."""
         process = subprocess.Popen(
             self._line(arguments),
             cwd=self.home,
@@ -85,14 +85,14 @@ class Command:
 
 
 class Running:
-    """A command that serves."""
+    """A command that serves requests."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process = process
         self.said: list[str] = []
 
     def says(self, text: str) -> str:
-        """Read what the command says up to the line with a text, and return that line."""
+        """Read the command's output up to the line with a text, and return that line."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self.said.append(line)

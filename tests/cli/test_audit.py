@@ -17,7 +17,7 @@ LIVING, GONE = uuid_of("host-consumer"), uuid_of("away-consumer")
 
 
 class Audit:
-    """The command on one database, which holds two clouds, an old consumer in each."""
+    """The command on one database, which holds two clouds with an old consumer in each."""
 
     def __init__(self, directory: Path, database: Database, url: str) -> None:
         self.database = database
@@ -44,7 +44,7 @@ def run(tmp_path: Path, database: Database, database_url: str) -> Audit:
 
 @pytest.fixture
 def living(tmp_path: Path) -> str:
-    """A list with one of the two consumers, the way some tools print uuids."""
+    """Return a list with one of the two consumers, in the form in which some tools print uuids."""
     path = tmp_path / "living"
     path.write_text(f"# servers\n{LIVING.upper().replace('-', '')}\n\n")
     return str(path)

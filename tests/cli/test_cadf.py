@@ -17,7 +17,7 @@ from tests.rows_of_a_cloud import fill
 
 
 class Audited:
-    """A database that changes, and a command that tells of it in a file."""
+    """A database that changes, and a command that writes its changes to a file."""
 
     def __init__(self, placement: Command, directory: Path, where: str) -> None:
         self._placement = placement
@@ -50,7 +50,7 @@ def events(file: Path) -> list[dict[str, Any]]:
 
 
 def as_pycadf_has_it(event: dict[str, Any]) -> dict[str, Any]:
-    """Return an event as the library writes it that OpenStack's services use."""
+    """Return an event as written by pycadf, the library that OpenStack's services use."""
 
     def resource(name: str) -> Resource:
         fields = event[name]

@@ -1,4 +1,4 @@
-"""``placement demo`` shows a whole claim, keeps serving, and leaves nothing behind however it is ended."""
+"""``placement demo`` shows a whole claim, keeps serving, and leaves nothing behind however it ends."""
 
 import json
 import shlex
@@ -24,7 +24,7 @@ def test_the_walk_ends_with_a_claim_that_is_counted_and_warns_of_nothing(placeme
 
 
 def test_the_lines_to_try_work_until_a_signal_ends_everything(placement: Command):
-    """Two demos run beside each other, and each is ended by another signal."""
+    """Two demos run side by side and are ended by different signals."""
     with placement.running("demo") as one, placement.running("demo") as other:
         ports = {_port_to_try(one), _port_to_try(other)}
         assert len(ports) == 2
@@ -52,7 +52,7 @@ def test_a_port_that_was_asked_for_and_is_taken_is_an_error(placement: Command):
 
 
 def _port_to_try(demo: Running) -> int:
-    """Do what the lines ask curl to do; return the port that they name."""
+    """Do what the lines ask curl to do; return the port in them."""
     for _ in range(3):
         answer = _answer_of_curl(demo.says("curl "))
     assert answer["project_id"] == "demo"

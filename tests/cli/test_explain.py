@@ -15,7 +15,7 @@ QUERY = "resources=VCPU:6&required=HW_NUMA_ROOT"
 
 @pytest.fixture
 def cloud(placement: Command) -> str:
-    """A database where the command looks for one: three hosts, one of them with a NUMA node, two too small."""
+    """The default database: three hosts, one of them with a NUMA node, two too small."""
     directory = placement.home / ".local/share/placement"
     directory.mkdir(parents=True)
     url = f"sqlite:///{directory / 'placement.sqlite'}"

@@ -22,7 +22,7 @@ fair_share:
 
 @pytest.fixture
 def cloud(placement: Command) -> str:
-    """A database where the command looks for one, of which a consumer without a project holds a quarter."""
+    """The default database, a quarter of which is held by a consumer without a project."""
     directory = placement.home / ".local/share/placement"
     directory.mkdir(parents=True)
     url = f"sqlite:///{directory / 'placement.sqlite'}"

@@ -13,7 +13,7 @@ FLAVORS = "flavors:\n  small: resources=VCPU:2\n  wide: resources=VCPU:6\n  none
 
 @pytest.fixture
 def cloud(placement: Command) -> str:
-    """A database where the command looks for one: three hosts with eight processors, one of them in use."""
+    """The default database: three hosts with eight CPUs, one of which is in use."""
     directory = placement.home / ".local/share/placement"
     directory.mkdir(parents=True)
     url = f"sqlite:///{directory / 'placement.sqlite'}"

@@ -11,7 +11,7 @@ from tests.rows_of_a_cloud import fill
 
 @pytest.fixture
 def cloud(placement: Command) -> str:
-    """A database where the command looks for one, with a cloud in it."""
+    """The default database, with a cloud in it."""
     directory = placement.home / ".local/share/placement"
     directory.mkdir(parents=True)
     url = f"sqlite:///{directory / 'placement.sqlite'}"

@@ -28,7 +28,7 @@ def test_the_overview_names_every_command(placement: Command):
 
 @pytest.mark.parametrize(("command", "status", "said"), PROCESSES)
 def test_the_command_can_be_run_from_a_shell(placement: Command, command: str, status: int, said: str):
-    """Of the others, tests of their own do so."""
+    """The other commands are run from a shell in tests of their own."""
     done = placement.process(*command.split())
     assert done.returncode == status
     assert said in done.stdout + done.stderr

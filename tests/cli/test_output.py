@@ -1,4 +1,4 @@
-"""Tables fit the width they are given."""
+"""Tables fit the given width."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""``placement planner check``: what a planner file means, before a server reads it."""
+"""``placement planner check`` shows what a planner file means, before a server reads it."""
 
 from pathlib import Path
 

@@ -65,7 +65,7 @@ spec:
 
 
 def imported(placement: Command, text: str) -> tuple[str, PlannerSettings]:
-    """Return what is printed for a file, and the planner file that it is."""
+    """Return the output for a file, and the planner file that it is."""
     (placement.home / "volcano.yaml").write_text(text)
     found = placement.run("planner", "import", "volcano.yaml")
     assert found.returncode == 0, found.stderr

@@ -1,4 +1,4 @@
-"""``placement serve``: without configuration on a file of the user's, otherwise as configured, never unprotected."""
+"""``placement serve``: by default on a file in the user's home, otherwise as configured, never unprotected."""
 
 import contextlib
 import http.client
@@ -102,7 +102,7 @@ def test_a_request_under_way_is_answered_before_the_server_ends(placement: Comma
             for name, value in BEGINNING.items():
                 connection.putheader(name, value)
             connection.endheaders()
-            # The server has begun with the request when it asks for the rest of it.
+            # The server has started handling the request when it asks for the rest of it.
             assert connection.sock.recv(100).startswith(b"HTTP/1.1 100")
             server.process.send_signal(signal.SIGTERM)
             connection.send(b'{"name": "compute1"}')
@@ -142,7 +142,7 @@ def test_sighup_reads_the_configuration_again_and_loses_no_connection(placement:
 
 
 def test_what_a_proxy_says_is_not_believed_unless_configured(placement: Command):
-    """Left to itself, gunicorn believes callers on this machine."""
+    """By default, gunicorn trusts callers on this machine."""
     path = _configuration(placement, _on_file(placement))
     with placement.running("serve", "--port", "0", "--workers", "1", "--config-file", str(path)) as server:
         url = server.url()
@@ -173,7 +173,7 @@ def test_metrics_of_all_workers_are_on_a_port_of_their_own(placement: Command):
         own = server.says("metrics ").split()[1]
         for _ in range(20):
             assert HttpCalls(url)("GET", "/traits", "1.6")[0] == 200
-        # A worker counts a request when the client has its answer already.
+        # A worker counts a request only after the client has its answer.
         counted = 'placement_request_seconds_count{method="GET",route="/traits",status="200"}'
         servers.until(lambda: f"{counted} 20.0" in _lines_at(own))
         assert server.ends(signal.SIGTERM) == 0
@@ -181,7 +181,7 @@ def test_metrics_of_all_workers_are_on_a_port_of_their_own(placement: Command):
 
 
 def _on_file(placement: Command) -> dict[str, dict[str, str]]:
-    """Return the section of a database file in the home directory."""
+    """Return the section for a database file in the home directory."""
     return {"placement_database": {"connection": f"sqlite:///{placement.home}/p.sqlite", "sync_on_startup": "true"}}
 
 

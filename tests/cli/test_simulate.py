@@ -1,4 +1,4 @@
-"""``placement simulate`` compares orders of candidates, and needs no set-up for that."""
+"""``placement simulate`` compares orders of candidates, without any set-up."""
 
 from pathlib import Path
 from xml.etree import ElementTree

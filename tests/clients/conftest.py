@@ -13,13 +13,13 @@ USER, PASSWORD = "nova", "s3cret"
 
 @pytest.fixture(scope="module")
 def noauth2_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server that believes what callers say."""
+    """A server that trusts what callers claim to be."""
     yield from _server(tmp_path_factory.mktemp("noauth2"), {})
 
 
 @pytest.fixture(scope="module")
 def http_basic_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server that knows one user, an administrator."""
+    """A server with one user, an administrator."""
     directory = tmp_path_factory.mktemp("http_basic")
     users = directory / "htpasswd"
     users.write_text(f"{USER}:{bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()}\n")

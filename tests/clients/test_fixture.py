@@ -1,4 +1,4 @@
-"""The fixture that other projects import, and placement.direct, used the way nova's functional tests use them."""
+"""The fixture that other projects import, and placement.direct, used as nova's functional tests use them."""
 
 import logging
 import uuid
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("default")
 
 
 class Service(placement_fixtures.PlacementFixture):
-    """What nova makes of the fixture: requests with the token, to the endpoint, by a session without a catalogue."""
+    """What nova does with the fixture: requests with the token, to the endpoint, by a session without a catalogue."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -49,7 +49,7 @@ def test_every_test_has_a_database_of_its_own():
 
 
 def test_tests_may_have_directories_of_their_own_for_temporary_files():
-    """As nova's do; nothing of one test is there for the next."""
+    """As nova's do; no files of one test remain for the next."""
     for _ in range(2):
         with fixtures.NestedTempfile(), Service() as service:
             assert service.request("GET", "/resource_providers", "1.0").status_code == 200
@@ -89,7 +89,7 @@ def test_a_subclass_may_configure_it():
 
 
 def test_a_client_without_a_network_works_on_the_database_of_a_fixture():
-    """Nova's tests of its report client: the fixture makes configuration and database, placement.direct the client."""
+    """As in nova's tests of its report client, whose client comes from placement.direct."""
     conf_fixture = config_fixture.Config(cfg.ConfigOpts())
     with placement_fixtures.PlacementFixture(conf_fixture=conf_fixture, use_intercept=False) as service:
         consumer = str(uuid.uuid4())

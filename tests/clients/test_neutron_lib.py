@@ -12,7 +12,7 @@ from oslo_config import cfg
 
 from tests.http_calls import HttpCalls
 
-# What the libraries warn their own users of is not about this server.
+# Warnings of the libraries to their users do not concern this server.
 pytestmark = pytest.mark.filterwarnings("default")
 
 CLASS = "NET_BW_EGR_KILOBIT_PER_SEC"
@@ -20,7 +20,7 @@ CLASS = "NET_BW_EGR_KILOBIT_PER_SEC"
 
 @pytest.fixture
 def client(noauth2_url: str, tmp_path: Path) -> PlacementAPIClient:
-    """The client, configured by a file as neutron is."""
+    """The client, configured by a file as in neutron."""
     path = tmp_path / "neutron.conf"
     path.write_text(f"[placement]\nauth_type = admin_token\ntoken = admin\nendpoint = {noauth2_url}\n")
     conf = cfg.ConfigOpts()
@@ -33,7 +33,7 @@ def client(noauth2_url: str, tmp_path: Path) -> PlacementAPIClient:
 
 @pytest.fixture
 def agent(client: PlacementAPIClient) -> str:
-    """A host, and below it the provider of an agent."""
+    """A host with an agent's provider below it."""
     host, agent = str(uuid.uuid4()), str(uuid.uuid4())
     client.create_resource_provider({"uuid": host, "name": f"host-{host}"})
     client.create_resource_provider({"uuid": agent, "name": f"agent-{agent}", "parent_provider_uuid": host})
@@ -71,7 +71,7 @@ def test_what_is_missing_is_told_by_the_exception_that_neutron_expects(client: P
 
 
 def test_writers_who_meet_go_on_after_the_conflict(client: PlacementAPIClient, agent: str):
-    """The client reads the generation again when it is told of a conflict by its code."""
+    """The client reads the generation again when the error code says conflict."""
     names = [f"CUSTOM_MEETING_{number}" for number in range(4)]
     for name in names:
         client.update_trait(name)
@@ -81,7 +81,7 @@ def test_writers_who_meet_go_on_after_the_conflict(client: PlacementAPIClient, a
         barrier.wait()
         try:
             client.update_resource_provider_traits(agent, [name])
-        except Exception as error:  # whatever it is, the test fails by it
+        except Exception as error:  # whatever it is, it fails the test
             failures.append(error)
 
     threads = [threading.Thread(target=write, args=(name,)) for name in names]

@@ -29,7 +29,7 @@ class OpenStack:
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
     def __call__(self, *arguments: str) -> Any:
-        """Run a command that has to succeed, and return what it shows."""
+        """Run a command that has to succeed, and return its output."""
         done = self.run(*arguments, "-f", "json")
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)

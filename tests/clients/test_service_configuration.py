@@ -1,4 +1,4 @@
-"""openstacksdk, set up from a service's configuration file the way nova and cyborg do it."""
+"""openstacksdk, set up from a service's configuration file as nova and cyborg do."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from oslo_config import cfg
 
 from tests.clients.conftest import PASSWORD, USER
 
-# What the libraries warn their own users of is not about this server.
+# Warnings of the libraries to their users do not concern this server.
 pytestmark = pytest.mark.filterwarnings("default")
 
 

@@ -11,6 +11,6 @@ __all__ = ["api", "app", "served"]
 
 @pytest.fixture
 def served(app: Flask) -> Database:
-    """The database as the server has it, with its count of retries."""
+    """The server's database object, with its retry count."""
     served: Database = app.extensions["placement"].database
     return served

@@ -1,4 +1,4 @@
-"""Claims that are planned together: each gets what it would get alone, and nobody else gets it, too."""
+"""Claims that are planned together: each gets what it would get alone, and nothing is given twice."""
 
 from collections import Counter
 from typing import Any
@@ -16,7 +16,7 @@ from tests.planner_hosts import consumer, register
 
 
 def test_claims_that_wait_are_planned_together_and_told_apart(app: Flask, api: Api, served: Database) -> None:
-    """Singles and gangs get places beside each other; each is one transaction, and one request of the journal."""
+    """Singles and gangs are placed side by side; each is one transaction, and one request in the journal."""
     for host in HOSTS:
         register(api, host)
     bodies = [ONE, PAIR, {**ONE, "members": 3}, ONE, PAIR, ONE]
@@ -73,7 +73,7 @@ def test_of_more_claims_than_fit_those_that_fit_are_made(app: Flask, api: Api, s
 
 
 def test_gangs_that_are_to_be_apart_are_so_at_any_time(app: Flask, api: Api, served: Database) -> None:
-    """They are not planned with others, whose plan knows nothing of it."""
+    """They are not planned with others, because the common plan does not consider separation."""
     for host in HOSTS:
         register(api, host)
     served.claim_batches = GatheredBatches(2)

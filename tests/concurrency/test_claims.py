@@ -1,4 +1,4 @@
-"""Claims that race: what fits succeeds, what does not is refused, and nothing else happens."""
+"""Racing claims: those that fit succeed, those that do not are refused, and nothing else happens."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -53,7 +53,7 @@ def test_of_many_claims_exactly_those_succeed_that_fit(app: Flask, api: Api, ser
 
 
 def test_claims_on_one_provider_wait_instead_of_conflicting(app: Flask, api: Api, served: Database) -> None:
-    """The reference answers 409 when its retries are used up, or lets nova wait for seconds."""
+    """The reference answers 409 when its retries are exhausted, or makes nova wait for seconds."""
     provider = make_provider(api, VCPU=10 * CLIENTS)
     for _ in range(ROUNDS):
         body = entry({provider: {"VCPU": 1}})
@@ -77,7 +77,7 @@ def test_claims_that_name_providers_in_opposite_orders_do_not_block_each_other(
 
 
 def test_of_many_that_make_one_consumer_one_succeeds(app: Flask, api: Api, served: Database) -> None:
-    """Story 2009159 of the reference, which answered 500. nova takes the sentence for a lasting conflict."""
+    """Story 2009159 of the reference, which answered 500. nova takes this detail for a permanent conflict."""
     provider = make_provider(api, VCPU=1)
     for _ in range(ROUNDS):
         consumer = new_uuid()
@@ -176,7 +176,7 @@ def test_a_consumer_that_is_changed_and_deleted_at_once_ends_whole(app: Flask, a
 
 
 def test_a_reshape_and_claims_do_not_overcommit(app: Flask, api: Api, served: Database) -> None:
-    """The inventory moves from one provider to another while claims come in for the first."""
+    """The inventory moves to another provider while claims arrive for the first."""
     for _ in range(ROUNDS):
         old, new = make_provider(api, VCPU=8), make_provider(api, DISK_GB=1)
         holder = claimed(api, {old: {"VCPU": 4}})

@@ -1,4 +1,4 @@
-"""The reference, the real package, and this server serve one PostgreSQL database at once, as during a change-over."""
+"""The reference (the real package) and this server serve one PostgreSQL database at once, as during a migration."""
 
 import contextlib
 import random
@@ -30,7 +30,7 @@ Statuses = Counter[int]
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A PostgreSQL database, and how to ask each of the servers that serve it."""
+    """A PostgreSQL database, and how to send requests to each of the servers on it."""
 
     database: Database
     theirs: HttpCalls
@@ -62,7 +62,7 @@ def _serving(directory: Path, installation: servers.Installation, sections: serv
 
 
 def make_providers(call: HttpCalls, count: int) -> list[str]:
-    """Make providers of ``UNITS`` units each."""
+    """Create providers of ``UNITS`` units each."""
     uuids = [str(uuid.uuid4()) for _ in range(count)]
     for identity in uuids:
         assert call("POST", "/resource_providers", "1.20", {"name": identity, "uuid": identity})[0] == 200
@@ -81,7 +81,7 @@ def body(amounts: dict[str, int], generation: int | None) -> dict[str, Any]:
 
 
 def claims_until_full(call: HttpCalls, providers: Sequence[str], seed: int) -> Callable[[], Statuses]:
-    """Claim one unit of each provider, named in a new order each time, until three claims in a row were refused."""
+    """Claim a unit of each provider, in a new order each time, until three claims in a row are refused."""
     choice = random.Random(seed)
 
     def client() -> Statuses:
@@ -99,7 +99,7 @@ def claims_until_full(call: HttpCalls, providers: Sequence[str], seed: int) -> C
 
 
 def any_writes(call: HttpCalls, providers: Sequence[str], seed: int) -> Callable[[], Statuses]:
-    """Claim, replace, move and give back at random."""
+    """Claim, replace, move and release at random."""
     choice = random.Random(seed)
 
     def client() -> Statuses:
@@ -122,7 +122,7 @@ def any_writes(call: HttpCalls, providers: Sequence[str], seed: int) -> Callable
 
 
 def check_exact(site: Site, uuids: Sequence[str]) -> list[int]:
-    """Return the usage of providers, which has to be what the allocations add up to and within what there is."""
+    """Return the usage of providers, which must equal the sum of allocations and not exceed the capacity."""
     query = select(resource_providers.c.id).where(resource_providers.c.uuid.in_(uuids))
     with site.database.engine.connect() as connection:
         usage = kept(connection)
@@ -154,7 +154,7 @@ def test_any_writes_through_both_servers_leave_the_books_exact(site: Site) -> No
 
 
 def test_the_reference_alone_no_longer_overcommits_nor_deadlocks(site: Site) -> None:
-    """Without the gate: 54 of 50 units, and with several providers most claims answered with 500."""
+    """Without the gate it allocated 54 of 50 units, and with several providers answered most claims with 500."""
     uuids = make_providers(site.theirs, 3)
     statuses = together([claims_until_full(site.theirs, uuids, seed) for seed in range(CLIENTS)])
     assert {status for counted in statuses for status in counted} <= {204, 409}

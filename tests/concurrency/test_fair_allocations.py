@@ -1,4 +1,4 @@
-"""``[fair_share] enforce = plain`` under concurrency: nobody gets more than is fair, and nobody waits for ever."""
+"""``[fair_share] enforce = plain`` under concurrency: nobody gets more than is fair, and nobody waits forever."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def held(api: Api, project: str) -> int:
 
 
 def test_of_two_that_race_for_the_last_of_a_share_one_gets_it(fair: Api) -> None:
-    """On providers of their own, so that no lock of a provider makes one wait for the other."""
+    """On separate providers, so that the claims do not wait for a provider's row lock."""
     bob, left, right = (make_provider(fair, PGPU=10) for _provider in range(3))
     claimed(fair, {bob: {"PGPU": 1}}, project_id="bob")
     claimed(fair, {bob: {"PGPU": 6}}, project_id="ann")

@@ -1,4 +1,4 @@
-"""Many planner claims at once: nothing is given twice, every success is real, and every refusal is justified."""
+"""Many planner claims at once: nothing is allocated twice, every success is real, and every refusal is justified."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -21,7 +21,7 @@ ALONE = {**ONE, "exclusive": [{"groups": ["_GPU"], "level": "pcie"}]}
 
 
 def claim(app: Flask, body: dict) -> Callable[[], TestResponse]:
-    """Return a call that claims once, for a new consumer unless the body names one."""
+    """Return a callable that claims once, for a new consumer unless the body names one."""
     body = body if "consumer" in body else {**body, "consumer": consumer()}
     return lambda: Api(app).post(CLAIMS, body)
 
@@ -31,12 +31,12 @@ def statuses(answers: list[TestResponse]) -> Counter[int]:
 
 
 def gpus(api: Api) -> list[int]:
-    """Return how many units of each GPU are in use."""
+    """Return the usage of each GPU."""
     return [used(api, uuid_of(f"{host}-gpu{number}"))["PGPU"] for host in HOSTS for number in range(8)]
 
 
 def check_successes(api: Api, answers: list[TestResponse]) -> None:
-    """Check that everybody who was told so holds what they were told."""
+    """Check that every successful claim holds what its answer says."""
     for answer in answers:
         if answer.status_code == 201:
             told = {provider: one["resources"] for provider, one in answer.json["allocations"].items()}
@@ -68,7 +68,7 @@ def test_planner_claims_and_plain_claims_do_not_overcommit(app: Flask, api: Api,
 
 
 def locks_of(answer: TestResponse) -> list[tuple[str, int]]:
-    """Return (switch, how much of its lock) of an allocation."""
+    """Return (switch, amount of its lock) of an allocation."""
     amounts = {uuid: one["resources"].get("CUSTOM_PCIE_LOCK") for uuid, one in answer.json["allocations"].items()}
     return [(uuid, amount) for uuid, amount in amounts.items() if amount]
 
@@ -86,7 +86,7 @@ def test_an_exclusive_switch_has_one_user(app: Flask, api: Api, served: Database
 
 
 def test_of_an_exclusive_claim_and_a_plain_one_below_it_one_succeeds(app: Flask, api: Api, served: Database) -> None:
-    """The plain client takes a NIC that the claim does not ask for, and no lock."""
+    """The plain client allocates a NIC that the claim does not ask for, and no lock."""
     for number in range(6):
         register(api, f"x{number}", numa_nodes=[[{"gpus": 1, "nics": 1}]])
         body = entry({uuid_of(f"x{number}-nic0-vf"): {"SRIOV_NET_VF": 1}})
@@ -126,7 +126,7 @@ def test_gangs_are_whole_under_load(app: Flask, api: Api, served: Database) -> N
 def test_gangs_singles_and_parts_of_gangs_share_what_there_is(
     app: Flask, api: Api, served: Database, is_long: bool
 ) -> None:
-    """Nobody gives anything back, so what was ever refused for want of room has none at the end either."""
+    """Nothing is released, so a claim that was refused for lack of room has none at the end either."""
     for host in HOSTS:
         register(api, host)
     mix = [ONE, PAIR, {**PAIR, "members": 3}, {**ONE, "members": 4}, {**ONE, "members": 4, "all_or_nothing": False}]
@@ -147,12 +147,12 @@ def test_gangs_singles_and_parts_of_gangs_share_what_there_is(
 
 
 def members_of(answer: TestResponse) -> list[dict[str, Any]]:
-    """Return what each member of a claim got."""
+    """Return the result of each member of a claim."""
     found: list[dict[str, Any]] = answer.json.get("members", [answer.json])
     return found
 
 
 def was_without_room(answer: TestResponse) -> bool:
-    """Tell whether anybody was refused because there was no room."""
+    """Return whether a claim was refused because there was no room."""
     refused = [*answer.json.get("refused", ()), *answer.json.get("errors", ())]
     return any(one["code"] == "placement.planner.no_room" and one.get("complete", True) for one in refused)

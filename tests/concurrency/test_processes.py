@@ -1,4 +1,4 @@
-"""The same races between the processes of one server, as an operator runs it."""
+"""The same races between the processes of one server, as in production."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ CLIENTS = 24
 
 @pytest.fixture
 def call(database_url: str, tmp_path: Path) -> Iterator[HttpCalls]:
-    """Send requests to three processes of four threads."""
+    """Return a function that sends requests to three processes of four threads."""
     servers.write_configuration(tmp_path, servers.default_sections(database_url))
     with servers.running_server(servers.this_project(), tmp_path, workers=3, threads=4) as url:
         yield HttpCalls(url)

@@ -1,4 +1,4 @@
-"""Racing writes to providers: trees stay trees, generations let one writer through, and nothing is left dangling."""
+"""Racing writes to providers: trees stay trees, generations let one writer through, and no references dangle."""
 
 import random
 from collections import Counter
@@ -25,7 +25,7 @@ SOME = NewInventories({"VCPU": Inventory(total=1)}, may_be_all_reserved=True)
 
 
 def attempt(work: Callable[..., Any], *args: Any, **options: Any) -> Callable[[], Any]:
-    """Return what does the work and gives back its result, or the error it was refused with."""
+    """Return a function that does the work and returns its result, or the error that refused it."""
 
     def run() -> Any:
         try:
@@ -121,7 +121,7 @@ def test_of_many_writes_that_saw_one_generation_one_succeeds(database: Database)
 
 
 def test_writes_that_name_no_generation_all_succeed(database: Database) -> None:
-    """They wait for each other instead of being told of a conflict that they could not have known of."""
+    """They wait for each other; a conflict would refer to a generation they never read."""
     uuid = make(database, "provider")
     names = ["VCPU", "MEMORY_MB", "DISK_GB", "VGPU", "PGPU", "FPGA", "SRIOV_NET_VF", "PCPU"]
     added = [NewInventories({name: Inventory(total=1)}, may_be_all_reserved=True) for name in names]
@@ -143,7 +143,7 @@ def test_new_aggregates_are_made_once(database: Database) -> None:
 
 
 def test_a_class_cannot_go_while_its_first_inventory_comes(database: Database) -> None:
-    """Inventories do not refer to classes by a foreign key, so the database itself would let this pass."""
+    """Inventories have no foreign key to classes, so the database itself would allow it."""
     first = NewInventories({"CUSTOM_GOLD": Inventory(total=1)}, may_be_all_reserved=True)
     for number in range(ROUNDS):
         ensure_class(database, "CUSTOM_GOLD")

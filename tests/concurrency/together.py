@@ -16,7 +16,7 @@ MAX_WAIT_S = 60
 
 
 def together(calls: Sequence[Callable[[], T]]) -> list[T]:
-    """Call each in a thread of its own, all at once, and return what they returned, in the same order."""
+    """Run each call in a separate thread, all at once, and return the results in the same order."""
     barrier = threading.Barrier(len(calls))
     results: dict[int, T] = {}
     failures: list[BaseException] = []
@@ -39,7 +39,7 @@ def together(calls: Sequence[Callable[[], T]]) -> list[T]:
 
 
 def check_books(database: Database) -> None:
-    """Check what must hold whatever happened: what is kept is right, and consumers are those that hold something."""
+    """Check the invariants of any history: kept usage is right, and the consumers are those that hold something."""
     place = (allocations.c.resource_provider_id, allocations.c.resource_class_id)
     with database.engine.connect() as connection:
         summed = set(connection.execute(select(*place, func.sum(allocations.c.used)).group_by(*place)))

@@ -1,4 +1,4 @@
 """Configuration as deployment tools write it.
 
-The files have the options that the templates of these tools set, in the release of 2026.1, with values of our own.
+The files contain the options that these tools' templates set in the 2026.1 release, with our own values.
 """

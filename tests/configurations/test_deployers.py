@@ -1,4 +1,4 @@
-"""The server starts with placement.conf as each deployment tool writes it, unedited, and logs nothing it should not."""
+"""The server starts with placement.conf as each deployment tool writes it, unedited, and logs nothing unexpected."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ print(*(client.get(path, buffered=True).status_code for path in ("/", "/resource
 
 @pytest.fixture(params=DEPLOYERS)
 def started(request: pytest.FixtureRequest, tmp_path: Path) -> "subprocess.CompletedProcess[str]":
-    """What a server said that was started with one of the files; only paths and the database are this machine's."""
+    """The log of a server started with one of the files; only paths and the database are adapted to this machine."""
     (tmp_path / "placement.conf").write_bytes((FILES / f"{request.param}.conf").read_bytes())
     here = {
         "PLACEMENT_DATABASE__CONNECTION": f"sqlite:///{tmp_path / 'placement.sqlite'}",
@@ -61,7 +61,7 @@ def test_a_server_starts_and_its_log_is_readable(started: "subprocess.CompletedP
 
 
 def test_options_without_effect_are_named_once(tmp_path: Path) -> None:
-    """And none of those that a tool always writes and that has an effect."""
+    """Options that have an effect, which a tool may always write, are not named."""
     (tmp_path / "placement.conf").write_bytes((FILES / "puppet-placement.conf").read_bytes())
     said = start(
         tmp_path,

@@ -24,7 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make a test of each file and database."""
+    """Parametrize the test with each file and database."""
     if "file" not in metafunc.fixturenames:
         return
     option = metafunc.config.getoption

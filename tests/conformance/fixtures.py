@@ -1,7 +1,7 @@
-"""The fixture classes that the suite's files name, building their data with requests.
+"""The fixture classes that the suite's files name, creating their data by requests.
 
-The reference's classes of the same names write to its database. Tests look at generations, so each provider gets as
-many writes here as there: one for each inventory, one for its traits, one for each claim.
+The reference's classes of the same names write to its database. Tests check generations, so each provider gets the same
+number of writes: one for each inventory, one for its traits, one for each claim.
 """
 
 import os
@@ -24,7 +24,7 @@ RANDOM_NAMES = (
 class APIFixture(fixture.GabbiFixture):
     """An empty service, and the names most files refer to."""
 
-    call: ClassVar[Call]  # set for each file, because gabbi makes the instances itself
+    call: ClassVar[Call]  # set for each file, because gabbi creates the instances itself
 
     def start_fixture(self) -> None:
         found = expect(self.call, "GET", "/resource_providers", "1.0") if self._may_list() else {}
@@ -40,12 +40,12 @@ class APIFixture(fixture.GabbiFixture):
         """Build what the file starts from; nothing here."""
 
     def _may_list(self) -> bool:
-        """Say whether the configuration lets the seeding user see providers at all."""
+        """Return whether the configuration lets the seeding user list providers at all."""
         return self.call("GET", "/resource_providers", "1.0", None)[0] != 403
 
 
 class CORSFixture(APIFixture):
-    """No data: the configuration is what matters, here and in the next three."""
+    """No data: only the configuration matters, here and in the next three."""
 
 
 class OpenPolicyFixture(APIFixture):
@@ -80,7 +80,7 @@ class AllocationFixture(APIFixture):
 
 
 class CloudFixture(APIFixture):
-    """A cloud, whose uuids the file finds in environment variables."""
+    """A cloud whose uuids are passed to the file in environment variables."""
 
     roots: ClassVar[Sequence[Provider]]
     aggregates: ClassVar[Mapping[str, str]] = {}  # label -> variable

@@ -10,7 +10,7 @@ PROFILE_OF_FIXTURE = {
     "CORSFixture": "cors",
     "OpenPolicyFixture": "open-policy",
     "SecureRBACPolicyFixture": "secure-rbac",
-    # The legacy rules are the default; it is a profile of its own only in the suite.
+    # The legacy rules are the default; only the suite treats them as a separate profile.
     "LegacyRBACPolicyFixture": DEFAULT,
 }
 

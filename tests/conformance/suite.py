@@ -23,7 +23,7 @@ TestName = tuple[str, str]
 
 
 def directory() -> Path:
-    """Return where the installed reference keeps its files."""
+    """Return the directory of the installed reference's files."""
     return reference.package_directory() / "tests" / "functional" / "gabbits"
 
 
@@ -33,7 +33,7 @@ def all_files() -> list[str]:
 
 
 def public_files() -> list[str]:
-    """Return the names of the files that have to pass in full."""
+    """Return the names of the files that must pass completely."""
     lines = (HERE / "public.txt").read_text(encoding="utf-8").splitlines()
     return [line for line in lines if line and not line.startswith("#")]
 
@@ -51,7 +51,7 @@ def profile_of(file: str) -> str:
 
 
 def failures(file: str, base_url: str) -> dict[str, str]:
-    """Run a file on an empty server; return what went wrong by test, and nothing for the tests that passed."""
+    """Run a file on an empty server; return the problems of each failed test."""
     fixtures.APIFixture.call = HttpCalls(base_url)
     result = _Result()
     _gabbi_suite(file, base_url).run(result)
@@ -83,7 +83,7 @@ def _gabbi_suite(file: str, base_url: str) -> unittest.TestSuite:
 
 
 class _Result(unittest.TestResult):
-    """Collects problems by the name that a test has in its file."""
+    """Collects problems by the name of a test in its file."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ class _Result(unittest.TestResult):
         self.problems[_name(test)] = _report(test, err[1])
 
     def addSkip(self, test: unittest.TestCase, reason: str) -> None:  # noqa: N802
-        # gabbi skips all the tests of a file whose fixture failed.
+        # gabbi skips all tests of a file whose fixture failed.
         if reason == "fixture failure":
             self.problems[_name(test)] = reason
 
@@ -110,7 +110,7 @@ def _name(test: unittest.TestCase) -> str:
 
 
 def _report(test: unittest.TestCase, error: BaseException) -> str:
-    """Say what was sent, what came back and which check failed."""
+    """Return what was sent, what was answered and which check failed."""
     data: Mapping[str, Any] = getattr(test, "test_data", {})
     answer: Mapping[str, str] = getattr(test, "response", None) or {}
     lines = [
@@ -123,7 +123,7 @@ def _report(test: unittest.TestCase, error: BaseException) -> str:
 
 
 class _LazyHttp(httpclient.Http):
-    """gabbi's client, which opens its connections only when used: gabbi makes one for each test beforehand."""
+    """gabbi's client, opening connections only when used: gabbi creates one for each test in advance."""
 
     def __init__(self, **options: Any) -> None:
         self._options = options

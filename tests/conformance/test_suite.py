@@ -1,4 +1,4 @@
-"""Each file of the reference's suite passes, but for the tests that the two lists name.
+"""Each file of the reference's suite passes, except for the tests in the two lists.
 
 pytest tests/conformance                                   the public files, on SQLite and on PostgreSQL
 pytest tests/conformance --all-files                       all of them

@@ -1,1 +1,1 @@
-"""The API reference against the server: it is current, its examples hold, and no answer is missing from it."""
+"""The API reference against the server: it is current, its examples work, and no answer is missing from it."""

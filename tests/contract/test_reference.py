@@ -1,4 +1,4 @@
-"""api-ref/ is what this release makes of its routes; making it plays every example through."""
+"""api-ref/ is what this release generates from its routes; generating it plays every example."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from tests.api.documented import parsed, validator
 
 DIRECTORY = Path(__file__).parents[2] / "api-ref"
 WITHOUT_EXAMPLE = {("GET", "/metrics"), ("GET", "/resource_classes")}
-"""The one is switched off, the other grows with every release of os-resource-classes."""
+"""The first is disabled by default, the second grows with every release of os-resource-classes."""
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_every_answer_with_a_body_has_a_schema(made: dict):
 
 
 def test_every_example_has_the_form_that_its_schema_tells():
-    """An example without a schema has no body; so has every answer that a test of the API gets, but for streams."""
+    """An example without a schema has no body, like every answer that a test of the API gets, except for streams."""
     for example in examples():
         schema = answer_at(parsed(example.step.version), example.step.method, example.route, example.status)
         if schema is None:

@@ -1,7 +1,7 @@
-"""Requests that schemathesis makes of the API reference, good ones and bad ones: every answer is documented.
+"""Requests that schemathesis generates from the API reference, valid and invalid: every answer is documented.
 
-That is its status, and the form of its body at the microversion that was asked for.
-``--deep`` makes more of them for each operation, on all databases.
+This covers its status, and the form of its body at the requested microversion. ``--deep`` generates more of them for
+each operation, on all databases.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from tests.examples import examples
 
 EXAMPLES = 3
 BUILT = [step.title for step in STORY].index("The allocations of a consumer")
-"""How many steps of the story are taken first: a host, a NUMA node, and what two consumers hold."""
+"""The number of initial steps of the story: a host, a NUMA node, and the allocations of two consumers."""
 
 KNOWN = {"uuid": [HOST, NUMA], "consumer_uuid": [SERVER], "name": ["VCPU", "CUSTOM_FAST", "CUSTOM_DESK"]}
 DOCUMENT = document()
@@ -32,13 +32,13 @@ VERSIONS = st.sampled_from(["1.0", "1.8", "1.14", "1.28", "1.34", "1.39", "lates
 
 pytestmark = [
     pytest.mark.any_database,
-    pytest.mark.filterwarnings("default"),  # what schemathesis and its libraries warn of is theirs
+    pytest.mark.filterwarnings("default"),  # schemathesis and its libraries emit warnings of their own
 ]
 
 
 @pytest.fixture
 def built(api: Api) -> Iterator[Api]:
-    """A server with the beginning of the story in it."""
+    """A server after the initial steps of the story."""
     for step in STORY[:BUILT]:
         body = {} if step.body is None else {"json": step.body}
         api.request(step.method, step.path, version=step.version, **body).close()
@@ -47,7 +47,7 @@ def built(api: Api) -> Iterator[Api]:
 
 @pytest.mark.parametrize(("path", "method"), OPERATIONS, ids=lambda part: part)
 def test_every_answer_is_documented(built: Api, path: str, method: str):
-    """To good requests, then to bad ones."""
+    """To valid requests, then to invalid ones."""
     for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
         ask_many(built, path, method, mode)
 
@@ -69,7 +69,7 @@ def ask_many(built: Api, path: str, method: str, mode: GenerationMode) -> None:
 
 
 def _answer(api: Api, case: Case, data: st.DataObject) -> TestResponse:
-    """Send a case, often to something that exists."""
+    """Send a case, often for something that exists."""
     for name in case.path_parameters or {}:
         if name in KNOWN and data.draw(st.booleans()):
             case.path_parameters[name] = data.draw(st.sampled_from(KNOWN[name]))

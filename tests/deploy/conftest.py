@@ -13,7 +13,7 @@ from tests.databases import SQLiteDatabases
 
 PROXY = {"oslo_middleware": {"enable_proxy_headers_parsing": "true"}}
 SERVICE_USER = "www-data"
-"""Whom Apache and nginx become, where root starts them."""
+"""The user that Apache and nginx switch to when started by root."""
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def configured(tmp_path: Path, postgresql_url: str) -> Path:
 
 @pytest.fixture
 def open_directory(sqlite_databases: SQLiteDatabases) -> Iterator[Path]:
-    """A directory with placement.conf and a database file; it belongs to whom services become."""
+    """A directory with placement.conf and a database file; it belongs to the user that services switch to."""
     directory = Path(tempfile.mkdtemp(prefix="placement-"))
     url = sqlite_databases.copy(directory)
     servers.write_configuration(directory, servers.default_sections(url) | PROXY)

@@ -1,4 +1,4 @@
-"""The programs that serve: located where they are installed, otherwise the test is skipped, naming the package."""
+"""The programs that serve: located where they are installed, otherwise the test is skipped with the package's name."""
 
 import os
 import shutil
@@ -27,17 +27,17 @@ def program(name: str, package: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Uwsgi:
-    """The program, and the options by which it finds the environment that the tests run in."""
+    """The program, and the options that make it find the environment of the tests."""
 
     path: str
     options: dict[str, str]
 
     def file(self, options: Mapping[str, str]) -> str:
-        """Return the text of a file with its own options and others."""
+        """Return an options file that combines its own and other options."""
         return "[uwsgi]\n" + _lines(self.options | options)
 
     def sample(self, listens: Mapping[str, str]) -> str:
-        """Return the sample, listening elsewhere."""
+        """Return the sample with another address."""
         return sample(
             "uwsgi/placement-api.ini",
             ("plugins = python3\n", _lines(self.options)),
@@ -51,7 +51,7 @@ def _lines(options: Mapping[str, str]) -> str:
 
 
 def uwsgi() -> Uwsgi:
-    """Return the uWSGI of this environment, or Debian's where this environment is one of Debian's Python."""
+    """Return the uWSGI of this environment, or Debian's if this environment uses Debian's Python."""
     of_pip = Path(sys.prefix) / "bin" / "pyuwsgi"
     if of_pip.exists():
         return Uwsgi(str(of_pip), {"virtualenv": sys.prefix})
@@ -62,7 +62,7 @@ def uwsgi() -> Uwsgi:
 
 
 def mod_wsgi() -> Path:
-    """Return mod_wsgi, if it is for this Python."""
+    """Return the path of mod_wsgi, if it is built for this Python."""
     module = MODULES / "mod_wsgi.so"
     if not _is_for_this_python(module):
         pytest.skip("there is no mod_wsgi for this Python (Debian: libapache2-mod-wsgi-py3)")
@@ -70,7 +70,7 @@ def mod_wsgi() -> Path:
 
 
 def _is_for_this_python(library: Path) -> bool:
-    """Tell whether a library embeds the version of Python that runs the tests."""
+    """Return whether a library embeds the version of Python that runs the tests."""
     if not library.exists():
         return False
     wants = subprocess.run(["ldd", str(library)], capture_output=True, text=True, check=True).stdout

@@ -1,4 +1,4 @@
-"""The samples in ``etc/``, adapted so that a test can run them: each replacement must match."""
+"""The samples in ``etc/``, adapted so that tests can run them: each replacement must match."""
 
 from pathlib import Path
 
@@ -6,12 +6,12 @@ ETC = Path(__file__).parents[2] / "etc"
 
 
 def sample(name: str, *replacements: tuple[str, str]) -> str:
-    """Return the text of a sample with other ports and paths in it."""
+    """Return the text of a sample with other ports and paths."""
     return replaced((ETC / name).read_text(encoding="utf-8"), *replacements)
 
 
 def replaced(text: str, *replacements: tuple[str, str]) -> str:
-    """Return a text with other words in it."""
+    """Return a text with replacements."""
     for old, new in replacements:
         assert old in text, f"{old!r} is not in\n{text}"
         text = text.replace(old, new)

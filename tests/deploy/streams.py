@@ -13,7 +13,7 @@ REQUESTS = 12
 
 
 def follow(url: str) -> list[Stream]:
-    """Let more clients follow than the server has threads, and see that it serves requests meanwhile.
+    """Let more clients follow than the server has threads, and check that it still serves requests.
 
     The streams are returned open.
     """
@@ -43,7 +43,7 @@ def _made(stream: Stream, count: int = REQUESTS) -> list[str]:
 
 
 def _comes_again(url: str, stream: Stream) -> None:
-    """See that a client that hangs up and comes again hears what came meanwhile, and nothing else."""
+    """Check that a client that disconnects and returns gets what happened meanwhile, and nothing else."""
     uuid = new_uuid()
     _maker(Calls(url), uuid)()
     event = stream.next_event()
@@ -55,7 +55,7 @@ def _comes_again(url: str, stream: Stream) -> None:
 
 
 def end(streams: list[Stream]) -> None:
-    """Read all streams to their end, which comes when the server has gone; the first one has hung up before."""
+    """Read all streams to their end, after the server has stopped; the first one was disconnected before."""
     for stream in streams[1:]:
         for _last in stream.blocks():
             pass

@@ -1,4 +1,4 @@
-"""A throw-away copy of this system: whatever root installs and starts in it leaves the machine unchanged."""
+"""A disposable copy of this system: whatever root installs and starts in it leaves the machine unchanged."""
 
 import contextlib
 import os
@@ -22,14 +22,14 @@ exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=no
 
 
 class SystemCopy:
-    """The copy; ``shared`` is a directory of the machine that is /mnt in it."""
+    """The copy; ``shared`` is a directory of the machine that is mounted as /mnt in it."""
 
     def __init__(self, shell: "subprocess.Popen[str]", shared: Path) -> None:
         self._shell = shell
         self.shared = shared
 
     def run(self, script: str) -> str:
-        """Run a script in it and return what it said; services that it starts go on."""
+        """Run a script in it and return its output; services that it starts keep running."""
         assert self._shell.stdin is not None
         assert self._shell.stdout is not None
         (self.shared / "script").write_text(f"set -e\n{script}\n")

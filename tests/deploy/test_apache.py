@@ -40,7 +40,7 @@ def apache() -> str:
 
 @pytest.mark.parametrize("script", [pytest.param(SCRIPT, id="placement-api"), pytest.param(MODULE, id="copied-module")])
 def test_the_sample_serves_by_mod_wsgi(apache: str, open_directory: Path, script: Path):
-    """The charm and the Kubernetes operator name the script; the Puppet module copies the module to a script."""
+    """The charm and the Kubernetes operator refer to the script; the Puppet module copies the module to a script."""
     _skip_where_the_service_user_finds_nothing()
     port = servers.free_port()
     (open_directory / "bin").mkdir()
@@ -50,7 +50,7 @@ def test_the_sample_serves_by_mod_wsgi(apache: str, open_directory: Path, script
         ("*:8778", f"127.0.0.1:{port}"),
         ("Listen 8778", f"Listen 127.0.0.1:{port}"),
         ("user=placement group=placement", _as_service_user("user={0} group={0}")),
-        # The C library's Python is Debian's, so it takes packages from this environment, and not the rest of it.
+        # mod_wsgi's Python is Debian's, so it uses only the packages of this environment.
         ("python-home=/opt/placement", f"python-path={sysconfig.get_path('purelib')}"),
         ("/opt/placement/bin", str(open_directory / "bin")),
         ("${APACHE_LOG_DIR}/placement-api.log", str(open_directory / "server.log")),
@@ -77,9 +77,9 @@ def test_it_serves_below_a_prefix_before_uwsgi(apache: str, open_directory: Path
 
 
 def _skip_where_the_service_user_finds_nothing() -> None:
-    """Skip in a checkout that belongs to root alone, as ``mktemp -d`` makes its directory.
+    """Skip in a checkout that only root can read, such as a directory made by ``mktemp -d``.
 
-    Python passes over a directory that it may not read, and then says "No module named 'placement'".
+    Python skips directories that it may not read, and then reports "No module named 'placement'".
     """
     for path in (sysconfig.get_path("purelib"), MODULE.parent):
         if os.geteuid() == 0 and subprocess.run(["test", "-r", path], user=SERVICE_USER, check=False).returncode:
@@ -87,7 +87,7 @@ def _skip_where_the_service_user_finds_nothing() -> None:
 
 
 def _as_service_user(text: str) -> str:
-    """Return what names a user, where root runs the tests; anybody else cannot become one."""
+    """Return a text that names the service user if root runs the tests; other users cannot switch users."""
     return text.format(SERVICE_USER) if os.geteuid() == 0 else ""
 
 

@@ -1,4 +1,4 @@
-"""The Debian package: built, installed in a copy of this system, started as sysvinit and Apache start it, removed."""
+"""The Debian package: built, installed in a copy of this system, started by sysvinit and Apache, and removed."""
 
 import shutil
 import subprocess
@@ -29,7 +29,7 @@ Listen 127.0.0.1:{port}
     </Directory>
 </VirtualHost>
 """
-"""As the charm and the Kubernetes operator write it: nothing in it tells of a virtual environment."""
+"""As the charm and the Kubernetes operator write it: nothing in it refers to a virtual environment."""
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def port() -> int:
-    """Where the service of the package listens."""
+    """The port of the packaged service."""
     return servers.free_port()
 
 
@@ -63,7 +63,7 @@ def installed(package: Path, port: int) -> Iterator[SystemCopy]:
         shutil.copy(package, copy.shared / "placement-server.deb")
         url = "sqlite:////var/lib/placement/placement.sqlite"
         servers.write_configuration(copy.shared, servers.default_sections(url))
-        copy.run("rm -f /usr/sbin/policy-rc.d")  # of containers: it forbids packages to start and stop services
+        copy.run("rm -f /usr/sbin/policy-rc.d")  # made for containers: it forbids packages to start and stop services
         copy.run("dpkg --install /mnt/placement-server.deb")
         copy.run("install -o root -g placement -m 640 /mnt/placement.conf /etc/placement/placement.conf")
         copy.run(f"echo 'OPTIONS=\"--host 127.0.0.1 --port {port} --workers 2\"' > /etc/default/placement-api")

@@ -44,10 +44,10 @@ def test_the_settings_have_placement_cloned_from_the_plugin():
     ],
 )
 def test_each_phase_asks_devstack_for_what_is_missing(phase: str, asked: list[str]):
-    """What is not installed cannot be removed, and that is no reason to stop."""
+    """A package that is not installed cannot be removed, which is not an error."""
     assert _bash(f"source devstack/settings > /dev/null; source devstack/plugin.sh {phase}") == asked
 
 
 def test_devstack_finds_the_name_of_the_package():
-    """By this very command: inc/python, _setup_package_with_constraints_edit."""
+    """With exactly this command: inc/python, _setup_package_with_constraints_edit."""
     assert _bash("""awk '/^name.*=/ {print $3}' setup.cfg""") == ["placement-server"]

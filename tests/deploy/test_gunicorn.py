@@ -1,4 +1,4 @@
-"""gunicorn with the sample of its configuration, which loads the application before it forks."""
+"""gunicorn with our sample configuration, which loads the application before it forks."""
 
 import signal
 import sys
@@ -40,7 +40,7 @@ def test_a_server_of_one_thread_is_not_held_up_by_those_who_follow_the_journal(c
     ids=["", "bare"],
 )
 def test_a_broken_planner_file_does_not_end_it(configured: Path, application: list[str]):
-    """README's first command for production, and gunicorn without our settings, at SIGHUP."""
+    """README's first command for production, and gunicorn without our settings, on SIGHUP."""
     port = servers.free_port()
     file, log = configured / "planner.yaml", configured / "server.log"
     file.write_text("levels:\n  numa: HW_NUMA_ROOT\n")

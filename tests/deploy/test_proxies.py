@@ -1,4 +1,4 @@
-"""nginx and HAProxy with our samples: the server is below ``/placement``, and what it links to as well."""
+"""nginx and HAProxy with our samples: the server is below ``/placement``, and so are its links."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +29,7 @@ http {{
 
 @pytest.fixture
 def backend(configured: Path) -> Iterator[int]:
-    """The port of a server that believes proxies."""
+    """The port of a server that trusts proxies."""
     port = servers.free_port()
     with servers.running_server(servers.this_project(), configured, port=port):
         yield port
@@ -51,7 +51,7 @@ def test_it_serves_below_a_prefix_behind_nginx(configured: Path, backend: int, o
 
 
 def test_it_serves_below_a_prefix_behind_haproxy(configured: Path, backend: int, open_directory: Path):
-    """HAProxy answers 503 until it has seen ``GET /`` succeed; these probes leave no line."""
+    """HAProxy answers 503 until a probe, ``GET /``, has succeeded; probes are not logged."""
     port = servers.free_port()
     text = sample("haproxy/placement.cfg", ("127.0.0.1:8778", f"127.0.0.1:{backend}"), ("*:80", f"127.0.0.1:{port}"))
     (open_directory / "haproxy.cfg").write_text(text)

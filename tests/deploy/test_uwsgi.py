@@ -21,7 +21,7 @@ COMMON = {
     "add-header": "Connection: close",
     "processes": "3",
 }
-"""What all of them write."""
+"""The options that all of them write."""
 
 GRACEFULLY = {"exit-on-reload": "false", "hook-master-start": "unix_signal:15 gracefully_kill_them_all"}
 
@@ -98,7 +98,7 @@ DEBIAN = COMMON | {
 }
 """What Debian's own package of the reference writes; it loads the script, not the module."""
 LOADED_ONCE = {"lazy-apps": "false", "processes": "3"}
-"""The workers are forks of a process that has loaded the application, and that Python is not told of."""
+"""Workers are forked from a process that has loaded the application, without Python's fork hooks running."""
 
 
 @pytest.mark.parametrize(

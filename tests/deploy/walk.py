@@ -1,4 +1,4 @@
-"""What every way of starting a server must pass: a walk through the API, a crowd of claims, and a quiet log."""
+"""What every way of starting a server must pass: a walk through the API, concurrent claims, and a quiet log."""
 
 import json
 import urllib.error
@@ -16,11 +16,11 @@ from tests.concurrency.together import together
 CLIENTS = 24
 CAPACITY = 10
 LONG = "member_of=in:" + ",".join(str(uuid4()) for _ in range(300))
-"""A query of 11,000 characters, as nova sends them for a large group of aggregates."""
+"""A query of 11,000 characters, such as nova sends for a large group of aggregates."""
 
 
 class Calls:
-    """Requests to a server that may stand below a prefix."""
+    """Requests to a server that may be below a prefix."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -41,7 +41,7 @@ class Calls:
 
 
 def walk_through(url: str) -> None:
-    """Ask for and change this and that, and let rivals claim."""
+    """Read and change various things, and make concurrent claims."""
     call = Calls(url)
     status, _, document = call("GET", "/")
     assert (status, document["versions"][0]["max_version"]) == (200, "1.39")
@@ -55,7 +55,7 @@ def walk_through(url: str) -> None:
 
 
 def _provider(call: Calls) -> str:
-    """Make a provider with some processors, under links that lead back through whatever stands before the server."""
+    """Create a provider with some VCPUs, using links that must lead back through any proxy."""
     uuid = new_uuid()
     status, headers, made = call("POST", "/resource_providers", {"name": uuid, "uuid": uuid})
     assert status == 200
@@ -79,7 +79,7 @@ def _claims_are_exact(call: Calls, uuid: str) -> None:
 
 
 def log_is_quiet(log: Path) -> None:
-    """Check that a server logged its requests, nothing that went wrong, and no probe."""
+    """Check that a server logged its requests, but no errors and no probes."""
     text = log.read_text(encoding="utf-8", errors="replace")
     assert '/resource_providers" status: 200' in text
     assert "Traceback" not in text
