@@ -1,4 +1,4 @@
-"""Run rounds and print the first mismatch, made small; CI runs the same rounds through pytest.
+"""Run rounds and print the first mismatch, reduced; CI runs the same rounds through pytest.
 
 python -m tests.differential --rounds 3000                        a long run with a new seed
 python -m tests.differential --seed 1 --first 17 --rounds 1       one round again
@@ -17,7 +17,7 @@ from tests.differential.sides import DATABASES, compared_projects
 
 
 def main() -> int:
-    """Run the rounds that the command line asks for; return 1 after a mismatch."""
+    """Run the rounds selected on the command line; return 1 after a mismatch."""
     options = _options()
     numbers = range(options.first, options.first + options.rounds)
     print(f"seed {options.seed}, rounds {numbers[0]} to {numbers[-1]}", flush=True)

@@ -24,7 +24,7 @@ class Answer:
 
     @property
     def document(self) -> Any:
-        """The body as JSON; None if it is none."""
+        """The body as JSON; None if it is not JSON."""
         try:
             return json.loads(self.body) if self.body else None
         except ValueError:
@@ -36,7 +36,7 @@ Roots = Mapping[str, str]
 
 
 def differences(request: Request, expected: Answer, given: Answer, roots: Roots | None = None) -> list[str]:
-    """Say in which ways an answer is not the reference's; ``roots`` tells trees apart where the answer does not."""
+    """Return how an answer differs from the reference's; ``roots`` identifies trees where the answer does not."""
     found = _compared("status", expected.status, given.status)
     if found:
         return found
@@ -49,7 +49,7 @@ def differences(request: Request, expected: Answer, given: Answer, roots: Roots 
 
 
 def candidate_differences(request: Request, everything: Any, given: Any, roots: Roots | None = None) -> list[str]:
-    """Compare candidates with all that there are: the same set, or with ``limit`` as many of them as allowed."""
+    """Compare candidates with all that exist: the same set, or with ``limit`` that many of them."""
     limit = int(request.values("limit")[0]) if request.values("limit") else None
     known = Counter(map(canonical, everything["allocation_requests"]))
     found = Counter(map(canonical, given["allocation_requests"]))
@@ -86,12 +86,12 @@ def _compared(what: str, expected: Any, given: Any) -> list[str]:
 def _header_differences(request: Request, expected: Answer, given: Answer) -> list[str]:
     wanted, found = _headers(expected), _headers(given)
     if request.method == "HEAD":
-        found["content-type"] = wanted["content-type"]  # of a body that is not there
+        found["content-type"] = wanted["content-type"]  # when there is no body
     for name in FORGOTTEN_BY_THE_REFERENCE:
         if name not in expected.headers:
             found[name] = wanted[name]
     if wanted["cache-control"] and not wanted["last-modified"]:
-        found["last-modified"] = False  # some of the reference's answers that may be cached have no date
+        found["last-modified"] = False  # some of the reference's cacheable answers have no date
     wrong = _compared("headers", wanted, found)
     if not given.headers.get("x-openstack-request-id", "").startswith("req-"):
         wrong.append("no x-openstack-request-id")
@@ -99,7 +99,7 @@ def _header_differences(request: Request, expected: Answer, given: Answer) -> li
 
 
 def _headers(answer: Answer) -> dict[str, Any]:
-    """Return what has to agree: dates and request ids do not, hosts in locations cannot."""
+    """Return the headers that must agree: dates and request ids do not, hosts in locations cannot."""
     headers = answer.headers
     location = headers.get("location")
     return {
@@ -121,7 +121,7 @@ def _error(answer: Answer) -> Any:
 
 
 def error_form(request: Request, given: Answer) -> list[str]:
-    """Check what a client reads of every JSON error document."""
+    """Return what is wrong with a JSON error document for clients that read it."""
     if request.method == "HEAD" or not given.headers.get("content-type", "").startswith("application/json"):
         return []
     document = given.document
@@ -134,7 +134,7 @@ def error_form(request: Request, given: Answer) -> list[str]:
 
 
 def _summary_differences(request: Request, everything: Any, given: Any, roots: Roots | None) -> list[str]:
-    """Compare the summaries with those of all candidates, kept as far as they are of the given candidates' trees."""
+    """Compare the summaries with those of all candidates, restricted to the trees of the given candidates."""
     summaries, found = everything["provider_summaries"], given["provider_summaries"]
     used = _used_providers(given)
     limited = len(given["allocation_requests"]) < len(everything["allocation_requests"])

@@ -17,13 +17,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make a test of each round."""
+    """Parametrize the test with each round."""
     if "number" in metafunc.fixturenames:
         metafunc.parametrize("number", range(metafunc.config.getoption("--rounds")))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests of the comparison itself where it is as it was."""
+    """Deselect the tests of the comparison itself if it has not changed."""
     if config.getoption("--deep") or commits.is_changed(HERE):
         return
     unchanged = pytest.mark.skip(reason="tests/differential has not changed; --deep runs it")

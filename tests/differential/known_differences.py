@@ -1,7 +1,7 @@
-"""Where this server means to answer otherwise than the reference, each difference recognised by what it is.
+"""Deliberate differences from the reference's answers, each recognised by its content.
 
-A function's name is the difference's name, its docstring the reason. It says yes only to a case in which everything
-but that difference agrees.
+A function's name is the difference's name, its docstring the reason. It returns true only if everything except that
+difference agrees.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ FILTERED = ("/allocation_candidates", "/resource_providers")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A request whose two answers differ; the reference can be asked more."""
+    """A request whose two answers differ; the reference can be sent further requests."""
 
     request: Request
     expected: Answer
@@ -37,12 +37,12 @@ class Case:
 
 
 def recognised(case: Case) -> str | None:
-    """Return the name of the known difference a case shows, None if it is news."""
+    """Return the name of the known difference that a case shows, or None if there is none."""
     return next((known.__name__ for known in KNOWN if known(case)), None)
 
 
 def reference_fails(case: Case) -> bool:
-    """The reference answers 500, which is right for no request."""
+    """The reference answers 500, which is never right."""
     if case.expected.status < 500 or case.given.status >= 500:
         return False
     if _has_huge_integer(case.request) and case.given.status != 400:
@@ -75,27 +75,27 @@ def amounts_leak(case: Case) -> bool:
 
 
 def one_anchor(case: Case) -> bool:
-    """The reference joins a sharing provider that serves the whole unsuffixed group with other groups in one tree only.
+    """The reference combines a sharing provider for the whole unsuffixed group with other groups in one tree only.
 
-    It takes the candidates of that group for equal although they are for different trees.
+    It treats the candidates of that group as equal although they belong to different trees.
     """
     return _is_about_groups(case) and _agrees_when_mended(case, "anchors")
 
 
 def amounts_leak_and_one_anchor(case: Case) -> bool:
-    """Both of the above in one answer."""
+    """Both of the above occur in one answer."""
     return _is_about_groups(case) and _agrees_when_mended(case, "amounts,anchors")
 
 
 def _is_about_groups(case: Case) -> bool:
-    """Say whether candidates were found for more than one group, of which one has no suffix."""
+    """Return whether candidates were found for more than one group, one of which has no suffix."""
     both_found = case.request.is_candidates and (case.expected.status, case.given.status) == (200, 200)
     return both_found and len(_suffixes(case.request)) > 1 and "" in _suffixes(case.request)
 
 
 def _agrees_when_mended(case: Case, defects: str) -> bool:
     if case.is_self_check:
-        return True  # which candidates suffer depends on the order in which sets are walked, which differs by process
+        return True  # which candidates are affected depends on the order of sets, which differs by process
     mended = dataclasses.replace(case.request.without("limit"), headers={**case.request.headers, "x-mend": defects})
     everything = case.reference.ask_mended(mended)
     return everything.status == 200 and not candidate_differences(
@@ -108,7 +108,7 @@ def _suffixes(request: Request) -> set[str]:
 
 
 def error_page(case: Case) -> bool:
-    """Errors are JSON here for all who accept JSON at all, or neither JSON nor text; the reference weighs by q."""
+    """Errors are JSON for all who accept JSON at all, or neither JSON nor text; the reference weighs by q."""
     accepted = case.request.all_headers().get("accept", "*/*")
     if case.expected.status < 400 or case.expected.status != case.given.status or "json" in _type_of(case.expected):
         return False
@@ -121,9 +121,9 @@ def _type_of(answer: Answer) -> str:
 
 
 def huge_integer(case: Case) -> bool:
-    """An integer that no column can hold is malformed, 400; the reference finds other reasons to refuse, or nothing.
+    """An integer that fits no column is malformed, 400; the reference refuses for other reasons, or finds nothing.
 
-    Where it adds one inventory it does not look at the provider's generation.
+    When it adds a single inventory, it ignores the provider's generation.
     """
     if case.given.status != 400 or not _has_huge_integer(case.request):
         return False
@@ -140,9 +140,9 @@ def _has_huge_integer(request: Request) -> bool:
 
 
 def malformed_class(case: Case) -> bool:
-    """A name that no class can have is malformed wherever a body has many inventories.
+    """A name that no class can have is malformed in any body with several inventories.
 
-    The reference looks for no such name in them: it may refuse the provider first, or its generation.
+    The reference does not check for such names: it may refuse the provider or its generation first.
     """
     if case.given.status != 400 or case.expected.status not in (400, 409):
         return False
@@ -152,7 +152,7 @@ def malformed_class(case: Case) -> bool:
 
 
 def _classes_of_inventories(request: Request) -> set[str]:
-    """Return what the body of a reshape, or of all inventories of a provider, calls its classes."""
+    """Return the class names in the body of a reshape, or of all inventories of a provider."""
     if request.path == "/reshaper":
         of_providers = _inside(request.body, "inventories").values()
         return {name for one in of_providers for name in _inside(one, "inventories")}
@@ -161,18 +161,18 @@ def _classes_of_inventories(request: Request) -> set[str]:
 
 
 def _codes(answer: Answer) -> set[str]:
-    """Return the codes of the errors an answer tells."""
+    """Return the error codes in an answer."""
     return {error["code"] for error in (answer.document or {}).get("errors", []) if "code" in error}
 
 
 def _inside(document: Any, key: str) -> dict[str, Any]:
-    """Return the mapping under a key, an empty one where there is none."""
+    """Return the mapping under a key, or an empty one."""
     inner = document.get(key) if isinstance(document, dict) else None
     return inner if isinstance(inner, dict) else {}
 
 
 def nul_character(case: Case) -> bool:
-    """A NUL is malformed, 400, and no path has one, 404: PostgreSQL cannot hold it, the reference's SQLite can."""
+    """A NUL is malformed, 400, and no path has one, 404: PostgreSQL cannot store it, the reference's SQLite can."""
     if "\0" in unquote(case.request.path):
         return case.given.status in (400, 404)
     leaves = (*_leaves(case.request.body), *(value for _, value in case.request.query))
@@ -180,7 +180,7 @@ def nul_character(case: Case) -> bool:
 
 
 def _leaves(document: Any) -> Iterator[Any]:
-    """Yield the keys of a document and the values that hold no others."""
+    """Yield the keys of a document and its scalar values."""
     if isinstance(document, dict):
         for key, item in document.items():
             yield key
@@ -207,13 +207,13 @@ KNOWN: tuple[Callable[[Case], bool], ...] = (
 
 
 def _names(request: Request) -> tuple[set[str], set[str]]:
-    """Return the classes and traits a query names."""
+    """Return the classes and traits in a query."""
     classes: set[str] = set()
     traits: set[str] = set()
     for key, value in request.query:
         if key.startswith("resources"):
             classes |= {item.partition(":")[0] for item in value.split(",")}
         elif key.startswith(("required", "root_required")):
-            # "in:" stands before the whole list; further on it is part of a name.
+            # "in:" precedes the whole list; further on it is part of a name.
             traits |= {item.strip().lstrip("!") for item in value.removeprefix("in:").split(",")}
     return classes, traits

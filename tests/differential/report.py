@@ -1,4 +1,4 @@
-"""What a run prints: mismatches as shell scripts, and what was done."""
+"""The output of a run: mismatches as shell scripts, and a summary of what was done."""
 
 import json
 
@@ -10,7 +10,7 @@ SHOWN_FAILURES = 10
 
 
 def mismatch_script(mismatch: Mismatch, where: str) -> str:
-    """Return a script that repeats the mismatch on any server, with both answers as comments."""
+    """Return a script that reproduces the mismatch on any server, with both answers as comments."""
     lines = [f"# mismatch in {where}: {' '.join(map(str, mismatch.kind))}"]
     lines += ["URL=http://127.0.0.1:8000  # an empty server with noauth2", *(one.curl() for one in mismatch.sent)]
     lines += [f"# {line}" for line in mismatch.differences]
@@ -18,7 +18,7 @@ def mismatch_script(mismatch: Mismatch, where: str) -> str:
 
 
 def tally_text(tally: Tally) -> str:
-    """Return what rounds did, to see that they were not idle."""
+    """Return what the rounds did, as evidence that they were not idle."""
     lines = [f"{tally.requests.total()} requests"]
     lines += [f"  {what:20} {count}" for what, count in sorted(tally.requests.items())]
     lines += [f"known difference {name}: {count}" for name, count in sorted(tally.known.items())]

@@ -13,7 +13,7 @@ NO_BODY = object()
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """Stands for the present generation of a provider or consumer, plus an offset that makes it wrong."""
+    """Stands for the current generation of a provider or consumer, plus an offset that makes it wrong."""
 
     kind: str  # "provider" or "consumer"
     uuid: str
@@ -21,19 +21,19 @@ class Generation:
 
 
 Lookup = Callable[[str, str], int | None]
-"""(kind, uuid) -> generation, None if there is no such thing"""
+"""(kind, uuid) -> generation, or None if there is no such object"""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request; its body is JSON that may hold Generations, or raw bytes."""
+    """A request; its body is JSON that may contain Generations, or raw bytes."""
 
     method: str
     path: str
     version: str | None = None
     query: tuple[tuple[str, str], ...] = ()
     body: Any = NO_BODY
-    headers: Mapping[str, str | None] = field(default_factory=dict)  # None takes a default away
+    headers: Mapping[str, str | None] = field(default_factory=dict)  # None removes a default
 
     @property
     def minor(self) -> int:
@@ -43,7 +43,7 @@ class Request:
 
     @property
     def is_candidates(self) -> bool:
-        """Whether this asks for allocation candidates."""
+        """Whether this is a request for allocation candidates."""
         return self.method == "GET" and self.path == "/allocation_candidates"
 
     @property
@@ -61,24 +61,24 @@ class Request:
         return dataclasses.replace(self, query=kept)
 
     def resolved(self, lookup: Lookup) -> "Request":
-        """Return the request with numbers for its Generations."""
+        """Return the request with its Generations replaced by numbers."""
         return dataclasses.replace(self, body=_resolved(self.body, lookup))
 
     def target(self) -> str:
-        """Return path and query as they are sent."""
+        """Return the path and query as sent."""
         if not self.query:
             return self.path
         pairs = [f"{quote(key, safe='')}={quote(value, safe=':,!')}" for key, value in self.query]
         return f"{self.path}?{'&'.join(pairs)}"
 
     def content(self) -> bytes | None:
-        """Return the body as it is sent."""
+        """Return the body as sent."""
         if self.body is NO_BODY:
             return None
         return self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
 
     def all_headers(self) -> dict[str, str]:
-        """Return the headers as they are sent: those of an admin who speaks JSON, and this request's own."""
+        """Return the headers as sent: those of an admin who sends and accepts JSON, and this request's own."""
         headers: dict[str, str | None] = {"x-auth-token": "admin", "accept": "application/json"}
         if self.version is not None:
             headers["openstack-api-version"] = f"placement {self.version}"

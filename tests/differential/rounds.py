@@ -12,23 +12,23 @@ from tests.differential.sides import Pair
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """An answer that is not the reference's, after the requests before it."""
+    """An answer that differs from the reference's, with the requests before it."""
 
     sent: Sequence[Request]
-    """The requests as they were sent; the last one is the one that was answered differently."""
+    """The requests as they were sent; the last one has the differing answer."""
     expected: Answer
     given: Answer
     differences: Sequence[str]
 
     @property
     def kind(self) -> tuple[str, int, int]:
-        """What has to stay the same for a shorter round to show the same thing."""
+        """What must be the same for a shorter round to show the same mismatch."""
         return self.differences[0].partition(":")[0], self.expected.status, self.given.status
 
 
 @dataclass(slots=True)
 class Tally:
-    """What rounds did, to see that they are not idle."""
+    """What the rounds did, as evidence that they were not idle."""
 
     requests: "Counter[str]" = field(default_factory=Counter)
     known: "Counter[str]" = field(default_factory=Counter)
@@ -69,12 +69,12 @@ def play(pair: Pair, requests: Sequence[Request], tally: Tally) -> Mismatch | No
 
 def _differences(pair: Pair, request: Request, expected: Answer, given: Answer) -> list[str]:
     if request.is_candidates and expected.status == 200 and request.values("limit"):
-        # Which candidates a limit leaves is the server's choice; that they are candidates is not.
+        # With a limit, the server may choose which candidates to return, but they must be candidates.
         expected = pair.reference.ask(request.without("limit"))
         return differences(request, expected, given, pair.reference.roots())
     return differences(request, expected, given)
 
 
 def _diverged(request: Request, expected: Answer, given: Answer) -> bool:
-    """Say whether one of the two may have written what the other has not."""
+    """Return whether one server may have written something that the other has not."""
     return request.is_write and (expected.status < 300) != (given.status < 300)

@@ -1,4 +1,4 @@
-"""Make a mismatch small: drop requests, then parameters and keys, while the two servers still differ the same way."""
+"""Reduces a mismatch: drops requests, then parameters and keys, while the servers still differ in the same way."""
 
 import copy
 import dataclasses
@@ -16,14 +16,14 @@ History = list[Request]
 def shrunk(
     pair: Pair, requests: Sequence[Request], mismatch: Mismatch, *, seconds: float, few: int | None = None
 ) -> Mismatch:
-    """Return the smallest mismatch of the same kind that was found in the time.
+    """Return the smallest mismatch of the same kind found within the time.
 
     Args:
         pair: the servers that differ.
         requests: the round.
-        mismatch: where it ended.
-        seconds: the time.
-        few: as soon as so few requests are left, that is small enough; else the requests are made smaller, too.
+        mismatch: the mismatch at its end.
+        seconds: the time limit.
+        few: stop at this number of requests; otherwise the requests themselves are reduced, too.
     """
     deadline = time.monotonic() + seconds
     best = mismatch
@@ -50,7 +50,7 @@ def shrunk(
 
 
 def _fewer_requests(history: History, still_differs: Callable[[History], bool], few: int = 1) -> History:
-    """Drop ever smaller runs of requests, but never the last one, until ``few`` are left."""
+    """Drop ever shorter runs of requests, but never the last request, until ``few`` are left."""
     size = max(1, (len(history) - 1) // 2)
     while True:
         start = 0
@@ -66,7 +66,7 @@ def _fewer_requests(history: History, still_differs: Callable[[History], bool], 
 
 
 def _smaller_request(history: History, index: int, still_differs: Callable[[History], bool]) -> History:
-    """Take parts away from one request, as long as one can be taken."""
+    """Remove parts of one request as long as possible."""
     while True:
         for attempt in _with_less(history[index]):
             changed = [*history[:index], attempt, *history[index + 1 :]]
@@ -102,7 +102,7 @@ def _documents_with_less(document: Any) -> Iterator[Any]:
 
 
 def _paths(document: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield where every key and item of a document is, the outer ones first."""
+    """Yield the path of every key and item of a document, the outer ones first."""
     keys: list[Any] = list(document) if isinstance(document, dict) else []
     if isinstance(document, list):
         keys = list(range(len(document)))

@@ -36,7 +36,7 @@ class Side:
     database_url: str
 
     def reset(self) -> None:
-        """Go back to an empty cloud."""
+        """Empty the cloud."""
         empty_database(self.database_url)
 
     def ask(self, request: Request) -> Answer:
@@ -53,23 +53,23 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceSide(Side):
-    """The reference, whose database is looked into: for generations, and to undo what it should not have left."""
+    """The reference, with access to its database: to read generations, and to delete what it should not have left."""
 
     mended_url: str = ""
     """A second server on the same database, with defects mended."""
 
     def ask_mended(self, request: Request) -> Answer:
-        """Ask the reference without the defects that the request's x-mend lists."""
+        """Ask the reference without the defects listed in the request's x-mend."""
         return Side("mended", self.mended_url, self.database_url).ask(request)
 
     def generation(self, kind: str, uuid: str) -> int | None:
-        """Return the present generation of a provider or consumer."""
+        """Return the current generation of a provider or consumer."""
         with self._database() as database:
             row = database.execute(GENERATIONS[kind], [uuid]).fetchone()
         return row and int(row[0])
 
     def forget_hidden_consumers(self) -> int:
-        """Delete consumers without allocations, and say how many there were."""
+        """Delete consumers without allocations, and return how many there were."""
         with self._database() as database:
             unused = "DELETE FROM consumers WHERE uuid NOT IN (SELECT consumer_id FROM allocations)"
             count: int = database.execute(unused).rowcount
@@ -77,12 +77,12 @@ class ReferenceSide(Side):
         return count
 
     def names(self, table: str) -> set[str]:
-        """Return the traits or resource classes there are."""
+        """Return the existing traits or resource classes."""
         with self._database() as database:
             return {name for (name,) in database.execute(f"SELECT name FROM {table}")}
 
     def roots(self) -> dict[str, str]:
-        """Return the root of each provider's tree, by uuid: before 1.29 no answer of candidates tells."""
+        """Return the root of each provider's tree, by uuid: before 1.29, answers with candidates do not contain it."""
         pairs = "SELECT one.uuid, root.uuid FROM resource_providers one, resource_providers root"
         with self._database() as database:
             return dict(database.execute(f"{pairs} WHERE root.id = one.root_provider_id"))
@@ -95,7 +95,7 @@ class ReferenceSide(Side):
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The reference and the server that has to answer like it."""
+    """The reference and the server that must give the same answers."""
 
     reference: ReferenceSide
     subject: Side
@@ -112,7 +112,7 @@ class Pair:
         self.subject.reset()
 
     def forget_hidden_consumers(self) -> int:
-        """Undo what the reference leaves behind, also where it plays the subject to check the harness."""
+        """Delete what the reference leaves behind, also if it takes the subject's place to check the harness."""
         counts = [
             side.forget_hidden_consumers() for side in (self.reference, self.subject) if isinstance(side, ReferenceSide)
         ]
@@ -127,7 +127,7 @@ class Pair:
 
 @contextlib.contextmanager
 def started_oracle(directory: Path) -> Iterator[ReferenceSide]:
-    """Run the reference, and beside it the same with defects mended."""
+    """Run the reference, and another one with defects mended."""
     with started_reference(directory) as side:
         mended = {"application": "mended_reference:application", "options": ALTERED}
         with servers.running_server(reference.installation(), directory, threads=1, **mended) as url:
@@ -136,7 +136,7 @@ def started_oracle(directory: Path) -> Iterator[ReferenceSide]:
 
 @contextlib.contextmanager
 def started_reference(directory: Path, *, alteration: str | None = None) -> Iterator[ReferenceSide]:
-    """Run the reference on SQLite with one thread, as it is or with one of the alterations."""
+    """Run the reference on SQLite with one thread, unchanged or with one of the alterations."""
     database_url = f"sqlite:///{directory / 'reference.sqlite'}"
     installation, application = reference.installation(), "sparing_reference:application"
     if alteration:

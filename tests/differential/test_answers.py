@@ -12,7 +12,7 @@ HEADERS = {"content-type": "application/json", "x-openstack-request-id": "req-1"
 
 
 def candidates(*providers: str, minor: int = 39) -> dict[str, Any]:
-    """A document in which each provider alone is a candidate, and the root of its own tree."""
+    """Return a document in which each provider is a candidate by itself, and the root of its own tree."""
     summary: dict[str, Any] = {"resources": {"VCPU": {"capacity": 8, "used": 0}}}
     return {
         "allocation_requests": [{"allocations": {name: {"resources": {"VCPU": 1}}}} for name in providers],

@@ -1,6 +1,6 @@
-"""The comparison is worth something: it finds what was altered on purpose, and nothing where nothing was.
+"""The comparison is effective: it finds deliberate alterations, and nothing without them.
 
-Runs where tests/differential has changed (tests.commits says since when), and with ``--deep``.
+Runs if tests/differential has changed (tests.commits determines since when), and with ``--deep``.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.of_the_comparison
 SEED = 4
 ROUNDS_THAT_HAVE_TO_DO = 15
 FEW = 20
-"""What remains is a cloud of a few providers and the one request that tells."""
+"""What remains is a cloud of a few providers and the one request that shows the difference."""
 THOROUGHLY = "ignore_a_limit"
 
 
@@ -39,7 +39,7 @@ def test_the_reference_answers_like_itself(oracle: ReferenceSide, tmp_path: Path
 
 @pytest.mark.parametrize("alteration", ALTERATIONS)
 def test_an_altered_reference_is_found_and_made_small(oracle: ReferenceSide, tmp_path: Path, alteration: str) -> None:
-    # Taking parts from the requests that are left takes minutes; that it works, one alteration is enough to show.
+    # Reducing the remaining requests takes minutes; one alteration suffices to show that it works.
     few = None if alteration == THOROUGHLY else FEW
     with compared_with_reference(oracle, tmp_path, alteration=alteration) as pair:
         small = _first_mismatch(pair, few)

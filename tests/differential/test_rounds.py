@@ -1,7 +1,7 @@
 """Both servers give the same answers, round by round, this one on SQLite and on PostgreSQL in turn.
 
-A mismatch is shrunk and printed as a shell script. The seed belongs to the commit and stands in the head of pytest's
-report, ``--seed`` sets it. To repeat round 17 of seed 1::
+A mismatch is shrunk and printed as a shell script. The seed is derived from the commit and shown in the header of
+pytest's report; ``--seed`` sets it. To repeat round 17 of seed 1::
 
     python -m tests.differential --seed 1 --first 17 --rounds 1
 """

@@ -1,4 +1,4 @@
-"""pgbouncer in transaction mode before a PostgreSQL server, where Debian's package is installed."""
+"""pgbouncer in transaction mode in front of a PostgreSQL server, if Debian's package is installed."""
 
 import contextlib
 import shutil
@@ -30,7 +30,7 @@ max_client_conn = 200
 
 @contextlib.contextmanager
 def running_bouncer(node: Node, directory: Path) -> Iterator[str]:
-    """Run it in a directory of its own and yield the URL for clients."""
+    """Run it in a separate directory and yield the URL for clients."""
     port = free_port()
     configuration = directory / "pgbouncer.ini"
     text = CONFIGURATION.format(name=NAME, server=node.port, port=port, connections=SERVER_CONNECTIONS)

@@ -16,7 +16,7 @@ OFFSET = struct.Struct("=q")
 
 
 def compiled_library(directory: Path) -> Path:
-    """Compile what stands between a process and its clock, or skip the test where there is no compiler."""
+    """Compile the library that intercepts a process's clock, or skip the test if there is no compiler."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("there is no C compiler (Debian: gcc, libc6-dev)")
@@ -26,7 +26,7 @@ def compiled_library(directory: Path) -> Path:
 
 
 class Clock:
-    """What a process and its children take for the time of day."""
+    """The time of day as seen by a process and its children."""
 
     def __init__(self, path: Path, library: Path) -> None:
         self._path = path
@@ -36,16 +36,16 @@ class Clock:
             self._offset = mmap.mmap(file.fileno(), OFFSET.size)
 
     def jump(self, offset_s: int) -> None:
-        """Be so many seconds ahead of the machine from now on; less than 0 is behind."""
+        """Set the offset from the machine's clock, in seconds; negative values are behind."""
         OFFSET.pack_into(self._offset, 0, offset_s)
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """What a process has to be started with."""
+        """The environment variables for starting a process."""
         return {"LD_PRELOAD": str(self._library), "JUMPING_CLOCK": str(self._path)}
 
 
 def made_clocks(library: Path, count: int) -> list[Clock]:
-    """Make some clocks beside their library."""
+    """Create some clocks beside the library."""
     files = [library.with_name(f"{new_uuid()}.offset") for _ in range(count)]
     return [Clock(file, library) for file in files]

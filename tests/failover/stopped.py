@@ -1,4 +1,4 @@
-"""A partition as others see it: stopped processes answer nobody, and later resume with what they had."""
+"""A partition as seen by others: stopped processes answer nobody, and later resume in their old state."""
 
 import contextlib
 import os
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 @contextlib.contextmanager
 def standing_still(pids: Iterable[int]) -> Iterator[None]:
-    """Stop processes in the middle of whatever they do, and let them go on."""
+    """Stop processes in the middle of their work, and resume them afterwards."""
     stopped = [*pids]
     _tell(stopped, signal.SIGSTOP)
     try:

@@ -1,4 +1,4 @@
-"""Servers and databases whose clocks jump: generations decide what came first, not the time."""
+"""Servers and databases whose clocks jump: generations determine the order of events, not the time."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -22,19 +22,19 @@ from tests.survival.verdict import check
 
 FARTHEST_S = 24 * 3600
 JUMPS = 25
-"""How many jumps there are while a history is made."""
+"""The number of jumps during each history."""
 
 
 @pytest.fixture
 def library() -> Iterator[Path]:
-    """What stands between a process and its clock, where the accounts of the databases can read it."""
+    """The library that intercepts a process's clock, in a directory that the databases' users can read."""
     with running_directory() as directory:
         yield compiled_library(directory)
 
 
 @contextmanager
 def serving(clocks: Sequence[Clock], directories: Sequence[Path]) -> Iterator[list[str]]:
-    """Run a server by each of some clocks, and give their addresses."""
+    """Run a server with each of some clocks, and yield their URLs."""
     project = servers.this_project()
     with ExitStack() as running:
         urls = []
@@ -47,13 +47,13 @@ def serving(clocks: Sequence[Clock], directories: Sequence[Path]) -> Iterator[li
 
 
 class Deployment(NamedTuple):
-    """Servers and the nodes of their database, each with a clock of its own."""
+    """Servers and the nodes of their database, each with a separate clock."""
 
     urls: list[str]
     server_clocks: list[Clock]
     node_clocks: list[Clock]
     times: Callable[[], list[datetime]]
-    """Asks the nodes what time it is."""
+    """Returns the time of each node."""
     configuration: Path
 
 
@@ -111,7 +111,7 @@ def test_nothing_is_lost_or_made_up_while_clocks_jump(deployment: Deployment, is
 
 
 def test_each_server_and_each_node_goes_by_its_own_clock(deployment: Deployment) -> None:
-    """Else the test above would show nothing."""
+    """Otherwise the test above would show nothing."""
     clocks = [*deployment.server_clocks, *deployment.node_clocks]
     hours = [5, -7, 11, 16, -20, 3][: len(clocks)]
     for clock, ahead in zip(clocks, hours, strict=True):

@@ -1,6 +1,6 @@
 """One server on each node of a Galera cluster, writers on all three.
 
-Row locks do not reach other nodes: of two transactions that meet, one loses its certification, at COMMIT as a rule.
+Row locks do not extend to other nodes: of two conflicting transactions, one fails certification, usually at COMMIT.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from tests.survival.verdict import check
 from tests.upgrades import upgraded_at_once
 
 LOST = ("wsrep_local_cert_failures", "wsrep_local_bf_aborts")
-"""What a node counts of transactions that others were faster than."""
+"""A node's counters of transactions that lost to others."""
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def name(nodes: list[Node]) -> Iterator[str]:
 
 @pytest.fixture
 def engines(nodes: list[Node], name: str) -> Iterator[list[Engine]]:
-    """An empty database, as each node shows it."""
+    """An empty database, as seen from each node."""
     opened = [engine_for(normalised(node.url(name))) for node in nodes]
     yield opened
     for engine in opened:
@@ -56,7 +56,7 @@ def engines(nodes: list[Node], name: str) -> Iterator[list[Engine]]:
 
 @contextmanager
 def serving(directories: list[Path]) -> Iterator[list[str]]:
-    """Run a server for each directory that has a configuration, and give their addresses."""
+    """Run a server for each configuration directory, and yield their URLs."""
     with ExitStack() as running:
         served = []
         for directory in directories:
@@ -83,7 +83,7 @@ def test_writers_on_all_nodes_lose_nothing(nodes: list[Node], name: str, tmp_pat
 def test_nodes_that_are_cut_off_answer_503_and_nothing_is_lost(
     nodes: list[Node], name: str, tmp_path: Path, is_long: bool
 ) -> None:
-    """A node without the others is "not yet prepared" (1047); what it acknowledged before stands when it is back."""
+    """A node without the others is "not yet prepared" (1047); what it acknowledged before is there when it returns."""
     directories = [configured(tmp_path / str(number), node.url(name)) for number, node in enumerate(nodes)]
     with serving(directories) as urls:
         record = prepared(urls[0])
@@ -107,7 +107,7 @@ def test_nodes_that_are_cut_off_answer_503_and_nothing_is_lost(
 
 
 def check_read_after_write(urls: list[str]) -> None:
-    """What one server acknowledged, another one shows at once; without waiting, some are missing."""
+    """A write acknowledged by one server is visible on another at once; without waiting, some would be missing."""
     for number in range(100):
         uuid = new_uuid()
         assert send(urls[number % 3], "POST", "/resource_providers", {"name": uuid, "uuid": uuid}).status == 200

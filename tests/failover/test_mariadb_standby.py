@@ -1,4 +1,4 @@
-"""Bulk reads from a real MariaDB replica, while it follows, lags, and goes away."""
+"""Bulk reads from a real MariaDB replica, while it follows, lags, and fails."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A server behind pgbouncer in transaction mode, where the next transaction may run in anybody's session."""
+"""A server behind pgbouncer in transaction mode, where the next transaction may run in another session."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +22,7 @@ def url() -> Iterator[str]:
 
 
 def test_nothing_depends_on_the_session_that_a_transaction_runs_in(url: str, tmp_path: Path, is_long: bool) -> None:
-    """What is prepared has the same name in every session, so one could even run somebody else's statement."""
+    """Prepared statements have the same names in every session, so one could even run another client's statement."""
     directory = configured(tmp_path, url)
     served = [servers.started_server(servers.this_project(), directory, threads=6) for _ in range(2)]
     try:

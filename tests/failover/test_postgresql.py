@@ -1,7 +1,7 @@
 """Three servers on one PostgreSQL: a server is killed, then the primary, and the standby takes over.
 
-The servers find the new primary by themselves; nothing acknowledged is lost, and no client is told anything but
-"conflict" or "try again" - except by the server that was killed.
+The servers find the new primary by themselves; nothing acknowledged is lost, and clients get no errors except
+"conflict" and "try again" - apart from those of the killed server.
 """
 
 import random
@@ -23,7 +23,7 @@ from tests.survival.verdict import check
 PHASE = 40
 """Acknowledged writes between two events."""
 STOPS = 25
-"""How often something stands still while a history is made, in the long form."""
+"""How often something is stopped during a history in the long form."""
 CLOSE_ALL = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'placement'"
 
 
@@ -77,7 +77,7 @@ def test_a_standby_takes_over_and_nothing_acknowledged_is_lost(
 def test_nothing_is_lost_or_made_up_while_parts_of_it_stand_still(
     pair: Pair, fleet: list[Served], tmp_path: Path, is_long: bool
 ) -> None:
-    """The primary, its synchronous standby and each server are stopped in turn, and go on with what they had."""
+    """The primary, its synchronous standby and each server are stopped in turn, and resume in their old state."""
     urls, choice = [served.url for served in fleet], random.Random(1)
     for _ in range(1000 // STOPS if is_long else 1):
         record = prepared(urls[0])
@@ -85,7 +85,7 @@ def test_nothing_is_lost_or_made_up_while_parts_of_it_stand_still(
             for _ in range(STOPS if is_long else 8):
                 stopped = choice.choice([pair.primary, pair.standby, *fleet])
                 with standing_still(stopped.pids):
-                    time.sleep(choice.uniform(0.1, 3))  # how long nobody is answered
+                    time.sleep(choice.uniform(0.1, 3))  # how long nothing answers
                 wait_for(record, 3, timeout_s=600)
         print("\n", dict(record.statuses), "acknowledged", len(record.acknowledged))
         assert record.statuses["broken"] == 0
@@ -95,13 +95,13 @@ def test_nothing_is_lost_or_made_up_while_parts_of_it_stand_still(
 
 
 def test_a_write_that_ends_up_at_a_standby_is_told_to_try_again(pair: Pair, tmp_path: Path) -> None:
-    """A proxy that still sends to the old place: the answer is 503, and the connection is not used again."""
+    """A proxy still forwards to the old node: the answer is 503, and the connection is not used again."""
     pair.standby.promote()
     served = servers.started_server(servers.this_project(), configured(tmp_path, pair.url(pair.standby)))
     try:
         body = {"name": "compute1"}
         assert send(served.url, "POST", "/resource_providers", body).status == 200
-        # It holds for new connections alone, so those that are open are closed.
+        # It applies only to new connections, so open ones are closed.
         pair.standby.execute("ALTER DATABASE placement SET default_transaction_read_only = on", database="postgres")
         pair.standby.execute(CLOSE_ALL, database="postgres")
         answer = send(served.url, "POST", "/resource_providers", {"name": "compute2"})

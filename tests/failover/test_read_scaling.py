@@ -1,4 +1,4 @@
-"""Candidates, explanations and bulk reads from a real streaming standby, while it follows, lags, and goes away."""
+"""Candidates, explanations and bulk reads from a real streaming standby, while it follows, lags, and fails."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -95,7 +95,7 @@ def test_the_standby_is_read_from_while_it_follows(api: Api, pair: Pair) -> None
     assert standby.may_serve()
     assert hosts_found(api) == 2
 
-    # Its processes are gone in the middle of everything: no request hears of it.
+    # Its processes disappear in the middle of their work: no request notices.
     pair.standby.kill()
     assert [api.get(query).status_code for query in QUERIES] == [200, 200, 200]
     assert not standby.may_serve()
@@ -109,7 +109,7 @@ def test_the_standby_is_read_from_while_it_follows(api: Api, pair: Pair) -> None
 
 
 def test_sums_are_those_of_the_standby_where_older_transactions_end_later(api: Api, pair: Pair) -> None:
-    """What was open beside an even older one is seen, though the newest row of the journal has not changed."""
+    """A transaction that overlapped an older one is seen, although the newest row of the journal has not changed."""
     history = TreeHistory()
     for number in range(3):
         add_host(api, number)
@@ -132,7 +132,7 @@ def opened(database: Database) -> Connection:
 
 
 def replayed(pair: Pair) -> None:
-    """Wait until the standby has what the primary has."""
+    """Wait until the standby has everything the primary has."""
     ((written,),) = pair.primary.execute("SELECT pg_current_wal_insert_lsn()")
     wait_until(lambda: pair.standby.execute(f"SELECT pg_last_wal_replay_lsn() >= '{written}'") == [(True,)])
 
@@ -147,9 +147,9 @@ def assert_known(tx: Transaction, history: TreeHistory) -> None:
 
 @pytest.mark.parametrize("is_asking", [True, False], ids=["at work", "between two statements"])
 def test_a_read_that_is_in_the_way_of_the_primary_is_made_there(api: Api, pair: Pair, is_asking) -> None:
-    """What the primary has removed for good has to go at the standby, too, which ends whoever may still see it.
+    """Rows that the primary has vacuumed must go on the standby too, which cancels readers that may still see them.
 
-    A statement ends with 40001, and the standby stays in use; between two of them the connection is cut.
+    A statement fails with 40001, and the standby stays in use; between two statements the connection is cut.
     """
     standby, tries = standby_of(api), []
     for statement in ("ALTER SYSTEM SET max_standby_streaming_delay = 0", "SELECT pg_reload_conf()"):
@@ -178,7 +178,7 @@ def test_a_read_that_is_in_the_way_of_the_primary_is_made_there(api: Api, pair: 
 
 
 def remove_old_rows(pair: Pair, *, waits: bool) -> None:
-    """Change all providers and remove what they were, when the standby is at work on a query."""
+    """Update all providers and vacuum the old rows, while the standby is running a query if asked to wait for it."""
     if waits:
         wait_until(lambda: pair.standby.execute(AT_WORK, database="postgres") == [(1,)])
     pair.primary.execute("UPDATE resource_providers SET generation = generation + 1")
@@ -209,7 +209,7 @@ def test_candidates_cost_the_primary_nothing(api: Api, pair: Pair) -> None:
 
 
 def cpu_per_request(api: Api, pair: Pair) -> float:
-    """Return how many milliseconds of CPU a request costs the primary, without the server's own work."""
+    """Return the milliseconds of CPU that a request costs the primary, without the server's own work."""
     start = pair.primary.cpu_s()
     for _ in range(REQUESTS):
         assert api.get(A_LIMITED_LIST).status_code == 200

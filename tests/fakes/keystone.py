@@ -1,6 +1,6 @@
 """A small keystone, served over real HTTP: version discovery, tokens for a service user, validation of tokens.
 
-It knows the tokens that a test issues, and can be told to answer with an error or to be gone.
+It knows the tokens that a test issues, and can be made to answer with errors or to be unreachable.
 """
 
 import json
@@ -31,11 +31,11 @@ class Issued:
 
     @property
     def expires(self) -> datetime:
-        """Tokens are good for an hour."""
+        """The time of expiry, an hour after issue."""
         return datetime.now(UTC) - self.age + timedelta(hours=1)
 
     def document(self) -> dict[str, Any]:
-        """Return what validation answers."""
+        """Return the answer of a validation."""
         default_domain = {"id": "default", "name": "Default"}
         token: dict[str, Any] = {
             "methods": ["password"],
@@ -58,7 +58,7 @@ class Issued:
 class Keystone:
     """A running fake; use it as a context manager.
 
-    ``status`` is what validation answers instead of its normal answer; ``validated`` are the tokens asked about.
+    ``status`` replaces the normal answer of validation; ``validated`` are the tokens that were validated.
     """
 
     tokens: dict[str, Issued] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Keystone:
         self.stop()
 
     def stop(self) -> None:
-        """Be gone: connections are refused from now on."""
+        """Stop: connections are refused from now on."""
         if self._thread.is_alive():
             self._server.shutdown()
             self._thread.join()
@@ -85,7 +85,7 @@ class Keystone:
 
     @property
     def url(self) -> str:
-        """The address, as it stands in auth_url."""
+        """The URL for auth_url."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def configuration(self) -> Mapping[str, str]:
@@ -120,7 +120,7 @@ class _Handler(BaseHTTPRequestHandler):
     fake: Keystone
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the signature is the library's
-        """Keep the test's output clean."""
+        """Log nothing, to keep the test's output clean."""
 
     def do_GET(self) -> None:
         address = urlsplit(self.path)
@@ -130,7 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._discover(address.path)
 
     def do_POST(self) -> None:
-        """Give the service user its token."""
+        """Issue a token to the service user."""
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
         user = asked["auth"]["identity"]["password"]["user"]
         if (user["name"], user["password"]) != (SERVICE_USER, SERVICE_PASSWORD):

@@ -1,1 +1,1 @@
-"""The wheel as an operator gets it: installed in an environment of its own, far from the checkout."""
+"""The wheel as an operator gets it: installed in a separate environment, far from the checkout."""

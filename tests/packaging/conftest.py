@@ -1,4 +1,4 @@
-"""A wheel built from a clean copy of the source, and an environment that holds nothing but it and gunicorn."""
+"""A wheel built from a clean copy of the source, and an environment that contains only it and gunicorn."""
 
 import shutil
 from pathlib import Path
@@ -9,7 +9,7 @@ from tests.environments import NOT_INHERITED, made_environment, uv
 from tests.servers import Installation, plain_environment
 
 SOURCE = Path(__file__).parents[2]
-# What building needs; leftovers of earlier builds must not find their way into the wheel.
+# What the build needs; leftovers of earlier builds must not get into the wheel.
 PARTS = ("LICENSE", "README.md", "pyproject.toml", "setup.cfg", "setup.py", "bin", "etc", "migrations", "placement")
 
 
@@ -24,7 +24,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def copied_source(target: Path) -> None:
-    """Copy what building needs into a directory."""
+    """Copy what the build needs into a directory."""
     for part in PARTS:
         path = SOURCE / part
         if path.is_dir():

@@ -1,7 +1,7 @@
-"""Which of OpenStack's upper-constraints concern this server: ``python -m tests.packaging.constraints FILE``.
+"""The subset of OpenStack's upper-constraints for this server: ``python -m tests.packaging.constraints FILE``.
 
-The file is ``upper-constraints.txt`` of openstack/requirements. What is written beside this module are its pins of the
-packages that this server installs, with all its extras, so that a clone alone can be tested with them.
+The file is ``upper-constraints.txt`` of openstack/requirements. This module writes the pins of the packages that this
+server and its extras install to a file beside it, so that a clone can be tested with them by itself.
 """
 
 import json
@@ -26,13 +26,13 @@ def resolved(constraints: Path, extras: str = EXTRAS) -> dict[str, str]:
 
 
 def pins_in(constraints: Path) -> dict[str, str]:
-    """Return the lines of a file of constraints, by normalised name."""
+    """Return the lines of a constraints file, by normalised name."""
     lines = [line for line in constraints.read_text().splitlines() if "==" in line and not line.startswith("#")]
     return {normalised(line.partition("=")[0]): line for line in lines}
 
 
 def normalised(name: str) -> str:
-    """Return a package's name as all spellings of it compare."""
+    """Return a package's name in a form that is equal for all spellings."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

@@ -1,6 +1,6 @@
-"""Under OpenStack's upper-constraints this server can be installed, as kolla, OpenStack-Ansible and devstack do.
+"""Installs this server under OpenStack's upper-constraints, as kolla, OpenStack-Ansible and devstack do.
 
-``UPPER_CONSTRAINTS`` names another file than the pins that are kept here.
+``UPPER_CONSTRAINTS`` names a file to use in place of the pins kept here.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The wheel alone makes a database and serves it."""
+"""The wheel alone creates a database and serves it."""
 
 import subprocess
 import zipfile

@@ -1,4 +1,4 @@
-"""Databases of three kinds; MariaDB only where Debian's package is installed."""
+"""Databases of three kinds; MariaDB only if Debian's package is installed."""
 
 from collections.abc import Iterator
 
@@ -12,14 +12,14 @@ THREE_KINDS = ["sqlite", "postgresql", pytest.param("mariadb", marks=pytest.mark
 
 @pytest.fixture(params=THREE_KINDS)
 def migrated_url(request: pytest.FixtureRequest) -> str:
-    """A migrated database without data, of each of the three kinds."""
+    """The URL of a migrated database without data, of each of the three kinds."""
     url: str = request.getfixturevalue(f"{request.param}_url")
     return url
 
 
 @pytest.fixture(params=THREE_KINDS)
 def empty_url(request: pytest.FixtureRequest) -> str:
-    """A database without tables, of each of the three kinds."""
+    """The URL of a database without tables, of each of the three kinds."""
     url: str = request.getfixturevalue(f"empty_{request.param}_url")
     return url
 

@@ -1,8 +1,8 @@
-"""Sessions that write at once, as random SQL, roll back, meet in deadlocks and are killed.
+"""Sessions that write concurrently, as random SQL, roll back, deadlock and are killed.
 
-A transaction is sent as one text, so that a hundred thousand of them take minutes: statement by statement, most of
-the time goes by between one answer and the next statement. Some are sent that way all the same, because what they
-wrote stays uncommitted for longer, while others overtake them.
+A transaction is sent as one text, so that a hundred thousand of them take minutes: statement by statement, most of the
+time passes between an answer and the next statement. Some are sent that way nevertheless, because their writes stay
+uncommitted for longer while others overtake them.
 """
 
 import random
@@ -22,13 +22,13 @@ from placement.store.kept_usage.postgresql_triggers import GATE_SETTING, WRITE_G
 PROVIDERS = 6
 WRITERS = 4
 SLOWLY = 0.1
-"""How many of the transactions are sent statement by statement."""
+"""The share of transactions that are sent statement by statement."""
 
 _BEGIN = {
     "sqlite": ("BEGIN IMMEDIATE",),
     "postgresql": (
         "BEGIN ISOLATION LEVEL READ COMMITTED",
-        # It looks for deadlocks after a second, which would be the most of the time.
+        # By default it looks for deadlocks after a second, which would take most of the time.
         "SET LOCAL deadlock_timeout = '10ms'",
         f"SELECT set_config('{GATE_SETTING}', 'passed', true), pg_advisory_xact_lock_shared({WRITE_GATE_KEY})",
     ),
@@ -47,15 +47,15 @@ _SESSIONS = {
         "KILL {}",
     ),
 }
-"""How sessions at work are found, and ended."""
+"""How to find and end sessions at work."""
 
 
 class RacingWriters:
-    """Writers at work in threads, and who kills their sessions.
+    """Writers at work in threads, and a thread that kills their sessions.
 
     Args:
-        database: where they write.
-        count: how many transactions they begin together.
+        database: the database they write to.
+        count: the total number of transactions.
     """
 
     def __init__(self, database: Database, count: int) -> None:
@@ -69,17 +69,17 @@ class RacingWriters:
         self._killer = threading.Thread(target=self._kill_some, args=(pause_s,))
 
     def start(self) -> None:
-        """Begin."""
+        """Start the threads."""
         for thread in [*self._writers, *([self._killer] if self._database.dialect in _SESSIONS else [])]:
             thread.start()
 
     @property
     def are_at_work(self) -> bool:
-        """Whether any of them is not done."""
+        """Whether any writer is still running."""
         return any(writer.is_alive() for writer in self._writers)
 
     def end(self) -> None:
-        """Wait until all are done."""
+        """Wait until all writers have finished."""
         for writer in self._writers:
             writer.join()
         self._done.set()
@@ -109,7 +109,7 @@ class RacingWriters:
 
 
 def _statements(choice: random.Random, name: str) -> Iterator[str]:
-    """Yield what a transaction changes; a consumer, or its allocations, of the same writer may go for it."""
+    """Yield the statements of a transaction, which may first delete consumers, or allocations, of the same writer."""
     if choice.random() < 0.4:
         yield f"DELETE FROM allocations WHERE consumer_id LIKE '{name[0]}%' AND id % 3 = {choice.randint(0, 2)}"
     if choice.random() < 0.1:
@@ -129,14 +129,14 @@ def _statements(choice: random.Random, name: str) -> Iterator[str]:
 
 
 class _Session:
-    """A session of the database, which is opened again when it is lost."""
+    """A database session that is reopened when it is lost."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._connection: Any = None
 
     def send(self, statements: list[str], *, slowly: bool) -> bool:
-        """Send a transaction, and tell whether it went to its end."""
+        """Send a transaction, and return whether it completed."""
         statements = [*_BEGIN[self._database.dialect], *statements]
         with self._database.writer_lock:
             try:
@@ -175,7 +175,7 @@ class _Session:
             self.close()
 
     def close(self) -> None:
-        """Give up the connection."""
+        """Discard the connection."""
         if self._connection is not None:
             with suppress(self._database.engine.dialect.dbapi.Error):
                 self._connection.close()

@@ -1,4 +1,4 @@
-"""The journal applied to empty tables, which must give what the database holds."""
+"""The journal applied to empty tables, which must give the contents of the database."""
 
 import json
 import math
@@ -33,12 +33,12 @@ def _rows(connection: Connection, query: str, key_length: int) -> dict[tuple[Any
 
 
 def journal_rows(connection: Connection) -> list[Any]:
-    """Return the journal by id."""
+    """Return the journal's rows by id."""
     return list(connection.execute(text(RAW)))
 
 
 def replayed(rows: Iterable[Any], tables: Tables | None = None) -> Tables:
-    """Apply rows of the journal, as they come, to tables, or to none."""
+    """Apply rows of the journal, in order, to the given tables, or to empty ones."""
     tables = {kind: {} for kind in _QUERIES} if tables is None else tables
     for row in rows:
         if row.kind != "journal":
@@ -81,7 +81,7 @@ _VALUES = {
 
 
 def assert_same(found: Tables, expected: Tables) -> None:
-    """Compare row by row; MariaDB's ratios have six digits or so."""
+    """Compare row by row; MariaDB's ratios have about six digits."""
     for kind, rows in expected.items():
         assert found[kind].keys() == rows.keys(), kind
         for key, row in rows.items():

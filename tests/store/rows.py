@@ -1,4 +1,4 @@
-"""Rows written in plain SQL, as the reference or an operator writes them, and the usage that triggers keep of them."""
+"""Rows written in plain SQL, as the reference or an operator writes them, and the kept usage."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ def add_providers(connection: Connection, count: int) -> list[int]:
 
 
 def delete_provider(connection: Connection, id_: int) -> None:
-    """Delete a root provider the way the reference does: MariaDB refuses to delete a row that points to itself."""
+    """Delete a root provider as the reference does: MariaDB refuses to delete a row that refers to itself."""
     run(
         connection,
         f"UPDATE resource_providers SET root_provider_id = NULL WHERE id = {id_}",
@@ -62,12 +62,12 @@ def run(connection: Connection, *statements: str) -> None:
 
 
 def kept(connection: Connection) -> dict[Spot, int]:
-    """Return the usage that is kept, without zeros."""
+    """Return the kept usage, without zeros."""
     return _usage(connection.execute(text("SELECT resource_provider_id, resource_class_id, used FROM provider_usages")))
 
 
 def summed(connection: Connection) -> dict[Spot, int]:
-    """Return the usage that the allocations add up to, without zeros."""
+    """Return the usage as the sum of allocations, without zeros."""
     rows = connection.execute(text("SELECT resource_provider_id, resource_class_id, used FROM allocations"))
     total: dict[Spot, int] = {}
     for provider, class_, used in rows:
@@ -76,13 +76,13 @@ def summed(connection: Connection) -> dict[Spot, int]:
 
 
 def kept_stock(connection: Connection) -> dict[Spot, tuple[int, int]]:
-    """Return what is kept of each inventory: the root of the provider, and the capacity."""
+    """Return what is kept for each inventory: the root of its provider, and its capacity."""
     query = "SELECT resource_provider_id, resource_class_id, root_provider_id, capacity FROM provider_usages"
     return _stock(connection.execute(text(f"{query} WHERE capacity IS NOT NULL")))
 
 
 def joined_stock(connection: Connection) -> dict[Spot, tuple[int, int]]:
-    """Return the same of the inventories themselves."""
+    """Return the same from the inventories themselves."""
     query = (
         "SELECT resource_provider_id, resource_class_id, root_provider_id, (total - reserved) * allocation_ratio "
         "FROM inventories JOIN resource_providers ON resource_providers.id = resource_provider_id"
@@ -100,7 +100,7 @@ def _usage(rows: Iterable[tuple[int, int, int]]) -> dict[Spot, int]:
 
 @contextmanager
 def by_request() -> Iterator[None]:
-    """Let the journal say that a request of this server did what is written meanwhile."""
+    """Attribute everything written meanwhile to a request of this server in the journal."""
     token = CURRENT_ORIGIN.set(Origin("req-1", "u", "p", "PUT /allocations/<consumer_uuid>"))
     yield
     CURRENT_ORIGIN.reset(token)

@@ -1,4 +1,4 @@
-"""Databases made by the reference itself are adopted, kept exact, and handed back, with the real package."""
+"""Databases created by the reference itself are adopted, kept exact, and handed back, with the real package."""
 
 import subprocess
 import uuid
@@ -39,7 +39,7 @@ TREE = provider(
 
 @pytest.fixture(scope="module")
 def installed() -> Installation:
-    """The reference in an environment of its own."""
+    """The reference in a separate environment."""
     try:
         return reference.installation()
     except subprocess.CalledProcessError as error:
@@ -82,14 +82,14 @@ for line in sys.stdin:
         os._exit(0)
     print(os.waitpid(child, 0)[1], flush=True)
 """
-"""A process of the reference that forks for each database, because it takes a second and more to begin."""
+"""A process of the reference that forks for each database, because it takes more than a second to start."""
 
 Migrate = Callable[[str], None]
 
 
 @pytest.fixture(scope="module")
 def migrations(installed: Installation) -> Iterator["subprocess.Popen[str]"]:
-    """The reference, waiting for directories and revisions; its command only knows the newest."""
+    """The reference, waiting for directories and revisions; its command only migrates to the newest."""
     command = [str(installed.python), "-c", MIGRATIONS]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/", env=dict(installed.variables)
@@ -111,7 +111,7 @@ def migrate_reference(migrations: "subprocess.Popen[str]", directory: Path) -> M
 
 
 def differences(database: Database) -> list[Any]:
-    """Compare what is there with the tables that the code knows."""
+    """Return the differences between the database and the tables that the code knows."""
     with database.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
         found = compare_metadata(context, metadata)

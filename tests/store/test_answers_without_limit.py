@@ -1,4 +1,4 @@
-"""Answers without a limit, which read all trees before the search, compared with answers limited to everything."""
+"""Answers without a limit, which read all trees before the search, compared with limited answers that are complete."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from tests.small_clouds import TRAITS, load, random_situation, situations
 
 MORE_THAN_THERE_ARE = 1_000_000
 LEVELS = (TRAITS[1], TRAITS[0])
-"""Any trait may stand for a level."""
+"""Any trait may represent a level."""
 
 
 @pytest.mark.parametrize("ranking", [None, Ranking(RankingProfile(), LEVELS)], ids=["by id", "best first"])
@@ -39,7 +39,7 @@ def answer(database: Database, request: CandidateRequest, ranking: Ranking | Non
 
 
 def summaries(found: Answer) -> dict[int, tuple]:
-    """Return what an answer says of each provider."""
+    """Return an answer's facts about each provider."""
     of = found.providers
     return {
         id_: (member, sorted(map(tuple, of.stocks.get(id_, []))), of.traits.get(id_, []))

@@ -1,4 +1,4 @@
-"""Total capacity and usage of trees, compared with adding them up in Python."""
+"""Total capacity and usage of trees, compared with sums computed in Python."""
 
 import random
 from collections import defaultdict
@@ -15,12 +15,12 @@ from placement.store.tables import inventories
 from tests.store.rows import DISK_GB, MEMORY_MB, VCPU, add_providers, allocate
 
 CLASSES = (VCPU, MEMORY_MB, ABSENT)
-# Halves and the like: MariaDB's FLOAT has single precision, and is written as 0.9 but counts as 0.89999998.
+# Halves and the like: MariaDB's FLOAT has single precision, so 0.9 is displayed as 0.9 but counts as 0.89999998.
 RATIOS = (0.75, 1.0, 1.5, 16.0, 0.0)
 
 
 def written(database: Database, chance: random.Random) -> dict[int, dict[str, dict[int, int]]]:
-    """Write some trees with inventories and allocations; return by root what each class has and has in use."""
+    """Write some trees with inventories and allocations; return the capacity and usage of each class by root."""
     sums: dict = defaultdict(lambda: {"capacity": defaultdict(int), "used": defaultdict(int)})
     with database.engine.begin() as connection:
         providers = add_providers(connection, 30)

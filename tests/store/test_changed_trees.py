@@ -68,7 +68,7 @@ def cloud(request: pytest.FixtureRequest) -> Iterator[Database]:
 
 
 class Picture:
-    """A cache of what trees have left, which reads only the trees that changed."""
+    """A cache of the remaining amounts in trees, which reads only the trees that changed."""
 
     def __init__(self) -> None:
         self.left: Left = []
@@ -76,7 +76,7 @@ class Picture:
         self.read_anew = 0
 
     def in_snapshot(self, tx: Transaction) -> None:
-        """Bring the picture up to date, and compare it with the snapshot itself."""
+        """Update the cache, and compare it with the snapshot itself."""
         found = look(tx, self.place)
         assert found is not None
         if found.changes is None:
@@ -102,7 +102,7 @@ SCORES = (
 
 @reads
 def assert_in_order(tx: Transaction, orders: TreeOrders, found_by: Sequence[str] = ()) -> None:
-    """Compare cached orders with those that the sums of the same snapshot give."""
+    """Compare cached orders with those given by the sums of the same snapshot."""
     for scores in SCORES:
         order = orders.in_snapshot(tx, scores, found_by)
         assert order is not None
@@ -127,7 +127,7 @@ def _change(connection: Connection, choice: random.Random, name: str) -> None:
 
 
 def _move(connection: Connection, choice: random.Random) -> None:
-    """Put one of the last trees below one of the first, or make it a tree of its own again."""
+    """Move one of the last trees below one of the first, or make it a separate tree again."""
     moved, above = choice.randint(6, PROVIDERS), choice.randint(1, 5)
     root, parent = choice.choice([(above, str(above)), (moved, "NULL")])
     place = f"root_provider_id = {root}, parent_provider_id = {parent}"
@@ -135,7 +135,7 @@ def _move(connection: Connection, choice: random.Random) -> None:
 
 
 def _come_or_go(connection: Connection, id_: int) -> None:
-    """Add a provider, or delete it if it is there."""
+    """Add a provider, or delete it if it exists."""
     if connection.scalar(text(f"SELECT id FROM resource_providers WHERE id = {id_}")):
         run(connection, f"DELETE FROM inventories WHERE resource_provider_id = {id_}")
         delete_provider(connection, id_)
@@ -165,7 +165,7 @@ def _write(database: Database, seed: int, together: threading.Barrier) -> None:
 
 @contextmanager
 def writing(database: Database) -> Iterator[Callable[[], bool]]:
-    """Let writers race, and yield a function that tells whether any still runs."""
+    """Let writers race, and yield a function that returns whether any is still running."""
     together = threading.Barrier(WRITERS + 1)
     writers = [threading.Thread(target=_write, args=(database, seed, together)) for seed in range(WRITERS)]
     for writer in writers:

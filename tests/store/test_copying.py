@@ -53,7 +53,7 @@ def test_everything_is_there_and_goes_on_working(source: Database, target: Datab
     assert snapshot(target) == snapshot(source)
     assert copied["resource_providers"] == 4
     assert schema_check.check(target.engine) == ()
-    fill(target, prefix="new")  # ids go on where the source's ended
+    fill(target, prefix="new")  # ids continue where the source's ended
     assert schema_check.check(target.engine) == ()
 
 
@@ -105,7 +105,7 @@ def test_a_row_that_is_not_the_same_is_named(source: Database, target: Database)
 def test_a_dump_of_postgresql_is_whole(
     postgresql_url: str, empty_postgresql_url: str, opened: ExitStack, tmp_path: Path
 ):
-    """What docs/operations.md says to do: pg_dump and pg_restore, triggers included."""
+    """As docs/operations.md describes: pg_dump and pg_restore, triggers included."""
     database, dump = open_in(opened, postgresql_url), str(tmp_path / "dump")
     fill(database)
     subprocess.run([PROGRAMS / "pg_dump", "--format=custom", f"--file={dump}", postgresql_url], check=True)
@@ -118,7 +118,7 @@ def test_a_dump_of_postgresql_is_whole(
 
 
 def test_a_backup_of_a_file_in_use_is_whole(sqlite_url: str, opened: ExitStack, tmp_path: Path):
-    """What docs/operations.md says to do: VACUUM INTO while a server has the file open."""
+    """As docs/operations.md describes: VACUUM INTO while a server has the file open."""
     database = open_in(opened, sqlite_url)
     fill(database)
     with sqlite3.connect(sqlite_url.removeprefix("sqlite:///")) as connection:

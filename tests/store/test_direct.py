@@ -1,4 +1,4 @@
-"""The fast path to PostgreSQL gives what SQLAlchemy gives, and steps aside where it cannot work."""
+"""The fast path to PostgreSQL gives the same results as SQLAlchemy, and is not used where it cannot work."""
 
 import ast
 import re
@@ -30,7 +30,7 @@ from tests.databases import Pool
 STORE = Path(direct.__file__).parents[1]
 CONNECTION = Path(direct.__file__).parent
 COMPOSED = {"search/serving.py"}
-"""Makes parts of statements that others send."""
+"""It builds parts of statements that others send."""
 
 ONE, OTHER, THIRD = str(UUID(int=1)), str(UUID(int=2)), str(UUID(int=5))
 
@@ -98,7 +98,7 @@ STEPS = [
     Step("Who can do that together", "GET", f"/allocation_candidates?{WITH_A_TRAIT}"),
     Step("What is taken of such a lock", "POST", "/planner/v1/candidates", {"groups": PLANNED["groups"]}),
 ]
-"""What sends every statement."""
+"""The requests that send every statement."""
 
 PLANNER = PlannerSettings(
     profiles={
@@ -106,12 +106,12 @@ PLANNER = PlannerSettings(
         "packing": RankingProfile("packing", fragmentation=DevicePacking(devices="CUSTOM_ONE")),
     },
     aggregates={"rack": {"b1": (ONE,)}},
-    fair_share=FairShareSettings(keep_s=0),  # What was read is used again for a while, which may end in one run alone.
+    fair_share=FairShareSettings(keep_s=0),  # Results are reused for a while, which may end in one run only.
 )
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?")
 OF_THE_RUN = {"created_at", "updated_at", "time", "commit_mark", "request_id"}
-"""Columns that tell when something was done, or by which request."""
+"""Columns that depend on the time or on the request."""
 
 
 @pytest.fixture
@@ -122,12 +122,12 @@ def another_postgresql_url(postgresql_databases: Pool) -> Iterator[str]:
 
 
 def test_what_it_needs_is_there() -> None:
-    """Else it would be off, and nobody would notice but the clock."""
+    """Otherwise it would be off, and only the timing would show it."""
     assert direct.unmet() is None
 
 
 def test_each_statement_gives_the_same_rows_either_way(postgresql_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every request of the API, on the fast path and beside it."""
+    """With every request of the API, on the fast path and without it."""
     sent, wrong = compare_queries(monkeypatch)
     answers, _rows = played(postgresql_url, plain=False)
     assert {status for _title, status, _body in answers} & {500, 503} == set()
@@ -142,9 +142,9 @@ def test_requests_leave_the_same_answers_and_tables_either_way(
 
 
 def compare_queries(monkeypatch: pytest.MonkeyPatch) -> tuple[set[str], list[str]]:
-    """Send each query that takes the fast path by SQLAlchemy, too.
+    """Send each query that takes the fast path through SQLAlchemy as well.
 
-    Returns the files that statements come from, and the statements whose rows were not the same.
+    Returns the files that sent statements, and the statements whose rows differed.
     """
     files: set[str] = set()
     wrong: list[str] = []
@@ -154,7 +154,7 @@ def compare_queries(monkeypatch: pytest.MonkeyPatch) -> tuple[set[str], list[str
             found = fast(self, connection, *values)
             if direct.is_used(connection):
                 files.add(asking_file())
-                # What changes rows and returns them cannot be sent twice; the tables tell.
+                # Statements that change rows and return them cannot be sent twice; the tables show their effect.
                 if self.statement.is_select and not same(found, connection.execute(self.statement, *values)):
                     wrong.append(str(self.statement))
             return found
@@ -179,12 +179,12 @@ def same(some: Iterable[Any], others: Iterable[Any]) -> bool:
 
 
 def values_of(row: Any) -> tuple[Any, ...]:
-    """Return a row; a function without a result has an empty one, as bytes or as text."""
+    """Return a row's values; the empty result of a void function comes as bytes or as text."""
     return tuple("" if value == b"" else value for value in row)
 
 
 def asking_file() -> str:
-    """Return the file of the store that sends the statement at hand."""
+    """Return the store's file that sends the current statement."""
     frame: Any = sys._getframe(2)
     while CONNECTION in Path(frame.f_code.co_filename).parents:
         frame = frame.f_back
@@ -192,7 +192,7 @@ def asking_file() -> str:
 
 
 def files_with_statements() -> set[str]:
-    """Return the files of the store that make statements."""
+    """Return the store's files that create statements."""
     found = {path for path in STORE.rglob("*.py") if CONNECTION not in path.parents and makes_statements(path)}
     return {str(path.relative_to(STORE)) for path in found}
 
@@ -205,9 +205,9 @@ def makes_statements(path: Path) -> bool:
 
 
 def played(url: str, *, plain: bool) -> tuple[list[Any], dict[str, Any]]:
-    """Send every request of the API reference; return the answers and what is in the tables then.
+    """Send every request of the API reference; return the answers and the final contents of the tables.
 
-    But for the journal: triggers write it, and its ids go on where another test of this database ended.
+    The journal is excluded: triggers write it, and its ids continue from another test of this database.
     """
     settings = Settings(
         database=DatabaseSettings(connection=url, plain_sqlalchemy=plain),
@@ -237,7 +237,7 @@ def timeless(example: PlayedStep) -> tuple[str, int, str]:
 
 
 def in_one_order(body: Any) -> Any:
-    """Sort the lists and the fields of a body: most come as the rows lie on the disk, which VACUUM changes."""
+    """Sort the lists and the fields of a body: most are in the order of rows on disk, which VACUUM changes."""
     if isinstance(body, dict):
         return {key: in_one_order(body[key]) for key in sorted(body)}
     if isinstance(body, list):
@@ -266,7 +266,7 @@ def test_it_steps_aside_where_anything_is_missing(
 def test_it_steps_aside_where_looking_fails(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """SQLAlchemy may have renamed what is looked for."""
+    """SQLAlchemy may have renamed what the check looks for."""
     monkeypatch.delattr(direct, "text_of")
     opened_anew(postgresql_url).dispose()
     assert "text_of" in caplog.text
@@ -274,7 +274,7 @@ def test_it_steps_aside_where_looking_fails(
 
 @pytest.fixture(autouse=True)
 def looked_anew() -> Iterator[None]:
-    """Forget what other tests found out."""
+    """Clear what other tests have cached."""
     direct.unmet.cache_clear()
     yield
     direct.unmet.cache_clear()

@@ -1,4 +1,4 @@
-"""Explanations of random requests to real databases, compared with what the search for candidates finds there."""
+"""Explanations of random requests to real databases, compared with the candidates that the search finds there."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ def database(migrated: Database) -> Database:
 
 @reads
 def trees_with_candidates(tx, request: CandidateRequest) -> set[int]:
-    """Return the roots of the trees in which GET /allocation_candidates finds something."""
+    """Return the roots of the trees in which GET /allocation_candidates finds candidates."""
     plan = plan_for(request)
     reader = TreeReader(tx, Narrowing(tx, plan, ids_for(tx, plan)))
     trees = [replace_sharing(tree) for tree in reader.trees(None)]
@@ -41,7 +41,7 @@ def trees_with_candidates(tx, request: CandidateRequest) -> set[int]:
 
 
 def replace_sharing(tree):
-    """Let a tree tell candidates of sharing providers alone, which the search tells of one tree only."""
+    """Make a tree yield candidates of sharing providers alone, which the search otherwise yields for one tree only."""
     tree.sharing = frozenset()
     return tree
 
@@ -64,7 +64,7 @@ def test_a_request_is_explained_by_what_is_in_the_database(database, situation):
 @example(random_situation(2278)).via("in one of two aggregates itself, in the other one by its root")
 @example(random_situation(94)).via("a group that only forbids, in a tree that does not exist")
 def test_the_cause_in_a_word_is_the_one_of_the_explanation(database, situation):
-    """Without looking at trees it may only tell that no tree is left, or that the search refused them all."""
+    """Without examining trees, the cause may only be that no tree is left, or that the search rejected them all."""
     request, cloud = situation
     load(database, cloud)
     word = allocation_candidates(database, request, SearchOptions()).cause
@@ -81,7 +81,7 @@ def test_the_cause_in_a_word_is_the_one_of_the_explanation(database, situation):
             ConditionKind.IN_TREE,
         )
     elif word.kind == ConditionKind.TRAIT_PLACEMENT:
-        # Where providers share, the traits of a tree alone do not tell.
+        # If providers share, the traits of a tree alone are not decisive.
         assert cause.kind in (ConditionKind.REQUIRED, ConditionKind.TRAIT_PLACEMENT)
     elif word.kind == ConditionKind.TOGETHER:
         assert cause.kind in SEARCHED
@@ -106,7 +106,7 @@ SEARCHED = (
 @on_one_database
 @given(situation=situations)
 def test_a_request_without_the_near_miss_finds_candidates_in_so_many_trees(database, situation):
-    """As far as a request can be written without the condition."""
+    """If a request can be written without the condition."""
     request, cloud = situation
     load(database, cloud)
     near_misses = explanation_of(database, request).explanation.near_misses
@@ -119,7 +119,7 @@ def test_a_request_without_the_near_miss_finds_candidates_in_so_many_trees(datab
 @on_one_database
 @given(situation=situations)
 def test_more_of_everything_helps_where_capacity_is_the_near_miss(database, situation):
-    """Where one group asks for the class; where several do, the condition of one is left out, not that of all."""
+    """If one group asks for the class; if several do, the condition of one group is removed, not that of all."""
     request, cloud = situation
     load(database, cloud)
     for near_miss in explanation_of(database, request).explanation.near_misses:
@@ -145,7 +145,7 @@ def with_more(cloud: Cloud, name: str) -> Cloud:
 
 
 def edited(request: CandidateRequest, condition: Condition) -> CandidateRequest | None:
-    """Return the request without a condition, or None where a request cannot say that."""
+    """Return the request without a condition, or None if no request can express that."""
     match condition.kind:
         case ConditionKind.RESOURCE | ConditionKind.GROUP:
             return without_part(request, condition)
@@ -182,7 +182,7 @@ def of_groups(request: CandidateRequest, condition: Condition, **edits) -> Candi
         for group in request.groups
     ]
     if not all(group.resources or group.required or group.member_of for group in groups):
-        return None  # A group that asks for nothing is no request.
+        return None  # A group that requests nothing is invalid.
     return replace(request, groups=tuple(groups))
 
 

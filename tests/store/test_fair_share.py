@@ -1,4 +1,4 @@
-"""The inputs of fair shares on each kind of database: plain integers, even for what nobody owns."""
+"""The inputs of fair shares on each kind of database: plain integers, even where nobody owns anything."""
 
 from sqlalchemy import text
 
@@ -15,7 +15,7 @@ CLASSES = (VCPU, MEMORY_MB)
 
 
 def filled(database: Database) -> None:
-    """Three providers, the third in an aggregate; p holds something of two, and a consumer without a row as well."""
+    """Three providers, the third in an aggregate; p has allocations on two, as does a consumer without a row."""
     shapes = [(1, 10, 3, 1.5), (2, 10, 3, 1.5), (3, 5, 9, 1.0)]
     with database.engine.begin() as connection:
         add_providers(connection, 3)

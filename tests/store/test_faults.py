@@ -119,7 +119,7 @@ def test_what_mariadb_says_has_a_cause(mariadb_url: str, number: int):
 
 @pytest.mark.mariadb
 def test_connections_to_a_node_that_is_cut_off_are_given_up(mariadb_url: str):
-    """It refuses the pool's ROLLBACK as well, which was logged with a traceback."""
+    """It refuses the pool's ROLLBACK as well, which used to be logged with a traceback."""
     database = open_database(mariadb_url)
     session = reads(lambda tx: tx.connection.exec_driver_sql("SELECT CONNECTION_ID()").scalar_one())
     before = session(database)
@@ -183,7 +183,7 @@ def test_a_server_that_takes_no_writes(postgresql_url: str):
 
 @contextmanager
 def role_without_connections(url: str) -> Iterator[str]:
-    """Make a user who may have no connection; only his name is of interest to the server."""
+    """Create a user who may not connect; the server only needs the name."""
     engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"), isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         connection.exec_driver_sql("CREATE ROLE crowded LOGIN CONNECTION LIMIT 0")
@@ -209,7 +209,7 @@ def test_a_file_that_may_not_be_written(sqlite: Database):
 
 
 def test_a_file_that_may_not_grow(sqlite: Database, sqlite_url: str):
-    """The system refuses a write with an error of its own, which is SQLite's IOERR; it goes on when it may again."""
+    """The system refuses a write with an error that SQLite reports as IOERR; later writes succeed."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     create_provider(sqlite, uuid=new_uuid(), name="h1")
     resource.setrlimit(resource.RLIMIT_FSIZE, (1, before[1]))
@@ -230,7 +230,7 @@ def fill(database: Database) -> None:
 
 def test_a_file_without_room(sqlite: Database, sqlite_url: str):
     with sqlite.looker.connect() as connection:
-        connection.exec_driver_sql("PRAGMA max_page_count = 1")  # no more than it has
+        connection.exec_driver_sql("PRAGMA max_page_count = 1")  # no more than the current size
     with pytest.raises(DatabaseFailed, match="disk full"):
         fill(sqlite)
     assert integrity(sqlite_url) == "ok"

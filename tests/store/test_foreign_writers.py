@@ -1,7 +1,7 @@
-"""What others write while a provider moves is seen in the provider's actual tree, whoever comes first.
+"""What others write while a provider moves is attributed to its actual tree, whoever commits first.
 
-This server locks a provider before it writes what the provider has. The reference, an operator or a script may write
-without the lock: the journal's row then names the tree that the provider was in by what had been committed.
+This server locks a provider before it writes the provider's data. The reference, an operator or a script may write
+without the lock: the journal's row then names the provider's tree as committed at that time.
 """
 
 from collections.abc import Iterator
@@ -67,7 +67,7 @@ HOLDINGS = text(
 
 
 class Picture:
-    """A cache of what each tree holds, which reads only the trees reported as changed."""
+    """A cache of the contents of each tree, which reads only the trees reported as changed."""
 
     def __init__(self) -> None:
         self._history = TreeHistory()
@@ -76,7 +76,7 @@ class Picture:
         self.read_anew = 0
 
     def in_snapshot(self, tx: Transaction) -> None:
-        """Bring it up to date, and compare it and the sums of all trees with the snapshot itself."""
+        """Update the cache, and compare it and the sums of all trees with the snapshot itself."""
         moment = self._history.moment(tx)
         assert moment is not None
         changed = self._history.changed(self._number, moment.number)
@@ -123,7 +123,7 @@ def cloud(request: pytest.FixtureRequest, postgresql_url: str) -> Iterator[Datab
 
 
 def begin_anew(connection: Connection) -> None:
-    """Recreate a nested provider in the first tree, with something of everything."""
+    """Recreate a nested provider in the first tree, with data of every kind."""
     tables = ("allocations", "inventories", "resource_provider_traits", "resource_provider_aggregates")
     run(
         connection,
@@ -140,13 +140,13 @@ def begin_anew(connection: Connection) -> None:
 
 
 class Session:
-    """A writing session in a thread of its own, since it may have to wait for another."""
+    """A writing session in a separate thread, because it may have to wait for another."""
 
     def __init__(self, database: Database, isolation: str) -> None:
         self._connection: Connection = database.engine.connect().execution_options(isolation_level=isolation)
         self._thread = ThreadPoolExecutor(1)
         self.pid = self._connection.scalar(text("SELECT pg_backend_pid() FROM resource_providers"))
-        """Reading it takes a snapshot, which lasts the whole transaction under REPEATABLE READ."""
+        """Reading it takes a snapshot, which lasts for the whole transaction under REPEATABLE READ."""
 
     def sends(self, statement: str) -> Future[Any]:
         """Start a statement."""
@@ -163,7 +163,7 @@ class Session:
 
 
 def is_done(sent: Future[Any], session: Session, database: Database) -> bool:
-    """Wait until a statement is done or blocked by another transaction; tell whether it is done."""
+    """Wait until a statement is done or blocked by another transaction; return whether it is done."""
     for _ in range(int(MAX_S / 0.01)):
         with suppress(NotYet):
             sent.result(timeout=0.01)
@@ -175,11 +175,11 @@ def is_done(sent: Future[Any], session: Session, database: Database) -> bool:
 
 
 class Race:
-    """The provider moves while another session writes what it has.
+    """The provider moves while another session writes its data.
 
     Args:
-        database: where.
-        write: the statement of that session.
+        database: the database.
+        write: the other session's statement.
         isolation: its isolation level.
     """
 
@@ -189,7 +189,7 @@ class Race:
         self._sessions = {"move": Session(database, "READ COMMITTED"), "write": Session(database, isolation)}
 
     def run(self, picture: Picture, *, first: str, commits: str) -> None:
-        """Let one begin and one commit before the other; one that is blocked commits last in any case."""
+        """Run both, one beginning and one committing before the other; a blocked one commits last in any case."""
         second = _OTHER[first]
         try:
             self._begin(first).result(timeout=MAX_S)

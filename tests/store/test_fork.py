@@ -1,4 +1,4 @@
-"""A forked process has connections of its own."""
+"""A forked process has its own connections."""
 
 import ctypes
 import os
@@ -20,7 +20,7 @@ def test_a_fork_does_not_speak_on_its_parents_connection(postgresql_url: str):
 
 
 def test_a_fork_that_python_does_not_hear_of_shares_nothing_that_was_open(postgresql_url: str):
-    """So forks uWSGI without ``lazy-apps``, after it has loaded the application."""
+    """As uWSGI forks without ``lazy-apps``, after it has loaded the application."""
     database = opening.open_database(DatabaseSettings(connection=postgresql_url))
     unheard = ctypes.PyDLL(None).fork
     assert _backend_of_a_fork(database, unheard) != _backend_of_a_fork(database, unheard)
@@ -28,7 +28,7 @@ def test_a_fork_that_python_does_not_hear_of_shares_nothing_that_was_open(postgr
 
 
 def _backend_of_a_fork(database: Database, fork: Callable[[], int]) -> str:
-    """Return the process of PostgreSQL that serves a fork of this process."""
+    """Return the PostgreSQL process that serves a fork of this process."""
     reader, writer = os.pipe()
     child = fork()
     if child == 0:
@@ -41,13 +41,13 @@ def _backend_of_a_fork(database: Database, fork: Callable[[], int]) -> str:
 
 
 def _backend(database: Database) -> str:
-    """Return the process of PostgreSQL that serves the next connection of the pool."""
+    """Return the PostgreSQL process that serves the pool's next connection."""
     with database.engine.connect() as connection:
         return str(connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one())
 
 
 def _tell_backend(database: Database, writer: int) -> None:
-    """Do the child's part, and end it before it can run anything of pytest."""
+    """Do the child's part, and exit before any of pytest's code can run."""
     try:
         os.write(writer, _backend(database).encode())
         os._exit(0)

@@ -1,4 +1,4 @@
-"""The headroom read from real databases equals what filling the clouds in every possible way finds."""
+"""The headroom read from real databases equals the result of filling the clouds in every possible way."""
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings

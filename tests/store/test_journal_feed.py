@@ -42,7 +42,7 @@ class Reader:
     entries: list[Entry] = field(default_factory=list)
 
     def read(self) -> list[int]:
-        """Read what there is, and return the ids of allocations' rows."""
+        """Read everything new, and return the ids of the rows about allocations."""
         ids = []
         while True:
             entries, self.cursor = read_feed(self.database, cursor_from(self.cursor.text), limit=self.limit)
@@ -53,7 +53,7 @@ class Reader:
 
 
 def opened(database: Database) -> Connection:
-    """Return a connection in a transaction that wrote an allocation and is not committed."""
+    """Return a connection in an open transaction that may write allocations."""
     connection = database.writer.connect()
     connection.begin()
     pass_write_gate(connection)
@@ -61,7 +61,7 @@ def opened(database: Database) -> Connection:
 
 
 def written(connection: Connection) -> int:
-    """Return the id of the newest allocation's row that a transaction wrote."""
+    """Return the id of the newest journal row about an allocation."""
     query = "SELECT max(id) FROM placement_journal WHERE kind = 'allocation'"
     return int(connection.execute(text(query)).scalar_one())
 

@@ -17,7 +17,7 @@ OURS = {"postgresql": postgresql_triggers.SET, "sqlite": row_triggers.SQLITE, "m
 
 
 def of_an_earlier_release(connection: Connection) -> TriggerSet:
-    """Make triggers that write the same with another text, and return them."""
+    """Create triggers with the same effect but another text, and return them."""
     ours = OURS[connection.dialect.name]
     functions = {name: body.replace("RETURN NULL", "RETURN  NULL") for name, body in ours.functions.items()}
     triggers = [replace(one, body=one.body.replace("INSERT INTO", "INSERT  INTO")) for one in ours.triggers]
@@ -64,5 +64,5 @@ def test_the_journal_begins_anew_where_nobody_knows_what_was_written(migrated: D
     ids=["postgresql", "sqlite", "mariadb"],
 )
 def test_triggers_are_those_that_the_next_release_will_know(dialect: str, fingerprint: str) -> None:
-    """Who changes them puts the new fingerprint here, and this one into EARLIER if rows go on to mean the same."""
+    """Whoever changes them puts the new fingerprint here, and this one into EARLIER if rows keep their meaning."""
     assert OURS[dialect].fingerprint(dialect) == fingerprint

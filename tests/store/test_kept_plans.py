@@ -36,7 +36,7 @@ def options_with(orders: TreeOrders | None) -> PlannerOptions:
 
 @contextmanager
 def statements(database: Database) -> Iterator[list[str]]:
-    """Give what is sent to a database meanwhile."""
+    """Yield the statements that are sent to a database meanwhile."""
     sent: list[str] = []
 
     def note(*call: object) -> None:
@@ -57,7 +57,7 @@ def planned(database: Database, request: PlannerRequest, options: PlannerOptions
 
 
 def test_plans_are_the_same_whether_or_not_orders_are_kept(migrated: Database) -> None:
-    """Whatever happens between two requests; an overlay that takes, or leaves out trees, does its part."""
+    """Whatever happens between two requests, also under an overlay that allocates or avoids trees."""
     make_names(migrated)
     orders, chance = TreeOrders(), Random(7)
     for _ in range(CLOUDS):
@@ -74,7 +74,7 @@ def test_plans_are_the_same_whether_or_not_orders_are_kept(migrated: Database) -
 
 
 def _changing(cloud: Cloud, chance: Random) -> Overlay:
-    """Return an overlay in which more of some providers is in use, or less of one."""
+    """Return an overlay in which the usage of some providers is higher or lower."""
     overlay = Overlay()
     for id_, node in cloud.items():
         for name, one in node.inventories.items():

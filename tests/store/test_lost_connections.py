@@ -1,4 +1,4 @@
-"""Connections that the database server has cut while nobody used them, as it does when it restarts."""
+"""Connections that the database server has closed while they were idle, as it does when it restarts."""
 
 from collections.abc import Iterator
 
@@ -46,7 +46,7 @@ def test_a_unit_of_work_is_done_with_another_connection(url: str, database: Data
 
 
 def cut_all(url: str) -> None:
-    """End all other connections to the database."""
+    """Close all other connections to the database."""
     other = open_database(DatabaseSettings(connection=url))
     try:
         with other.engine.begin() as connection:

@@ -1,4 +1,4 @@
-"""What is remembered of statements stays small, whatever is requested."""
+"""The memory for cached statements stays bounded, whatever is requested."""
 
 import gc
 import weakref
@@ -58,7 +58,7 @@ def test_of_a_statement_that_is_made_postgresql_needs_the_text_alone(postgresql:
 
 
 def test_on_postgresql_a_search_that_finds_nothing_leaves_no_statement_compiled(postgresql: Database) -> None:
-    """Why it found nothing is asked by a statement as long as the request: some 200 KB each, if it stays."""
+    """The statement that finds the cause is as long as the request: some 200 KB each, if it is kept."""
     request = CandidateRequest(groups=(RequestGroup(resources={"VCPU": 1, "MEMORY_MB": 1}),))
     assert not allocation_candidates(postgresql, request, SearchOptions()).candidates
     assert not postgresql.reader.get_execution_options()["compiled_cache"]
@@ -88,7 +88,7 @@ LENGTH = 20_000
 
 @reads
 def ask(tx: Transaction, number: int) -> None:
-    """Send a long statement that nothing else has sent."""
+    """Send a long statement that has not been sent before."""
     tx.connection.execute(select(literal_column(f"'{number:0{LENGTH}}'")))
 
 

@@ -13,7 +13,7 @@ PLAN = plan_for(CandidateRequest(groups=(RequestGroup(resources={"VCPU": 1}),)))
 
 
 def test_whether_a_level_is_in_use_is_told_by_an_index(postgresql: Database) -> None:
-    """Where all providers have the same trait, PostgreSQL expects to meet any other one soon, and reads them all."""
+    """If all providers have the same trait, PostgreSQL expects to find any other trait soon, and reads all rows."""
     with postgresql.writer.begin() as connection:
         add_providers(connection, PROVIDERS)
         has = "INSERT INTO resource_provider_traits (resource_provider_id, trait_id)"

@@ -1,4 +1,4 @@
-"""Narrowing a cloud after some trees were read leaves the same trees as if none had been."""
+"""Narrowing a cloud after some trees were read gives the same trees as without."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -25,7 +25,7 @@ def database(migrated: Database) -> Database:
 
 @reads
 def narrowed(tx: Transaction, request: CandidateRequest, *, first: list[int]) -> Narrowed:
-    """Return what is left of all trees, after some were read, each by itself."""
+    """Return the result of narrowing all trees after some were narrowed one by one."""
     plan = plan_for(request)
     narrowing = Narrowing(tx, plan, ids_for(tx, plan))
     if not narrowing.is_possible:

@@ -65,7 +65,7 @@ def test_trees_that_are_left_out_are_not_planned_in(database: Database) -> None:
 
 
 def changed(chance: Random, node: Node) -> Node:
-    """Return a provider of which something else is in use, as often as not."""
+    """Return a provider, in every second case with another usage."""
     if chance.random() < 0.5:
         return node
     stocks = {
@@ -76,7 +76,7 @@ def changed(chance: Random, node: Node) -> Node:
 
 
 def overlay(cloud: Cloud, meant: Cloud) -> Overlay:
-    """Return what makes one cloud the other."""
+    """Return the overlay that turns one cloud into the other."""
     found = Overlay()
     for id_, node in cloud.items():
         for name, stock in node.inventories.items():
@@ -87,7 +87,7 @@ def overlay(cloud: Cloud, meant: Cloud) -> Overlay:
 
 
 def answer(database: Database, request: PlannerRequest, options: PlannerOptions, overlay: Overlay) -> object:
-    """Return what matters of an answer: the candidates in their order, with their scores."""
+    """Return the essentials of an answer: the candidates in order, with their scores."""
     try:
         found: PlannerAnswer = planned_candidates(database, request, options, overlay=overlay)
     except Unavailable:
@@ -108,7 +108,7 @@ def test_what_consumers_hold_is_released_together(database: Database) -> None:
 
 @pytest.mark.parametrize("level", ["numa", "pcie"])
 def test_nothing_is_taken_inside_a_place_that_is_held(database: Database, level: str) -> None:
-    """There is no lock, and nothing in use: only the overlay says so."""
+    """There are neither locks nor usage: only the overlay declares it."""
     switches = {2: Node(2, 1, 1, {}, frozenset([LEVELS["numa"]])), 3: Node(3, 2, 1, {}, frozenset([LEVELS["pcie"]]))}
     gpus = {id_: Node(id_, parent, 1, {"PGPU": Inventory(1)}) for id_, parent in ((4, 3), (5, 2), (6, 1))}
     load(database, {1: Node(1, None, 1), **switches, **gpus})

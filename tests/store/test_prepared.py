@@ -52,7 +52,7 @@ def test_rows_note_when_they_were_made(named: Database):
 
 
 def test_many_rows_may_have_empty_and_fractional_fields(migrated: Database):
-    """Numbers stay what they are, and None stays NULL."""
+    """Numbers keep their values, and None stays NULL."""
     owners = (consumers.c.project_id, consumers.c.user_id, consumers.c.consumer_type_id)
     made = [{"uuid": f"{n}", "project_id": 1, "user_id": 2, "consumer_type_id": None} for n in range(3)]
     insert(migrated, PreparedInsert(consumers, consumers.c.uuid, *owners), made)

@@ -1,4 +1,4 @@
-"""Lists of providers find exactly those that a plain loop over all of them finds, on every kind of database."""
+"""Lists of providers contain exactly those that a plain loop over all of them selects, on every kind of database."""
 
 import random
 from collections.abc import Sequence
@@ -112,7 +112,7 @@ def random_filter(choice: random.Random, cloud: list[Known]) -> ProviderFilter:
 
 
 def passes(known: Known, wanted: ProviderFilter, roots: dict[str, str]) -> bool:
-    """Say by plain means whether a provider passes a filter."""
+    """Return whether a provider passes a filter, computed in plain Python."""
     inventories = {name: known.inventories.get(name) for name in wanted.resources}
     return (
         wanted.name in (None, known.name)
@@ -131,7 +131,7 @@ def passes(known: Known, wanted: ProviderFilter, roots: dict[str, str]) -> bool:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_list_finds_what_a_plain_loop_finds(migrated: Database, seed: int) -> None:
-    """Once from the usage that is kept, once summing it; most filters find some and leave some out."""
+    """Once with kept usage, once with sums; most filters select some and exclude some."""
     choice = random.Random(seed)
     cloud = random_cloud(choice, 25)
     store_cloud(migrated, cloud)
@@ -149,7 +149,7 @@ def test_a_list_finds_what_a_plain_loop_finds(migrated: Database, seed: int) -> 
 
 
 def thousands_of_hosts(connection: Connection) -> None:
-    """3,000 providers with a class, traits and an aggregate, and what PostgreSQL's planner knows of them."""
+    """Write 3,000 providers with a class, traits and an aggregate, and analyse them for PostgreSQL's planner."""
     of_each = "FROM resource_providers"
     run(
         connection,
@@ -169,7 +169,7 @@ def thousands_of_hosts(connection: Connection) -> None:
 
 
 def compared_in_vain(plan: dict[str, Any]) -> int:
-    """Return how many pairs of rows the joins of a plan looked at that did not belong together."""
+    """Return how many pairs of rows the joins of a plan compared without a match."""
     own: int = plan.get("Rows Removed by Join Filter", 0) * plan["Actual Loops"]
     return own + sum(compared_in_vain(inner) for inner in plan.get("Plans", ()))
 

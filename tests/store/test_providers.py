@@ -1,4 +1,4 @@
-"""Rows of providers and of what they have, on every kind of database."""
+"""Rows of providers and of their data, on every kind of database."""
 
 import pytest
 from sqlalchemy import event, text
@@ -52,7 +52,7 @@ def test_providers_are_read_with_their_parent_and_root(tree: Database) -> None:
 
 
 def test_no_row_of_a_deleted_provider_is_left(tree: Database) -> None:
-    """SQLite gives the next provider the same id, and no foreign key guards most of the links."""
+    """SQLite gives the same id to the next provider, and most of the links have no foreign key."""
     replace_provider_traits(tree, SECOND, ["HW_CPU_X86_AVX"], generation=0)
     writes(inventories.replace_inventories)(tree, 2, {VCPU: VALUES})
     writes(replace_aggregates)(tree, 2, [THIRD])
@@ -96,13 +96,13 @@ def test_classes_in_use_are_named_in_the_order_of_their_ids(tree: Database) -> N
 
 
 def test_making_a_name_tells_whether_it_is_new(migrated: Database) -> None:
-    """What an INSERT that may do nothing reports differs from driver to driver."""
+    """Drivers differ in what they report for an INSERT that may do nothing."""
     assert [ensure_class(migrated, "CUSTOM_A") for _ in range(2)] == [True, False]
     assert [ensure_trait(migrated, "CUSTOM_A")[1] for _ in range(2)] == [True, False]
 
 
 def test_custom_classes_are_numbered_from_10000(migrated: Database) -> None:
-    """Standard classes that a later release brings keep the ids that the reference gives them."""
+    """Standard classes in later releases keep the ids that the reference gives them."""
     for name in ("CUSTOM_A", "CUSTOM_B"):
         create_class(migrated, name)
     delete_class(migrated, "CUSTOM_A")

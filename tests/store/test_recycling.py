@@ -1,4 +1,4 @@
-"""Reused test databases: a used one is like a new one, and one that was altered is not handed out again."""
+"""Reused test databases: a used one equals a new one, and an altered one is not handed out again."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ from tests.postgresql import PROGRAMS
 from tests.store.rows import VCPU, stocking
 
 MARKS = {"mariadb": pytest.mark.mariadb}
-# Something in every table, written once more than is left, so that ids would go on.
+# Something in every table, with more writes than remaining rows, so that ids would otherwise continue.
 STATEMENTS = [
     *[
         statement
@@ -69,7 +69,7 @@ ALTERATIONS_OF = {
 
 @pytest.fixture(params=[pytest.param(kind, marks=MARKS.get(kind, ())) for kind in ALTERATIONS_OF])
 def pool(request: pytest.FixtureRequest) -> Pool:
-    """What lends the databases of a kind."""
+    """The pool that lends the databases of a kind."""
     return _pool(request, request.param)
 
 
@@ -79,7 +79,7 @@ def _pool(request: pytest.FixtureRequest, kind: str) -> Pool:
 
 
 def test_a_used_database_is_like_a_new_one(pool: Pool) -> None:
-    # One that other tests had before may be near to where it is dropped for its size or its statistics.
+    # One used by other tests before may be close to the limit of size or statistics at which it is dropped.
     new, pool = pool.make(), Pool(pool.make, pool.renew)
     url, give_back = pool.borrow()
     _write(url, *STATEMENTS)
@@ -137,7 +137,7 @@ def _write(url: str, *statements: str) -> None:
 
 
 def _identity(url: str) -> object:
-    """Return what a database keeps as long as it lives, and shares with none."""
+    """Return what identifies a database for its whole life."""
     if url.startswith("mysql"):
         return urlsplit(url).path
     with psycopg.connect(url) as connection:
@@ -145,7 +145,7 @@ def _identity(url: str) -> object:
 
 
 def _dump(url: str) -> list[str]:
-    """Return all that a database holds but when it was made, and the marks that differ from one dump to the next."""
+    """Return the contents of a database without its time of creation and marks that differ between dumps."""
     command = [str(PROGRAMS / "pg_dump"), url]
     if url.startswith("mysql"):
         parts = urlsplit(url)

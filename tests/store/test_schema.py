@@ -281,7 +281,7 @@ def test_where_mariadb_refuses_triggers_the_upgrade_names_the_grant_and_later_ma
 def test_an_upgrade_of_mariadb_that_was_interrupted_is_finished_by_the_next(mariadb_url: str) -> None:
     database = open_database(mariadb_url)
     with database.writer.begin() as connection:
-        # As after a crash between making the first triggers and counting.
+        # As after a crash between creating the first triggers and counting.
         run(
             connection,
             "DROP TRIGGER provider_usages_provider_deleted",

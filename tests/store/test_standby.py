@@ -1,6 +1,6 @@
-"""What is read from a standby, and what happens when it cannot be. A database stands in as its own standby here.
+"""Reads from a standby, and what happens when it fails. A database is its own standby here.
 
-``tests/failover/test_read_scaling.py`` has a real one.
+``tests/failover/test_read_scaling.py`` uses a real one.
 """
 
 import logging
@@ -43,7 +43,7 @@ EVERYBODY = ProviderFilter()
 
 
 def member(uuid: str) -> ClaimMember:
-    """Return somebody who wants what there is not."""
+    """Return a member with a request that cannot be served."""
     consumer = Claim(consumer_uuid=uuid, allocations={}, project_id="project", user_id="user")
     wanted = PlannerRequest(groups=tuple([PlannerGroup(group=group) for group in REQUEST.groups]))
     return ClaimMember(consumer, wanted, PlannerOptions(RankingProfile(), {}, {}))
@@ -64,7 +64,7 @@ def database(url: str) -> Iterator[Database]:
 
 @pytest.fixture
 def sent(database: Database) -> Counter[str]:
-    """Statements by the server they were sent to."""
+    """The number of statements sent to each server."""
     counted: Counter[str] = Counter()
     for name, engine in zip(("primary", "standby"), database.engines, strict=True):
         event.listen(engine, "before_cursor_execute", partial(count, counted, name))
@@ -95,7 +95,7 @@ def test_candidates_explanations_and_bulk_reads_go_to_the_standby(
     database: Database, sent: Counter[str], url: str
 ) -> None:
     if url.startswith("mysql"):
-        put_in_order(database)  # MariaDB's journal gets its numbers where it is written.
+        put_in_order(database)  # MariaDB's journal rows are numbered on the primary.
     standby_of(database).examine()
     sent.clear()
     expensive_reads(database)
@@ -111,7 +111,7 @@ def test_everything_else_goes_to_the_primary(database: Database, sent: Counter[s
     create_provider(database, uuid=uuid, name="compute1")
     assert provider(database, uuid).name == "compute1"
     assert len(providers(database, EVERYBODY).rows) == 1
-    with pytest.raises(NoCandidate):  # planned and explained there, where what was claimed a moment ago is seen
+    with pytest.raises(NoCandidate):  # planned and explained there, where the latest claims are visible
         claim(database, [member(uuid)], ClaimTerms(digest=""))
     assert sent["primary"] > 0
     assert sent["standby"] == 0
@@ -154,7 +154,7 @@ def test_without_its_standby_a_server_starts_and_says_once_that_it_is_missing(
 def test_a_standby_that_fails_is_given_up_until_the_next_look(
     database: Database, sent: Counter[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its connections break: the request is answered all the same, and no other one tries meanwhile."""
+    """Its connections break: the request is answered nevertheless, and no other request tries it meanwhile."""
     caplog.set_level(logging.INFO)
     standby = standby_of(database)
     standby.examine()
@@ -180,7 +180,7 @@ def test_a_standby_that_fails_is_given_up_until_the_next_look(
 def test_a_read_that_the_standby_cancels_is_made_by_the_primary_and_the_standby_stays(
     postgresql_url: str, sent: Counter[str], database: Database
 ) -> None:
-    """PostgreSQL ends readers of a standby that are in the way of what the primary changed; it says 40001."""
+    """PostgreSQL cancels readers on a standby that conflict with changes from the primary, with 40001."""
     if database.dialect != "postgresql":
         pytest.skip("MariaDB has no such errors")
     standby = standby_of(database)

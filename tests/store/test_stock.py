@@ -1,4 +1,4 @@
-"""Stock as databases compute it, compared with Python: capacity, what is left, what fits."""
+"""Stock as databases compute it, compared with Python: capacity, remaining amount, fit count."""
 
 import random
 from dataclasses import replace
@@ -13,14 +13,14 @@ from placement.store.tables import inventories, resource_providers
 from tests.store.rows import VCPU, Spot, add_providers, allocate
 
 EXACT = (0.75, 1.0, 1.5, 16.0, 0.0)
-"""Halves and the like: MariaDB's FLOAT has single precision, and is written as 0.9 but counts as 0.89999998."""
+"""Halves and the like: MariaDB's FLOAT has single precision, so 0.9 is displayed as 0.9 but counts as 0.89999998."""
 
 INEXACT = (0.1, 0.9, 1.1, 2.3, 33.3)
 AMOUNTS = (1, 2, 3, 5, 8, 12, 30)
 
 
 def written(database: Database, chance: random.Random) -> dict[int, tuple[Inventory, int]]:
-    """Write random inventories, every other provider of which has something in use; return both by provider."""
+    """Write random inventories, every second provider of which has some usage; return both by provider."""
     ratios = EXACT if database.dialect == "mysql" else EXACT + INEXACT
     found = {}
     with database.engine.begin() as connection:
@@ -64,7 +64,7 @@ def test_a_database_computes_what_python_does(migrated, keeps_usage):
 
 @pytest.mark.parametrize("keeps_usage", [True, False])
 def test_stock_of_one_class_beside_its_providers(migrated, keeps_usage):
-    """Two sources in one statement, for a class that all have and for one that nobody has."""
+    """Two sources in one statement, for a class that all providers have and for one that none has."""
     expected = written(migrated, random.Random(12))
     provider = resource_providers.c
     there, lacking = (StockSource(keeps_usage=keeps_usage, name=name) for name in ("there", "lacking"))

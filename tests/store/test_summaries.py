@@ -8,7 +8,7 @@ from placement.store.search.summaries import Summaries, tree_summaries
 from placement.store.tables import inventories, resource_providers
 
 OF_EACH = 300
-"""Providers of a tree; two have more than are named one by one where they are close to each other."""
+"""Providers in each tree; two trees exceed the number listed individually when their ids are close together."""
 
 UNITS = {"total": 8, "reserved": 0, "min_unit": 1, "max_unit": 8, "step_size": 1, "allocation_ratio": 1.0}
 

@@ -15,7 +15,7 @@ from tests.databases import open_database
 
 SETTINGS = ("transaction_isolation", "transaction_read_only")
 OFTEN = 8
-"""The driver prepares a statement when it comes for the sixth time."""
+"""The driver prepares a statement on its sixth execution."""
 
 
 def settings(connection: Connection) -> list[str]:
@@ -34,7 +34,7 @@ def settings_of_a_reader(tx: Transaction) -> list[str]:
 
 @reads_once
 def transaction_ids(tx: Transaction) -> set[str]:
-    """Two statements of one transaction see the same beginning."""
+    """Return the transaction ids seen by two statements of one transaction."""
     return {tx.connection.execute(text("SELECT transaction_timestamp()::text")).scalar_one() for _ in range(2)}
 
 
@@ -58,7 +58,7 @@ def either(request: pytest.FixtureRequest) -> Iterator[Database]:
 
 
 def providers_that_appear(tx: Transaction) -> int:
-    """Look twice, and let somebody else commit a provider meanwhile."""
+    """Count twice, while another transaction commits a provider in between."""
     count = text("SELECT count(*) FROM resource_providers")
     before: int = tx.execute(count).scalar_one()
     uuid = new_uuid()

@@ -87,7 +87,7 @@ class Events:
     """Random changes to trees, one transaction at a time.
 
     Args:
-        database: where.
+        database: the database.
         choice: chooses them.
     """
 
@@ -96,7 +96,7 @@ class Events:
         self.choice = choice
 
     def one(self) -> None:
-        """Make one to three changes at once; requests of this server cannot do all that others may."""
+        """Make one to three changes at once, including some that this server's requests cannot make."""
         kinds = [self.allocate] * 3 + [self.give_back, self.change_use, self.tidy] + [self.restock] * 2
         kinds += [self.choice.choice([self.drop, self.add_class, self.move, self.come_or_go, self.mark])]
         is_own = self.choice.random() < 0.75
@@ -146,14 +146,14 @@ class Events:
         run(connection, f"UPDATE resource_providers SET generation = generation + 1 WHERE id = {provider}")
 
     def move(self, connection: Connection) -> None:
-        """Move a nested provider below another root, or make it a tree of its own."""
+        """Move a nested provider below another root, or make it a separate tree."""
         below = self.choice.randint(ROOTS + 1, ROOTS + BELOW)
         root, parent = self.choice.choice([(one, str(one)) for one in range(1, ROOTS)] + [(below, "NULL")])
         values = f"root_provider_id = {root}, parent_provider_id = {parent}"
         run(connection, f"UPDATE resource_providers SET {values} WHERE id = {below}")
 
     def come_or_go(self, connection: Connection) -> None:
-        """Delete the last root with all it has except allocations, or create one with its id."""
+        """Delete the last root with all its data except allocations, or create one with its id."""
         if connection.scalar(text(f"SELECT id FROM resource_providers WHERE id = {ROOTS}")):
             tree = f"SELECT id FROM resource_providers WHERE root_provider_id = {ROOTS}"
             run(connection, f"DELETE FROM inventories WHERE resource_provider_id IN ({tree})")

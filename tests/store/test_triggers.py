@@ -70,7 +70,7 @@ def _move(choice: random.Random) -> str:
     return f"UPDATE resource_providers SET root_provider_id = {root}, generation = 5 WHERE id < {choice.randint(1, 5)}"
 
 
-# Halves and the like: MariaDB's FLOAT has single precision, and is written as 0.9 but counts as 0.89999998.
+# Halves and the like: MariaDB's FLOAT has single precision, so 0.9 is displayed as 0.9 but counts as 0.89999998.
 RATIOS = (0.75, 1.0, 1.5, 16.0, 0.0)
 STATEMENTS: list[Callable[[random.Random], str]] = [
     *[_insert, _insert, _update, _delete],
@@ -194,7 +194,7 @@ def test_triggers_made_while_others_write_lose_nothing(migrated: Database) -> No
 
 
 def test_replacing_a_row_by_its_id_changes_the_usage_of_the_new_row_only_by_its_own_amount(sqlite_url: str) -> None:
-    """SQLite applies the conflict policy of the outer statement inside triggers; it must not wipe what is kept."""
+    """SQLite applies the outer statement's conflict policy inside triggers; it must not wipe the kept usage."""
     database = open_database(sqlite_url)
     with database.writer.begin() as connection:
         allocate(connection, "c1", {(1, VCPU): 5})
@@ -208,7 +208,7 @@ def test_replacing_a_row_by_its_id_changes_the_usage_of_the_new_row_only_by_its_
 
 
 class TestPostgreSQL:
-    """What only PostgreSQL can do."""
+    """Features that only PostgreSQL has."""
 
     def test_truncating_allocations_empties_the_usage(self, postgresql: Database) -> None:
         with postgresql.writer.begin() as connection:
@@ -248,7 +248,7 @@ class TestPostgreSQL:
             assert not triggers_in_place(connection)
 
     def test_a_user_who_may_write_nothing_but_allocations_is_counted_too(self, postgresql: Database) -> None:
-        """With the reference's own user, or an operator's search path, the triggers must not break their writes."""
+        """The triggers must not break writes of users with few privileges or with another search path."""
         with postgresql.writer.connect() as connection:
             run(
                 connection,

@@ -1,4 +1,4 @@
-"""The gate: foreign writers of allocations go one at a time, this server's together. Time limits prove the locks."""
+"""The gate: foreign writers of allocations go one at a time, this server's together. Timeouts prove the locks."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ FIRST_WRITE_OF_THE_REFERENCE = "DELETE FROM allocations WHERE consumer_id = 'new
 
 @contextmanager
 def writer(database: Database) -> Iterator[Connection]:
-    """Give a transaction that waits for no lock longer than a moment, and is rolled back."""
+    """Yield a transaction that waits only a moment for a lock, and is rolled back."""
     with database.writer.connect() as connection:
         run(connection, "SET LOCAL lock_timeout = '100ms'")
         yield connection
@@ -26,7 +26,7 @@ def writer(database: Database) -> Iterator[Connection]:
 
 @contextmanager
 def must_wait() -> Iterator[None]:
-    """Expect the lock not to be given."""
+    """Expect the lock to be refused."""
     with pytest.raises(OperationalError, match="lock timeout"):
         yield
 
@@ -79,7 +79,7 @@ def test_having_passed_is_forgotten_with_the_transaction(postgresql: Database) -
 
 
 def test_foreign_writers_in_opposite_order_do_not_deadlock(postgresql: Database) -> None:
-    """The reference alone answers most of such claims with 500 on PostgreSQL: it retries in the aborted transaction."""
+    """The reference alone answers most such claims on PostgreSQL with 500: it retries in the aborted transaction."""
     with writer(postgresql) as one, writer(postgresql) as other:
         allocate(one, "c1", {(1, VCPU): 1})
         with must_wait():  # at once, not when both hold something
@@ -109,7 +109,7 @@ def test_other_databases_need_no_gate(sqlite_url: str) -> None:
     ],
 )
 def test_a_foreign_writer_locks_the_provider_with_what_is_kept_of_it(postgresql: Database, foreign_write: str) -> None:
-    """The reference changes a provider's generation last; having locked what is kept before would be a deadlock."""
+    """The reference changes a provider's generation last; locking only the kept usage before would cause a deadlock."""
     with postgresql.writer.begin() as connection:
         add_providers(connection, 1)
         allocate(connection, "c0", {(1, VCPU): 1})

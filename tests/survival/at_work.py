@@ -1,15 +1,15 @@
-"""Many clients at once, each in a thread of its own, for a limited time."""
+"""Many clients at once, each in a separate thread, for a limited time."""
 
 import threading
 from collections.abc import Callable, Iterable
 from typing import Self
 
 Work = Callable[[Callable[[], bool]], object]
-"""What a client does; it is given what tells whether to end."""
+"""A client's work; it is given a function that returns whether to end."""
 
 
 class AtWork:
-    """Clients at work as long as the context lasts; the first failure of one ends them all.
+    """Clients that work as long as the context lasts; the first failure of one ends them all.
 
     ``longest_s`` is how long a request may take.
     """

@@ -7,7 +7,7 @@ from tests import servers
 
 
 def configured(directory: Path, url: str, **database: str) -> Path:
-    """Write a configuration for a database and migrate it; return the directory."""
+    """Write a configuration for a database, migrate the database, and return the configuration's directory."""
     directory.mkdir(exist_ok=True)
     sections = servers.default_sections(url)
     sections["placement_database"] |= database
@@ -17,7 +17,7 @@ def configured(directory: Path, url: str, **database: str) -> Path:
 
 
 def check_database(directory: Path) -> None:
-    """Let ``placement db check`` find nothing wrong."""
+    """Check that ``placement db check`` finds nothing wrong."""
     installation = servers.this_project()
     command = [installation.command("placement"), "db", "--config-file", str(directory / "placement.conf"), "check"]
     done = subprocess.run(command, env=dict(installation.variables), capture_output=True, text=True, check=False)

@@ -1,10 +1,9 @@
-"""Can what clients saw have happened? A checker for histories of reads and writes of allocations, and nothing else.
+"""Checks whether what clients saw can have happened, for histories of reads and writes of allocations only.
 
-The model is a register for each consumer, with the generation that the API shows: a write names the generation it
-was based on, of every consumer it changes, and changes all of them or nothing. A history is linearizable if each
-operation can be given one moment between its beginning and its end so that, in the order of these moments, the model
-gives every answer that was given. A write whose answer got lost may have happened at any moment after its beginning,
-or never.
+The model is a register for each consumer, with the generation shown by the API: a write names the generation of every
+consumer it changes, and changes all of them or none. A history is linearizable if each operation can be given one
+moment between its beginning and its end so that, in the order of these moments, the model gives the same answers. A
+write whose answer was lost may have happened at any moment after its beginning, or never.
 """
 
 import math
@@ -21,13 +20,13 @@ LOST = math.inf
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """What there is to see of a consumer. One that holds nothing has no generation."""
+    """The visible state of a consumer. One that holds nothing has no generation."""
 
     generation: int | None = None
     shares: Shares = NOTHING
 
     def after(self, shares: Shares) -> "Register":
-        """Return the register behind a write."""
+        """Return the register after a write."""
         return Register((self.generation or 0) + 1, shares) if shares else Register()
 
 
@@ -41,8 +40,8 @@ class Operation:
     Args:
         start: when it was sent.
         end: when it was answered, or ``LOST``.
-        seen: the generation a write was based on, or all that a read answered, by consumer.
-        written: what the consumers hold from then on; empty for a read.
+        seen: by consumer, the register that a write was based on, or that a read returned.
+        written: what the consumers hold afterwards; empty for a read.
     """
 
     start: float
@@ -51,24 +50,24 @@ class Operation:
     written: Mapping[str, Shares] = field(default_factory=dict)
 
     def is_possible(self, state: State) -> bool:
-        """Tell whether the model would give this answer in a state."""
+        """Return whether the model would give this answer in a state."""
         if not self.written:
             return all(state.get(name, Register()) == register for name, register in self.seen.items())
         return all(state.get(name, Register()).generation == before.generation for name, before in self.seen.items())
 
     def applied(self, state: State) -> State:
-        """Return the state behind this operation."""
+        """Return the state after this operation."""
         changed = {name: state.get(name, Register()).after(shares) for name, shares in self.written.items()}
         return {**state, **changed}
 
 
 def is_linearizable(history: Sequence[Operation]) -> bool:
-    """Tell whether a history can have happened to consumers that all held nothing at its beginning.
+    """Return whether a history can have happened to consumers that all held nothing at its beginning.
 
-    Depth first over the operations that may come next, as Wing and Gong did it, and never twice from one set of
-    operations that are done and one state. Such a set is told by the first operation that is left and by those that
-    are done beside the ones before it, which are few, however long the history. Consumers that never occur together
-    in an operation are better checked apart.
+    Searches depth first over the operations that may come next, as Wing and Gong did, visiting each pair of completed
+    operations and state only once. The set of completed operations is represented by the first one not completed and by
+    the completed ones after it, which are few, however long the history. Consumers that never occur together in an
+    operation are better checked separately.
     """
     operations = sorted(history, key=lambda operation: (operation.end == LOST, operation.start))
     answered = sum([operation.end != LOST for operation in operations])
@@ -82,7 +81,7 @@ def is_linearizable(history: Sequence[Operation]) -> bool:
         if key in been:
             continue
         been.add(key)
-        # What is pushed last is tried first: the order of the clock is nearly always right.
+        # What is pushed last is tried first: the order by time is nearly always right.
         for index in reversed(_next_ones(operations, answered, first, further)):
             if operations[index].is_possible(state):
                 stack.append((*_with_done(first, further, index), operations[index].applied(state)))
@@ -90,7 +89,7 @@ def is_linearizable(history: Sequence[Operation]) -> bool:
 
 
 def _next_ones(operations: Sequence[Operation], answered: int, first: int, further: frozenset[int]) -> list[int]:
-    """Return the operations that may come next: those that began before any other that is left had ended."""
+    """Return the operations that may come next: those that began before any other remaining one had ended."""
     found, first_end = [], LOST
     for index in range(first, answered):
         if operations[index].start > first_end:
@@ -103,7 +102,7 @@ def _next_ones(operations: Sequence[Operation], answered: int, first: int, furth
 
 
 def _with_done(first: int, further: frozenset[int], index: int) -> tuple[int, frozenset[int]]:
-    """Return the first operation that is left, and those done beside the ones before it, when one more is done."""
+    """Return the first remaining operation, and the completed ones after it, when one more is completed."""
     done = further | {index}
     while first in done:
         done -= {first}

@@ -1,8 +1,8 @@
-"""Clients that claim, alone and as gangs, move, release, reshape and change inventories, and write down the answers.
+"""Clients that claim, alone and as gangs, move, release, reshape and change inventories, and record the answers.
 
-Consumers come in groups of two, each with a pair of providers of its own between which reshapes move an inventory.
-Everything else is taken from hosts that all groups share, of which there is too little for all. So each group has a
-history of its own, and the groups compete.
+Consumers are grouped in twos, each group with its own pair of providers between which reshapes move an inventory.
+Everything else is allocated from hosts that all groups share and that have too little for all. So each group has its
+own history, and the groups compete.
 """
 
 import http.client
@@ -26,7 +26,7 @@ PAUSE_AFTER_ERROR_S = 0.1
 
 
 class Answer(NamedTuple):
-    """What a server said."""
+    """A server's answer."""
 
     status: int
     headers: Mapping[str, str]
@@ -34,7 +34,7 @@ class Answer(NamedTuple):
 
 
 class Broken(Exception):
-    """There was no answer. ``was_sent`` tells whether the server may have got the request."""
+    """There was no answer. ``was_sent`` tells whether the server may have received the request."""
 
     def __init__(self, *, was_sent: bool) -> None:
         self.was_sent = was_sent
@@ -44,7 +44,7 @@ def send(url: str, method: str, path: str, body: object = None) -> Answer:
     """Send one request as nova would.
 
     Raises:
-        Broken: the server cannot be reached, or went away.
+        Broken: the server cannot be reached, or closed the connection.
     """
     headers = {"x-auth-token": "admin", "x-roles": "admin,service", "openstack-api-version": VERSION}
     content = None if body is None else json.dumps(body)
@@ -68,7 +68,7 @@ def send(url: str, method: str, path: str, body: object = None) -> Answer:
 
 @dataclass(slots=True)
 class Group:
-    """Two consumers, two providers of their own, and what happened to them."""
+    """Two consumers, their own two providers, and their history."""
 
     consumers: tuple[str, str]
     devices: tuple[str, str]
@@ -76,7 +76,7 @@ class Group:
 
 
 class InventoryWrite(NamedTuple):
-    """An acknowledged change of a host's MEMORY_MB: when it was sent and answered, and the generation it led to."""
+    """An acknowledged change of a host's MEMORY_MB: when it was sent and answered, and the generation after it."""
 
     host: str
     start: float
@@ -86,7 +86,7 @@ class InventoryWrite(NamedTuple):
 
 @dataclass(slots=True)
 class Record:
-    """What all clients did together."""
+    """The actions of all clients together."""
 
     groups: list[Group]
     hosts: list[str]
@@ -96,11 +96,11 @@ class Record:
     complaints: list[str] = field(default_factory=list)
     inventory_writes: list[InventoryWrite] = field(default_factory=list)
     acknowledged: list[float] = field(default_factory=list)
-    """The moments at which writes were acknowledged."""
+    """The times at which writes were acknowledged."""
 
 
 def prepared(url: str, *, groups: int = 3, hosts: int = 2) -> Record:
-    """Make the providers, and return an empty record of them."""
+    """Create the providers, and return an empty record for them."""
     made = Record([], [_provider(url, VCPU=HOST_VCPUS, MEMORY_MB=1000) for _ in range(hosts)])
     for _ in range(groups):
         devices = (_provider(url, PGPU=8), _provider(url, DISK_GB=1))
@@ -119,7 +119,7 @@ def _provider(url: str, **totals: int) -> str:
 
 
 def shares_of(document: Mapping[str, Any]) -> Shares:
-    """Return what an answer of GET /allocations/{consumer} says that it holds."""
+    """Return what an answer of GET /allocations/{consumer} says the consumer holds."""
     held = document["allocations"].items()
     return frozenset((uuid, name, amount) for uuid, share in held for name, amount in share["resources"].items())
 
@@ -133,7 +133,7 @@ def body_of(generation: int | None, shares: Shares) -> dict[str, Any]:
 
 
 class Client:
-    """One client, which goes on to the next server where one fails."""
+    """A client that switches to the next server when one fails."""
 
     def __init__(self, record: Record, group: Group, urls: Sequence[str], seed: int) -> None:
         self._record = record
@@ -161,7 +161,7 @@ class Client:
                 time.sleep(PAUSE_AFTER_ERROR_S)
 
     def read(self, consumer: str) -> Register:
-        """Return what a consumer holds, and write it down."""
+        """Return what a consumer holds, and record it."""
         start = time.monotonic()
         answer = self._send("GET", f"/allocations/{consumer}")
         register = Register(answer.document.get("consumer_generation"), shares_of(answer.document))
@@ -169,7 +169,7 @@ class Client:
         return register
 
     def _send(self, method: str, path: str, body: object = None) -> Answer:
-        """Send a request; what is neither an answer to it nor a fair refusal is a complaint."""
+        """Send a request; any answer except success and justified refusals is recorded as a complaint."""
         try:
             answer = send(self._urls[self._at], method, path, body)
         except Broken:
@@ -194,7 +194,7 @@ class Client:
             if broken.was_sent:
                 self._group.history.append(Operation(start, LOST, seen, written))
             raise
-        # 200: another client has made this claim of the planner in the same words, and nothing is written.
+        # 200: another client has made the same planner claim, and nothing was written.
         if answer.status in (201, 204):
             end = time.monotonic()
             self._group.history.append(Operation(start, end, seen, written))
@@ -211,7 +211,7 @@ class Client:
         self._replace(self._choice.choice(self._group.consumers), self._shares())
 
     def _claim_gang(self) -> None:
-        """Let the planner place both consumers, or none, whatever they hold; each says on which host."""
+        """Let the planner place both consumers, or neither, whatever they hold; each names its host."""
         changes = {consumer: (self.read(consumer), self._share_of_a_host()) for consumer in self._group.consumers}
         self._write("POST", "/planner/v1/claims", _gang(changes), changes)
 
@@ -228,7 +228,7 @@ class Client:
             self._write("PUT", f"/allocations/{consumer}", body, {consumer: (before, shares)})
 
     def _move(self) -> None:
-        """Give what one consumer holds to the other one, and take something new, in one request."""
+        """Transfer what one consumer holds to the other, and allocate something new for the first, in one request."""
         source, target = self._choice.sample(self._group.consumers, 2)
         held, there = self.read(source), self.read(target)
         if held.shares:
@@ -236,7 +236,7 @@ class Client:
             self._write("POST", "/allocations", _bodies(changes), changes)
 
     def _reshape(self) -> None:
-        """Move the PGPU inventory to the other device, with what is allocated of it."""
+        """Move the PGPU inventory to the other device, with its allocations."""
         devices = {uuid: self._inventories(uuid) for uuid in self._group.devices}
         source = next((uuid for uuid, found in devices.items() if "PGPU" in found["inventories"]), None)
         if source is None:
@@ -294,7 +294,7 @@ class Crowd(AtWork):
 
 
 def wait_for(record: Record, count: int, *, timeout_s: float) -> None:
-    """Wait until so many more writes were acknowledged."""
+    """Wait until this many more writes have been acknowledged."""
     goal, deadline = len(record.acknowledged) + count, time.monotonic() + timeout_s
     while len(record.acknowledged) < goal:
         assert time.monotonic() < deadline, f"no progress: {record.statuses} {record.complaints[:3]}"

@@ -1,4 +1,4 @@
-"""Clients that mirror the cloud by the journal while it changes, and whatever happens to servers and databases."""
+"""Clients that mirror the cloud through the journal while it changes, whatever happens to servers and databases."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ EXAMPLE = mirror_example()
 
 
 class _MirrorClient:
-    """A mirror, and how far it has come; it asks one server after the other until one answers."""
+    """A mirror and its position in the journal; it tries the servers in turn until one answers."""
 
     def __init__(self, urls: Sequence[str]) -> None:
         self._urls = cycle(urls)
@@ -44,14 +44,14 @@ class _MirrorClient:
 
 
 class Mirrors(AtWork):
-    """One mirror that begins at each server."""
+    """One mirror that starts at each server."""
 
     def __init__(self, urls: Sequence[str]) -> None:
         self._clients = [_MirrorClient([*urls[number:], *urls[:number]]) for number in range(len(urls))]
         super().__init__([client.run for client in self._clients], longest_s=CLIENT_TIMEOUT_S)
 
     def check(self) -> None:
-        """When nobody writes any more: check that each mirror is what the servers show."""
+        """When nobody writes any more: check that each mirror equals what the servers show."""
         for client in self._clients:
             client.follow()
             fresh, _ = EXAMPLE.snapshot(client.get)

@@ -1,4 +1,4 @@
-"""Bodies for the planner: requests in its own words and in Koordinator's, claims, and what waits for its fair share."""
+"""Bodies for the planner: requests in its own terms and in Koordinator's, claims, and waiting tasks for fair shares."""
 
 import random
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ DEVICES = ("nvidia.com/gpu", "nvidia.com/gpu", "gpu", "rdma", "unheard.of/it")
 
 
 def planner_body(choice: random.Random, path: str, generations: Mapping[str, int | None]) -> dict[str, Any]:
-    """Return a proper body for one of the planner's paths, and for consumers of these generations."""
+    """Return a valid body for one of the planner's paths, and for consumers of these generations."""
     if "/fair-share/" in path:
         return _fair_share(choice, path)
     body = _own_words(choice) if choice.random() < 0.7 else _words_of_koordinator(choice)

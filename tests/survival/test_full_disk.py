@@ -1,4 +1,4 @@
-"""A disk that is full while clients work: 503 and a line of log, nothing lost, and work goes on when there is room."""
+"""A full disk while clients work: 503 and a log line, nothing lost, and work continues when there is room again."""
 
 import contextlib
 import os
@@ -23,20 +23,20 @@ MAX_S = 120
 
 
 class SmallDisk:
-    """A file system in memory with little room."""
+    """A small file system in memory."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._ballast = path / "ballast"
 
     def fill(self) -> None:
-        """Leave no byte."""
+        """Fill it to the last byte."""
         with contextlib.suppress(OSError), self._ballast.open("wb", buffering=0) as ballast:
             while True:
                 ballast.write(b"0" * 4096)
 
     def free(self) -> None:
-        """Give the room back."""
+        """Make room again."""
         self._ballast.unlink()
 
 
@@ -44,7 +44,7 @@ class SmallDisk:
 def disk() -> Iterator[SmallDisk]:
     with tempfile.TemporaryDirectory(prefix="disk-") as name:
         path = Path(name)
-        path.chmod(0o755)  # PostgreSQL has a user of its own
+        path.chmod(0o755)  # PostgreSQL runs as another user
         mounting = ["mount", "-t", "tmpfs", "-o", f"size={SIZE_MB}m", "tmpfs", name]
         if os.geteuid() != 0 or subprocess.run(mounting, capture_output=True, check=False).returncode != 0:
             pytest.skip("a file system can be mounted by root alone")
@@ -61,7 +61,7 @@ def on_sqlite(disk: SmallDisk) -> str:
 
 @pytest.fixture
 def on_postgresql(disk: SmallDisk, postgres_server: PostgreSQL) -> Iterator[str]:
-    """A database whose tables lie on the small disk; its log lies elsewhere, without which PostgreSQL ends."""
+    """A database whose tables are on the small disk; its log is elsewhere, because without it PostgreSQL stops."""
     outside, tables = postgres_server.database("beside_full_disk"), disk.path / "tables"
     tables.mkdir()
     with psycopg.connect(outside, autocommit=True) as connection:
@@ -104,7 +104,7 @@ def refusals(record: Record) -> int:
 
 
 def wait_for_refusals(record: Record, count: int) -> None:
-    """Wait until so many requests were answered with 503."""
+    """Wait until this many requests were answered with 503."""
     deadline = time.monotonic() + MAX_S
     while refusals(record) < count:
         assert time.monotonic() < deadline, record.statuses

@@ -1,6 +1,6 @@
 """Whatever is sent, the answer is proper, a refusal changes nothing, and no request does more than its share of work.
 
-``--long`` sends fifty times as many requests; ``--seed`` chooses others.
+``--long`` sends a hundred times as many requests; ``--seed`` chooses others.
 """
 
 import sqlite3
@@ -28,10 +28,10 @@ CASES = 1_000
 CASES_PER_CLOUD = 500
 INSTRUCTIONS_PER_TICK = 100_000
 MAX_TICKS = 500
-"""Fifty million steps of SQLite's virtual machine, some seconds, for one request."""
+"""Fifty million steps of SQLite's virtual machine, a few seconds, for one request."""
 MAX_STATEMENTS = 60
 MAX_OF_A_CLAIM = 3 * MAX_STATEMENTS
-"""The planner looks once more before it refuses a claim, and explains it."""
+"""The planner searches once more before it refuses a claim, and explains it."""
 MAX_OUT_OF_STEPS = 0.01
 
 
@@ -45,7 +45,7 @@ class Work:
 
 @dataclass
 class Target:
-    """A server, its database seen from outside, and what the last request cost."""
+    """A server, an outside view of its database, and the cost of the last request."""
 
     api: Api
     database: Database
@@ -54,18 +54,18 @@ class Target:
     work: Work = field(default_factory=Work)
 
     def version(self) -> int:
-        """Return a number that changes whenever the server commits a change of any row."""
+        """Return a number that changes whenever the server commits a change to any row."""
         number: int = self.outside.execute("PRAGMA data_version").fetchone()[0]
         return number
 
     def tell_generations(self) -> None:
-        """Let the grammar know what a client that looks before it writes would know."""
+        """Tell the grammar the current generations, as a client that reads before it writes would know them."""
         for table in ("resource_providers", "consumers"):
             self.grammar.generations.update(self.outside.execute(f"SELECT uuid, generation FROM {table}"))
 
 
 def cloud(api: Api) -> Grammar:
-    """Make two hosts with eight devices of two kinds each, and a shared disk."""
+    """Create two hosts with eight devices of two kinds each, and a shared disk."""
 
     def call(method, path, version, body=None):
         response = api.request(method, path, version=version, **({} if body is None else {"json": body}))
@@ -99,7 +99,7 @@ def new_target(url: str) -> Iterator[Target]:
 
 
 def observe(database: Database, work: Work) -> None:
-    """Let the database count what it does, and end what does far too much."""
+    """Let the database count its work, and stop statements that do far too much."""
 
     def tick() -> bool:
         work.ticks += 1
@@ -133,7 +133,7 @@ def test_any_request_gets_a_proper_answer_and_a_refusal_changes_nothing(
     seed = request.config.getoption("--seed")
     statuses: Counter[int] = Counter()
     for first in range(0, count, CASES_PER_CLOUD):
-        # What is deleted is gone, so the cloud is made anew now and then.
+        # Deleted objects are gone, so the cloud is recreated now and then.
         with new_target(sqlite_databases.copy(tmp_path)) as target:
             for number in range(first, first + CASES_PER_CLOUD):
                 statuses[try_out(target, target.grammar.case(seed, number), f"--seed {seed}, number {number}")] += 1
@@ -143,7 +143,7 @@ def test_any_request_gets_a_proper_answer_and_a_refusal_changes_nothing(
 
 
 def try_out(target: Target, case: Case, name: str) -> int:
-    """Send one request, check what became of it, and return the status."""
+    """Send one request, check its outcome, and return the status."""
     version = target.version()
     target.work.statements = target.work.ticks = 0
     response = send(target, case)

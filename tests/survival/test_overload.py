@@ -1,6 +1,6 @@
-"""Four times as many clients as the server has threads: they wait longer, none in vain, and memory stays level.
+"""Four times as many clients as server threads: they wait longer, but all are served, and memory stays level.
 
-``--long`` answers 200,000 requests, what a busy cloud asks in some hours.
+``--long`` sends 200,000 requests, as many as a busy cloud does in some hours.
 """
 
 import time
@@ -21,7 +21,7 @@ HOSTS = 30
 REQUESTS = 600
 SAMPLES = 20
 MAX_GROWTH = 1.05
-"""Of a worker's memory in the second half of a long run."""
+"""The growth of a worker's memory allowed in the second half of a long run."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The embedded database when the server is killed in the middle of writing: nothing acknowledged is lost.
+"""The embedded database when the server is killed while writing: nothing acknowledged is lost.
 
 A killed process shows that transactions are whole, not that they reached the disk: for that SQLite runs with
 ``synchronous = FULL``, as it does here and by default.
@@ -25,7 +25,7 @@ def test_nothing_acknowledged_is_lost_when_the_server_is_killed(tmp_path: Path, 
         records = []
         mirrors = Mirrors([served.url])
         for crash in range(50 if is_long else 2):
-            # A record each: the time that its check takes grows with the square of its length.
+            # A record for each: the time for its check grows with the square of its length.
             records.append(record := prepared(served.url))
             with Crowd(record, [served.url], seed=100 * crash):
                 wait_for(record, WRITES_BEFORE_A_CRASH, timeout_s=120)

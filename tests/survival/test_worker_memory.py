@@ -1,4 +1,4 @@
-"""[api] max_worker_memory_mb: a worker that holds too much is replaced, and no client notices."""
+"""[api] max_worker_memory_mb: a worker that uses too much memory is replaced, and no client notices."""
 
 import signal
 from pathlib import Path
@@ -7,7 +7,7 @@ from tests import servers
 from tests.survival.load import send
 from tests.survival.traffic import workers
 
-REQUESTS = 2  # each ends a worker, and a new one takes a second of CPU
+REQUESTS = 2  # each stops a worker, and a new one takes a second of CPU
 
 
 def test_a_worker_that_holds_too_much_is_replaced_after_its_answer(sqlite_url: str, tmp_path: Path) -> None:
@@ -15,7 +15,7 @@ def test_a_worker_that_holds_too_much_is_replaced_after_its_answer(sqlite_url: s
     servers.write_configuration(tmp_path, sections)
     served = servers.started_server(servers.this_project(), tmp_path, workers=2)
     try:
-        # Not from the start: whoever looks whether the server is there would end its workers.
+        # Not from the start: the check whether the server is up would stop its workers.
         sections["api"]["max_worker_memory_mb"] = "1"
         servers.write_configuration(tmp_path, sections)
         unbounded = {*workers(served)}

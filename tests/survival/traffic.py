@@ -1,4 +1,4 @@
-"""Clients that ask, claim and release as fast as they are answered, and what the server's workers hold meanwhile."""
+"""Clients that read, claim and release as fast as they are answered, and the memory of the server's workers."""
 
 import contextlib
 import http.client
@@ -17,7 +17,7 @@ from tests.survival.at_work import AtWork
 from tests.survival.load import VERSION
 
 MAX_WAIT_S = 60
-"""What nova waits for an answer."""
+"""How long nova waits for an answer."""
 PROPER = frozenset({200, 204, 404, 409, 503})
 """Done, nothing to release, somebody else was faster, try again."""
 QUERIES = (
@@ -29,7 +29,7 @@ HEADERS = {"x-auth-token": "admin", "openstack-api-version": VERSION, "content-t
 
 
 class _Client:
-    """One client with one connection, which claims what it was just told to be possible, and releases it later."""
+    """A client with one connection, which claims a candidate it has just received, and releases it later."""
 
     def __init__(self, url: str, providers: Sequence[str], seed: int) -> None:
         self.statuses: Counter[int] = Counter()
@@ -62,7 +62,7 @@ class _Client:
             self._send("GET", "/resource_providers?resources=VCPU:1")
 
     def run(self, is_over: Callable[[], bool]) -> None:
-        """Go on until it is over."""
+        """Send requests until it is over."""
         with contextlib.closing(self._connection):
             while not is_over():
                 self.step()
@@ -80,7 +80,7 @@ class _Client:
 
 
 class Traffic(AtWork):
-    """So many clients at work."""
+    """The given number of clients at work."""
 
     def __init__(self, url: str, providers: Sequence[str], *, clients: int) -> None:
         self._clients = [_Client(url, providers, seed) for seed in range(clients)]
@@ -88,21 +88,21 @@ class Traffic(AtWork):
 
     @property
     def answered(self) -> int:
-        """How many requests were answered so far."""
+        """The number of requests answered so far."""
         return sum(client.answered for client in self._clients)
 
     @property
     def statuses(self) -> Counter[int]:
-        """How many answers had which status."""
+        """The number of answers by status."""
         return sum((client.statuses for client in self._clients), Counter())
 
     @property
     def slowest_s(self) -> float:
-        """How long the slowest answer took."""
+        """The time of the slowest answer."""
         return max(client.slowest_s for client in self._clients)
 
     def wait_for(self, count: int) -> None:
-        """Wait until so many requests were answered."""
+        """Wait until this many requests were answered."""
         before, since = -1, time.monotonic()
         while (answered := self.answered) < count and not self.has_failed:
             if answered > before:
@@ -118,7 +118,7 @@ def workers(served: Served) -> list[int]:
 
 
 def resident_mb(pid: int) -> float:
-    """Return how much memory a process holds."""
+    """Return the resident memory of a process."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     (kilobytes,) = [line.split()[1] for line in lines if line.startswith("VmRSS:")]
     return int(kilobytes) / 1024

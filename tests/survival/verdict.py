@@ -8,7 +8,7 @@ from tests.survival.load import HOST_VCPUS, Client, Record, send
 
 
 def check(record: Record, url: str) -> None:
-    """Check the record against itself and against what a server shows now, when nobody writes any more."""
+    """Check the record against itself and against what a server shows after all writing has ended."""
     assert record.complaints == []
     for group in record.groups:
         reader = Client(record, group, [url], 0)
@@ -20,7 +20,7 @@ def check(record: Record, url: str) -> None:
 
 
 def _check_usage(record: Record, url: str) -> None:
-    """Check that usage is what the consumers hold, and that no provider is over its capacity."""
+    """Check that usage is what the consumers hold, and that no provider exceeds its capacity."""
     held: defaultdict[tuple[str, str], int] = defaultdict(int)
     for group in record.groups:
         for consumer in group.consumers:
@@ -36,7 +36,7 @@ def _check_usage(record: Record, url: str) -> None:
 
 
 def _check_generations(record: Record, url: str) -> None:
-    """Check that no two changes of an inventory led to one generation, and that none of them is forgotten."""
+    """Check that no two changes of an inventory led to one generation, and that none of them was lost."""
     for host in record.hosts:
         writes = sorted((write for write in record.inventory_writes if write.host == host), key=lambda w: w.generation)
         generations = [write.generation for write in writes]

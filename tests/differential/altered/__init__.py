@@ -1,1 +1,1 @@
-"""The reference with something wrong in it, or something right; alone in a directory its environment imports from."""
+"""The reference, broken or corrected on purpose; in a separate directory from which its environment imports."""

@@ -1,4 +1,4 @@
-"""The reference, altered on purpose: a WSGI application that is served in the reference's environment.
+"""The reference, altered on purpose: a WSGI application served in the reference's environment.
 
 The comparison has to find each alteration; ALTERATION names the one to make.
 """
@@ -13,21 +13,21 @@ Alteration = Callable[[Any, str], Any]
 
 
 def drop_a_candidate(document: Any, target: str) -> Any:
-    """Forget the last of three candidates or more."""
+    """Omit the last of three candidates or more."""
     if len(document.get("allocation_requests", ())) >= 3:
         document["allocation_requests"].pop()
     return document
 
 
 def forget_reserved(document: Any, target: str) -> Any:
-    """Show inventories without their reserve."""
+    """Show inventories without their reserved amount."""
     for record in document.get("inventories", {}).values():
         record["reserved"] = 0
     return document
 
 
 def change_a_code(document: Any, target: str) -> Any:
-    """Give a lost race another code."""
+    """Give a lost race another error code."""
     for error in document.get("errors", ()):
         if error.get("code") == "placement.concurrent_update":
             error["code"] = "placement.undefined_code"
@@ -35,7 +35,7 @@ def change_a_code(document: Any, target: str) -> Any:
 
 
 def ignore_a_limit(document: Any, target: str) -> Any:
-    """Return a candidate too few where there is a limit."""
+    """Return one candidate too few if there is a limit."""
     if "limit=2" in target:
         del document.get("allocation_requests", [])[1:]
     return document
@@ -53,8 +53,8 @@ ALTERATIONS: dict[str, Alteration] = {
 
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """Answer like the reference, and then alter the answer."""
-    # The reference's module: this function runs in its environment, while tests import the file in theirs.
+    """Answer like the reference, then alter the answer."""
+    # The reference's module: this function runs in its environment, while tests import the file in their own.
     from placement.wsgi.api import application as original  # noqa: PLC0415
 
     started: list[Any] = []

@@ -1,6 +1,7 @@
 """The reference without three defects of its candidate search, switched on and off by a header.
 
-A difference is put down to a defect only if it goes away with the defect. The header ``x-mend`` lists what to mend:
+A difference is attributed to a defect only if it disappears with the defect. The header ``x-mend`` lists the defects to
+mend:
 
 amounts
     The reference adds up amounts in objects that several candidates share, unless group_policy is none.
@@ -22,7 +23,7 @@ from placement.objects import allocation_candidate, research_context, trait
 from placement.wsgi.api import application as original
 
 mended: set[str] = set()
-"""What the request at hand is to be answered without; there is one thread."""
+"""The defects to mend for the current request; there is only one thread."""
 
 Request = allocation_candidate.AllocationRequest
 Context = research_context.RequestWideSearchContext
@@ -34,18 +35,18 @@ summaries_built = allocation_candidate._build_provider_summaries
 
 
 def copy_amounts(context: Any, part: Any) -> Any:
-    """Copy always what will be added to."""
+    """Always copy what will be added to."""
     return copy.copy(part) if "amounts" in mended else copy_if_needed(context, part)
 
 
 def equal_with_anchor(one: Any, other: Any) -> bool:
-    """Tell candidates of different trees apart."""
+    """Treat candidates of different trees as different."""
     same_tree = one.anchor_root_provider_uuid == other.anchor_root_provider_uuid
     return equal(one, other) and (same_tree or "anchors" not in mended)
 
 
 def consolidated_anywhere(parts: Any, context: Any) -> Any:
-    """Merge a candidate of every group; merged, it does not matter any more through which tree."""
+    """Merge a candidate of each group; after merging, their trees no longer matter."""
     merged = consolidated(parts, context)
     if "anchors" in mended:
         merged.anchor_root_provider_uuid = None
@@ -53,7 +54,7 @@ def consolidated_anywhere(parts: Any, context: Any) -> Any:
 
 
 def summaries_built_by_home(context: Any, search: Any, providers: Any, traits: Any) -> None:
-    """Read the whole trees of providers, whether these are roots or not."""
+    """Read the whole trees of providers, whether or not these are roots."""
     if "homes" in mended:
         provider = ResourceProvider.__table__.c
         rows = context.session.execute(sa.select(provider.root_provider_id).where(provider.id.in_(providers)))
@@ -69,7 +70,7 @@ allocation_candidate._build_provider_summaries = summaries_built_by_home
 
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """Answer without the defects that the request names."""
+    """Answer without the defects that the request lists."""
     mended.clear()
     mended.update(environ.get("HTTP_X_MEND", "").split(","))
     answer: Iterable[bytes] = original(environ, start_response)

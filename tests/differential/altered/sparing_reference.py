@@ -1,7 +1,7 @@
-"""The reference as it is, but for what it does anew at each request although nothing has changed.
+"""The reference, unchanged except for work that it repeats for each request although nothing has changed.
 
-It checks the JSON schema of a request against the schema of schemas, which is a third of its time, and its garbage
-collector looks for circles. No answer depends on either.
+It validates the JSON schema of each request against the meta-schema, which takes a third of its time, and its garbage
+collector looks for cycles. No answer depends on either.
 """
 
 import gc
@@ -16,7 +16,7 @@ gc.set_threshold(50_000, 20, 100)
 
 
 def once_for_each(check: Callable[..., None]) -> Callable[..., None]:
-    """Return a check that looks at the same object one time only."""
+    """Return a check that examines each object only once."""
     checked: dict[int, Any] = {}
 
     def check_schema(schema: Any, *args: Any, **options: Any) -> None:

@@ -1,1 +1,1 @@
-"""Random rounds: a cloud, then writes and queries against it. A seed gives the same requests always."""
+"""Random rounds: a cloud, then writes and queries against it. A seed always gives the same requests."""

@@ -8,7 +8,7 @@ Pairs = filters.Pairs
 
 
 def candidates(world: World) -> Request:
-    """Ask for candidates, mostly for such as one tree can have."""
+    """GET candidates, mostly such as one tree can provide."""
     minor = world.minor(10) if world.chance(97) else world.random.randint(0, 39)
     nodes = world.tree()
     suffixes = _suffixes(world, minor)
@@ -84,7 +84,7 @@ def _subtrees(world: World, suffixes: list[str], resourceless: list[str]) -> Pai
 
 
 def _out_of_place(world: World) -> tuple[str, str]:
-    """Return a parameter that is wrong at most microversions, or always."""
+    """Return a parameter that is invalid at most microversions, or always."""
     return world.one(
         (
             ("limit", world.one(("0", "-1", "x", "", "1.5", "٣"))),

@@ -74,6 +74,6 @@ def reshape(world: World) -> Request:
         chosen = world.some(world.consumers, 2)
         allocations = {consumer: _entry(world, consumer, minor, can_be_empty=True) for consumer in chosen}
     body = {"inventories": inventories, "allocations": allocations}
-    # The new policy defaults let only a service reshape.
+    # By the new policy defaults only a service may reshape.
     roles = {"x-roles": "admin" if world.chance(3) else "admin,service"}
     return world.request("POST", "/reshaper", minor, body, headers=roles)

@@ -1,4 +1,4 @@
-"""The cloud a round begins with: nested trees, sharing providers, claims that sometimes do not fit."""
+"""The initial cloud of a round: nested trees, sharing providers, claims that sometimes do not fit."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,7 @@ DEEPEST = 4
 
 
 def cloud(world: World) -> Iterator[Request]:
-    """Make a cloud with a few trees, some nodes of which have inventories, traits and aggregates."""
+    """Create a cloud of a few trees, some of whose nodes have inventories, traits and aggregates."""
     yield from custom_names(world)
     for _ in range(world.random.randint(1, 4)):
         yield from _tree(world)
@@ -44,7 +44,7 @@ def _tree(world: World) -> Iterator[Request]:
 
 
 def _sharing_provider(world: World) -> Iterator[Request]:
-    """Make a provider that shares; few are not roots, because the reference fails on those."""
+    """Create a sharing provider; few are not roots, because the reference fails on those."""
     parent = world.one(world.providers) if world.chance(15) else None
     node = yield from _provider(world, parent)
     yield from _content(world, node, has_aggregates=world.chance(90), more_traits=[SHARES])
@@ -81,7 +81,7 @@ def _content(
 
 
 def aggregates(world: World, node: str) -> Request:
-    """Put a provider into aggregates, in the form of some microversion."""
+    """Set a provider's aggregates, in the form of some microversion."""
     members = world.some(world.aggregates, 2) if world.chance(95) else []
     world.aggregates_of[node] = members
     minor = world.minor(1)

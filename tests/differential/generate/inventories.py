@@ -7,7 +7,7 @@ from tests.differential.requests import Request
 
 
 def inventory(world: World) -> dict[str, Any]:
-    """Return an inventory record: plain, or with units, reserve and ratio that bind."""
+    """Return an inventory record: plain, or with restrictive units, reserved amount and ratio."""
     total = world.one((1, 2, 4, 8, 8, 16, 16))
     record: dict[str, Any] = {"total": total}
     if world.chance(12):
@@ -24,7 +24,7 @@ def inventory(world: World) -> dict[str, Any]:
 
 
 def inventory_write(world: World) -> Request:
-    """Write to inventories by one of the five ways."""
+    """Write inventories in one of the five ways."""
     ways = (_put_all, _put_one, _post_one, _delete_one, _delete_all)
     return world.random.choices(ways, (35, 25, 20, 15, 5))[0](world, world.provider())
 

@@ -1,4 +1,4 @@
-"""Requests with one fault each, derived from good ones."""
+"""Requests with one fault each, derived from valid ones."""
 
 import copy
 import dataclasses
@@ -27,7 +27,7 @@ IDENTITIES = ("x", "%00", "%ff", "%C3%BC", "a%2Fb", "123", "..", "%20", "0" * 36
 
 
 def malformed(world: World) -> Request:
-    """Make a request that is wrong in one way."""
+    """Return a request that is wrong in one way."""
     while True:
         make = world.random.choices((write, read, candidates), (70, 15, 15))[0]
         spoil = world.random.choices(WAYS, (45, 12, 8, 8, 6, 6, 6, 5, 4))[0]
@@ -37,7 +37,7 @@ def malformed(world: World) -> Request:
 
 
 def _makes_up_a_uuid(request: Request) -> bool:
-    """Say whether each server may choose a uuid for a new provider, so that the two can never agree again."""
+    """Return whether each server may choose the uuid of a new provider, after which the two can never agree again."""
     if request.method != "POST" or request.path.partition("?")[0] != "/resource_providers":
         return False
     return isinstance(request.body, bytes) or (isinstance(request.body, dict) and "uuid" not in request.body)
@@ -50,7 +50,7 @@ def _spoil_body(world: World, request: Request) -> Request:
 
 
 def _spoilt(world: World, value: Any) -> Any:
-    """Put a wrong value somewhere into a document, or take a key away, or add one."""
+    """Put a wrong value somewhere into a document, or remove, rename, add or repeat something."""
     places = _places(value)
     if not places or world.chance(5):
         return world.one(WRONG_VALUES)

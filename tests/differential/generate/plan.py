@@ -21,7 +21,7 @@ def plan(seed: int, number: int) -> list[Request]:
 
 
 def _plan(world: World) -> Iterator[Request]:
-    """A cloud and queries, then writes and queries in turn, and in the end everything there is."""
+    """Yield a cloud and queries, then writes and queries in turn, and finally reads of everything."""
     yield from cloud(world)
     for _ in range(QUERIES_FIRST):
         yield candidates(world)

@@ -1,4 +1,4 @@
-"""Reads of every route but candidates."""
+"""Reads of every route except candidates."""
 
 from collections.abc import Iterator
 from urllib.parse import quote
@@ -11,12 +11,12 @@ OF_PROVIDER = ("", "/inventories", "/usages", "/aggregates", "/traits", "/alloca
 
 
 def read(world: World) -> Request:
-    """Read anything."""
+    """Read something from any route."""
     return world.random.choices(WAYS, (35, 20, 8, 12, 10, 5, 8, 2))[0](world)
 
 
 def whole_state(world: World) -> Iterator[Request]:
-    """Read what the round's requests may have changed: everything, but of each provider only some pages."""
+    """Read everything that the round may have changed, but only some pages of each provider."""
     yield world.request("GET", "/resource_providers", 39)
     for node in world.providers:
         parts = world.some(OF_PROVIDER, 2)
@@ -32,7 +32,7 @@ def whole_state(world: World) -> Iterator[Request]:
 
 def _providers(world: World) -> Request:
     minor = world.minor()
-    # (since, how often in a hundred, key, value)
+    # since, percentage, key and value of each row
     rows = (
         (0, 8, "name", lambda: f"node-{world.random.randint(0, len(world.providers))}"),
         (0, 8, "uuid", world.provider),

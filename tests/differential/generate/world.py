@@ -1,4 +1,4 @@
-"""What the requests of a round are about: a few names, so that they often collide."""
+"""The subjects of a round's requests: a few names, so that they often collide."""
 
 import uuid
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ USERS = ("user-1", "user-2")
 
 
 class World:
-    """The names of a round, and roughly what was done with them: requests that fail are not followed up."""
+    """The names of a round, and roughly what was done with them; failed requests are not tracked."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
@@ -38,7 +38,7 @@ class World:
         self.aggregates_of: dict[str, list[str]] = {}
 
     def tree(self) -> list[str]:
-        """Choose a tree and return its providers, so that a query can ask for what can be found together."""
+        """Choose a tree and return its providers, so that a query can ask for what one tree provides."""
         if not self.providers:
             return []
         root = self._root(self.one(self.providers))
@@ -50,43 +50,43 @@ class World:
         return node
 
     def new_uuid(self) -> str:
-        """Return a uuid that nobody has."""
+        """Return an unused uuid."""
         return str(uuid.UUID(int=self.random.getrandbits(128), version=4))
 
     def chance(self, percent: float) -> bool:
-        """Decide."""
+        """Return true with the given probability."""
         return self.random.random() * 100 < percent
 
     def one(self, choices: Sequence[T]) -> T:
-        """Choose one."""
+        """Return a random choice."""
         return self.random.choice(choices)
 
     def some(self, choices: Sequence[T], most: int) -> list[T]:
-        """Choose a few different ones, at least one."""
+        """Return a few distinct choices, at least one."""
         return self.random.sample(choices, self.random.randint(1, min(most, len(choices))))
 
     def minor(self, least: int = 0, most: int = NEWEST) -> int:
-        """Choose a microversion that has something, the newest more often than others."""
+        """Choose a microversion of a range, the newest more often than others."""
         if most == NEWEST and self.chance(40):
             return NEWEST
         return least if self.chance(15) else self.random.randint(least, most)
 
     def provider(self) -> str:
-        """Choose a provider, hardly ever one that does not exist."""
+        """Choose a provider, very rarely one that does not exist."""
         return self.new_uuid() if not self.providers or self.chance(3) else self.one(self.providers)
 
     def resource_class(self, nodes: Sequence[str] = ()) -> str:
-        """Choose a class, mostly one that some of the nodes have, hardly ever an unknown one."""
+        """Choose a class, mostly one that some of the nodes have, very rarely an unknown one."""
         return UNKNOWN_CLASS if self.chance(1) else self._found_at(nodes, self.inventories, self.classes, 85)
 
     def trait(self, nodes: Sequence[str] = ()) -> str:
-        """Choose a trait, often one that some of the nodes have, hardly ever an unknown one."""
+        """Choose a trait, often one that some of the nodes have, very rarely an unknown one."""
         if self.chance(5):
             return self.one((UNKNOWN_TRAIT, SHARES, SHARES))
         return self._found_at(nodes, self.traits_of, self.traits, 60)
 
     def aggregate(self, nodes: Sequence[str] = ()) -> str:
-        """Choose an aggregate, often one that some of the nodes are in, seldom one without members."""
+        """Choose an aggregate, often one with members, rarely one without."""
         return self.new_uuid() if self.chance(3) else self._found_at(nodes, self.aggregates_of, self.aggregates, 60)
 
     def _found_at(self, nodes: Sequence[str], kept: dict[str, list[str]], others: Sequence[str], percent: int) -> str:
@@ -94,17 +94,17 @@ class World:
         return self.one(found if found and self.chance(percent) else others)
 
     def amount(self) -> int:
-        """Choose an amount: small, but for a few."""
+        """Choose an amount, usually a small one."""
         return self.random.choices((1, 2, 3, 4, 8, 100), (50, 25, 10, 8, 6, 1))[0]
 
     def provider_generation(self, provider: str) -> Generation:
-        """Return a generation that is right most of the time."""
+        """Return a generation that is usually right."""
         return Generation("provider", provider, self.one((-1, 1, 7)) if self.chance(5) else 0)
 
     def consumer_generation(self, consumer: str) -> Generation:
-        """Return a generation that is right most of the time."""
+        """Return a generation that is usually right."""
         return Generation("consumer", consumer, self.one((-1, 1, 7)) if self.chance(6) else 0)
 
     def request(self, method: str, path: str, minor: int, body: Any = NO_BODY, **more: Any) -> Request:
-        """Make a request at a microversion."""
+        """Return a request at a microversion."""
         return Request(method, path, f"1.{minor}", body=body, **more)

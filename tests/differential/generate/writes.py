@@ -11,7 +11,7 @@ from tests.differential.requests import Request
 
 
 def write(world: World) -> Request:
-    """Make a write of any route."""
+    """Return a write to any route."""
     ways, weights = zip(*WAYS, strict=True)
     return world.random.choices(ways, weights)[0](world)
 
@@ -19,7 +19,7 @@ def write(world: World) -> Request:
 def _create_provider(world: World) -> Request:
     minor = world.minor()
     node = world.new_uuid() if world.chance(88) else world.provider()
-    # Never without a uuid: each server would make up its own, and the two could not agree again.
+    # Never without a uuid: each server would choose its own, and the two could not agree again.
     body: dict[str, Any] = {"name": _name(world), "uuid": node.replace("-", "") if world.chance(10) else node}
     if minor >= 14 and world.chance(60):
         body["parent_provider_uuid"] = world.one([world.provider(), world.provider(), None, node])
