@@ -1,4 +1,4 @@
-"""The server in process: an application on a fresh database, and a client that speaks for the admin."""
+"""The server in process: an application on a fresh database, and a client that authenticates as the admin."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,7 @@ class Api:
         self._client = app.test_client()
 
     def request(self, method: str, path: str, *, version: str = "1.39", headers=None, **options) -> TestResponse:
-        """Send one request as the admin at a microversion; the answer has to be as the API reference says."""
+        """Send one request as the admin at a microversion; the answer must conform to the API reference."""
         sent = {"x-auth-token": "admin", "openstack-api-version": f"placement {version}", **(headers or {})}
         answer = self._client.open(path, method=method, headers=sent, **options)
         check(self.app, answer)
@@ -41,7 +41,7 @@ class Api:
         return self.request("DELETE", path, **options)
 
     def call(self, method: str, path: str, version: str, body: object = None) -> tuple[int, Any]:
-        """Send a request as those who make clouds do (tests/clouds.py)."""
+        """Send a request in the form that tests/clouds.py expects."""
         answer = self.request(method, path, version=version, **({} if body is None else {"json": body}))
         return answer.status_code, answer.get_json(silent=True)
 
@@ -61,12 +61,12 @@ def api(app: Flask) -> Api:
 
 
 def compares_without_case(api: Api) -> bool:
-    """Whether names that differ in case are the same to the database: MariaDB's collations are such by themselves."""
+    """Whether the database compares names without case: MariaDB's collations do."""
     return is_on_mariadb(api.app)
 
 
 def tells_what_changed(app: Flask) -> bool:
-    """Whether a snapshot of the database tells which trees have changed since another; MariaDB gives no such order."""
+    """Whether the database can tell which trees changed between two snapshots; MariaDB has no order for that."""
     return not is_on_mariadb(app)
 
 

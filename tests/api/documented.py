@@ -18,7 +18,7 @@ SCHEMAS = {"schemas": COMPONENTS}
 
 
 def check(app: Flask, answer: TestResponse) -> None:
-    """Compare an answer with its schema. Pages for people have none, nor what is on no path; streams are left alone."""
+    """Compare an answer with its schema; HTML pages, unknown paths and streams have none."""
     request = answer.request
     try:
         path, _ = app.url_map.bind("localhost").match(request.path)
@@ -36,17 +36,17 @@ def check(app: Flask, answer: TestResponse) -> None:
 
 
 def parsed(text: str) -> Version:
-    """Return the microversion that is written "1.39"."""
+    """Return the microversion written as "1.39"."""
     return Version(*map(int, text.split(".")))
 
 
 def validator(schema: Json) -> Draft202012Validator:
-    """Return what tells whether a document has the form of a schema."""
+    """Return a validator for a schema."""
     return Draft202012Validator({**schema, "components": SCHEMAS}, validate_formats=True)
 
 
 def _version(answer: TestResponse) -> Version:
-    """Return the microversion that an answer names; what failed before that has the same form in all of them."""
+    """Return the microversion named in an answer; earlier failures have the same form in all microversions."""
     named = answer.headers.get("openstack-api-version", "").rpartition(" ")[2]
     return parsed(named) if named else MAXIMUM
 

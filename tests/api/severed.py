@@ -16,9 +16,9 @@ COMMIT = re.compile(rb"(?<!AUTO)COMMIT(?!TED)")  # neither a mode nor a level of
 
 
 class Severed:
-    """Passes on what both sides say, until it is told to end each connection that says COMMIT.
+    """Forwards both directions until it is told to break each connection that sends COMMIT.
 
-    ``after`` tells whether the database gets to hear it: then it is done, and the answer is lost.
+    ``after`` tells whether the database receives the COMMIT: then it is executed, but the answer is lost.
     """
 
     def __init__(self, listener: socket.socket, database: str, *, after: bool) -> None:
@@ -29,7 +29,7 @@ class Severed:
         self._after = after
 
     def serve(self) -> None:
-        """Take connections until the listener is closed."""
+        """Accept connections until the listener is closed."""
         with contextlib.suppress(OSError):
             while True:
                 threading.Thread(target=self._pass_on, args=(self._listener.accept()[0],), daemon=True).start()
@@ -57,7 +57,7 @@ class Severed:
 
 @contextlib.contextmanager
 def severed(url: str, *, after: bool) -> Iterator[tuple[Severed, str]]:
-    """Yield such a way to the database of a URL with a unix socket, and the URL that leads over it."""
+    """Yield such a proxy to the database of a URL with a Unix socket, and the URL that leads through it."""
     with tempfile.TemporaryDirectory(prefix="severed-") as directory, socket.socket(socket.AF_UNIX) as listener:
         database, ours, parameters = _places(make_url(url), Path(directory))
         listener.bind(str(ours))
@@ -72,7 +72,7 @@ def severed(url: str, *, after: bool) -> Iterator[tuple[Severed, str]]:
 
 
 def _places(url: URL, directory: Path) -> tuple[str, Path, dict[str, str]]:
-    """Return where the database listens, where we do, and what of the URL is to be different."""
+    """Return where the database listens, where the proxy listens, and the changes to the URL."""
     if url.get_backend_name() == "postgresql":
         name = f".s.PGSQL.{url.port or 5432}"
         return f"{url.query['host']}/{name}", directory / name, {"host": str(directory)}

@@ -49,7 +49,7 @@ def test_putting_replaces(api: Api) -> None:
 
 
 def test_uuids_are_kept_as_they_were_written(api: Api) -> None:
-    """The SDK sends them without dashes. Those that do not fit the column get the usual spelling."""
+    """The SDK sends them without dashes. Those that do not fit the column are normalised."""
     provider = make_provider(api)
     ask(api, "PUT", path(provider), "1.1", [DASHLESS, f"urn:uuid:{A}"])
     assert set(ask(api, "GET", path(provider), "1.1")["aggregates"]) == {DASHLESS, A}
@@ -81,7 +81,7 @@ def test_bodies_of_another_form_are_refused(api: Api) -> None:
 
 
 def test_aggregates_are_unknown_at_1_0(api: Api) -> None:
-    """Unlike elsewhere, the media types are looked at before that."""
+    """Unlike elsewhere, the media types are checked before that."""
     provider = make_provider(api)
     assert api.get(path(provider), version="1.0").status_code == 404
     assert api.put(path(provider), [], version="1.0").status_code == 404
@@ -99,7 +99,7 @@ def test_an_unknown_provider_is_not_found(api: Api) -> None:
 
 @pytest.mark.any_database
 def test_a_provider_may_be_in_any_number_of_aggregates(api: Api) -> None:
-    """More than SQLite takes in one statement."""
+    """More than SQLite accepts in one statement."""
     provider = make_provider(api)
     aggregates = [str(uuid.UUID(int=number)) for number in range(33_000)]
     ask(api, "PUT", path(provider), "1.1", aggregates)

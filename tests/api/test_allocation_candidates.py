@@ -51,7 +51,7 @@ def candidates(api, query: str) -> list:
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("ranks", [True, False])
 def test_a_limited_answer_is_the_head_of_the_unlimited_one(app, api, cloud, query, ranks):
-    """However small the chunks are in which trees are read."""
+    """However small the chunks in which trees are read."""
     if not ranks:
         without_ranking(app)
     everything = candidates(api, query)
@@ -83,7 +83,7 @@ OLD_QUERIES = [
 @pytest.mark.parametrize("query", OLD_QUERIES)
 @pytest.mark.parametrize("ranks", [True, False])
 def test_before_1_29_summaries_are_of_all_that_serve_in_the_trees_of_a_limited_answer(app, api, cloud, query, ranks):
-    """As the reference, which finds all candidates first: also those of what shares with trees that are not shown."""
+    """As in the reference, which finds all candidates first: with sharing providers of trees that are not shown."""
     if not ranks:
         without_ranking(app)
     _give_the_pool_a_part_for_one_host(api, cloud)
@@ -100,7 +100,7 @@ def test_before_1_29_summaries_are_of_all_that_serve_in_the_trees_of_a_limited_a
 
 
 def _give_the_pool_a_part_for_one_host(api, cloud):
-    """Let host0 alone take from a child of the pool, too."""
+    """Let only host0 use a child of the pool, too."""
     only, part = str(uuid.uuid4()), str(uuid.uuid4())
     api.put(f"/resource_providers/{cloud.providers['host0']}/aggregates", aggregates_of(only, cloud.aggregates["A"]))
     api.post("/resource_providers", {"name": "part", "uuid": part, "parent_provider_uuid": cloud.providers["pool"]})
@@ -130,7 +130,7 @@ def with_limits(app, **limits: int) -> Api:
 
 
 def without_ranking(app) -> Api:
-    """Switch the ranking of a running application off."""
+    """Disable the ranking of a running application."""
     server = app.extensions["placement"]
     settings = dataclasses.replace(server.settings, ranking=RankingSettings(enabled=False))
     object.__setattr__(server, "settings", settings)
@@ -167,16 +167,16 @@ def test_a_search_that_runs_out_of_steps_says_that_it_is_incomplete(app, api, cl
 
 
 def test_a_search_that_runs_out_of_steps_empty_handed_is_no_empty_answer(app, api, cloud):
-    """An empty answer would read as "no valid host"."""
+    """An empty answer would be taken for "no valid host"."""
     with_limits(app, steps_per_tree=1, steps_per_request=1)
     response = api.get(f"/allocation_candidates?{QUERIES[3]}")
     assert response.status_code == 503
-    assert "retry-after" not in response.headers  # It would be the same again.
+    assert "retry-after" not in response.headers  # Otherwise it would be the same again.
     assert "search limit was reached" in response.get_json()["errors"][0]["detail"]
 
 
 def test_an_answer_without_a_limit_is_bounded_and_says_that_it_is_incomplete(app, api, cloud):
-    """Eight groups on eight devices: 16 million combinations, of which the first million made 1.4 gigabytes."""
+    """Eight groups on eight devices: 16 million combinations, of which the first million took 1.4 gigabytes."""
     everything = candidates(api, QUERIES[0])
     slots = len(everything[0]["mappings"])
     for bound in (len(everything) * slots - 1, len(everything) * slots):
@@ -246,7 +246,7 @@ def many(count: int) -> list[str]:
     ids=["traits", "loose traits", "root traits", "aggregates", "any traits", "groups"],
 )
 def test_requests_of_absurd_size_are_answered(api, cloud, query):
-    """PostgreSQL plans a hundred subqueries for minutes, SQLite nests and joins only so many."""
+    """PostgreSQL plans a hundred subqueries for minutes, SQLite limits nesting and joins."""
     assert candidates(api, query) == []
 
 

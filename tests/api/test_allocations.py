@@ -1,4 +1,4 @@
-"""Allocations of consumers: writing them, reading them back, and what is refused."""
+"""Allocations of consumers: writing, reading, and refusals."""
 
 from typing import Any
 
@@ -117,7 +117,7 @@ def test_each_version_takes_its_own_form(api: Api) -> None:
 
 @pytest.mark.parametrize("version", ["1.12", "1.27", "1.28", "1.38"])
 def test_the_body_of_an_answer_can_be_sent_back(api: Api, version: str) -> None:
-    """neutron-lib does; the providers' generations in it are not compared."""
+    """As neutron-lib does; the providers' generations in it are not compared."""
     provider = make_provider(api, VCPU=8)
     consumer = claimed(api, {provider: {"VCPU": 2}})
     claimed(api, {provider: {"VCPU": 1}})
@@ -129,7 +129,7 @@ def test_the_body_of_an_answer_can_be_sent_back(api: Api, version: str) -> None:
 
 
 def test_a_malformed_body_is_refused(api: Api) -> None:
-    """All the ways are in the tests of the schemas."""
+    """All variants are in the tests of the schemas."""
     answer = api.put(f"/allocations/{NOBODY}", entry({NOBODY: {"VCPU": 0}}))
     assert answer.status_code == 400
     assert "JSON does not validate: 0 is less than the minimum of 1" in error_of(answer)["detail"]
@@ -192,7 +192,7 @@ def test_what_a_consumer_holds_already_does_not_count_against_it(api: Api) -> No
 
 
 class TestOverCapacity:
-    """A provider whose inventory was made smaller than its use (bugs 2104040, 1924123, 1941892, 1943191)."""
+    """A provider whose inventory was reduced below its usage (bugs 2104040, 1924123, 1941892, 1943191)."""
 
     @pytest.fixture
     def provider(self, api: Api) -> str:
@@ -224,7 +224,7 @@ class TestOverCapacity:
         assert answer.status_code == 409
 
     def test_lets_allocations_move_to_another_consumer(self, api: Api, provider: str, consumer: str) -> None:
-        """A migration gives what the instance held to the migration's own consumer, and takes room elsewhere."""
+        """A migration transfers the instance's allocations to the migration's own consumer, and allocates elsewhere."""
         target, migration = make_provider(api, VCPU=8, MEMORY_MB=1024), new_uuid()
         shares = {"VCPU": 6, "MEMORY_MB": 512}
         body = {migration: entry({provider: shares}), consumer: entry({target: shares}, 1)}
@@ -245,10 +245,10 @@ def test_generations_move_on_for_the_providers_named(api: Api) -> None:
     assert (generation(api, one), generation(api, other)) == (2, 1)
     ask(api, "PUT", f"/allocations/{consumer}", body=entry({one: {"VCPU": 1, "MEMORY_MB": 1}}, 1))
     assert (generation(api, one), generation(api, other)) == (3, 1)
-    # It moves away: the provider it leaves stays where it is.
+    # It moves away: the generation of the provider it leaves is unchanged.
     ask(api, "PUT", f"/allocations/{consumer}", body=entry({other: {"VCPU": 1}}, 2))
     assert (generation(api, one), generation(api, other)) == (3, 2)
-    # It gives up everything: the provider it leaves moves on.
+    # It releases everything: the generation of the provider it leaves increases.
     ask(api, "PUT", f"/allocations/{consumer}", body=entry({}, 3))
     assert (generation(api, one), generation(api, other)) == (3, 3)
     consumer = claimed(api, {one: {"VCPU": 1}})
@@ -271,7 +271,7 @@ def test_the_consumer_generation_is_compared_from_1_28_on(api: Api) -> None:
     assert refused(None) == "consumer generation conflict - expected 1 but got None"
     assert refused(2) == "consumer generation conflict - expected 1 but got 2"
     ask(api, "PUT", path, body=entry(body, 1))
-    # Older clients do not compare it, and move it on.
+    # Older clients do not compare it, but increase it.
     ask(api, "PUT", path, "1.27", old_entry(body))
     assert consumer_generation(api, consumer) == 3
 
@@ -291,7 +291,7 @@ def test_a_consumer_that_gives_up_everything_is_forgotten(api: Api, give_up: str
 
 
 def test_an_empty_claim_of_an_unknown_consumer_leaves_nothing_behind(api: Api) -> None:
-    """In the reference a hidden consumer stays behind, and the next claim conflicts with it."""
+    """In the reference a hidden consumer remains, and the next claim conflicts with it."""
     provider = make_provider(api, VCPU=8)
     ask(api, "PUT", f"/allocations/{NOBODY}", body=entry({}))
     ask(api, "PUT", f"/allocations/{NOBODY}", body=entry({provider: {"VCPU": 1}}))
@@ -315,7 +315,7 @@ def test_a_change_of_owner_is_kept_or_dropped_with_the_write(api: Api) -> None:
     ask(api, "PUT", path, body=entry({provider: {"VCPU": 8}}, 1, **other))
     found = ask(api, "GET", path)
     assert {key: found[key] for key in other} == other
-    # A client that knows no types leaves it alone.
+    # A client that does not know types does not change it.
     ask(api, "PUT", path, "1.37", {**old_entry({provider: {"VCPU": 7}}), "consumer_generation": 2})
     found = ask(api, "GET", path)
     assert {key: found[key] for key in other} == {**OWNER, "consumer_type": "MIGRATION"}
@@ -362,6 +362,6 @@ def test_media_types_and_methods(api: Api) -> None:
     ],
 )
 def test_only_admins_and_services_may_look_and_touch(api: Api, method: str, path: str) -> None:
-    """Asked before the body is looked at and anything is looked up."""
+    """Checked before the body and before any lookup."""
     body = {} if method == "GET" or method == "DELETE" else {"json": {"pony": 1}}
     assert api.request(method, path, headers={"x-auth-token": "user"}, **body).status_code == 403

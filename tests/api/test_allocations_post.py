@@ -30,7 +30,7 @@ def detail_of(answer: Any) -> str:
 
 
 def test_consumers_swap_what_only_one_can_hold(api: Api) -> None:
-    """What is given up counts before what is taken, whatever the order in the body."""
+    """Releases count before allocations, whatever the order in the body."""
     left, right = make_provider(api, VCPU=1), make_provider(api, VCPU=1)
     one, other = claimed(api, {left: {"VCPU": 1}}), claimed(api, {right: {"VCPU": 1}})
     body = {one: entry({right: {"VCPU": 1}}, 1), other: entry({left: {"VCPU": 1}}, 1)}
@@ -79,7 +79,7 @@ REFUSED = {
 def test_a_refused_change_leaves_nothing_behind(
     app: Flask, api: Api, status: int, shares: dict[str, dict[str, int]], seen: int | None
 ) -> None:
-    """In the reference the consumers made for a refused write may stay, and so do their projects and users."""
+    """In the reference, consumers created for a refused write may remain, and so do their projects and users."""
     provider = make_provider(api, VCPU=8)
     good, bad = new_uuid(), new_uuid()
     shares = {uuid.replace("<provider>", provider): resources for uuid, resources in shares.items()}
@@ -95,7 +95,7 @@ def test_a_refused_change_leaves_nothing_behind(
 
 
 def test_a_malformed_body_is_refused(api: Api) -> None:
-    """All the ways are in the tests of the schemas."""
+    """All variants are in the tests of the schemas."""
     answer = api.post("/allocations", {"pony": entry({})})
     assert answer.status_code == 400
     assert "does not match any of the regexes" in detail_of(answer)
@@ -108,7 +108,7 @@ def test_a_body_that_is_not_json_is_refused(api: Api) -> None:
 
 
 def test_the_number_of_statements_does_not_grow_with_the_change(app: Flask, api: Api) -> None:
-    """A round trip for each provider or consumer would make large changes slow where they hold most locks."""
+    """A round trip for each provider or consumer would make large changes slow while they hold most locks."""
     providers = [make_provider(api, VCPU=80, MEMORY_MB=512) for _ in range(12)]
     statements: list[str] = []
     engine = app.extensions["placement"].database.engine

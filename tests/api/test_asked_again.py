@@ -50,7 +50,7 @@ def host(number: int) -> Provider:
 @pytest.fixture
 def cloud(api: Api) -> Cloud:
     """Some hosts of two NUMA nodes, and an empty provider."""
-    # What was refused once is tried again at once.
+    # Requests that were refused once are tried again at once.
     keep_elsewhere(api, TextCache(clock=count(step=MAX_AGE_S).__next__))
     made = stored(api.app, *[host(number) for number in range(HOSTS)], provider("other", VCPU=4, MEMORY_MB=100))
     for name in (SILVER, GOLD, LOCK):
@@ -59,7 +59,7 @@ def cloud(api: Api) -> Cloud:
 
 
 def keep_elsewhere(api: Api, kept: TextCache) -> TextCache:
-    """Change what keeps trees in a running application; return what did so before."""
+    """Replace the caches of a running application; return the previous ones."""
     server = api.app.extensions["placement"]
     before: TextCache = server.texts
     object.__setattr__(server, "texts", kept)
@@ -67,7 +67,7 @@ def keep_elsewhere(api: Api, kept: TextCache) -> TextCache:
 
 
 def answer(api: Api, query: str) -> tuple[int, Any]:
-    """Return an answer without what differs in any two; chance is the same each time."""
+    """Return an answer without parts that always differ; the random seed is the same each time."""
     random.seed(1)
     response = api.get(f"/allocation_candidates?{query}")
     document = response.json
@@ -77,7 +77,7 @@ def answer(api: Api, query: str) -> tuple[int, Any]:
 
 
 def assert_same(api: Api, queries: list[str]) -> None:
-    """Compare answers to questions that were asked before with those that are searched for."""
+    """Compare answers to repeated requests with those of a search."""
     for query in queries:
         kept = keep_elsewhere(api, TextCache())
         searched = answer(api, query)
@@ -87,7 +87,7 @@ def assert_same(api: Api, queries: list[str]) -> None:
 
 @pytest.fixture
 def cached(app: Flask) -> None:
-    """Leave out a test where no texts are cached, because nothing tells what has changed."""
+    """Skip a test if no texts are cached, because the database cannot tell what has changed."""
     if not tells_what_changed(app):
         pytest.skip("MariaDB does not tell a snapshot what has changed since another")
 
@@ -98,7 +98,7 @@ def kept_bytes(api: Api) -> int:
 
 
 class Writes:
-    """Whatever may alter an answer. A write may be refused."""
+    """Everything that may alter an answer. A write may be refused."""
 
     def __init__(self, api: Api, cloud: Cloud, choice: Random) -> None:
         self._api = api
@@ -108,7 +108,7 @@ class Writes:
         self._consumers: list[str] = []
 
     def some(self) -> None:
-        """Write something."""
+        """Make a random write."""
         writes = [self.claim] * 4 + [self.release, self.stock, self.drop_stock]
         writes += [self.traits, self.aggregates, self.rename, self.come_and_go, self.move, self.rename_class]
         writes += [self.delete_names, self.reshape, self.by_sql]
@@ -162,7 +162,7 @@ class Writes:
         self._api.put(f"/resource_providers/{one}", {"name": shown["name"], "parent_provider_uuid": parent})
 
     def rename_class(self, _one: str) -> None:
-        """Let one class have the name of another for a while."""
+        """Give one class the name of another for a while."""
         names = [(GOLD, BRASS), (SILVER, GOLD), (GOLD, SILVER), (BRASS, GOLD)]
         for before, after in names:
             self._api.put(f"/resource_classes/{before}", {"name": after}, version="1.6")
@@ -217,7 +217,7 @@ def test_only_trees_that_changed_are_read(api: Api, cloud: Cloud) -> None:
 
 
 def test_a_trait_that_takes_the_name_of_another_is_what_is_asked_about(api: Api, cloud: Cloud) -> None:
-    """No row of a tree tells of it, and what gave no text before gives some now."""
+    """No row of a tree mentions it, and trees without a text before have one now."""
     query = f"resources=VCPU:1&required=!{FAST}&limit=1000"
     api.put("/traits/CUSTOM_NEW")
     for _ in range(2):

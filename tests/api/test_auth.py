@@ -20,7 +20,7 @@ Start = Callable[..., Client]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Start an application as the sections of a placement.conf say, on a database of its own."""
+    """Start an application with these sections of a placement.conf, on a separate database."""
     with ExitStack() as running:
 
         def started(**sections: dict[str, str]) -> Client:
@@ -46,7 +46,7 @@ def get(client: Client, path: str, **headers: str) -> TestResponse:
 
 
 def error_of(response: TestResponse) -> dict[str, Any]:
-    """Return the one error of an answer in the API's own shape."""
+    """Return the only error of an answer in the API's own format."""
     assert response.content_type == "application/json"
     (error,) = response.json["errors"]
     assert error["status"] == response.status_code
@@ -118,7 +118,7 @@ def test_policy_yaml_opens_a_single_operation(start: Start, tmp_path: Path) -> N
 
 @pytest.fixture
 def implicit(tmp_path: Path) -> Iterator[Client]:
-    """An application that nothing configures, as ``placement serve`` starts it."""
+    """An application without any configuration, as ``placement serve`` starts it."""
     database = {"connection": f"sqlite:///{tmp_path}/placement.sqlite", "sync_on_startup": True}
     settings = load((), {}, search=False)
     app = create_app(replace(settings, database=replace(settings.database, **database)))

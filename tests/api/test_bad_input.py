@@ -87,7 +87,7 @@ def path_of(route_path: str) -> str:
 
 
 def state(api) -> list:
-    """Return all that a client can see of the cloud."""
+    """Return everything that a client can see of the cloud."""
     shown = [f"/resource_providers/{UUID}{part}" for part in ("", "/inventories", "/traits", "/aggregates", "/usages")]
     return [api.get(path).get_json() for path in (*shown, "/resource_providers", "/traits", "/resource_classes")]
 

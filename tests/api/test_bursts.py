@@ -1,4 +1,4 @@
-"""After hundreds of changes between two requests, the answer equals that of an application new to the cloud."""
+"""After hundreds of changes between two requests, the answer equals that of an application without caches."""
 
 from contextlib import nullcontext
 from random import Random
@@ -20,7 +20,7 @@ QUERIES = (f"{PLAIN}10", f"{PLAIN}{BLOCK + 50}", "resources=VCPU:3&limit=20")
 
 
 def assert_as_fresh(api: Api) -> None:
-    """Compare answers with those of an application that keeps nothing yet."""
+    """Compare answers with those of an application that has not cached anything yet."""
     fresh = create_app(api.app.extensions["placement"].settings)
     for query in QUERIES:
         assert answer(api, query) == answer(Api(fresh), query)
@@ -28,14 +28,14 @@ def assert_as_fresh(api: Api) -> None:
 
 
 class Bursts:
-    """Whatever may happen to hundreds of hosts between two requests, by SQL."""
+    """Changes that may happen to hundreds of hosts between two requests, by SQL."""
 
     def __init__(self, choice: Random) -> None:
         self._choice = choice
         self._next = 100_000
 
     def one(self, connection: Connection) -> None:
-        """Change a great part of the cloud in several ways."""
+        """Change much of the cloud in several ways."""
         kinds = [self.stock, self.stock, self.allocate, self.equal, self.give_back, self.drop]
         for kind in self._choice.sample(kinds, 2):
             kind(connection)
@@ -43,7 +43,7 @@ class Bursts:
             self._choice.choice([self.come, self.move, self.go])(connection)
 
     def _some(self) -> str:
-        """Return a condition on the ids of providers that hundreds of them meet."""
+        """Return a condition on ids that hundreds of providers meet."""
         first, rest = self._choice.randint(-200, 300), self._choice.randrange(3)
         return f"resource_provider_id BETWEEN {first} AND {first + 450} AND resource_provider_id % 3 <> {rest}"
 

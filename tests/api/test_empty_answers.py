@@ -1,4 +1,4 @@
-"""A plain request without candidates costs and reports a log line and a counter, and no more."""
+"""A plain request without candidates causes a log line and a counter, and no more."""
 
 import dataclasses
 import logging
@@ -98,7 +98,7 @@ def test_a_request_that_finds_candidates_says_and_asks_nothing_more(api, app, cl
 
 @pytest.mark.parametrize("more", ["", "&limit=1000", "&member_of_A={A}", "&required_A=!HW_NUMA_ROOT"])
 def test_an_empty_answer_takes_at_most_two_statements_more(api, app, cloud, more):
-    """Beside a request that finds something, which reads summaries in three statements at the end."""
+    """Compared with a request that has candidates, which reads summaries in three statements at the end."""
     sizes = []
     for amount in (1, 101):
         query = f"resources_A=DISK_GB:{amount}" + more.format(**cloud.aggregates)

@@ -92,7 +92,7 @@ def test_only_what_is_taken_on_top_counts(fair: Api, gpus: str) -> None:
 
 
 def test_who_has_too_much_may_shrink_and_move(app: Flask, fair: Api, gpus: str) -> None:
-    """The rule came after the allocations did."""
+    """The rule was introduced after the allocations."""
     consumer = claimed(serving(app, fairness=FairnessSettings()), {gpus: {"PGPU": 9}}, project_id="ann")
     other = make_provider(fair, PGPU=10)
     claimed(fair, {other: {"PGPU": 9}}, project_id="bob")
@@ -101,7 +101,7 @@ def test_who_has_too_much_may_shrink_and_move(app: Flask, fair: Api, gpus: str) 
 
 
 def test_a_move_by_way_of_a_consumer_of_another_type_is_not_refused(fair: Api, gpus: str) -> None:
-    """As nova moves an instance: the migration takes over what is held, and the instance claims somewhere else."""
+    """As nova moves an instance: the migration takes over its allocations, and the instance claims elsewhere."""
     consumer, migration = claimed(fair, {gpus: {"PGPU": 5}}, project_id="ann"), new_uuid()
     handed_over = {
         consumer: entry({}, 1, project_id="ann"),

@@ -26,7 +26,7 @@ def test_mappings_of_a_group_without_a_suffix_are_not_looked_at(api: Api, group:
         "mappings": {group: providers},
     }
     answer = api.put(f"/allocations/{uuid.uuid4()}", body, version="1.34")
-    # Everything else about the request was looked at.
+    # Everything else about the request was examined.
     assert answer.status_code == 400
     assert "that does not exist" in answer.json["errors"][0]["detail"]
 

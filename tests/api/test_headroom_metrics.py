@@ -47,7 +47,7 @@ def start(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def counted(api: Api) -> dict[str, float]:
-    """Return the metrics once those who count in the background are done."""
+    """Return the metrics once background counting is done."""
     api.get("/metrics").close()
     api.app.extensions["placement"].meters.headroom.counting.join()
     lines = api.app.extensions["placement"].meters.headroom.lines()

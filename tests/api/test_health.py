@@ -1,4 +1,4 @@
-"""GET /healthcheck and /readycheck: what a load balancer learns about a database that is no longer what it was."""
+"""GET /healthcheck and /readycheck: what a load balancer learns about a database that has changed."""
 
 import pytest
 from flask import Flask
@@ -19,7 +19,7 @@ def database(app: Flask) -> Database:
 
 
 def answer(api: Api) -> tuple[int, dict[str, str]]:
-    """Ask whether the server is ready."""
+    """Return whether the server is ready."""
     response = api.get("/readycheck")
     return response.status_code, response.get_json()
 
@@ -72,7 +72,7 @@ def test_a_database_that_is_gone_is_named(app: Flask, api: Api, database: Databa
 
 
 def test_a_database_that_takes_no_writes_is_told_of_until_it_does(api: Api, database: Database) -> None:
-    """Reads are answered all the same, so the server stays ready."""
+    """Reads are still answered, so the server stays ready."""
     if database.dialect != "postgresql":
         pytest.skip("tests/store/test_faults.py has what SQLite says")
     full = "BEGIN RAISE EXCEPTION 'No space left on device' USING ERRCODE = '53100'; END"

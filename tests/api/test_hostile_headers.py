@@ -1,4 +1,4 @@
-"""Made-up headers on creating requests: nothing is created and then answered with a 500."""
+"""Invalid headers on creating requests: nothing is created and then answered with a 500."""
 
 import dataclasses
 import random
@@ -36,7 +36,7 @@ def api(sqlite_url: str, request: pytest.FixtureRequest) -> Iterator[Api]:
 
 
 Made = tuple[int, bool]
-"""The status of an answer, and whether the thing is there."""
+"""The status of an answer, and whether the object exists."""
 
 
 def is_there(api: Api, path: str) -> bool:
@@ -119,7 +119,7 @@ def test_what_cannot_stand_in_a_url_is_ignored_or_refused(api: Api, name: str, v
 
 
 def test_a_host_may_have_an_underscore(api: Api):
-    """As containers have, and what nginx sends of an upstream."""
+    """As names of containers may, which nginx sends for an upstream."""
     body = {"name": "compute1", "uuid": new_uuid()}
     answer = api.post("/resource_providers", body, headers={"Host": "placement_api:8778"})
     assert answer.headers["location"] == f"http://placement_api:8778/resource_providers/{body['uuid']}"

@@ -23,7 +23,7 @@ def error(answer: TestResponse) -> tuple[int, str, str]:
 
 
 def at(api: Api, provider: str, **fields: Any) -> dict[str, Any]:
-    """Return a body with the provider's present generation."""
+    """Return a body with the provider's current generation."""
     return {"resource_provider_generation": generation(api, provider), **fields}
 
 
@@ -261,7 +261,7 @@ def test_answers_are_dated_from_1_15(api: Api) -> None:
 
 @pytest.mark.any_database
 def test_a_body_may_name_any_number_of_classes(api: Api) -> None:
-    """More than SQLite takes in one statement."""
+    """More than SQLite accepts in one statement."""
     provider = make_provider(api)
     inventories = {f"CUSTOM_{number}": {"total": 1} for number in range(33_000)}
     answer = api.put(path(provider), at(api, provider, inventories=inventories))

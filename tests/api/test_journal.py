@@ -142,7 +142,7 @@ def test_a_cursor_whose_row_was_pruned_is_gone(app: Flask, api: Api) -> None:
 
 @pytest.fixture
 def silent(database_url: str) -> Iterator[Api]:
-    """A server whose journal is switched off."""
+    """A server whose journal is disabled."""
     database = DatabaseSettings(connection=database_url, sync_on_startup=True)
     application = create_app(
         Settings(database=database, journal=JournalSettings(enabled=False), auth_strategy="noauth2")

@@ -1,4 +1,4 @@
-"""GET /planner/v1/journal/at shows a provider as it was, as it was shown then."""
+"""GET /planner/v1/journal/at shows a provider as it was, in the form in which it was shown then."""
 
 import random
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ PATH = "/planner/v1/journal"
 
 
 def state(api: Api, provider: str) -> dict[str, Any] | None:
-    """Return what the plain API tells of a provider now."""
+    """Return what the plain API shows of a provider now."""
     path = f"/resource_providers/{provider}"
     if api.get(path).status_code == 404:
         return None
@@ -30,7 +30,7 @@ def state(api: Api, provider: str) -> dict[str, Any] | None:
 
 
 def newest(api: Api) -> datetime:
-    """Return a moment just after the newest row: times have milliseconds at least."""
+    """Return a moment just after the newest row: times have at least millisecond precision."""
     (row,) = api.get(f"{PATH}?limit=1").get_json()["entries"]
     return datetime.fromisoformat(row["time"]).replace(tzinfo=None) + timedelta(milliseconds=1)
 
@@ -47,7 +47,7 @@ def test_every_earlier_state_is_told_as_it_was(api: Api, seed: int) -> None:
     checked = 0
     for (moment, states), (later, _) in pairwise(moments):
         if later <= moment + timedelta(milliseconds=5):
-            continue  # the next change came in the same moment
+            continue  # the next change came at the same moment
         checked += 1
         for provider, expected in states.items():
             answer = api.get(f"{PATH}/at?provider={provider}&time={moment.isoformat()}Z")

@@ -33,7 +33,7 @@ def pair() -> tuple[socket.socket, socket.socket]:
 
 
 def listen(api: Api, query: str = "", **headers: str) -> Stream:
-    """Follow the journal over a connection that the server lends, as gunicorn does."""
+    """Follow the journal over a connection that the server hands over, as gunicorn does."""
     client, server = pair()
     sent = EVENTS | {name.replace("_", "-"): value for name, value in headers.items()}
     answer = api.get(PATH + query, headers=sent, environ_overrides={"gunicorn.socket": server})
@@ -43,7 +43,7 @@ def listen(api: Api, query: str = "", **headers: str) -> Stream:
 
 
 def told(stream: Stream, count: int) -> list[dict[str, Any]]:
-    """Return the next rows, so many at least."""
+    """Return the next rows, at least this many."""
     rows: list[dict[str, Any]] = []
     while len(rows) < count:
         rows += stream.next_event().data["entries"]
@@ -112,7 +112,7 @@ def test_their_number_is_bounded_and_who_hangs_up_makes_room(small: Api) -> None
 
 
 def until(is_so: Callable[[], bool]) -> None:
-    """Wait for what another thread is about to do."""
+    """Wait for something that another thread is about to do."""
     deadline = time.monotonic() + TIMEOUT_S
     while not is_so():
         assert time.monotonic() < deadline
@@ -162,7 +162,7 @@ def test_json_is_told_where_the_client_does_not_prefer_events(api: Api, accept: 
 
 @contextlib.contextmanager
 def following(app: Flask, pace: Pace, *, most: int = 9) -> Iterator[tuple[Listeners, Callable[[], socket.socket]]]:
-    """Yield listeners with a pace of their own, and what makes a client of theirs."""
+    """Yield listeners with their own pace, and a factory of clients for them."""
     database = app.extensions["placement"].database
     listeners = Listeners(database, most, pace=pace)
     with contextlib.ExitStack() as open_:

@@ -42,7 +42,7 @@ def api(app: Flask) -> Api:
 
 
 def test_a_large_answer_comes_in_pieces(app: Flask, api: Api):
-    """So the first bytes are there before the last candidate is written."""
+    """So the first bytes arrive before the last candidate is written."""
     answer = app.test_client().get(QUERY, headers=HEADERS, buffered=False)
     pieces = list(answer.response)
     assert len(pieces) > 2

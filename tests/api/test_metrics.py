@@ -76,7 +76,7 @@ def test_searches_that_find_nothing_are_counted_by_cause(start: Callable[..., Ap
 
 
 def test_the_cause_is_that_of_the_group_that_nobody_can_serve(start: Callable[..., Api]) -> None:
-    """Other groups have somebody; where all have, it is that no tree has somebody for each."""
+    """Other groups can be served; if all can, the cause is that no tree can serve each of them."""
     api = start()
     stored(api.app, provider("h1", VCPU=8), provider("h2", DISK_GB=8))
     both = "/allocation_candidates?resources_A=VCPU:{}&resources_B=DISK_GB:{}&group_policy=none"
@@ -161,7 +161,7 @@ def test_without_metrics_there_is_nothing_to_see(api: Api) -> None:
 
 
 def test_processes_are_summed_up_and_the_dead_hold_no_connections(start: Callable[..., Api], tmp_path: Path) -> None:
-    """A directory with what two processes left: one that is this one's, one that is no more."""
+    """The directory has files of two processes, this one and one that has exited."""
     api = start()
     api.get("/traits").close()
     dead = 2**22 + 1  # above the largest process id

@@ -81,7 +81,7 @@ def test_the_server_places_what_the_library_places(
 
 
 def free_gpus(api: Api) -> list[list[int]]:
-    """Return what is left of the GPUs of each host."""
+    """Return the free shares of each host's GPUs."""
     found: dict[str, list[int]] = {}
     for provider in api.get("/resource_providers").json["resource_providers"]:
         if provider["parent_provider_uuid"]:
@@ -107,7 +107,7 @@ def test_the_score_of_the_first_candidate_is_shown_and_is_the_highest(cloud: Api
 def test_what_hosts_gave_before_says_nothing_of_their_devices(
     trace: PackingTrace, database_url: str, tmp_path: Path
 ) -> None:
-    """Nothing is put together from it, also where the profile looks at hosts as a whole, too."""
+    """Cached proposals are not combined, even if the profile also scores whole hosts."""
     fit = {"weight": 0.001, "resources": {"VCPU": {"type": "LeastAllocated", "weight": 1}}}
     app = server(trace, database_url, tmp_path, beside={"fit": fit})
     api, task = Api(app), next(task for task in trace.tasks if 0 < task.share < 500)
@@ -121,7 +121,7 @@ def test_what_hosts_gave_before_says_nothing_of_their_devices(
 
 @pytest.mark.parametrize("trace", ["default"], indirect=True)
 def test_expected_work_is_learnt_from_what_is_held(trace: PackingTrace, database_url: str, tmp_path: Path) -> None:
-    """Shares of 300 are held, so a GPU with 600 left is for two of them, and one with 500 left loses nothing."""
+    """Shares of 300 are held, so a GPU with 600 left serves two of them, and one with 500 left loses nothing."""
     app = server(trace, database_url, tmp_path, flavors={"none": {"resources": {}}}, refresh_s=0)
     server_of_app = app.extensions["placement"]
     packer = server_of_app.packers.of(server_of_app.settings.planner.profile_in_force)

@@ -1,4 +1,4 @@
-"""Requests for several devices, answered by cached bounds on places: the first of what all trees would give."""
+"""Requests for several devices, answered by cached bounds on places: the first of the candidates of all trees."""
 
 from dataclasses import replace
 from random import Random
@@ -84,7 +84,7 @@ def assert_planner_is_exact(
 
 
 def change(database: Database, chance: Random, cloud: Cloud) -> None:
-    """Let a few providers be in use, lose what they have, or be places no longer."""
+    """Let a few providers be in use, lose their inventory, or no longer be places."""
     with database.writer.begin() as connection:
         for provider in chance.sample(sorted(cloud), 2):
             where = f"WHERE resource_provider_id = {provider}"
@@ -105,12 +105,12 @@ def change(database: Database, chance: Random, cloud: Cloud) -> None:
 def test_the_best_few_are_those_of_all_trees_whatever_changes(
     database: Database, is_long: bool, request: pytest.FixtureRequest
 ) -> None:
-    """Some hosts change between requests that ask for the same, by themselves or for other numbers."""
+    """Some hosts change between requests that ask for the same, or for other numbers."""
     first = 1000 * request.config.getoption("--seed")
     found = 0
     for seed in range(first, first + CLOUDS * (10 if is_long else 1)):
         chance, orders = Random(seed), TreeOrders()
-        # The planner reads a score of trees before it asks for bounds.
+        # The planner reads about twenty trees before it uses bounds.
         cloud = random_hosts(chance, chance.choice((8, 8, 8, 24)), models=chance.choice((None, 3)))
         if chance.random() < 0.9:
             cloud = {id_: replace(node, traits=node.traits - {SHARES}) for id_, node in cloud.items()}

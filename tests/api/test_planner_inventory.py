@@ -1,4 +1,4 @@
-"""GET /planner/v1/inventory says what all single reads say, in one answer and a few statements."""
+"""GET /planner/v1/inventory returns what all single reads return, in one answer and a few statements."""
 
 import uuid
 from typing import Any
@@ -40,7 +40,7 @@ def listed(api: Api, query: str = "") -> list[dict[str, Any]]:
 
 
 def single_reads(api: Api, one: dict[str, Any]) -> dict[str, Any]:
-    """Ask the plain API for the same."""
+    """Request the same from the plain API."""
     path = f"/resource_providers/{one['uuid']}"
     shown = {name: value for name, value in one.items() if name != "links"}
     for what in ("inventories", "usages", "traits", "aggregates"):

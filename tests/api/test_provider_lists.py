@@ -1,4 +1,4 @@
-"""The list of providers and its filters. tests/store checks that they find the right ones, too."""
+"""The list of providers and its filters. tests/store also checks that they select the right ones."""
 
 import pytest
 
@@ -11,7 +11,7 @@ AVX, SSE, SSD = "HW_CPU_X86_AVX", "HW_CPU_X86_SSE", "STORAGE_DISK_SSD"
 
 @pytest.fixture
 def cloud(api: Api) -> dict[str, str]:
-    """Two providers of one tree and one of its own."""
+    """Two providers in one tree, and one in another."""
     big = make_provider(api, VCPU=8, DISK_GB={"total": 100, "reserved": 90})
     small = make_provider(api, VCPU={"total": 4, "max_unit": 2, "min_unit": 2})
     other = make_provider(api, VCPU={"total": 4, "allocation_ratio": 2.0, "step_size": 4})
@@ -71,7 +71,7 @@ def test_filters_hold_together(api: Api, cloud: dict[str, str]) -> None:
 
 
 def test_the_case_of_a_name_matters(api: Api, cloud: dict[str, str]) -> None:
-    """On MariaDB the collation of the tables decides, as it does for openstack-placement."""
+    """On MariaDB the collation of the tables is decisive, as for openstack-placement."""
     expected = "small" if compares_without_case(api) else ""
     assert names(api, cloud, "name=SM%C3%A5") == expected
 
@@ -85,7 +85,7 @@ def test_a_tree_is_found_by_any_of_its_providers(api: Api, cloud: dict[str, str]
 
 @pytest.mark.parametrize("keeps_usage", [True, False], ids=["kept", "summed"])
 def test_what_is_allocated_is_not_left(api: Api, cloud: dict[str, str], keeps_usage: bool) -> None:
-    """Usage is summed where the triggers that keep it are missing."""
+    """Usage is summed if the triggers that keep it are missing."""
     api.app.extensions["placement"].database.keeps_usage = keeps_usage
     by_name = {name: uuid for uuid, name in cloud.items()}
     claimed(api, {by_name["big"]: {"VCPU": 3}})
@@ -112,7 +112,7 @@ def test_a_filter_is_unknown_before_its_microversion(api: Api, key: str, minor: 
 
 
 def test_repeated_filters_before_their_microversion(api: Api, cloud: dict[str, str]) -> None:
-    """Of repeated traits the last counts until 1.38; repeated aggregates are refused until 1.23."""
+    """Of repeated traits only the last counts until 1.38; repeated aggregates are refused until 1.23."""
     assert names(api, cloud, f"required={SSD}&required={SSE}", "1.38") == "big"
     answer = api.get(f"/resource_providers?member_of={A}&member_of={B}", version="1.23")
     assert answer.status_code == 400
@@ -145,7 +145,7 @@ def test_bad_filters_are_refused(api: Api) -> None:
 
 
 def test_many_aggregates_fit_one_query(api: Api, cloud: dict[str, str]) -> None:
-    """A join per condition would keep PostgreSQL planning for minutes."""
+    """A join for each condition would keep PostgreSQL planning for minutes."""
     some = ",".join(new_uuid() for _ in range(200))
     each = "&".join(f"member_of=in:{A},{new_uuid()}" for _ in range(200))
     assert names(api, cloud, f"member_of=in:{B},{some}") == "small"
@@ -153,6 +153,6 @@ def test_many_aggregates_fit_one_query(api: Api, cloud: dict[str, str]) -> None:
 
 
 def test_the_list_is_dated_by_its_newest_change(api: Api, cloud: dict[str, str]) -> None:
-    """The microseconds of the tables are cut off, and the two kinds of database give dates in two forms."""
+    """The microseconds of the tables are truncated, and the kinds of databases return dates in different forms."""
     newest = max(api.get(f"/resource_providers/{provider}").last_modified for provider in cloud)
     assert api.get("/resource_providers").last_modified == newest

@@ -1,4 +1,4 @@
-"""GET /allocation_candidates, best first: the order, the effect of limits, and what chance may change."""
+"""GET /allocation_candidates, best first: the order, the effect of limits, and what randomness may change."""
 
 import dataclasses
 
@@ -47,7 +47,7 @@ def first_of_each(api: Api, cloud: Cloud, query: str) -> list[str]:
 
 @pytest.fixture
 def hosts(api) -> Cloud:
-    """Four hosts, used from much to nothing; two have GPUs, one of which is taken."""
+    """Four hosts, from heavily used to empty; two have GPUs, one of which is in use."""
     cloud = stored(
         api.app,
         provider("busy", VCPU=8, MEMORY_MB=100),
@@ -80,7 +80,7 @@ def test_hosts_with_scarce_resources_are_kept_for_those_who_ask(app, api, hosts)
 
 @pytest.mark.parametrize(("mode", "left"), [("last", 4), ("filter", 3)])
 def test_hosts_that_break_the_proportion_come_last_or_not_at_all(app, api, hosts, mode, left):
-    """Beside four idle GPUs 7 VCPUs would be left: too few for two each."""
+    """With four idle GPUs, 7 VCPUs would be left: too few for two each."""
     fit = Fit({"VCPU": Preference("MostAllocated")})
     ranked = ranked_by(app, strategy(Profile(fit=fit, proportional=Proportional({"PGPU": {"VCPU": 2}}, mode=mode))))
     assert first_of_each(ranked, hosts, "resources=VCPU:1") == ["busy", "half", "gpus-used", "gpus"][:left]
@@ -88,7 +88,7 @@ def test_hosts_that_break_the_proportion_come_last_or_not_at_all(app, api, hosts
 
 @pytest.fixture
 def numa(api) -> Cloud:
-    """Two hosts with two NUMA nodes; of the first host no node has two GPUs and a NIC, of the second the fuller has."""
+    """Two hosts with two NUMA nodes; no node of the first has two GPUs and a NIC, the fuller one of the second has."""
 
     def node(name: str, gpus: int, nics: int):
         below = [provider(f"{name}-gpu{i}", PGPU=1) for i in range(gpus)]

@@ -1,6 +1,6 @@
-"""What openstack-placement 16.0.0 gets wrong, and this server must not.
+"""Defects of openstack-placement 16.0.0 that this server must not have.
 
-Those that need many clients at once are in tests/concurrency: two creators of one consumer, eight clients taking more
+Those that need concurrent clients are in tests/concurrency: two creators of one consumer, eight clients allocating more
 of one provider than it has, and a locked SQLite.
 """
 
@@ -25,7 +25,7 @@ def candidates(api, query: str, **options) -> list[dict]:
 
 
 def test_usages_by_consumer_type_are_served(api, make):
-    """On PostgreSQL the reference answers 500 from 1.38 on: its grouping is not valid there."""
+    """On PostgreSQL the reference answers 500 from 1.38 on: its grouping is invalid there."""
     host = make(provider("host", VCPU=8)).providers["host"]
     body = {
         "allocations": {host: {"resources": {"VCPU": 3}}},
@@ -40,7 +40,7 @@ def test_usages_by_consumer_type_are_served(api, make):
 
 
 def test_a_forbidden_trait_in_the_unsuffixed_group_is_served(api, make):
-    """On PostgreSQL the reference compares names with ids and answers 500 where trees exist."""
+    """On PostgreSQL the reference compares names with ids and answers 500 if trees exist."""
     cloud = make(
         provider("host", provider("fast", VCPU=8, traits=["STORAGE_DISK_SSD"]), provider("slow", VCPU=8), DISK_GB=10)
     )
@@ -49,7 +49,7 @@ def test_a_forbidden_trait_in_the_unsuffixed_group_is_served(api, make):
 
 
 def test_amounts_do_not_leak_between_candidates(api, make):
-    """Without group_policy=none the reference adds up amounts of other candidates: 5 came back as 11."""
+    """Without group_policy=none the reference adds amounts of other candidates: 5 was returned as 11."""
     make(provider("host", *(provider(f"numa{i}", VCPU=8) for i in range(3))))
     found = candidates(api, "resources=VCPU:2&resources_A=VCPU:3")
     totals = {sum(share["resources"]["VCPU"] for share in each["allocations"].values()) for each in found}
@@ -58,7 +58,7 @@ def test_amounts_do_not_leak_between_candidates(api, make):
 
 
 def test_a_sharing_provider_need_not_be_a_root(api, make):
-    """The reference answers 500 where another tree shares with the child of a tree that is not in play."""
+    """The reference answers 500 if another tree is served by a child of a tree that is not involved."""
     cloud = make(
         provider("host", VCPU=8, aggregates=["A"]),
         provider("array", provider("pool", DISK_GB=100, traits=[SHARES], aggregates=["A"])),
@@ -68,7 +68,7 @@ def test_a_sharing_provider_need_not_be_a_root(api, make):
 
 
 def test_one_sharing_provider_serves_the_unsuffixed_group_of_every_tree(api, make):
-    """The reference takes the equal shares of two trees for one and joins them with other groups in one tree only."""
+    """The reference treats the equal parts of two trees as one and combines them with other groups in one tree only."""
     cloud = make(
         provider("host1", VCPU=8, aggregates=["A"]),
         provider("host2", VCPU=8, aggregates=["A"]),

@@ -25,7 +25,7 @@ NOBODY = "11111111-2222-3333-4444-555555555555"
 
 
 def inventories(seen: int, **of: int | dict[str, Any]) -> dict[str, Any]:
-    """Return what a provider is to have; an inventory is a total, or its fields."""
+    """Return a provider's new inventories; an inventory is a total, or its fields."""
     totals = {name: {"total": amount} if isinstance(amount, int) else amount for name, amount in of.items()}
     return {"resource_provider_generation": seen, "inventories": totals}
 
@@ -112,7 +112,7 @@ def test_providers_of_allocations_only_keep_their_inventories(api: Api, root: st
 
 
 def test_an_inventory_in_use_does_not_disappear(api: Api, root: str) -> None:
-    """The sentence and the code are what nova looks for."""
+    """The detail and the code are what nova looks for."""
     set_inventories(api, root, VCPU=8, DISK_GB=100, MEMORY_MB=10, PCPU=3)
     claimed(api, {root: {"DISK_GB": 10, "VCPU": 1}})
     answer = reshape(api, {root: inventories(3, MEMORY_MB=10)})

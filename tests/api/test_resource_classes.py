@@ -93,7 +93,7 @@ def test_deleting_a_class(api: Api) -> None:
 
 
 def test_a_class_made_again_is_a_new_one(api: Api) -> None:
-    """Its id may change, so no process may remember it."""
+    """Its id may change, so no process may cache it."""
     for _ in range(2):
         ask(api, "PUT", "/resource_classes/CUSTOM_A")
         ask(api, "PUT", "/resource_classes/CUSTOM_B")
@@ -105,7 +105,7 @@ def test_a_class_made_again_is_a_new_one(api: Api) -> None:
 
 
 def test_classes_are_unknown_before_1_2(api: Api) -> None:
-    """A client that deletes a class at 1.0 is told that it is not there, and the class stays."""
+    """A client that deletes a class at 1.0 gets a 404, and the class remains."""
     ask(api, "PUT", "/resource_classes/CUSTOM_A")
     assert api.delete("/resource_classes/CUSTOM_A", version="1.0").status_code == 404
     assert api.get("/resource_classes", version="1.1").status_code == 404

@@ -1,4 +1,4 @@
-"""Providers: their life cycle and their place in trees. test_provider_lists.py covers lists of them."""
+"""Providers: their life cycle and their position in trees. test_provider_lists.py covers lists of them."""
 
 from typing import Any
 from uuid import UUID
@@ -13,7 +13,7 @@ NOBODY = "11111111-2222-3333-4444-555555555555"
 
 
 def make(api: Api, name: str, parent: str | None = None) -> str:
-    """Make a provider of a name, below a parent."""
+    """Create a provider with a name, below a parent."""
     identity = new_uuid()
     ask(api, "POST", "/resource_providers", body={"name": name, "uuid": identity, "parent_provider_uuid": parent})
     return identity
@@ -106,7 +106,7 @@ def test_names_may_be_of_any_script(api: Api) -> None:
 
 
 def test_a_taken_name_or_uuid_is_a_conflict_that_names_it(api: Api) -> None:
-    """A client like nova takes a message that begins with the name for a clash of names, and else looks the uuid up."""
+    """Clients like nova take a message beginning with the name for a name conflict, and otherwise look up the uuid."""
     provider = make(api, "taken")
     code = "placement.duplicate_name"
     answers = {

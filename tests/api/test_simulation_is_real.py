@@ -21,7 +21,7 @@ JOBS = trace(4, Load(gpu=1.1, cpu=1.3, duration=3), gpus=3 * 8, vcpus=3 * 64)[:4
 
 
 def described(server: SimulatedServer, provider: int) -> Provider:
-    """A provider of the simulation as one that can be made over HTTP; its name is its id."""
+    """Return a provider of the simulation as one that can be created over HTTP; its name is its id."""
     children = [described(server, child) for child, parent in server.parents.items() if parent == provider]
     inventories = {name: amount for (place, name), amount in server.capacities.items() if place == provider}
     traits = [LEVELS[0]] if children and provider != server.root else []
@@ -30,7 +30,7 @@ def described(server: SimulatedServer, provider: int) -> Provider:
 
 
 def asked_of(job: Job) -> str:
-    """The job's request as a query string."""
+    """Return the job's request as a query string."""
     parts = []
     for group in job.request.groups:
         wanted = ",".join(f"{name}:{amount}" for name, amount in group.resources.items())

@@ -1,7 +1,7 @@
-"""Random operations on SQLite and PostgreSQL at once, followed by a small model.
+"""Random operations on SQLite and PostgreSQL at once, compared with a small model.
 
-After each step: both answer alike, usage is what the model says, nothing is over its capacity that was not before,
-and generations only grow.
+After each step, both give the same answers, usage equals the model's, nothing is newly over its capacity, and
+generations only grow.
 """
 
 import uuid
@@ -104,7 +104,7 @@ def machine(apis: list[Api]) -> type[RuleBasedStateMachine]:
                 self.over &= {key for key, amount in self.used().items() if amount > self.capacity.get(key, 0)}
 
         def fits(self, wanted: dict[str, dict[str, dict[str, int]]]) -> bool:
-            """Tell whether a write is acceptable: all has inventory, and what is over capacity does not grow."""
+            """Return whether a write is acceptable: all of it has inventory, and nothing grows over its capacity."""
             before = self.used()
             after = Counter(before)
             asked: defaultdict[tuple[str, str], int] = defaultdict(int)

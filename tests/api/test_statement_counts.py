@@ -1,7 +1,7 @@
 """How many SQL statements each endpoint sends: the same for two hosts and for ten.
 
-Candidates are the exception that proves the rule: trees are read in chunks that grow, so a search that has to walk
-far takes a statement more each time the cloud grows by a factor.
+Candidates are the exception: trees are read in chunks that grow, so a long search takes one more statement each time
+the cloud grows by a factor.
 """
 
 import re
@@ -23,12 +23,12 @@ CONSUMER = "11111111-0000-4000-8000-000000000000"
 
 
 OF_A_SWEEP = ("max(planner_claims.id)", "FROM planner_claims LEFT OUTER JOIN consumers")
-"""One claim of some, by chance, sends these, too: it looks for what was remembered of consumers that are gone."""
+"""Some claims, at random, also send these: they look for claims of consumers that no longer exist."""
 
 
 @contextmanager
 def statements(app) -> Iterator[list[str]]:
-    """Collect the statements that are sent inside the block, but for those that chance adds."""
+    """Collect the statements that are sent inside the block, except the random ones."""
     sent: list[str] = []
 
     def note(_connection, _cursor, statement, *_rest):
@@ -44,7 +44,7 @@ def statements(app) -> Iterator[list[str]]:
 
 
 def hosts(first: int, last: int) -> list:
-    """Hosts with two NUMA nodes, each with a NIC, all in one aggregate with a storage pool."""
+    """Create hosts with two NUMA nodes, each with a NIC, all in one aggregate with a storage pool."""
     return [
         provider(
             f"host{i}",
@@ -136,7 +136,7 @@ def test_a_claim_takes_as_many_statements_for_many_providers(app, api, cloud):
     candidates = api.get("/allocation_candidates?resources=VCPU:1&limit=60").get_json()["provider_summaries"]
     numas = [found for found, summary in candidates.items() if "VCPU" in summary["resources"]]
     sizes = []
-    for size in (1, 2, 20):  # The first claim makes the names of its consumer's owners.
+    for size in (1, 2, 20):  # The first claim creates the names of its consumer's owners.
         body = {
             "allocations": {found: {"resources": {"VCPU": 1, "MEMORY_MB": 8}} for found in numas[:size]},
             "project_id": "project",
@@ -151,7 +151,7 @@ def test_a_claim_takes_as_many_statements_for_many_providers(app, api, cloud):
 
 
 def test_the_best_of_many_hosts_take_a_logarithm_of_statements(app, api, cloud):
-    """Who scores most is known from before; then the best are read, ``growth`` times as many each time none fits."""
+    """The ranking is known in advance; then the best are read, ``growth`` times as many each time none fits."""
     cloud(0, MANY)
     query = "/allocation_candidates?resources_C=VCPU:8&limit=1"  # All hosts have 14 of 16 left, but no node has 8.
     api.get(query)
@@ -160,11 +160,11 @@ def test_the_best_of_many_hosts_take_a_logarithm_of_statements(app, api, cloud):
         assert api.get(query).get_json()["allocation_requests"] == []
     assert any("sum(" in statement for statement in sent) != tells_what_changed(app)
     listed = [statement for statement in sent if re.search(r"root_provider_id (IN|= ANY)", statement)]
-    assert len(listed) == 2  # The best one, the best two of the others; then all that are left.
+    assert len(listed) == 2  # The best one, the best two of the others, then all the rest.
 
 
 def test_a_search_that_finds_nothing_early_takes_a_logarithm_of_statements(app, api, cloud):
-    """With limit=1 and no tree that fits, every chunk is read; each has ``growth`` times the ids of the one before."""
+    """With limit=1 and no fitting tree, every chunk is read; each has ``growth`` times the ids of the one before."""
     cloud(0, MANY)
     without_ranking(app)
     with statements(app) as sent:

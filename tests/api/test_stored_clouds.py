@@ -16,7 +16,7 @@ CLOUD = (
 
 
 def told(api: Api, cloud: Cloud) -> dict[str, list[object]]:
-    """Return what the API says of each provider, uuids by what they are called in the literal."""
+    """Return what the API shows of each provider, with the literal's names for uuids."""
     names = {uuid: name for name, uuid in [*cloud.providers.items(), *cloud.aggregates.items()]}
     found = {}
     for name, uuid in cloud.providers.items():

@@ -1,4 +1,4 @@
-"""If the connection breaks during a commit, nobody knows the outcome, and the client is told so."""
+"""If the connection breaks during a commit, the outcome is unknown, and the client is told so."""
 
 from collections.abc import Iterator
 

@@ -12,7 +12,7 @@ NOBODY = "11111111-2222-3333-4444-555555555555"
 
 
 def untyped(api: Api, shares: dict[str, dict[str, int]], **changed: Any) -> str:
-    """Claim as a client that knows no consumer types."""
+    """Claim as a client that does not know consumer types."""
     consumer = new_uuid()
     ask(api, "PUT", f"/allocations/{consumer}", "1.12", old_entry(shares, **changed))
     return consumer
@@ -20,7 +20,7 @@ def untyped(api: Api, shares: dict[str, dict[str, int]], **changed: Any) -> str:
 
 @pytest.fixture
 def provider(api: Api) -> str:
-    """A provider that two projects use: one instance and one of no type each, a migration besides."""
+    """A provider with an instance of each of two projects; p1 also has a migration and a consumer without a type."""
     provider = make_provider(api, VCPU=100, MEMORY_MB=10000, DISK_GB=10)
     claimed(api, {provider: {"VCPU": 1, "MEMORY_MB": 100}}, project_id="p1", user_id="u1")
     claimed(api, {provider: {"VCPU": 2}}, project_id="p1", user_id="u2")
@@ -32,7 +32,7 @@ def provider(api: Api) -> str:
 
 @pytest.mark.parametrize("keeps_usage", [True, False], ids=["kept", "summed"])
 def test_a_provider_shows_every_class_it_has(app: Flask, api: Api, provider: str, keeps_usage: bool) -> None:
-    """Usage is summed where the triggers that keep it are missing."""
+    """Usage is summed if the triggers that keep it are missing."""
     app.extensions["placement"].database.keeps_usage = keeps_usage
     claimed(api, {provider: {"DISK_GB": 10}})
     assert api.put(f"/allocations/{NOBODY}", entry({provider: {"DISK_GB": 1}})).status_code == 409

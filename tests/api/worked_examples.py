@@ -23,7 +23,7 @@ class Example:
 
 
 def _each(nodes: str, own: str, others: Candidate) -> list[Candidate]:
-    """Return a candidate for each of some providers, joined by the same others."""
+    """Return a candidate for each of some providers, combined with the same others."""
     return [{node: own, **others} for node in nodes.split()]
 
 

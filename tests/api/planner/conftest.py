@@ -1,4 +1,4 @@
-"""A server that has a level for devices."""
+"""A server with a level for devices."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from tests.api.conftest import Api
 
 @pytest.fixture
 def levels(app: Flask) -> Api:
-    """A server that calls GPUs a level."""
+    """A server on which GPUs form a level."""
     settings = app.extensions["placement"].settings
     planner = replace(PlannerSettings(), levels={**PlannerSettings().levels, "gpu": "CUSTOM_GPU"})
     return Api(create_app(replace(settings, planner=planner)))

@@ -1,4 +1,4 @@
-"""Hosts of one model are composed once, those of a kind until nothing is found: each gives what it would give alone."""
+"""Hosts of one model are composed once, those of one kind until nothing is found: each gives the same as by itself."""
 
 from dataclasses import replace
 from random import Random
@@ -36,7 +36,7 @@ PROFILES = (
 
 @reads
 def by_tree(tx: Transaction, request: PlannerRequest, options: PlannerOptions) -> tuple[object, object]:
-    """Return the proposals of each tree, found together and in each by itself."""
+    """Return the proposals of each tree, found together and separately."""
 
     def planning() -> Planning:
         return Planning(Ground(tx, request, options))
@@ -50,7 +50,7 @@ def by_tree(tx: Transaction, request: PlannerRequest, options: PlannerOptions) -
 
 @pytest.mark.any_database
 def test_hosts_of_a_model_have_what_each_has_alone(app: Flask, is_long: bool, request: pytest.FixtureRequest) -> None:
-    """Some share something with each other; names and ids come in different orders."""
+    """Some share resources with each other; names and ids come in different orders."""
     database, first, found = app.extensions["placement"].database, 1000 * request.config.getoption("--seed"), 0
     make_names(database)
     for seed in range(first, first + CLOUDS * (20 if is_long else 1)):
@@ -68,7 +68,7 @@ def test_hosts_of_a_model_have_what_each_has_alone(app: Flask, is_long: bool, re
 
 @reads
 def by_kind(tx: Transaction, request: PlannerRequest, options: PlannerOptions) -> tuple[int, dict[object, set[bool]]]:
-    """Return how many trees may serve, and of each kind of them whether there is a proposal."""
+    """Return the number of trees that may serve, and for each of their kinds whether there is a proposal."""
     ground = Ground(tx, request, options)
     kinds: dict[object, set[bool]] = {}
     trees = ground.reader.all_trees().trees
@@ -83,7 +83,7 @@ def by_kind(tx: Transaction, request: PlannerRequest, options: PlannerOptions) -
 def test_all_hosts_of_a_kind_have_a_place_or_none_has(
     app: Flask, is_long: bool, request: pytest.FixtureRequest
 ) -> None:
-    """Hosts of two models, with more or less in use; often they differ in what does not matter."""
+    """Hosts of two models with different usage; often they differ only in irrelevant details."""
     database, first, alike = app.extensions["placement"].database, 1000 * request.config.getoption("--seed"), 0
     make_names(database)
     for seed in range(first, first + CLOUDS * (20 if is_long else 1)):

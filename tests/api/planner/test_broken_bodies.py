@@ -80,7 +80,7 @@ def test_one_thing_broken_is_never_an_error_of_the_server(api: Api, name: str) -
 
 
 def places(value: Any, path: Path = ()) -> Iterator[Path]:
-    """Yield where everything in a document stands."""
+    """Yield the path of every value in a document."""
     yield path
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, one in inner:
@@ -88,7 +88,7 @@ def places(value: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def changed(body: dict[str, Any], where: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the body with one of its values gone, misnamed or another one."""
+    """Yield the body with one of its values removed, renamed or replaced."""
     for value in VALUES:
         broken, parent = copied(body, where)
         parent[where[-1]] = value

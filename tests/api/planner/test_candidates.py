@@ -1,4 +1,4 @@
-"""POST /planner/v1/candidates: what a candidate is, which ones come, and in which order."""
+"""POST /planner/v1/candidates: what a candidate contains, which ones are returned, and in which order."""
 
 from tests.api.conftest import Api
 from tests.claims import ask, new_uuid
@@ -82,7 +82,7 @@ def test_the_best_hosts_come_first_and_the_limit_cuts(api: Api) -> None:
 
 
 def test_the_best_of_many_hosts_is_found_and_most_are_not_looked_into(api: Api) -> None:
-    """Only one has two GPUs on a switch, and there they stand behind a riser."""
+    """Only one host has two GPUs on a switch, and they are behind a riser."""
     ask(api, "PUT", "/traits/CUSTOM_HW_PCIE_SWITCH")
     for number in range(40):
         root = provider(api, f"host{number}", None, {}, [])

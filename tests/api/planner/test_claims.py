@@ -110,7 +110,7 @@ def test_a_gang_is_allocated_as_a_whole_or_not_at_all(api: Api) -> None:
 
 
 def test_members_may_want_different_things(api: Api) -> None:
-    """The largest is placed first: placed in the order given, the small one would stand in its way."""
+    """The largest is placed first: in the given order, the small one would be in its way."""
     register(api)
     six = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 6}}}
     members = [{"consumer": consumer(), "request": request} for request in (TWO, six)]
@@ -120,14 +120,14 @@ def test_members_may_want_different_things(api: Api) -> None:
 
 
 def gpu_on(api: Api, root: str, *names: str, **changed: object) -> None:
-    """Give a host a switch with GPUs."""
+    """Add a switch with GPUs to a host."""
     switch = provider(api, f"{names[0]}-switch", root, {}, ["CUSTOM_HW_PCIE_SWITCH"])
     for name in names:
         provider(api, name, switch, {"PGPU": {"total": 1, **changed}}, [])
 
 
 def test_a_member_makes_room_for_another_in_the_same_tree(api: Api) -> None:
-    """Alone, the first would get the GPUs on one switch, which only the second one needs."""
+    """Alone, the first would get the GPUs on one switch, but only the second needs them there."""
     ask(api, "PUT", "/traits/CUSTOM_HW_PCIE_SWITCH")
     root = provider(api, "host", None, {}, [])
     gpu_on(api, root, "a0", "a1")
@@ -155,7 +155,7 @@ def test_a_member_moves_to_another_tree_for_one_that_cannot(api: Api) -> None:
 
 
 def test_a_gang_that_fits_nowhere_is_refused_and_leaves_nothing(api: Api) -> None:
-    """There are GPUs enough, but on no third switch are two."""
+    """There are enough GPUs, but no third switch has two."""
     ask(api, "PUT", "/traits/CUSTOM_HW_PCIE_SWITCH")
     root = provider(api, "host", None, {}, [])
     for names in (("a0", "a1"), ("b0", "b1"), ("c0",), ("d0",)):
@@ -170,7 +170,7 @@ def test_a_gang_that_fits_nowhere_is_refused_and_leaves_nothing(api: Api) -> Non
 
 @pytest.mark.parametrize("alone", [4, 1], ids=["all want one alone", "others take what is left"])
 def test_members_keep_out_of_what_others_of_the_gang_hold(api: Api, alone: int) -> None:
-    """Two hosts are alike, and their switches have no lock: what is held there, nobody but the claim knows."""
+    """Two equal hosts whose switches have no lock: only the claim itself knows which ones are held."""
     ask(api, "PUT", "/traits/CUSTOM_HW_PCIE_SWITCH")
     switches = []
     for host in "ab":
@@ -190,7 +190,7 @@ def test_members_keep_out_of_what_others_of_the_gang_hold(api: Api, alone: int) 
 
 
 def test_a_gang_that_was_not_searched_to_the_end_is_told_so(api: Api) -> None:
-    """Four pairs lie on two switches in too many ways to try all of them for the fifth."""
+    """Four pairs fit on two switches in too many ways to try all of them for the fifth."""
     ask(api, "PUT", "/traits/CUSTOM_HW_PCIE_SWITCH")
     root = provider(api, "host", None, {}, [])
     for names in (("a0", "a1", "a2", "a3"), ("b0", "b1", "b2", "b3"), ("c0",), ("d0",)):
@@ -251,7 +251,7 @@ def test_what_plain_clients_hold_is_respected(api: Api) -> None:
 
 
 def test_a_claim_is_not_refused_for_good_where_the_search_was_cut_off(api: Api) -> None:
-    """The host is a place around both nodes, and one of its GPUs is such a place, too: they overlap."""
+    """The host is a place around both nodes, and so is one GPU on each of them: the places overlap."""
     ask(api, "PUT", "/traits/CUSTOM_SOCKET")
     root = provider(api, "host", None, {}, ["CUSTOM_SOCKET"])
     for node in range(2):
@@ -270,7 +270,7 @@ def test_a_claim_is_not_refused_for_good_where_the_search_was_cut_off(api: Api) 
 
 @pytest.mark.any_database
 def test_a_gang_takes_no_more_steps_than_one_member_may(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each member wants something else, and fifteen and more groups of it fit the same two providers."""
+    """Each member requests something else, and at least fifteen of its groups fit the same two providers."""
     taken = []
 
     def counted(*args: Any, budget: Budget, **bounds: Any) -> DeviceAllocations:
@@ -293,7 +293,7 @@ def test_a_gang_takes_no_more_steps_than_one_member_may(api: Api, monkeypatch: p
 
 @pytest.mark.any_database
 def test_where_the_steps_ran_out_the_explanation_may_still_prove_it(api: Api) -> None:
-    """Multiples of six, which would have to fill both nodes better than multiples of six can."""
+    """Multiples of six would have to fill both nodes better than multiples of six can."""
     register(api, numa_inventory={"VCPU": {"total": 317}})
     groups = {f"_{number}": {"resources": {"VCPU": 6 * number}} for number in range(1, 15)}
     members = [

@@ -1,4 +1,4 @@
-"""POST /planner/v1/claims for many members: as many as fit, in portions, with progress lines while they are placed."""
+"""POST /planner/v1/claims for many members: as many as fit, in portions, with progress lines in between."""
 
 import json
 import uuid
@@ -95,7 +95,7 @@ def test_what_is_planned_only_is_planned_for_all_members_together(api: Api) -> N
 
 
 def test_members_are_streamed_as_lines_while_they_are_allocated(api: Api) -> None:
-    """The first line is read when the first portion of members has their places, and no other."""
+    """The first line arrives when the first portion of members has been placed, and no other."""
     host = provider(api, "host", None, {"VCPU": {"total": PORTION + 1}}, [])
     body = {"groups": {"": {"resources": {"VCPU": 1}}}, **WHAT_FITS, "stream": True, "consumer": consumer()}
     answer = api.post(CLAIMS, {**body, "members": PORTION + 3}, buffered=False)
@@ -134,7 +134,7 @@ def test_what_does_not_go_together_is_refused(api: Api, fields: dict[str, Any], 
 
 
 def test_a_thousand_members_are_one_claim_of_few_statements(app: Flask, api: Api) -> None:
-    """One statement for each table, whatever the number of members; reading goes by portions of trees."""
+    """One statement for each table, whatever the number of members; trees are read in portions."""
     hosts = [clouds.provider(f"host{number}", VCPU=64) for number in range(50)]
     stored(app, *hosts)
     body = {"groups": {"": {"resources": {"VCPU": 3}}}}

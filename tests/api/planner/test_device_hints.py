@@ -1,4 +1,4 @@
-"""POST /planner/v1/candidates in Koordinator's words, and conditions on devices and their virtual functions."""
+"""POST /planner/v1/candidates in Koordinator's terms, and conditions on devices and their virtual functions."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def test_seed_004_gpus_and_nics_forced_on_the_same_switches(api: Api) -> None:
 
 
 def test_seed_004_the_heterogeneous_machine_gives_one_nic(api: Api) -> None:
-    """Two NUMA nodes with four switches each, a GPU on each switch, one NIC on each NUMA node."""
+    """Two NUMA nodes with four switches each, a GPU on each switch, and one NIC on each NUMA node."""
     with_nic, without = {"gpus": 1, "nics": 1}, {"gpus": 1, "nics": 0}
     register(api, numa_nodes=[[with_nic, without, without, without]] * 2)
     body = {
@@ -61,7 +61,7 @@ def test_seed_004_all_nics_of_the_machine(api: Api) -> None:
 
 
 def test_an_unhealthy_device_is_none_of_all(api: Api) -> None:
-    """Upstream counts it, and such a pod can never be placed while one device is broken."""
+    """Upstream counts it, so such a pod can never be placed while one device is broken."""
     register(api)
     path = f"/resource_providers/{uuid_of('host-nic2')}/inventories/CUSTOM_RDMA_SHARE"
     generation = ask(api, "GET", path)["resource_provider_generation"]

@@ -1,4 +1,4 @@
-"""The server accepts what docs/planner.md shows."""
+"""The server accepts the examples in docs/planner.md."""
 
 import json
 import re
@@ -18,7 +18,7 @@ def documented() -> list[dict]:
 
 
 def documents(block: str) -> list[str]:
-    """Return the documents of a block: one, or one in each line."""
+    """Return the documents in a block: one, or one per line."""
     lines = block.splitlines()
     return lines if all(line.endswith("}") for line in lines) else [block]
 

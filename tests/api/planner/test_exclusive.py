@@ -1,4 +1,4 @@
-"""Exclusive places and devices in the planner: what is held, what is inspected, and what gets in the way."""
+"""Exclusive places and devices in the planner: what is held, what is checked, and what prevents a claim."""
 
 from tests.api.conftest import Api
 from tests.claims import ask, new_uuid
@@ -27,7 +27,7 @@ def test_who_shares_a_switch_takes_one_of_its_lock(api: Api) -> None:
 
 
 def test_of_a_lock_that_comes_in_parts_a_whole_part_is_taken(api: Api) -> None:
-    """Who shares the switch takes the least that its lock is given out in; where no part is left, it is full."""
+    """A sharer of the switch takes the smallest amount that its lock allows; where no part is left, it is full."""
     register(api, numa_nodes=[[{"gpus": 3, "nics": 0}]])
     switch = uuid_of("host-pcie0.0")
     lock = {"total": 10, "min_unit": 3, "step_size": 2, "max_unit": 10}
@@ -63,7 +63,7 @@ def test_an_exclusive_device_has_nobody_on_its_functions_either(api: Api) -> Non
 
 
 def test_a_numa_node_is_not_had_alone_while_something_below_it_is_in_use(api: Api) -> None:
-    """It is a place and, for its processors, a device at once."""
+    """It is both a place and, for its CPUs, a device."""
     register(api)
     hold(api, "gpu0", PGPU=1)
     body = {"groups": {"_A": {"resources": {"VCPU": 1}}}, "exclusive": [{"groups": ["_A"], "level": "device"}]}
@@ -71,7 +71,7 @@ def test_a_numa_node_is_not_had_alone_while_something_below_it_is_in_use(api: Ap
 
 
 def test_a_lock_counts_only_on_a_place_of_its_level(api: Api) -> None:
-    """A riser is no switch, so nothing below it is held with what it has of the switches' lock."""
+    """A riser is no switch, so a claim on its inventory of the switches' lock holds nothing below it."""
     register(api, numa_nodes=[[{"gpus": 0, "nics": 0}]])
     riser = provider(api, "host-riser", uuid_of("host-numa0"), {"CUSTOM_PCIE_LOCK": {"total": 10}}, [])
     provider(api, "host-gpu0", riser, {"PGPU": {"total": 1}}, [])
@@ -98,7 +98,7 @@ def test_who_asks_for_a_lock_by_name_gets_as_much_as_that(api: Api) -> None:
 
 
 def test_among_many_hosts_in_use_the_one_with_a_free_switch_is_found(api: Api) -> None:
-    """More than are looked at first: of the others it is asked what is in use before all of them is read."""
+    """More hosts than are examined first: the others' usage is queried before all of their data is read."""
     for number in range(18):
         register(api, f"host-{number}", numa_nodes=[[{"gpus": 1, "nics": 1}]])
     for number in range(17):

@@ -18,10 +18,10 @@ Ask = Callable[..., dict]
 
 @dataclass(frozen=True)
 class Expected:
-    """A cloud, a query that finds nothing there, and what the explanation says.
+    """A cloud, a query without candidates there, and the expected explanation.
 
-    In the query ``{name}`` is the uuid of a provider or aggregate; ``fails_only`` are near misses with the number of
-    trees that each would help in.
+    In the query, ``{name}`` stands for the uuid of a provider or aggregate; ``fails_only`` are near misses with the
+    number of trees in which each would help.
     """
 
     roots: list[Provider]
@@ -249,7 +249,7 @@ def test_providers_that_show_a_near_miss_come_with_numbers(api):
 
 
 def test_a_class_that_falls_short_in_more_than_one_way_comes_with_all_numbers(api):
-    """A host's max_unit is its total as a rule, so that who asks for more fails both."""
+    """A host's max_unit usually equals its total, so a larger amount violates both."""
     stored(api.app, *hosts(2, VCPU=8, MEMORY_MB=100))
     (near_miss,) = explanation(api, "resources=VCPU:9,MEMORY_MB:1")["near_misses"]
     assert key(near_miss) == ("amount", "VCPU:9")
@@ -264,7 +264,7 @@ def test_a_class_that_falls_short_in_more_than_one_way_comes_with_all_numbers(ap
 
 
 def test_the_commonest_question_has_a_number(api):
-    """How much is there, if not 40?"""
+    """How much is available, if not 40?"""
     stored(api.app, *hosts(12, VCPU=32), *[provider(f"small{number}", VCPU=16) for number in range(3)])
     (near_miss,) = explanation(api, "resources=VCPU:40")["near_misses"]
     assert key(near_miss) == ("amount", "VCPU:40")
@@ -273,7 +273,7 @@ def test_the_commonest_question_has_a_number(api):
 
 
 def test_an_example_lacks_the_trait_that_it_is_said_to_lack(api):
-    """The root has it, and serves nothing."""
+    """The root has it, but serves nothing."""
     stored(api.app, provider("host", provider("numa", VCPU=8), traits=["STORAGE_DISK_SSD"]))
     near_misses = explanation(api, "resources=VCPU:2&required=STORAGE_DISK_SSD")["near_misses"]
     (lacking,) = [one for near_miss in near_misses for one in near_miss["providers"] if "lacks" in one]
@@ -291,7 +291,7 @@ def test_who_shares_has_to_be_in_the_aggregate_that_is_asked_for(api):
 
 @pytest.mark.parametrize("aggregates", [(), ("S",)])
 def test_who_shares_with_nobody_is_pointed_out(api, aggregates):
-    """What is asked for is there, and no host is in an aggregate with it."""
+    """The requested resource exists, but no host is in an aggregate with its provider."""
     pool = provider("pool", traits=[SHARES], aggregates=aggregates, DISK_GB=100)
     stored(api.app, provider("own", VCPU=8, DISK_GB=5), provider("other", aggregates=["A"], VCPU=8), pool)
     (hint,) = explanation(api, "resources=VCPU:1,DISK_GB:10")["hints"]
@@ -316,7 +316,7 @@ def test_who_shares_with_nobody_is_pointed_out(api, aggregates):
     ],
 )
 def test_what_newcomers_get_wrong_is_pointed_out(api, query, hint):
-    """Traits and aggregates do not flow down the tree; a group_policy has to be given (they ask for both, often)."""
+    """Traits and aggregates are not inherited in the tree; a group_policy is mandatory (both are common questions)."""
     cloud = stored(api.app, provider("host", provider("numa", VCPU=8), traits=["STORAGE_DISK_SSD"], aggregates=["A"]))
     document = explanation(api, query.format(**cloud.aggregates))
     sort, value = hint

@@ -1,4 +1,4 @@
-"""Explanations of what a planner request asks of several providers at once, compared with trying everything."""
+"""Explanations of rules over several providers in planner requests, compared with brute force."""
 
 from random import Random
 from typing import Any
@@ -24,14 +24,14 @@ NIC = {"resources": {"SRIOV_NET_VF": 1}}
 
 @pytest.fixture
 def database(app: Flask) -> Database:
-    """The application's, with the traits and classes of random clouds."""
+    """The application's database, with the traits and classes of random clouds."""
     found: Database = app.extensions["placement"].database
     make_names(found)
     return found
 
 
 def hosts(number: int, *, gpus: int) -> Cloud:
-    """Return hosts of two NUMA nodes, each with so many GPUs below a switch; the first one has a NIC as well."""
+    """Return hosts of two NUMA nodes with this many GPUs below a switch each; the first one has a NIC as well."""
     cloud: Cloud = {}
 
     def add(parent: int | None, traits: frozenset[str] = frozenset(), **stock: int) -> int:
@@ -88,7 +88,7 @@ def test_more_than_one_numa_node_has(database: Database, api: Api) -> None:
 
 
 def test_one_of_all_is_asked_for_beside_all_of_another(database: Database, api: Api) -> None:
-    """What is all of the NICs does not become all of the GPUs where one GPU will do: four are there, and one NIC."""
+    """All NICs must not become all GPUs where one GPU suffices: there are four GPUs and one NIC."""
     load(database, hosts(1, gpus=2))
     body = {
         "groups": {"_GPU": {**GPU, "count": "all"}, "_NIC": {**NIC, "count": "all"}},
@@ -103,7 +103,7 @@ def test_one_of_all_is_asked_for_beside_all_of_another(database: Database, api: 
 
 
 def test_joined_with_what_is_elsewhere(database: Database, api: Api) -> None:
-    """Eight GPUs are there, and four NICs at the switch of half of them."""
+    """There are eight GPUs, and NICs at the switch of half of them."""
     load(database, hosts(1, gpus=4))
     body = {
         "groups": {"_GPU": {**GPU, "count": 8}, "_NIC": NIC},
@@ -140,7 +140,7 @@ def test_what_is_said_is_what_trying_everything_finds(
 
 
 def one_request(api: Api, wanted: PlannerRequest, cloud: Cloud) -> None:
-    """Compare how many trees there are, and how many without each rule."""
+    """Compare the number of trees, and the number without each rule."""
     rules = rules_of(wanted)
     try:
         trees = trees_of(with_rules(wanted, rules), cloud)

@@ -1,4 +1,4 @@
-"""Gangs on the fabric: together in a rack, apart on hosts, in groups; and why there is no way."""
+"""Gangs on the fabric: together in a rack, apart on hosts, in groups; and why there is no placement."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -27,7 +27,7 @@ ON_HOSTS = {"apart": {"level": "host"}}
 
 @pytest.fixture
 def racks(app: Flask) -> Api:
-    """A server that knows three racks in two zones."""
+    """A server with three racks in two zones."""
     settings = app.extensions["placement"].settings
     kinds = {"zone": ZONES, "rack": {name: (uuid,) for name, uuid in RACKS.items()}}
     return Api(create_app(replace(settings, planner=replace(PlannerSettings(), aggregates=kinds))))
@@ -121,7 +121,7 @@ def test_members_are_apart_on_hosts_or_in_racks(racks: Api) -> None:
 
 
 def test_members_of_different_kinds_make_room_for_each_other_apart(racks: Api) -> None:
-    """Each by itself prefers the host that is the only one for the other."""
+    """Each by itself prefers the only host that suits the other."""
     cloud = cloud_of(racks, host("h1", "b1", gpus=1, cores=16), host("h2", "b1", gpus=0, cores=2))
     members = [{"consumer": consumer(), "request": one} for one in (CORE, GPU)]
     assert placed(racks, cloud, gang(members, {}, **ON_HOSTS)) == ["h2", "h1"]
@@ -157,7 +157,7 @@ def test_a_host_that_is_in_no_rack_is_not_in_a_rack(racks: Api) -> None:
 
 
 def test_what_a_host_does_not_hold_in_spite_of_its_sums_is_found_out(racks: Api) -> None:
-    """Each member wants both GPUs of a NUMA node, and the first host has three of them on three nodes."""
+    """Each member needs both GPUs of a NUMA node, and the first host has three GPUs on three nodes."""
     nodes = [
         provider(f"h1-n{number}", provider(f"h1-n{number}-gpu", PGPU=1), traits=["HW_NUMA_ROOT"]) for number in range(4)
     ]
@@ -207,7 +207,7 @@ KINDS = {"gpu": (1, 0), "both": (1, 2), "core": (0, 2), "cores": (0, 5)}
 
 
 def ways(wanted: list[str]) -> Iterator[tuple[str, ...]]:
-    """Yield every way to send members to hosts that hold them."""
+    """Yield every way to assign members to hosts that can hold them."""
     for chosen in product(CAPACITIES, repeat=len(wanted)):
         taken = {name: [0, 0] for name in CAPACITIES}
         for kind, name in zip(wanted, chosen, strict=True):
@@ -237,7 +237,7 @@ def wanted_by(kind: str) -> dict[str, Any]:
 
 
 def test_gangs_of_all_kinds_lie_as_well_as_they_can(racks: Api, request: pytest.FixtureRequest) -> None:
-    """Compared with every way to send the members to hosts."""
+    """Compared with every way to assign the members to hosts."""
     cloud = cloud_of(racks, *[host(name, r, gpus=gpus, cores=c) for name, (r, gpus, c) in CAPACITIES.items()])
     chance, found = Random(request.config.getoption("--seed")), 0
     for _ in range(40):

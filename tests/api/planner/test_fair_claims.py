@@ -23,7 +23,7 @@ PLANNER = PlannerSettings(fair_share=FAIR, levels={"gpu": "CUSTOM_GPU"}, exclusi
 
 @pytest.fixture
 def planner(app: Flask) -> Api:
-    """A client of a server with ten GPUs, six of which ann holds."""
+    """A client of a server with ten GPUs, of which ann holds six."""
     api = Api(create_app(replace(app.extensions["placement"].settings, planner=PLANNER)))
     stored(api.app, provider("host", provider("gpus", PGPU=10, traits=["CUSTOM_GPU"]), VCPU=100))
     assert claim(api, "ann", 6).status_code == 201
@@ -118,7 +118,7 @@ FORMS = [
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("terms", [bob_waits(4), {"enforce": True, "limits": {"root/eng": 0.6}}], ids=["wait", "limit"])
 def test_what_is_taken_counts_whatever_the_words_of_the_request(planner: Api, form, terms) -> None:
-    """A path means a base resource, and "all" as many as there are; asked in this way it is the same claim."""
+    """A path means a base resource, and "all" the existing number; rewording does not change the claim."""
     assert planner.post(CLAIMS, {**form, "consumer": consumer(project_id="ann")}).status_code == 201
     answer = planner.post(CLAIMS, {**form, "consumer": consumer(project_id="ann"), "fair_share": terms})
     assert (answer.status_code, answer.json["errors"][0]["code"]) == (409, "placement.planner.unfair_claim")
@@ -136,7 +136,7 @@ def test_a_limit_is_reached_and_not_exceeded_whatever_the_words_of_the_request(p
 
 @pytest.mark.parametrize("tenths", range(1, 11))
 def test_a_limit_may_be_held_to_the_last_unit(app: Flask, tenths: int) -> None:
-    """As a binary fraction, one tenth is a little more than one tenth."""
+    """In binary floating point, one tenth is slightly more than one tenth."""
     api = Api(create_app(replace(app.extensions["placement"].settings, planner=PLANNER)))
     stored(api.app, provider("gpus", PGPU=10))
     assert claim(api, "ann", tenths, {"enforce": True, "limits": {"root/eng": tenths / 10}}).status_code == 201

@@ -27,7 +27,7 @@ class Cell:
         self._cloud: Cloud = stored(self.api.app, *[provider(name, **{name: much}) for name, much in totals.items()])
 
     def takes(self, project: str, name: str, *amounts: int) -> list[str]:
-        """Let a project have consumers with so much of a class each, and return their uuids."""
+        """Create consumers of a project, each with the given amount of a class, and return their uuids."""
         uuids = [str(uuid.uuid4()) for _amount in amounts]
         owner = {"project_id": project, "user_id": "u", "consumer_generation": None, "consumer_type": "INSTANCE"}
         body = {
@@ -38,11 +38,11 @@ class Cell:
         return uuids
 
     def next(self, **tasks: tuple[dict[str, int], int]) -> str:
-        """Return who of those that wait is served next."""
+        """Return which of the waiting projects is served next."""
         return ask(self.api, "order", {"pending": pending(**tasks)})["order"][0]["project_id"]
 
     def reclaimed(self, project: str, gpus: int, **body: object) -> dict:
-        """Return what is answered when a project claims GPUs."""
+        """Return the answer when a project claims GPUs."""
         claimant = {"project_id": project, "resources": {"PGPU": gpus}}
         return ask(self.api, "reclaim", {"claimant": claimant, **body})
 

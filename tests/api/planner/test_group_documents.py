@@ -43,7 +43,7 @@ def grouped(app: Flask) -> Api:
 
 
 def store(api: Api, *providers: tuple[str, str | None, dict, list[str]]) -> None:
-    """Make a tree of (name, parent, inventory, traits), parents first; names are uuids, in short."""
+    """Create a tree from (name, parent, inventory, traits), parents first; names are short forms of uuids."""
     for name in {one for *_rest, inventory, _traits in providers for one in inventory if one.startswith("CUSTOM_")}:
         ask(api, "PUT", f"/resource_classes/{name}")
     for trait in {one for *_rest, traits in providers for one in traits if one.startswith("CUSTOM_")}:
@@ -60,7 +60,7 @@ def uuid(name: str) -> str:
 
 
 def four_gpus(api: Api) -> None:
-    """The document's location 1: four GPUs of 1, 3, 2 and 4 GiB; processors and memory are the host's."""
+    """The document's location 1: four GPUs of 1, 3, 2 and 4 GiB; CPUs and memory belong to the host."""
     gpus = [
         (f"dev{number}", "host", {"PGPU": 1, "CUSTOM_GPU_MEMORY_MB": gib * 1024}, ["CUSTOM_GPU"])
         for number, gib in enumerate([1, 3, 2, 4])
@@ -77,13 +77,13 @@ def eight_gpus(api: Api) -> None:
 
 
 def mapped(api: Api, body: dict) -> dict[str, str]:
-    """Return the best candidate: who serves what, by name."""
+    """Return the best candidate: the providers that serve each group, by name."""
     candidate = planned(api, {**body, "limit": 1})[0]
     return {prefix: " ".join(names) for prefix, names in candidate.items()}
 
 
 def test_seed_000_two_gpus_of_different_memory(grouped: Api) -> None:
-    """Part II, as written: the request has units, the answer is the document's mapping."""
+    """Part II, as written: the request contains units, the answer is the document's mapping."""
     four_gpus(grouped)
     assert mapped(grouped, {"paths": TWO_GPUS}) == {"": "host", "gpu/0": "dev0", "gpu/1": "dev2"}
     answer = ask(grouped, "POST", CANDIDATES, body={"paths": TWO_GPUS})
@@ -110,7 +110,7 @@ def test_seed_000_six_gpus_in_groups(grouped: Api) -> None:
 
 
 def test_seed_000_upper_groups_that_are_left_out_are_filled_in(grouped: Api) -> None:
-    """Part V: a different Gpugrp1 for each differing Gpugrp0."""
+    """Part V: a different Gpugrp1 for each different Gpugrp0."""
     eight_gpus(grouped)
     one = {"Gpugrp0/RA/gpu/gpu0/cards": 1, "Gpugrp0/RA/gpu/gpu1/cards": 1}
     both = {**one, "Gpugrp0/RB/gpu/gpu2/cards": 1, "Gpugrp0/RB/gpu/gpu3/cards": 1}

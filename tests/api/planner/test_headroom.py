@@ -1,4 +1,4 @@
-"""/planner/v1/headroom: the numbers of small clouds, in the documented form, and what is refused."""
+"""/planner/v1/headroom: the numbers for small clouds, in the documented form, and refusals."""
 
 import uuid
 
@@ -16,7 +16,7 @@ UNKNOWN = "ffffffff-0000-4000-8000-000000000000"
 
 
 def gpu_host(name: str):
-    """Two NUMA nodes with processors, two GPUs each."""
+    """Return a host of two NUMA nodes with CPUs and two GPUs each."""
     return provider(
         name,
         *[
@@ -35,7 +35,7 @@ def gpu_host(name: str):
 
 @pytest.fixture
 def cloud(api: Api) -> Cloud:
-    """Three plain hosts, one of them full of processors, one of memory; two with GPUs."""
+    """Three plain hosts, one without free CPUs, one without free memory; two with GPUs."""
     built = stored(
         api.app,
         *[provider(f"host{number}", VCPU=16, MEMORY_MB=4096, aggregates=["plain"]) for number in range(3)],
@@ -97,7 +97,7 @@ def test_counted_groups_are_counted(api: Api, cloud: Cloud) -> None:
 
 
 def test_rules_about_places_are_planned(api: Api, cloud: Cloud) -> None:
-    """Two GPUs in one NUMA node: one request for each of four nodes, as formulas alone would say, too."""
+    """Two GPUs in one NUMA node: one copy for each of four nodes, which formulas alone would give, too."""
     assert cloud
     rule = {"within": [{"groups": ["_GPU"], "level": "numa"}]}
     requests = {
@@ -129,7 +129,7 @@ def test_what_is_written_in_other_words_is_counted(api: Api, cloud: Cloud, body:
 
 
 def test_rules_are_kept_in_trees_that_are_supposed(api: Api, cloud: Cloud) -> None:
-    """A pair in one NUMA node: two for each host, empty ones too, and none in trees that are avoided."""
+    """A pair in one NUMA node: two for each host, including hypothetical ones, and none in avoided trees."""
     body = {"groups": {"_G": {"resources": {"PGPU": 1}, "count": 2}}, "within": [{"groups": ["_G"], "level": "numa"}]}
     consumer = allocate(api.call, cloud.providers["gpu0-gpu00"], {"PGPU": 1})
     more = [{"like": cloud.providers["gpu0"], "count": 3}]
@@ -143,7 +143,7 @@ def test_rules_are_kept_in_trees_that_are_supposed(api: Api, cloud: Cloud) -> No
 
 
 def test_hosts_that_are_alike_differ_by_what_is_asked_of_them(api: Api) -> None:
-    """Rules are looked at in one host of a kind: but for aggregates, trees, and what would be given back or is held."""
+    """Rules are checked on one host of a kind, except for aggregates, trees, released allocations and held places."""
     built = stored(api.app, *[gpu_host(f"host{number}") for number in range(4)], gpu_host("other"))
     pair = {"groups": {"_G": {"resources": {"PGPU": 1}, "count": 2}}, "within": [{"groups": ["_G"], "level": "numa"}]}
     consumers = [allocate(api.call, built.providers[f"host{number}-gpu00"], {"PGPU": 1}) for number in range(3)]
@@ -183,7 +183,7 @@ def test_aggregates_are_counted(api: Api, cloud: Cloud) -> None:
 
 
 def test_projects_are_told_what_their_shares_leave_them(api: Api) -> None:
-    """Of 48 processors each of two is entitled to 24; ann has 20 of hers, bob 12 of his."""
+    """Each of two projects is entitled to 24 of 48 CPUs; ann has 20 of hers, bob 12 of his."""
     hosts = stored(api.app, *[provider(f"host{number}", VCPU=16, PGPU=1) for number in range(3)]).providers
     allocate(api.call, hosts["host0"], {"VCPU": 16}, project="ann")
     allocate(api.call, hosts["host1"], {"VCPU": 4}, project="ann")
@@ -231,7 +231,7 @@ def test_candidates_are_planned_in_a_cloud_as_it_would_be(api: Api, cloud: Cloud
 
 
 def test_a_mix_has_a_number_of_its_own(api: Api, cloud: Cloud) -> None:
-    """GPUs bound the whole: every second copy takes one of 8, on hosts with room for 8 times 4 processors in all."""
+    """GPUs limit the total: every second copy takes one of 8, on hosts with room for 8 times 4 CPUs in all."""
     assert cloud
     requests = {"small": "resources=VCPU:1,MEMORY_MB:1", "gpu": "resources=VCPU:1,PGPU:1"}
     found = api.post(PATH, {"requests": requests, "mix": {"small": 1, "gpu": 1}}).get_json()
@@ -239,7 +239,7 @@ def test_a_mix_has_a_number_of_its_own(api: Api, cloud: Cloud) -> None:
 
 
 def test_hosts_serve_requests_of_a_mix_beside_each_other(api: Api) -> None:
-    """On a single host, with a pool: two small ones beside a large one, as often as their sums fit."""
+    """On a single host with a pool: two small requests and a large one, as often as the sums allow."""
     stored(
         api.app,
         provider("host", VCPU=17, MEMORY_MB=100, aggregates=["A"]),

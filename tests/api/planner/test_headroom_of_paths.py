@@ -1,4 +1,4 @@
-"""The headroom of hierarchical names in small random hosts is consistent with filling these in every possible way."""
+"""The headroom of hierarchical names in small random hosts is consistent with filling them in every possible way."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ Amounts = Counter[tuple[int, str]]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What one place of a level, or the root, is to serve."""
+    """What one place of a level, or the root, has to serve."""
 
     level: str = ""
     amounts: Mapping[str, int] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Wanted:
 
 
 def random_host(chance: Random, cloud: Cloud) -> None:
-    """Add a host: NUMA nodes with processors, PCIe switches with GPUs, some with locks."""
+    """Add a host: NUMA nodes with CPUs, PCIe switches with GPUs, some with locks."""
 
     def add(parent: int | None, inventories: Mapping[str, Inventory], level: str | None = None) -> int:
         id_ = len(cloud) + 1
@@ -76,7 +76,7 @@ def random_wanted(chance: Random) -> Wanted:
 
 
 class Filling:
-    """Takes copies of hierarchical names in a host, in every way."""
+    """Places copies of hierarchical names on a host, in every way."""
 
     def __init__(self, cloud: Cloud, root: int, *, distinct: bool) -> None:
         self.tree = {node.id: node for node in cloud.values() if node.root == root}
@@ -102,7 +102,7 @@ class Filling:
         return most(tuple(left.items()))
 
     def ways(self, wanted: Wanted) -> Iterator[Amounts]:
-        """Yield what candidates take. Outside of groups what the root has none of may come from anywhere."""
+        """Yield what candidates take. Outside groups, classes that the root lacks may come from anywhere."""
         inside = {name for part in wanted.parts for one in (part, *part.parts) for name in one.amounts}
         has = self.tree[self.root].inventories
         somewhere = [name for name in wanted.amounts if name not in has and name not in inside]

@@ -1,4 +1,4 @@
-"""The headroom of planner requests in small random clouds equals what filling these in every possible way finds."""
+"""The headroom of planner requests in small random clouds equals the result of filling these in every possible way."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -22,20 +22,20 @@ PATH = "/planner/v1/headroom"
 CLOUDS, REQUESTS, HOSTS = 4, 4, 2
 POOLED_CLOUDS = 5
 MAX_LOOKED_AT = 400
-"""In how many ways copies may be taken, in all, before a cloud is too large."""
+"""The number of ways to place copies, in all, above which a cloud is too large."""
 
 pytestmark = pytest.mark.any_database
 
 
 Taken = tuple[tuple[tuple[int, str], int], ...]
-"""By provider and class how much more is in use."""
+"""The additional usage by provider and class."""
 
 State = tuple[Taken, frozenset[int]]
-"""What is taken, and the places that are held."""
+"""The additional usage, and the places that are held."""
 
 
 class Filling:
-    """Takes copies of a request in some trees of a cloud, in every way."""
+    """Places copies of a request in some trees of a cloud, in every way."""
 
     def __init__(self, request: PlannerRequest, cloud: Cloud, roots: Collection[int]) -> None:
         self._request, self._cloud, self._roots = request, cloud, sorted(roots)
@@ -43,7 +43,7 @@ class Filling:
         self._known: dict[object, int] = {}
 
     def most(self, taken: Taken = (), held: frozenset[int] = frozenset()) -> int:
-        """Return the largest number of copies that fit where some of it is taken, and some places are held."""
+        """Return the largest number of copies that fit with the given additional usage and held places."""
         if (taken, held) not in self._known:
             following = dict.fromkeys(self._following(Counter(dict(taken)), held))
             self._known[taken, held] = max([1 + self.most(*one) for one in following], default=0)
@@ -93,7 +93,7 @@ def test_copies_of_planner_requests_are_counted(
 def test_copies_that_draw_from_pools_have_bounds(
     app: Flask, api: Api, is_long: bool, request: pytest.FixtureRequest
 ) -> None:
-    """What is known is what filling finds in the whole cloud, too."""
+    """The bounds contain the result of filling the whole cloud."""
     database = app.extensions["placement"].database
     make_names(database)
     first, compared = 1000 * request.config.getoption("--seed"), 0
@@ -121,7 +121,7 @@ def headroom_of(api: Api, wanted: PlannerRequest) -> dict[str, Any]:
 
 
 def one_request(api: Api, cloud: Cloud, wanted: PlannerRequest) -> None:
-    """Compare the headroom of one request, in all and tree by tree."""
+    """Compare the headroom of one request, in total and tree by tree."""
     trees = {root: {node.id: node for node in cloud.values() if node.root == root} for root in _roots(cloud)}
     try:
         expected = {cloud[root].uuid: Filling(wanted, tree, [root]).most() for root, tree in trees.items()}

@@ -1,4 +1,4 @@
-"""What a planner claim holds exclusively is closed to plain requests: [planner] exclusive_for_all."""
+"""A place that a planner claim holds exclusively is closed to plain requests: [planner] exclusive_for_all."""
 
 from dataclasses import replace
 from functools import partial
@@ -20,7 +20,7 @@ OWNER = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE", "consum
 
 
 def claimed(api: Api, body: dict) -> dict:
-    """Claim, and return the consumer with what it holds."""
+    """Claim, and return the consumer with its allocations."""
     return ask(api, "POST", CLAIMS, body={**body, "consumer": consumer()})
 
 
@@ -66,7 +66,7 @@ def test_a_plain_allocation_on_a_switch_that_is_held_is_refused(api: Api) -> Non
 
 
 def test_who_holds_a_switch_may_take_more_of_it_and_hand_it_on(api: Api) -> None:
-    """As nova does in a migration: what the instance holds goes to another consumer in one request."""
+    """As nova does in a migration: the instance's allocations are transferred to another consumer in one request."""
     register(api)
     found = claimed(api, ONE_NIC_ALONE)
     mine = {uuid: {"resources": one["resources"]} for uuid, one in found["allocations"].items()}
@@ -101,7 +101,7 @@ def test_an_explanation_names_what_is_held(api: Api) -> None:
 
 
 def test_a_device_that_is_held_is_remembered(api: Api) -> None:
-    """Koordinator's DeviceLevel: on the documented model the next claim takes another one."""
+    """Koordinator's DeviceLevel: on the documented model the next claim takes another device."""
     register(api)
     hint = {"rdma": {"exclusivePolicy": "DeviceLevel"}}
     body = {"requests": {"koordinator.sh/rdma": 1}, "device_allocate_hint": hint}
@@ -114,7 +114,7 @@ def test_a_device_that_is_held_is_remembered(api: Api) -> None:
 
 
 def test_what_hangs_below_a_device_that_is_held_is_held(api: Api) -> None:
-    """A NUMA node that is had alone as a device, and a GPU two levels below it."""
+    """A NUMA node held exclusively as a device, and a GPU two levels below it."""
     register(api)
     lock = {"VCPU": {"total": 64}, "CUSTOM_DEVICE_LOCK": {"total": 10}}
     path = f"/resource_providers/{uuid_of('host-numa0')}"
@@ -138,13 +138,13 @@ def test_a_shared_lock_without_room_closes_a_place_but_not_for_who_is_there(api:
 
 
 def without_option(app: Flask) -> Api:
-    """Return a client of a server on the same database that keeps plain requests as the reference does."""
+    """Return a client of a server on the same database that treats plain requests as the reference does."""
     settings = app.extensions["placement"].settings
     return Api(create_app(replace(settings, planner_api=PlannerApiSettings(exclusive_for_all=False))))
 
 
 def test_a_guest_that_was_there_first_stays_moves_and_is_handed_on_but_takes_no_more(app: Flask, api: Api) -> None:
-    """Nova writes what an instance holds again as it is; a migration hands it to another consumer for a while."""
+    """Nova rewrites an instance's allocations unchanged; a migration transfers them to another consumer for a while."""
     register(api)
     claimed(api, ONE_NIC_ALONE)
     guest, migration = new_uuid(), new_uuid()
@@ -192,7 +192,7 @@ def headroom(api: Api, query: str, **body: object) -> dict:
 
 
 def test_headroom_leaves_out_what_is_held(app: Flask, api: Api) -> None:
-    """One more host like it is empty, whatever of this one is held."""
+    """One more host like it is empty, whatever is held on this one."""
     register(api)
     found = claimed(api, ONE_NIC_ALONE)
     free = ask(api, "GET", "/planner/v1/headroom?resources=PGPU:1")

@@ -1,4 +1,4 @@
-"""What a planner claim holds exclusively is closed to reshapes, too."""
+"""A place that a planner claim holds exclusively is closed to reshapes, too."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ SWITCH, GPU, OTHER, ELSEWHERE = (uuid_of(f"host-{name}") for name in ("pcie0.0",
 def reshape(
     api: Api, claims: dict[str, Any], inventories: dict[str, dict[str, Any]] | None = None, *, unchanged: str = NUMA0
 ) -> TestResponse:
-    """Reshape inventories, or leave those of a provider as they are, and write allocations."""
+    """Reshape inventories, or keep a provider's inventories as they are, and write allocations."""
     found = ask(api, "GET", f"/resource_providers/{unchanged}/inventories")["inventories"]
     new = {
         provider: {"resource_provider_generation": generation(api, provider), "inventories": of}
@@ -27,7 +27,7 @@ def reshape(
 
 
 def holdings(found: dict[str, Any]) -> Shares:
-    """Return what the answer of a claim says that its consumer holds."""
+    """Return what the answer of a claim says its consumer holds."""
     return {provider: dict(one["resources"]) for provider, one in found["allocations"].items()}
 
 
@@ -45,7 +45,7 @@ def test_a_reshape_writes_nothing_of_others_into_a_place_that_is_held(api: Api) 
 
 
 def test_a_reshape_moves_inventory_inside_of_a_place_with_what_its_holder_has(api: Api) -> None:
-    """The functions of a NIC go from one provider to another one behind the switch."""
+    """The virtual functions of a NIC move from one provider to another behind the switch."""
     register(api)
     found = claimed(api, ONE_NIC_ALONE)
     who, mine = found["consumer"]["uuid"], holdings(found)
@@ -64,7 +64,7 @@ def test_a_reshape_moves_inventory_inside_of_a_place_with_what_its_holder_has(ap
 
 
 def test_who_is_in_a_held_place_may_be_written_again_but_takes_no_more(app: Flask, api: Api) -> None:
-    """It came there while the option was off: a reshape of the host writes it as it is, or moved inside the place."""
+    """It got there while the option was off: a reshape may write it unchanged, or move it inside the place."""
     register(api)
     claimed(api, ONE_NIC_ALONE)
     guest = new_uuid()
@@ -76,7 +76,7 @@ def test_who_is_in_a_held_place_may_be_written_again_but_takes_no_more(app: Flas
 
 
 def test_a_reshape_hands_a_place_on_as_a_whole(api: Api) -> None:
-    """Who gives the lock away stays with nothing behind it, though it held that before."""
+    """A consumer that gives the lock away must not keep anything behind it, although it held that before."""
     register(api)
     found = claimed(api, ONE_NIC_ALONE)
     who, other, mine = found["consumer"]["uuid"], new_uuid(), holdings(found)

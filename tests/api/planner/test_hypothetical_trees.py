@@ -1,4 +1,4 @@
-"""POST /planner/v1/candidates with hypothetical trees: what would they be good for?"""
+"""POST /planner/v1/candidates with hypothetical trees, to evaluate them."""
 
 import pytest
 
@@ -12,7 +12,7 @@ PAIR = {"groups": {"": {"resources": {"VCPU": 2}}, "_G": {"resources": {"PGPU": 
 
 
 def hosts(api: Api) -> Cloud:
-    """Two hosts: one is full, the other one has a single GPU left."""
+    """Two hosts: one is full, the other has a single GPU left."""
     cloud = stored(api.app, gpu_host("full"), gpu_host("busy"))
     gpus = [("full", f"{node}{gpu}") for node in range(2) for gpu in range(2)] + [
         ("busy", n) for n in ("00", "01", "10")
@@ -40,7 +40,7 @@ def test_hypothetical_trees_are_candidates_as_often_as_there_are_some(api: Api) 
 
 
 def test_they_come_among_the_others_by_their_scores(api: Api) -> None:
-    """Two GPUs of four that are free leave more than the last two."""
+    """Two of four free GPUs leave more than the last two."""
     cloud = stored(api.app, gpu_host("busy"))
     allocate(api.call, cloud.providers["busy-gpu00"], {"PGPU": 1})
     found = candidates(api, limit=4, per_tree=2, **{"with": [{"like": cloud.providers["busy"], "count": 1}]})

@@ -1,4 +1,4 @@
-"""GET /planner/v1 and its profiles, and what holds for every resource of the planner."""
+"""GET /planner/v1 and its profiles, and what applies to every resource of the planner."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +40,7 @@ EVERYTHING = PlannerSettings(
 
 
 def with_settings(app: Flask, **groups: object) -> Api:
-    """A client of a server on the same database, with other settings."""
+    """Return a client of a server on the same database, with other settings."""
     return Api(create_app(replace(app.extensions["placement"].settings, **groups)))
 
 

@@ -1,4 +1,4 @@
-"""The pods of Koordinator's document (seed 004), pasted whole."""
+"""The pods of Koordinator's document (seed 004), pasted unchanged."""
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ FOUR_AND_ONE = {"nvidia.com/gpu": 4, "koordinator.sh/rdma": 1}
 
 
 def pod(requests: dict[str, Any], **annotations: object) -> dict[str, Any]:
-    """Return a pod as in the document: annotations are texts with JSON in them."""
+    """Return a pod as in the document, whose annotations are texts with JSON in them."""
     names = {"joint": JOINT, "hint": HINT}
     return {
         "kind": "Pod",

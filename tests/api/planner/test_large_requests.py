@@ -6,7 +6,7 @@ from tests.planner_hosts import CANDIDATES, names_of, planned, register
 
 
 def test_a_request_that_would_take_too_long_is_cut_off(api: Api) -> None:
-    """Large amounts that add up to as much as both nodes have, but in no way to as much as one."""
+    """Large amounts whose total exactly fills both nodes, but of which no subset exactly fills one."""
     amounts = [pow(7, number, 170_000_002) for number in range(30, 54)]
     register(api, numa_inventory={"VCPU": {"total": sum(amounts) // 2}})
     groups = {f"_{number}": {"resources": {"VCPU": amount}} for number, amount in enumerate(amounts)}
@@ -16,7 +16,7 @@ def test_a_request_that_would_take_too_long_is_cut_off(api: Api) -> None:
 
 
 def test_many_different_groups_have_an_answer_that_may_not_be_the_best(api: Api) -> None:
-    """Fifteen groups fit the same two providers, in thousands of ways."""
+    """Fifteen groups fit the same two providers in thousands of ways."""
     register(api)
     groups = {f"_{number}": {"resources": {"VCPU": number}} for number in range(1, 16)}
     answer = ask(api, "POST", CANDIDATES, body={"groups": groups})
@@ -44,7 +44,7 @@ def test_many_groups_that_may_share_a_provider_are_served_as_one(api: Api) -> No
 
 
 def test_many_devices_each_below_a_switch_of_its_own_are_found_at_once(api: Api) -> None:
-    """The switches are not tried one by one: with eight for each of six groups that would be 262,144 ways."""
+    """The switches are not tried one by one: eight for each of six groups would be 262,144 ways."""
     register(api, numa_nodes=[[{"gpus": 1, "nics": 1}] * 4] * 2)
     groups: dict[str, dict] = {}
     for number in range(6):

@@ -26,7 +26,7 @@ def error(api: Api, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_consumer_moves_in_one_go(api: Api) -> None:
-    """The host is full with what it holds itself, so it could not have both at a time."""
+    """The consumer itself fills the host, so it could not hold both at a time."""
     register(api)
     who = consumer()
     ask(api, "POST", CLAIMS, body={**ALL, "consumer": who})
@@ -132,6 +132,6 @@ def test_a_gang_costs_no_more_statements_than_one_member(app: Flask, api: Api) -
         with statements(app) as sent:
             ask(api, "POST", CLAIMS, body={**ONE, "consumer": consumer(), "members": members})
         counts.append(len(sent))
-    # Units are read besides.
+    # The statement for units is additional.
     assert max(counts) <= min(counts) + 6
     assert counts[0] <= 40

@@ -1,4 +1,4 @@
-"""Hierarchical names beside groups, with rules over both."""
+"""Hierarchical names together with groups, with rules over both."""
 
 from random import Random
 from typing import Any
@@ -71,7 +71,7 @@ def test_what_cannot_stand_beside_groups_is_refused(levels: Api, further: dict, 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_names_find_beside_a_group_what_they_find_alone(levels: Api, seed: int) -> None:
-    """The group asks for what every host has."""
+    """The group requests something every host has."""
     chance = Random(seed)
     register(levels, gpu_traits=["CUSTOM_GPU"])
     for gpu in chance.sample(range(8), chance.randint(0, 4)):

@@ -1,4 +1,4 @@
-"""POST /planner/v1/candidates: a tree of groups, and the same as hierarchical names."""
+"""POST /planner/v1/candidates: a tree of groups, and the same request as hierarchical names."""
 
 from tests.api.conftest import Api
 from tests.claims import ask, new_uuid

@@ -59,14 +59,14 @@ PROFILES = [
 
 
 class DraftingAnew(Drafting):
-    """Plans in the whole cloud for each member: what one search for all of them has to come to."""
+    """Plans each member in the whole cloud: the result that one search for all of them has to match."""
 
     def lineup(self, member: ClaimMember, overlay: Overlay, *, members: int, apart: bool = False) -> Lineup:
         return PlannedAnew(self.ground(member), checks_units=self._checks_units)
 
 
 class Drafts(Drafting):
-    """Counts the members that are placed by one search."""
+    """Counts the members placed by one search."""
 
     by_one_search = 0
 
@@ -78,12 +78,12 @@ class Drafts(Drafting):
 
 @pytest.fixture
 def names(app: Flask) -> None:
-    """The traits and classes of random clouds."""
+    """Create the traits and classes of random clouds."""
     make_names(app.extensions["placement"].database)
 
 
 def modest_request(chance: Random) -> PlannerRequest:
-    """Return a request that several members find a place for: a device, perhaps with something beside it."""
+    """Return a request that several members can be placed for: a device, perhaps with something else."""
     device = PlannerGroup(group=RequestGroup(suffix="_A", resources={"PGPU": 1}), count=chance.choice((1, 1, 2)))
     beside = PlannerGroup(group=RequestGroup(suffix="_B", resources={"SRIOV_NET_VF": 1}))
     core = PlannerGroup(group=RequestGroup(suffix="", resources={"VCPU": 1}))
@@ -115,13 +115,13 @@ def member(request: PlannerRequest, profile: RankingProfile) -> ClaimMember:
 
 
 def with_kept(members: list[ClaimMember], kept: ProposalCache) -> list[ClaimMember]:
-    """Return the same members, of whom it may be known what hosts gave before."""
+    """Return the same members, some of them with cached proposals of hosts."""
     return [replace(one, options=replace(one.options, kept=kept)) for one in members]
 
 
 @reads
 def placed(tx: Transaction, members: list[ClaimMember], way: type[Drafting], **how: Any) -> list[Any]:
-    """Return what each member would hold, then who found nothing, and whether that is certain."""
+    """Return the allocations of each member, then who found nothing, and whether that is certain."""
     random.seed(1)
     plan = one_by_one(way(tx, Composers(), AS_IT_IS, **how), by_difficulty(members))
     drafts = [(one.member.uuid, one.consumer.allocations, one.mappings, one.alone) for one in plan.drafts]
@@ -133,9 +133,9 @@ def placed(tx: Transaction, members: list[ClaimMember], way: type[Drafting], **h
 def test_one_search_finds_what_a_search_for_each_would(
     app: Flask, is_long: bool, request: pytest.FixtureRequest
 ) -> None:
-    """Kinds of members are mixed; some take one of the best by chance, some look at unit rules.
+    """Members of different kinds are mixed; some take one of the best at random, some have unit rules.
 
-    What hosts gave is kept, or not all of it, while more or less of them comes to be in use, and from cloud to cloud.
+    Hosts' proposals are cached, completely or partly, while usage changes, and from cloud to cloud.
     """
     first, kept = 1000 * request.config.getoption("--seed"), ProposalCache(most_providers=2000, most_requests=20)
     Drafts.by_one_search = 0
@@ -161,9 +161,9 @@ def test_one_search_finds_what_a_search_for_each_would(
 def test_a_gang_gets_what_single_claims_would_get_one_after_the_other(
     app: Flask, api: Api, request: pytest.FixtureRequest
 ) -> None:
-    """Candidates are asked for and put, so that nothing has to be remembered of what the others have taken.
+    """Candidates are requested and allocated, so earlier members' allocations need not be remembered.
 
-    Nor is it, of who has a place without a lock to itself: only the members of a gang keep out of each other's there.
+    Nor are places without a lock that members hold exclusively: only members of a gang keep out of each other's.
     """
     first = 1000 * request.config.getoption("--seed")
     compared = 0
@@ -184,7 +184,7 @@ def has_unlocked_places(cloud: Cloud) -> bool:
 
 
 def put_the_best(api: Api, wanted: dict[str, Any]) -> tuple[Any, Any] | None:
-    """Return what the best candidate takes from whom; None if there is none, or it breaks a rule of units in sum."""
+    """Return what the best candidate takes; None if there is none, or if its sum violates a unit rule."""
     for best in ask(api, "POST", CANDIDATES, body=wanted)["allocation_requests"]:
         owner = {key: value for key, value in consumer().items() if key != "uuid"}
         if api.put(f"/allocations/{new_uuid()}", {**best, **owner}).status_code == 204:

@@ -1,4 +1,4 @@
-"""POST /planner/v1/candidates: the places that groups lie in."""
+"""POST /planner/v1/candidates: the places of groups."""
 
 from tests.api.conftest import Api
 from tests.claims import ask
@@ -31,7 +31,7 @@ def test_a_trait_is_a_level_of_its_own(api: Api) -> None:
 
 
 def test_a_trait_may_be_a_level_outside_of_those_of_the_file(api: Api) -> None:
-    """A GPU on each of two NUMA nodes of one socket: places lie inside each other in another order than they count."""
+    """A GPU on each of two NUMA nodes of one socket: places may be nested in another order than that of the levels."""
     for name in ("SOCKET", "HW_PCIE_SWITCH"):
         ask(api, "PUT", f"/traits/CUSTOM_{name}")
     root = provider(api, "host", None, {}, [])

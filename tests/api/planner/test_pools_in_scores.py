@@ -1,4 +1,4 @@
-"""Scores and order where hosts may have disks of their own and pools beside them, compared with a definition."""
+"""Scores and order where hosts may have local disks and pools as well, compared with a definition."""
 
 import random
 from collections import Counter
@@ -55,7 +55,7 @@ LIMITS = (1, 5)
 
 @dataclass
 class Host:
-    """What a host has of each class, and what of that is in use."""
+    """A host's total and usage of each class."""
 
     has: dict[str, int]
     used: dict[str, int]
@@ -72,7 +72,7 @@ def taken_as_one(hosts: Iterable[Host]) -> Host:
 
 
 def random_pools(dice: random.Random) -> dict[str, Host]:
-    """Pools of all sizes, some of them fuller than others; one has GPUs to share, too."""
+    """Return pools of all sizes, some fuller than others; one also shares GPUs."""
     pools = {}
     for name in ("A", "B", "C"):
         size = dice.choice((200, 1000, 2000))
@@ -82,7 +82,7 @@ def random_pools(dice: random.Random) -> dict[str, Host]:
 
 
 def random_hosts(dice: random.Random) -> dict[str, Host]:
-    """Hosts with disks of their own that are too small, just large enough or large, or with none; some have GPUs."""
+    """Return hosts whose local disks are too small, just large enough, large, or missing; some have GPUs."""
     hosts = {}
     for number in range(6):
         has = {"VCPU": dice.choice((8, 16, 64))}
@@ -107,7 +107,7 @@ def register(app: Flask, hosts: dict[str, Host], pools: dict[str, Host]) -> dict
 def by_definition(
     profile: RankingProfile, hosts: dict[str, Host], pools: dict[str, Host], taken: dict[str, dict[str, int]]
 ) -> tuple[bool, Fraction]:
-    """Whether the reserve stays, and the total of what is taken from whom, by the names of providers."""
+    """Return whether the reserve is kept, and the total of a candidate, given by names of providers."""
     strategy = profile.strategy
     charged = hosts if hosts.keys() & taken.keys() else pools
     host = taken_as_one([charged[name] for name in taken if name in charged])
@@ -145,7 +145,7 @@ def query(request: dict[str, dict[str, int]]) -> str:
 
 
 class Compared:
-    """One cloud under one profile, where every answer is held against the definition."""
+    """One cloud under one profile, in which every answer is compared with the definition."""
 
     def __init__(
         self, api: Api, profile: RankingProfile, cloud: tuple[dict[str, Host], dict[str, Host]], names: dict[str, str]
@@ -156,7 +156,7 @@ class Compared:
         self.pools_apart = 0
 
     def keys(self, candidates: list[dict[str, Any]], scores: list[dict[str, Any]]) -> list[tuple[bool, float]]:
-        """Compare scores with the definition; return what sorts the candidates."""
+        """Compare scores with the definition; return the sort keys of the candidates."""
         keys = []
         for candidate, score in zip(candidates, scores, strict=True):
             taken = {self.names[uuid]: of["resources"] for uuid, of in candidate["allocations"].items()}
@@ -168,7 +168,7 @@ class Compared:
         return keys
 
     def tree(self, candidate: dict[str, Any]) -> str:
-        """The host that a candidate takes from, or the pools where they alone serve."""
+        """Return the host that a candidate takes from, or the pools if only they serve it."""
         names = sorted(self.names[one] for one in candidate["allocations"])
         return next((name for name in names if name in self.hosts), " and ".join(names))
 

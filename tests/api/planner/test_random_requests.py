@@ -1,4 +1,4 @@
-"""POST /planner/v1/candidates and claims in small random clouds, compared with trying everything."""
+"""POST /planner/v1/candidates and claims in small random clouds, compared with brute force."""
 
 from random import Random
 from typing import Any
@@ -38,7 +38,7 @@ def test_what_is_found_is_what_trying_everything_finds(
 
 
 def one_request(api: Api, chance: Random, cloud: Cloud) -> None:
-    """Ask for candidates, put one of them, and claim."""
+    """Get candidates, allocate one of them, and claim."""
     wanted = random_request(chance)
     definition = PlanDefinition(wanted, cloud, levels=LEVELS, locks=LOCKS)
     try:
@@ -60,7 +60,7 @@ def one_request(api: Api, chance: Random, cloud: Cloud) -> None:
 
 
 def seen(candidate: dict[str, Any], cloud: Cloud) -> Plan:
-    """Return a candidate of an answer as the definition has it."""
+    """Return a candidate of an answer in the form of the definition."""
     ids = {node.uuid: node.id for node in cloud.values()}
     amounts = [
         (ids[uuid], name, amount)
@@ -79,7 +79,7 @@ def put(api: Api, candidate: dict[str, Any]) -> None:
 
 
 def claim(api: Api, body: dict[str, Any], found: list[Plan]) -> None:
-    """Claim; there is a place exactly if there were candidates."""
+    """Claim, which must succeed exactly if there were candidates."""
     holder = consumer()
     answer = api.post(CLAIMS, {**body, "consumer": holder})
     assert answer.status_code == (201 if found else 409), body

@@ -1,4 +1,4 @@
-"""POST /planner/v1/candidates: refused requests, with the path of the fault."""
+"""POST /planner/v1/candidates: refused requests, with the path of the error."""
 
 import pytest
 

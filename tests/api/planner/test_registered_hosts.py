@@ -1,4 +1,4 @@
-"""Hosts that tests write as rows equal those that the script creates with requests."""
+"""Hosts that tests write as rows equal those that the script creates by requests."""
 
 import json
 import re
@@ -11,7 +11,7 @@ PARTS = ("", "/inventories", "/traits", "/aggregates", "/usages")
 
 
 def told(api: Api, host: str) -> list[str]:
-    """Return all that the API tells of a host's providers, as if it were called "host", with names for uuids."""
+    """Return everything the API shows of a host's providers, as if it were called "host", with names for uuids."""
     names = {uuid: name for uuid, name in names_of(api).items() if name.split("-")[0] == host}
     answers = [ask(api, "GET", f"/resource_providers/{uuid}{part}") for uuid in names for part in PARTS]
     texts = [json.dumps(answer, sort_keys=True) for answer in answers]

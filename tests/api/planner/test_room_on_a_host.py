@@ -1,4 +1,4 @@
-"""POST /planner/v1/fair-share/reclaim with a request: who gives back on one host to make the request fit there."""
+"""POST /planner/v1/fair-share/reclaim with a request: who gives back on one host so that the request fits there."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -42,7 +42,7 @@ PLANNER = PlannerSettings(fair_share=FairShareSettings(classes=("PGPU", "VCPU"),
 
 @pytest.fixture
 def sharing(app: Flask) -> Iterator[Callable[[FairShareSettings], Api]]:
-    """Makes servers whose resources are shared in some way."""
+    """Creates servers with different fair-share settings."""
     made: list[Api] = []
 
     def make(fair_share: FairShareSettings) -> Api:
@@ -76,7 +76,7 @@ def host(name: str, *, vcpus: int = 16, switches: int = 2, gpus: int = 2):
 
 
 def take(api: Api, project: str, taken: dict[str, dict[str, int]]) -> str:
-    """Take something of providers by name."""
+    """Allocate from providers by name."""
     uuids = {name: uuid for uuid, name in names_of(api).items()}
     consumer = new_uuid()
     body = entry({uuids[name]: resources for name, resources in taken.items()}, project_id=project)
@@ -89,7 +89,7 @@ def gpu(name: str, vcpus: int = 1) -> dict[str, dict[str, int]]:
 
 
 def pair(count: int = 2, *, vcpus: int = 1, level: str | None = "pcie") -> dict[str, object]:
-    """Return a request of GPUs, behind one switch if a level is named."""
+    """Return a request for GPUs, behind one switch if a level is given."""
     body: dict[str, object] = {
         "groups": {"": {"resources": {"VCPU": vcpus}}, "_G": {"resources": {"PGPU": 1}, "count": count}}
     }
@@ -97,14 +97,14 @@ def pair(count: int = 2, *, vcpus: int = 1, level: str | None = "pcie") -> dict[
 
 
 def pairs(*counts: int, vcpus: int) -> dict[str, object]:
-    """Return a request of several groups of GPUs, each behind one switch."""
+    """Return a request with several groups of GPUs, each behind one switch."""
     groups = {f"_G{number}": {"resources": {"PGPU": 1}, "count": count} for number, count in enumerate(counts)}
     rules = [{"groups": [name], "level": "pcie"} for name in groups]
     return {"groups": {"": {"resources": {"VCPU": vcpus}}, **groups}, "within": rules}
 
 
 def beside(*, vcpus: int) -> dict[str, object]:
-    """Return a request of a GPU that has another one beside it, behind the same switch."""
+    """Return a request for a GPU and another one behind the same switch."""
     groups = {name: {"resources": {"PGPU": 1}} for name in ("_P", "_S")}
     rule = {"groups": ["_P", "_S"], "primary": "_P", "level": "pcie"}
     return {
@@ -115,14 +115,14 @@ def beside(*, vcpus: int) -> dict[str, object]:
 
 
 def several(*, vcpus: int) -> dict[str, object]:
-    """Return a request of two GPUs that have another one each beside them, behind the same switches."""
+    """Return a request for two GPUs, each with another one behind the same switch."""
     groups = {name: {"resources": {"PGPU": 1}, "count": 2} for name in ("_P", "_S")}
     rule = {"groups": ["_P", "_S"], "primary": "_P", "level": "pcie"}
     return {"groups": {"": {"resources": {"VCPU": vcpus}}, **groups}, "affinity": [rule]}
 
 
 def tied(*, vcpus: int) -> dict[str, object]:
-    """Return a request of two GPUs below one switch, said with same_subtree."""
+    """Return a request for two GPUs below one switch, expressed with same_subtree."""
     groups = {name: {"resources": {"PGPU": 1}} for name in ("_G", "_H")}
     return {
         "groups": {"": {"resources": {"VCPU": vcpus}}, "_T": {"required": [SWITCH]}, **groups},
@@ -137,7 +137,7 @@ def reclaimed(api: Api, request: object, member: str = "cat", **more: object):
 
 
 def spread(api: Api, project: str = "ann") -> list[str]:
-    """Make two hosts with two switches each, and let someone hold one of the two GPUs behind each switch."""
+    """Create two hosts with two switches each, and allocate one of the two GPUs behind each switch."""
     stored(api.app, host("h1"), host("h2"))
     return [take(api, project, gpu(name)) for name in ("h1-s0-g0", "h1-s1-g1", "h2-s0-g0", "h2-s1-g0")]
 
@@ -153,7 +153,7 @@ def test_the_least_valuable_behind_any_switch_goes_and_the_candidate_is_there(pl
 
 
 def test_of_many_choices_the_best_is_certain_where_a_place_decides(planner: Api) -> None:
-    """Fifteen of sixteen GPUs are held: of 455 ways to give three back, four are looked at, switch by switch."""
+    """Fifteen of sixteen GPUs are held: of 455 ways to give three back, four are examined, one per switch."""
     stored(planner.app, host("h1", vcpus=64, switches=4, gpus=4))
     held = {name: take(planner, "ann", gpu(name)) for name in gpus_of("h1", 4, 4)[1:]}
     for names, worth in ((gpus_of("h1", 4, 4)[1:4], 5), (gpus_of("h1", 4, 4)[4:], 1)):
@@ -186,7 +186,7 @@ def test_what_fits_needs_nobody(planner: Api) -> None:
 
 
 def test_nobody_is_taken_from_who_has_only_what_is_theirs(planner: Api) -> None:
-    """Of four GPUs, half are c's by weight; a and b have one each, which is theirs, though they lie badly."""
+    """Half of four GPUs are c's by weight; a and b have one each, their share, though on unfavourable switches."""
     stored(planner.app, host("h1"))
     take(planner, "ann", gpu("h1-s0-g0"))
     take(planner, "bob", gpu("h1-s1-g0"))
@@ -214,7 +214,7 @@ def test_priorities_decide_in_the_own_queue(planner: Api) -> None:
 
 
 def test_only_what_lies_in_the_partition_counts(sharing: Callable[[FairShareSettings], Api]) -> None:
-    """Ann holds all four GPUs; those outside of the partition are nobody's share, and are not asked for."""
+    """Ann holds all four GPUs; those outside the partition belong to nobody's share and are not reclaimed."""
     inside = new_uuid()
     api = sharing(replace(PLANNER.fair_share, partition=inside))
     stored(api.app, provider("h1", PGPU=2, aggregates="A"), provider("h2", PGPU=2), aggregates={"A": inside})
@@ -265,7 +265,7 @@ def fits_without(tx: Transaction, request: PlannerRequest, options: PlannerOptio
 
 @pytest.mark.parametrize("seed", [*range(10), 27, 65])
 def test_no_smaller_nor_cheaper_set_on_one_host_would_do(planner: Api, seed: int) -> None:
-    """Against every set of consumers on one host, on small clouds with switches, other queues and values."""
+    """Compared with every set of consumers on one host, on small clouds with switches, several queues and values."""
     rng = random.Random(seed)
     priority = rng.choice([None, None, 2])
     capacity = {f"h{number}": {"PGPU": 4, "VCPU": rng.choice([8, 9])} for number in range(2)}
@@ -344,7 +344,7 @@ def test_no_smaller_nor_cheaper_set_on_one_host_would_do(planner: Api, seed: int
         return
 
     def cost(chosen) -> tuple[int, ...]:
-        """Return what a choice costs; by priorities the highest one that gives comes first."""
+        """Return the cost of a choice; with priorities, its highest one comes first."""
         each = [values[one] for one in chosen]
         return (*([] if priority is None else [max(each)]), len(each), sum(each))
 

@@ -57,7 +57,7 @@ def cloud(planner: Api) -> Cloud:
 
 
 def taking(cloud: Cloud, **amounts: dict[str, int]) -> dict[str, object]:
-    """An allocation request, by names of providers."""
+    """Return an allocation request, by names of providers."""
     return {"allocations": {cloud.providers[name]: {"resources": taken} for name, taken in amounts.items()}}
 
 
@@ -101,7 +101,7 @@ def test_without_a_profile_the_default_one_scores(planner: Api, cloud: Cloud) ->
 
 @pytest.mark.parametrize("limit", [1, 10])
 def test_the_winner_does_not_depend_on_how_many_of_a_tree_are_shown(planner: Api, limit: int) -> None:
-    """Two GPUs outside all NUMA nodes, on two switches, are no better than two on one switch inside of one."""
+    """Two GPUs outside all NUMA nodes, on two switches, are no better than two on one switch inside one."""
 
     def switch(name: str, *gpus: str):
         return provider(name, *[provider(gpu, PGPU=1) for gpu in gpus], traits=["CUSTOM_HW_PCIE_SWITCH"])
@@ -119,7 +119,7 @@ def test_the_winner_does_not_depend_on_how_many_of_a_tree_are_shown(planner: Api
 
 
 def test_candidates_touch_what_their_scores_say_they_do(planner: Api) -> None:
-    """Also where nothing is in any place, and where a group takes nothing of the place that it is above."""
+    """Including candidates in no place, and groups that take nothing from the place they are above."""
     nodes = [provider(f"n{n}", provider(f"g{n}", PGPU=1), traits=["HW_NUMA_ROOT"]) for n in range(2)]
     stored(planner.app, provider("host", *nodes, VCPU=8), provider("plain", VCPU=8))
     bodies = [

@@ -42,7 +42,7 @@ QUERIES = [
 
 
 def host(dice: random.Random, number: int) -> Provider:
-    """A server with NUMA nodes and switches, with some of them, or with neither."""
+    """Return a server with NUMA nodes and switches, with some of them, or with neither."""
     nodes = []
     for node in range(dice.randint(0, 2)):
         name = f"h{number}n{node}"
@@ -59,7 +59,7 @@ def host(dice: random.Random, number: int) -> Provider:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_candidates_come_by_their_totals(app: Flask, seed: int) -> None:
-    """Trees come by their best candidates, those of one tree by their own totals; what breaks the reserve is last."""
+    """Trees are ordered by their best candidates, those of one tree by their own totals; broken reserves come last."""
     dice = random.Random(seed)
     plain = Api(app)
 
@@ -90,14 +90,14 @@ def test_candidates_come_by_their_totals(app: Flask, seed: int) -> None:
 
 
 def tree_of(answer: dict, candidate: dict, pool: str) -> str:
-    """The root of the tree that a candidate is of, apart from the pool."""
+    """Return the root of a candidate's tree, apart from the pool."""
     provider_uuid = next(uuid for uuid in candidate["allocations"] if uuid != pool)
     return answer["provider_summaries"][provider_uuid]["root_provider_uuid"]
 
 
 @pytest.mark.any_database
 def test_what_a_pool_gives_is_not_charged_to_the_host(app: Flask) -> None:
-    """Nor does it help the host to have none of it: a disk that is too small is as good as none."""
+    """Nor does lacking the class help the host: a disk that is too small counts like none."""
     pool = provider("pool", traits=[SHARES], aggregates=["A"], DISK_GB=1000)
     sizes = {"small": {"VCPU": 8}, "own disk": {"VCPU": 64, "DISK_GB": 10}, "large": {"VCPU": 64}}
     built = stored(app, pool, *[provider(name, aggregates=["A"], **stock) for name, stock in sizes.items()])
@@ -127,7 +127,7 @@ EACH = {
 @pytest.mark.parametrize("profile", ["spread", "pack", "all"])
 @pytest.mark.parametrize("body", [ALL, EACH], ids=["all", "per-subtree"])
 def test_what_is_counted_in_a_tree_counts_in_full_for_the_order(app: Flask, profile: str, body: dict) -> None:
-    """How many there are is known of a tree once it is composed in: the order is that of the scores all the same."""
+    """The number is only known once a tree is composed, yet the order is that of the scores."""
     dice = random.Random(5)
     planner = PlannerSettings(profiles=PROFILES, default_profile=profile)
     api = Api(create_app(replace(app.extensions["placement"].settings, planner=planner)))

@@ -1,4 +1,4 @@
-"""Planner requests in trees that others share with."""
+"""Planner requests in trees that are served by sharing providers."""
 
 import pytest
 
@@ -11,7 +11,7 @@ TWO_GPUS = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}}
 
 
 def join(api: Api, *names: str) -> None:
-    """Put providers into an aggregate of their own."""
+    """Put providers into a new aggregate."""
     aggregate = new_uuid()
     for name in names:
         path = f"/resource_providers/{uuid_of(name)}"
@@ -22,7 +22,7 @@ def join(api: Api, *names: str) -> None:
 
 @pytest.fixture
 def pool(api: Api) -> Api:
-    """Two hosts with a GPU each, and a pool with one behind a switch, which the first host shares."""
+    """Two hosts with a GPU each, and a pool with one behind a switch that the first host shares."""
     root = provider(api, "pool", None, {}, [])
     node = provider(api, "pool-numa", root, {}, ["HW_NUMA_ROOT"])
     lock = {"CUSTOM_PCIE_LOCK": {"total": 4}}
@@ -69,14 +69,14 @@ def test_what_is_shared_is_alone_only_where_nobody_is(pool: Api) -> None:
 
 
 def take(api: Api, name: str) -> None:
-    """Take a GPU, as somebody else."""
+    """Allocate a GPU for another consumer."""
     owner = {key: value for key, value in consumer().items() if key != "uuid"}
     body = {"allocations": {uuid_of(name): {"resources": {"PGPU": 1}}}, **owner}
     ask(api, "PUT", f"/allocations/{new_uuid()}", body=body)
 
 
 def test_all_devices_are_those_of_the_tree_itself(pool: Api) -> None:
-    """What is shared does not stand in for one that is taken."""
+    """A shared device does not replace one that is in use."""
     body = {"groups": {"_GPU": {"resources": {"PGPU": 2}, "count": "all", "in_tree": uuid_of("host")}}}
     assert planned(pool, body) == [{"_GPU": ["host"]}]
     body = {"groups": {"_GPU": {"resources": {"PGPU": 2}, "count": "all"}, "_M": {"resources": {"MEMORY_MB": 1}}}}

@@ -34,7 +34,7 @@ def test_more_hosts_cost_no_more_statements(app: Flask, api: Api, path, body) ->
         with statements(app) as sent:
             ask(api, "POST", path, body=body if path == CANDIDATES else {**body, "consumer": consumer()})
         counts.append(len(sent))
-    # The first claim makes the project, the user and the consumer type.
+    # The first claim creates the project, the user and the consumer type.
     assert counts[1] <= counts[0]
     assert 0 < counts[1] <= 40
 
@@ -45,7 +45,7 @@ def test_more_groups_cost_no_more_statements(app: Flask, api: Api) -> None:
     for number in range(10):
         ask(api, "PUT", f"/traits/CUSTOM_NO_{number}")
     group = {"resources": {"SRIOV_NET_VF": 1}, "selector": ["HW_NIC_SRIOV"]}
-    ask(api, "POST", CANDIDATES, body={"groups": {"_0": group}})  # From now on it knows the names of standard classes.
+    ask(api, "POST", CANDIDATES, body={"groups": {"_0": group}})  # now the names of standard classes are cached
     counts = []
     for groups in (2, 10):
         body = {
@@ -55,13 +55,13 @@ def test_more_groups_cost_no_more_statements(app: Flask, api: Api) -> None:
             with statements(app) as sent:
                 ask(api, "POST", path, body={**body, **further})
             counts.append(len(sent))
-    # The first claim makes the project, the user and the consumer type.
+    # The first claim creates the project, the user and the consumer type.
     assert counts[3:5] == counts[:2]
     assert counts[5] <= counts[2]
 
 
 def test_more_members_cost_no_more_statements(app: Flask, api: Api) -> None:
-    """Hosts that members are spread over are read together, and names of custom classes and traits with them."""
+    """Hosts that members are spread over are read together, with names of custom classes and traits."""
     for number in range(12):
         register(api, f"host{number}", numa_nodes=SMALL)
     counts = []
@@ -70,5 +70,5 @@ def test_more_members_cost_no_more_statements(app: Flask, api: Api) -> None:
         with statements(app) as sent:
             ask(api, "POST", CLAIMS, body=body)
         counts.append(len(sent))
-    # Whoever wants all hosts reads them in portions that grow.
+    # Reading all hosts takes portions that grow.
     assert counts[2] <= counts[0] + 12

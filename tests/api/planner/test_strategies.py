@@ -1,4 +1,4 @@
-"""Profiles that come with requests, and profiles that filter candidates."""
+"""Profiles in requests, and profiles that filter candidates."""
 
 import logging
 from dataclasses import replace
@@ -62,14 +62,14 @@ def test_who_may_plan_may_not_always_bring_a_profile(sqlite_url: str, tmp_path: 
 
 @pytest.fixture
 def reserving(app: Flask) -> Api:
-    """A server whose profile leaves out trees that would have too few processors beside their GPUs."""
+    """A server whose profile excludes trees that would have too few CPUs left for their GPUs."""
     strategy = Profile(proportional=Proportional({"PGPU": {"VCPU": 8}}, mode="filter"))
     planner = replace(PlannerSettings(), profiles={"default": RankingProfile(strategy=strategy)})
     return Api(create_app(replace(app.extensions["placement"].settings, planner=planner)))
 
 
 def test_what_a_profile_leaves_out_is_named(reserving: Api, caplog: pytest.LogCaptureFixture) -> None:
-    """Today an empty answer and trees_with_candidates 1."""
+    """The answer used to be empty, with trees_with_candidates 1."""
     make_provider(reserving, VCPU=16, PGPU=2)
     with caplog.at_level(logging.INFO):
         assert ask(reserving, "GET", "/allocation_candidates?resources=VCPU:1")["allocation_requests"] == []

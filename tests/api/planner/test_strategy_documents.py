@@ -20,7 +20,7 @@ T4, A10 = "CUSTOM_NVIDIA_COM_T4", "CUSTOM_NVIDIA_COM_A10"
 
 
 def test_the_table_of_scarce_resources_comes_over_http(api: Api) -> None:
-    """Each task on each node that can serve it. The document's numbers have the weight of 2 in them, parts have not."""
+    """Each task on each node that can serve it. The document's numbers include the weight of 2, parts do not."""
     for name in (T4, A10):
         ask(api, "PUT", f"/resource_classes/{name}")
     plain = make_provider(api, VCPU=32, MEMORY_MB=65536)
@@ -40,7 +40,7 @@ def test_the_table_of_scarce_resources_comes_over_http(api: Api) -> None:
 
 
 def test_the_score_of_a_node_is_the_mean_of_its_resources_by_weight(api: Api) -> None:
-    """The document's formulas: GPUs are packed with weight 2, processors spread with weight 1."""
+    """The document's formulas: GPUs are packed with weight 2, CPUs spread with weight 1."""
     ask(api, "PUT", f"/resource_classes/{GPU}")
     node = make_provider(api, VCPU=64, **{GPU: 8})
     claimed(api, {node: {"VCPU": 32, GPU: 4}})
@@ -52,7 +52,7 @@ def test_the_score_of_a_node_is_the_mean_of_its_resources_by_weight(api: Api) ->
 
 
 def test_the_exact_name_counts_before_the_longest_family(api: Api) -> None:
-    """The document's order of matching: only the V100 is packed, its family is spread."""
+    """The document's order of matching: only the V100 is packed, the rest of its family is spread."""
     v100, a100 = "CUSTOM_NVIDIA_COM_GPU_V100", "CUSTOM_NVIDIA_COM_GPU_A100"
     for name in (v100, a100):
         ask(api, "PUT", f"/resource_classes/{name}")
@@ -72,7 +72,7 @@ def test_the_exact_name_counts_before_the_longest_family(api: Api) -> None:
 
 
 def test_the_second_job_is_kept_off_what_belongs_to_the_gpus(api: Api) -> None:
-    """The document's node of 74 processors, 128 GB and 8 GPUs at 1:8:8: room for one job of 8 processors and no GPU."""
+    """The document's node of 74 CPUs, 128 GB and 8 GPUs at 1:8:8 has room for one job of 8 CPUs without GPUs."""
     ask(api, "PUT", f"/resource_classes/{GPU}")
     make_provider(api, VCPU=74, MEMORY_MB=128 << 10, **{GPU: 8})
     profile = {"proportional": {"mode": "filter", "reserve": {"nvidia.com/gpu": {"VCPU": 8, "MEMORY_MB": 8 << 10}}}}

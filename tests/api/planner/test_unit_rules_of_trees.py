@@ -1,4 +1,4 @@
-"""min_unit, max_unit and step_size where groups of a tree meet on one provider: proposals can be allocated."""
+"""min_unit, max_unit and step_size where groups of a tree share one provider: proposals can be allocated."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.planner_hosts import CLAIMS, consumer, planned, provider, register, u
 
 @pytest.fixture
 def switch(levels: Api) -> Api:
-    """The server that calls GPUs a level, with a host that has none yet."""
+    """A server on which GPUs form a level, with an empty host."""
     register(levels, numa_nodes=[[{"gpus": 0, "nics": 0}]], gpu_traits=["CUSTOM_GPU"])
     return levels
 

@@ -1,4 +1,4 @@
-"""Virtual functions in the planner: groups count NICs, and use every provider of functions that a NIC has."""
+"""Virtual functions in the planner: groups count NICs, and use all of a NIC's providers of functions."""
 
 import pytest
 
@@ -13,14 +13,14 @@ ONE_SWITCH = [[{"gpus": 1, "nics": 1}]]
 
 @pytest.fixture
 def host(api: Api) -> Api:
-    """A host with one NIC, which has two providers of functions: one with room for one, one with room for two."""
+    """A host with a NIC that has two providers of virtual functions, one with room for one, one with room for two."""
     register(api, numa_nodes=ONE_SWITCH, virtual_functions=1)
     provider(api, "host-nic0-more", uuid_of("host-nic0"), {"SRIOV_NET_VF": {"total": 2}}, [])
     return api
 
 
 def functions(api: Api, body: dict) -> dict[str, str] | None:
-    """Return the providers of the best candidate without the NIC's name, None if there is none."""
+    """Return the providers of the best candidate without the NIC's name, or None if there is none."""
     found = planned(api, body)
     return (
         {suffix: " ".join(n.removeprefix("host-nic0-") for n in names) for suffix, names in found[0].items()}
@@ -49,7 +49,7 @@ def test_a_group_of_two_takes_them_of_two_nics(host: Api) -> None:
 
 
 def test_two_groups_share_a_nic_that_they_have_for_themselves(host: Api) -> None:
-    """Nobody else has anything of it: not of the second provider of functions either."""
+    """Nobody else gets any function of the NIC, not from its second provider either."""
     body = {
         "groups": {"_A": {**FUNCTION, "resources": {"SRIOV_NET_VF": 2}}, "_B": FUNCTION},
         "group_policy": "none",
@@ -73,7 +73,7 @@ def test_the_best_fitting_provider_of_a_nic_is_taken(host: Api) -> None:
 
 
 def test_functions_of_different_cards_also_where_one_cards_functions_lie_in_different_places(api: Api) -> None:
-    """Each of two cards has functions behind two switches of its own."""
+    """Each of two cards has functions behind two switches."""
     register(api, numa_nodes=[[{"gpus": 1, "nics": 0}]])
     for card in "ab":
         provider(api, f"host-{card}", uuid_of("host"), {}, ["HW_NIC_SRIOV"])
