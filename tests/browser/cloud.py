@@ -1,4 +1,4 @@
-"""The cloud that the browser sees: that of ``placement demo``, with more claims, and queues for fair shares."""
+"""The cloud that the browser shows: that of ``placement demo``, with more claims, and queues for fair shares."""
 
 import contextlib
 import os
@@ -46,7 +46,7 @@ CLAIMS = (
     ("web", "compute3", {"VCPU": 6, "MEMORY_MB": 8192}),
     ("web", "storage1", {"DISK_GB": 4200}),
 )
-"""Project, provider, and what the one takes from the other, after the walk of the demo."""
+"""Project, provider and allocated amounts, after the walk of the demo."""
 
 
 @contextlib.contextmanager
@@ -80,7 +80,7 @@ def served_racks(directory: Path, *, hosts: int = 1000, sparse: bool = False) ->
 
 @contextlib.contextmanager
 def served_long_names(directory: Path, *, hosts: int = 100) -> Iterator[str]:
-    """Serve a cloud of several kinds of hosts with domain names, with hostile names among them; yield its URL."""
+    """Serve a cloud of several kinds of hosts with domain names, some of them hostile; yield its URL."""
     zones = {f"eu-west-1{'abcdefgh'[zone]}": [provider_uuid(f"aggregate{zone}")] for zone in range(AGGREGATES)}
     planner = {
         "aggregates": {"zone": zones},
@@ -110,5 +110,5 @@ def _served(directory: Path, planner: dict[str, Any], fill: Callable[[Database],
 
 
 def is_required() -> bool:
-    """Tell whether a browser has to be there: where these tests were asked for by name."""
+    """Return whether a browser is mandatory: if these tests were selected by name."""
     return os.environ.get("PLACEMENT_BROWSER") == "required"

@@ -1,6 +1,6 @@
 """A browser, a server with the demo cloud, and visits to its console.
 
-Without Chromium the tests are skipped, except where they were asked for by name (``tox -e browser``).
+Without Chromium the tests are skipped, unless they were selected by name (``tox -e browser``).
 """
 
 import os
@@ -42,7 +42,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where pictures of the pages are left: PLACEMENT_PICTURES, or pytest's own directory."""
+    """The directory for pictures of the pages: PLACEMENT_PICTURES, or pytest's own directory."""
     named = os.environ.get("PLACEMENT_PICTURES")
     directory = Path(named) if named else tmp_path_factory.mktemp("pictures")
     directory.mkdir(parents=True, exist_ok=True)
@@ -51,7 +51,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def opening(browser: Any, url: str, pictures: Path, request: pytest.FixtureRequest) -> Opening:
-    """What opens a visit, with the options of a context of Playwright, and leaves a picture of its end."""
+    """Returns a visit with the options of a Playwright context, which leaves a picture at its end."""
     name = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower()).strip("-")
 
     def opened(**options: Any) -> AbstractContextManager[Visit]:

@@ -1,4 +1,4 @@
-"""The pages that the browser visits: one of every kind, on the demo cloud."""
+"""The pages that the browser visits: one of each kind, on the demo cloud."""
 
 import re
 from urllib.parse import urlencode
@@ -44,7 +44,7 @@ LOOKED_AT = {
 
 
 def forgotten() -> set[str]:
-    """Return the pages that none of these is."""
+    """Return the pages that are missing from these."""
     patterns = {page.path: re.sub("<[^>]+>", "[^/]+", page.path) for page in PAGES}
     paths = [path.partition("?")[0] for path in LOOKED_AT.values()]
     return {page for page, pattern in patterns.items() if not any(re.fullmatch(pattern, path) for path in paths)}

@@ -17,16 +17,16 @@ PICTURES = {
     "console-candidates.png": ("candidates", "light", None),
     "console-provider-tree.png": ("root", "dark", "Tree"),
 }
-"""A file -> the page, the colours, and the heading of the part that is shown, or None for what a window shows."""
+"""A file -> the page, the colours, and the heading of the part to show, or None for a window's content."""
 
 
 SCREEN = 1440, 900
 MAP = "console-map.png"
-"""The picture of the map, of 1,000 hosts, with the card of one of them."""
+"""The picture of the map of 1,000 hosts, with the card of one of them."""
 
 
 def main(directory: Path) -> None:
-    """Make all pictures anew."""
+    """Recreate all pictures."""
     if chromium_path() is None:
         sys.exit("The pictures need Chromium (Debian's package chromium) on the PATH.")
     directory.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The cloud as operators name it: whole domain names, deep and wide trees, names that hide or turn text."""
+"""The cloud as operators name it: whole domain names, deep and wide trees, names that hide or reverse text."""
 
 from collections.abc import Iterator
 from typing import Any

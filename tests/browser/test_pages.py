@@ -19,7 +19,7 @@ def test_every_page_is_looked_at():
 def test_nothing_serious_keeps_anybody_from_using_a_page(
     opening: Opening, name: str, scheme: str, size: tuple[int, int]
 ):
-    """The visit itself fails at an error on the console, and at a request to any other host."""
+    """The visit itself fails on an error on the console, and on a request to any other host."""
     with opening(color_scheme=scheme, viewport={"width": size[0], "height": size[1]}) as seen:
         seen.open(LOOKED_AT[name])
         assert seen.findings() == []

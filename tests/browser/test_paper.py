@@ -14,7 +14,7 @@ EXACT = """() => [...document.querySelectorAll('.bar, .cells button')].filter(
 
 @pytest.fixture
 def paper(opening: Opening) -> Iterator[Visit]:
-    """A visit as a printer sees it."""
+    """A visit in print."""
     with opening(viewport={"width": 794, "height": 1123}) as seen:
         seen.page.emulate_media(media="print")
         yield seen
@@ -33,14 +33,14 @@ def test_paper_has_what_the_page_tells_without_what_is_clicked(paper: Visit, nam
 
 
 def colours(seen: Visit, selector: str, property_: str) -> set[str]:
-    """Return the colours that elements have."""
+    """Return the colours of elements."""
     script = "([selector, name]) => [...document.querySelectorAll(selector)].map(one => getComputedStyle(one)[name])"
     return set(seen.page.evaluate(script, [selector, property_]))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_forced_colours_leave_bars_cells_and_keys_theirs(opening: Opening, scheme: str):
-    """All others are the system's own: axe, which takes them for the page's, is not asked."""
+    """All other colours are the system's; axe takes them for the page's, so it is not run."""
     with opening(color_scheme=scheme, forced_colors="active") as seen:
         seen.open("/")
         assert colours(seen, ".bar .used", "fill").isdisjoint(colours(seen, ".bar .track", "fill"))

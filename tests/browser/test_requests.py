@@ -79,6 +79,6 @@ def test_a_candidate_leads_to_its_provider(opening: Opening):
     with opening() as seen:
         page = seen.open(trying(FOUND))
         link = page.locator(".candidate").first.get_by_role("link", name="compute1 numa1")
-        link.click(position={"x": 20, "y": 8})  # Playwright would take the middle of the words that are hidden.
+        link.click(position={"x": 20, "y": 8})  # Playwright would click the middle of the hidden words.
         page.wait_for_load_state()
         assert "compute1-numa1" in page.locator("h1").inner_text()

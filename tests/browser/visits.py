@@ -23,13 +23,13 @@ def chromium_path() -> str | None:
 
 
 def launched(playwright: Playwright) -> Browser:
-    """Start the machine's Chromium. Its own sandbox needs more rights than root in a container has."""
+    """Start the machine's Chromium, without its sandbox, which needs more rights than root in a container has."""
     return playwright.chromium.launch(executable_path=chromium_path(), args=["--no-sandbox"])
 
 
 @dataclass
 class Visit:
-    """A page that is open, and what went wrong on it."""
+    """An open page, and the errors that occurred on it."""
 
     url: str
     page: Page
@@ -37,8 +37,8 @@ class Visit:
     overlooked: str | None = None
 
     def open(self, path: str, status: int = 200) -> Page:
-        """Open a page of the console, which has to answer with a status."""
-        # The browser notes every answer that is a refusal, also where one is asked for.
+        """Open a page of the console, which must answer with the given status."""
+        # The browser logs every refusal as an error, even an expected one.
         self.overlooked = f"status of {status}" if status >= 400 else None
         response = self.page.goto(f"{self.url}/ui{path}")
         assert response is not None
@@ -46,12 +46,12 @@ class Visit:
         return self.page
 
     def note(self, fault: str) -> None:
-        """Keep what went wrong."""
+        """Record an error."""
         if self.overlooked is None or self.overlooked not in fault:
             self.faults.append(fault)
 
     def findings(self) -> list[str]:
-        """Return what axe finds serious or critical about the page as it is now."""
+        """Return axe's serious and critical findings about the page in its current state."""
         self.page.evaluate(AXE_SCRIPT)
         found: Mapping[str, Any] = self.page.evaluate("() => axe.run()")
         return [
@@ -66,7 +66,7 @@ class Visit:
         return width
 
     def focus(self) -> str:
-        """Return the name of what has the keyboard: its id, or its words."""
+        """Return the focused element's id, or its text."""
         told: str = self.page.evaluate(
             "() => { const e = document.activeElement; return e.id || e.name || e.textContent.trim(); }"
         )
@@ -75,13 +75,13 @@ class Visit:
 
 @contextmanager
 def visit(browser: Browser, url: str, *, picture: Path | None = None, **options: Any) -> Iterator[Visit]:
-    """Open a page in a context of its own, which reaches nothing but the server; raise if anything went wrong.
+    """Open a page in a separate context that reaches nothing but the server; raise if anything went wrong.
 
     Args:
         browser: a running browser.
         url: the server.
-        picture: where to leave a picture of how the page looks at the end.
-        options: what a context of Playwright takes, such as ``color_scheme``.
+        picture: the file for a picture of the page at the end.
+        options: options of a Playwright context, such as ``color_scheme``.
     """
     context = browser.new_context(**{"viewport": {"width": DESK[0], "height": DESK[1]}, **options})
     try:

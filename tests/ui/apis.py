@@ -1,4 +1,4 @@
-"""The API of an application in process, for tests of the console that need a cloud to look at."""
+"""The API of an application in process, for tests of the console that need a cloud."""
 
 from flask import Flask
 
@@ -6,7 +6,7 @@ from tests.clouds import Call
 
 
 def calls_of(app: Flask) -> Call:
-    """Return the API of an application as the makers of clouds call it."""
+    """Return the API of an application in the form that functions creating clouds expect."""
     client = app.test_client()
 
     def call(method: str, path: str, version: str, body: object = None) -> tuple[int, object]:

@@ -21,7 +21,7 @@ HELD = {
 
 
 def load_demo(database: Database) -> None:
-    """Put the demo cloud into an empty database; compute3 keeps a part of its memory for itself."""
+    """Put the demo cloud into an empty database; compute3 reserves a part of its memory."""
     ensure_trait(database, "CUSTOM_A100")
     for ancestors, provider in walk(CLOUD):
         parent = ancestors[-1].uuid if ancestors else None
@@ -53,7 +53,7 @@ def _claim(name: str) -> Claim:
 
 
 class GrowingCloud:
-    """Hosts with seven providers each; of every tenth something is in use."""
+    """Hosts with seven providers each; every tenth has some usage."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -63,7 +63,7 @@ class GrowingCloud:
             self._rows = rows_for(connection)
 
     def grow(self, hosts: int) -> None:
-        """Add so many hosts."""
+        """Add this many hosts."""
         for index in range(self.hosts, self.hosts + hosts):
             self._rows.fill = 0.0 if index % 10 else 0.5
             self._rows.add_tree(nested(index))

@@ -1,4 +1,4 @@
-"""A cloud as operators name it: hosts with whole domain names, of several kinds, with hostile names among them."""
+"""A cloud as operators name it: hosts of several kinds with whole domain names, some of them hostile."""
 
 from collections.abc import Iterator
 
@@ -38,19 +38,19 @@ def compute_host(index: int) -> Node:
 
 
 def flat_host(index: int) -> Node:
-    """Return a host without structure."""
+    """Return a host without nested providers."""
     return Node(f"std-{index:04}.{DOMAIN}", {"VCPU": 64, "MEMORY_MB": 262144, "DISK_GB": 2000}, (), (index % 8,))
 
 
 def wide_host() -> Node:
-    """Return a host with 150 children, beside which long names lie deep."""
+    """Return a host with 150 children, next to which long names are nested deeply."""
     host = Node(f"smartnic-000.{DOMAIN}", {"VCPU": 64, "MEMORY_MB": 262144})
     host.children = [Node(f"{host.name}_vf{number:03}", {"SRIOV_NET_VF": 1}) for number in range(150)]
     return host
 
 
 def deep_host() -> Node:
-    """Return a host whose providers lie nine levels deep."""
+    """Return a host whose providers are nested nine levels deep."""
     host = last = Node(f"deep-000.{DOMAIN}", {"VCPU": 64, "MEMORY_MB": 262144})
     for level in range(1, 9):
         below = Node(f"{last.name}_level{level}", {"SRIOV_NET_VF": level})
@@ -60,7 +60,7 @@ def deep_host() -> Node:
 
 
 def long_named(hosts: int) -> Iterator[Node]:
-    """Yield the trees of such a cloud; of a thousand, a hundred have GPUs and a hundred are idle disks."""
+    """Yield the trees of such a cloud; of a thousand, a hundred have GPUs and a hundred are unused disks."""
     yield wide_host()
     yield deep_host()
     for number, name in enumerate(HOSTILE):
@@ -75,7 +75,7 @@ def long_named(hosts: int) -> Iterator[Node]:
 
 
 def load_long_named(database: Database, hosts: int, *, fill: float = 0.7) -> None:
-    """Put such a cloud into an empty database; of three hosts in four something is in use, of Ceph's disks nothing."""
+    """Put such a cloud into an empty database; three hosts in four have some usage, Ceph's disks have none."""
     with database.writer.begin() as connection:
         aggregates = [f"aggregate{number}" for number in range(AGGREGATES)]
         make_owners(connection, aggregates=aggregates, names=PROJECTS)

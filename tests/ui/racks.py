@@ -1,4 +1,4 @@
-"""A cloud as large ones are: hosts with domain names, in racks and zones, with NUMA nodes, GPUs and NICs."""
+"""A cloud like a large one: hosts with domain names, in racks and zones, with NUMA nodes, GPUs and NICs."""
 
 from collections.abc import Mapping
 
@@ -48,10 +48,9 @@ def fill_racks(
     after: int = 0,
     sparse: bool = False,
 ) -> None:
-    """Write hosts into a database that has the first ``after`` of them: a part of each is in use, from none to all.
+    """Write hosts into a database that has the first ``after`` of them; their usage ranges from nothing to everything.
 
-    Sparse ones are written in a third of the time: each has two consumers, and those after the first thousand have one
-    NUMA node.
+    Sparse ones take a third of the time: each has two consumers, and those after the first thousand have one NUMA node.
     """
     racks = -(-hosts // in_rack)
     with database.writer.begin() as connection:

@@ -1,4 +1,4 @@
-"""What the journal tells on pages: what changed, who did it, and what a provider was at a time."""
+"""Pages about the journal: what changed, who changed it, and the state of a provider at a time."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -21,7 +21,7 @@ PAGE = "/ui/providers/"
 
 
 def coming_of_a_root(app: Flask, who: str) -> list[list[str]]:
-    """Return what is told of a new provider; only PostgreSQL knows its id before its row is written."""
+    """Return what is shown for a new provider; only PostgreSQL knows its id before its row is written."""
     begins = [] if app.extensions["placement"].database.dialect == "postgresql" else [["became a root", "", who]]
     return [*begins, ["provider created", "", who]]
 
@@ -86,7 +86,7 @@ def test_who_may_not_read_the_journal_sees_the_page_without_it(app: Flask, demo:
 
 @pytest.fixture
 def silent(database_url: str) -> Iterator[Visitor]:
-    """A visitor where no journal is kept."""
+    """A visitor of a server without a journal."""
     database = DatabaseSettings(connection=database_url)
     application = create_app(
         Settings(database=database, journal=JournalSettings(enabled=False), auth_strategy="noauth2")

@@ -1,4 +1,4 @@
-"""Consumers in the console: the list with its search, and one consumer with what it holds."""
+"""Consumers in the console: the list with its search, and one consumer with its allocations."""
 
 from placement.cli.demo_cloud import uuid_of
 from tests.ui.visitor import Document, Visitor

@@ -1,4 +1,4 @@
-"""Explanations as people read them: amounts in units, and each fact told in one way only."""
+"""Explanations for people: amounts with units, and each fact shown in one way only."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ def test_nothing_of_a_sentence_becomes_markup():
 
 
 def test_a_cause_is_told_in_the_words_of_what_would_help_where_both_are_one_fact(visitor: Visitor, app: Flask):
-    """The last provider falls at the trait, but only because those that have the trait have too little left."""
+    """The last provider fails on the trait, but only because those that have the trait have too little left."""
     nodes = [provider(f"host-numa{number}", MEMORY_MB=65536, traits=(TRAIT,)) for number in range(2)]
     stored(app, provider("host", *nodes), provider("flat", MEMORY_MB=131072))
     page = visitor.page(f"/ui/request?query={ASKED.replace('=', '%3D').replace('&', '%26')}")

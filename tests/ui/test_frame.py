@@ -1,4 +1,4 @@
-"""What holds for every page of the console: who gets in, what is sent along, and what an error looks like."""
+"""What all pages of the console have in common: access, headers, and error pages."""
 
 import gzip
 import hashlib
@@ -30,7 +30,7 @@ VENDOR = Path(placement.ui.__file__).parent / "static" / "vendor"
 
 @pytest.fixture
 def settings(sqlite_url: str) -> Settings:
-    """None of this has to do with the kind of database."""
+    """Independent of the kind of database."""
     return Settings(database=DatabaseSettings(connection=sqlite_url), auth_strategy="noauth2")
 
 
@@ -98,7 +98,7 @@ def test_files_are_served_to_anybody(sqlite_url: str, tmp_path):
 
 
 def test_browsers_keep_files_until_they_change(visitor: Visitor):
-    """The address holds a digest of the content; of a server upgraded before this one it holds another."""
+    """The address contains a digest of the content; a server that was upgraded earlier uses another digest."""
     files = [link for link in visitor.page("/ui/").links() if "/static/" in link]
     assert len(files) >= 3
     for link in files:
@@ -189,7 +189,7 @@ HOSTS = {
 
 
 def test_where_nothing_is_configured_the_console_answers_to_this_machines_names_only(settings: Settings):
-    """Or a page from elsewhere could read it through the visitor's browser, by a name that leads here."""
+    """Otherwise a foreign page could read it through the visitor's browser, by a name that resolves to it."""
     app = create_app(replace(settings, auth_is_implicit=True))
     answers = {host: Visitor(app, headers={"host": host}).open("/ui/").status_code for host in HOSTS}
     app.extensions["placement"].database.dispose()
@@ -208,7 +208,7 @@ def test_with_http_basic_the_browser_asks_for_a_name_and_a_password(sqlite_url: 
 
 
 def basic_app(url: str, tmp_path) -> Flask:
-    """An application that wants names and passwords: alice is an admin, bob is nothing."""
+    """An application that requires names and passwords: alice is an admin, bob has no role."""
     hashed = bcrypt.hashpw(b"secret", bcrypt.gensalt(4)).decode()
     (tmp_path / "htpasswd").write_text(f"alice:{hashed}\nbob:{hashed}\n")
     basic = Settings(

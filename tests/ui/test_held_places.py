@@ -30,7 +30,7 @@ def host(name: str) -> clouds.Provider:
 
 @pytest.fixture
 def providers(app: Flask) -> dict[str, str]:
-    """Two hosts with a GPU each: somebody holds the switch of one exclusively, and a VCPU; the other one has a user."""
+    """Two hosts with a GPU each: one consumer holds a switch exclusively, another uses the other host's GPU."""
     call = calls_of(app)
     made = stored(app, host("held"), host("used"))
     clouds.allocate(call, made.providers["held-switch0"], {LOCK: 10})

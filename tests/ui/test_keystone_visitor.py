@@ -1,4 +1,4 @@
-"""The console where keystone tokens identify callers, which a browser does not have."""
+"""The console if callers are identified by keystone tokens, which a browser does not have."""
 
 from collections.abc import Iterator
 from pathlib import Path

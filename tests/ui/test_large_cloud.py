@@ -1,4 +1,4 @@
-"""10,000 providers stay usable: the number of statements is constant, and no page grows beyond what a browser takes."""
+"""10,000 providers remain usable: the number of statements is constant, and no page is too large for a browser."""
 
 from dataclasses import replace
 from urllib.parse import urlencode
@@ -39,13 +39,13 @@ PATHS = (
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """Usage is read for each page: else the number of statements would be a matter of seconds."""
+    """Usage is read for each page: otherwise the number of statements would depend on timing."""
     fair_share = replace(settings.planner.fair_share, keep_s=0)
     return replace(settings, planner=replace(settings.planner, fair_share=fair_share))
 
 
 def sent(app: Flask) -> dict[str, int]:
-    """Open every page and return how many statements each took."""
+    """Open every page and return the number of statements for each."""
     visitor = Visitor(app)
     counts = {}
     for path in PATHS:
@@ -60,7 +60,7 @@ def sent(app: Flask) -> dict[str, int]:
 @pytest.mark.any_database
 def test_pages_take_as_many_statements_for_10000_providers_as_for_1000(app: Flask):
     cloud = GrowingCloud(app.extensions["placement"].database)
-    cloud.grow(130)  # so that every list has a part that comes after another
+    cloud.grow(130)  # so that every list has a second part
     sent(app)  # names are looked up once
     few = sent(app)
     cloud.grow(HOSTS - 130)

@@ -1,4 +1,4 @@
-"""Every link of the console leads somewhere: whatever can be reached from the first page, below a prefix or not."""
+"""Every link of the console works: everything reachable from the first page, with or without a prefix."""
 
 from urllib.parse import urldefrag, urljoin
 

@@ -39,7 +39,7 @@ PATHS = (
 
 @pytest.fixture
 def settings(sqlite_url: str) -> Settings:
-    """None of this has to do with the kind of database."""
+    """Independent of the kind of database."""
     return Settings(database=DatabaseSettings(connection=sqlite_url), auth_strategy="noauth2")
 
 

@@ -1,4 +1,4 @@
-"""The map: every host a cell, by groups and by how full it is, with how many more of a request fit where."""
+"""The map: a cell for every host, by groups and fill level, showing how many more copies of a request fit."""
 
 import re
 from dataclasses import replace
@@ -48,7 +48,7 @@ def settings(sqlite_url: str) -> Settings:
 
 @pytest.fixture
 def racks(app: Flask) -> None:
-    """Two zones with a rack of eleven hosts each: empty, one tenth in use, two tenths, and so on."""
+    """Two zones with a rack of eleven hosts each: empty, one tenth used, two tenths, and so on."""
     fill_racks(app.extensions["placement"].database, 22, zones=2, in_rack=11)
 
 
@@ -57,7 +57,7 @@ def cells(page: Document) -> list[dict[str, str | None]]:
 
 
 def words(page: Document) -> dict[str, str]:
-    """Return what is said of each host, by its name."""
+    """Return the text for each host, by name."""
     found = {}
     for cell in cells(page):
         name, _, rest = (cell["title"] or "").partition(" ")
@@ -154,7 +154,7 @@ def test_the_hosts_of_a_project_light_up(visitor: Visitor, app: Flask):
 
 
 def hosts_of_project(app: Flask, project: str) -> tuple[set[int], set[int]]:
-    """Return the hosts of a project as they are found for few consumers, and for many."""
+    """Return the hosts of a project, found as for few consumers and as for many."""
 
     @reads_anywhere
     def found(tx: Transaction, *, many: int) -> set[int]:
@@ -282,7 +282,7 @@ def test_who_may_not_ask_the_api_may_not_see_the_map(app: Flask, racks: None):
 
 
 class TestOnPostgreSQL:
-    """Each statement, once."""
+    """Runs each statement once."""
 
     @pytest.fixture
     def settings(self, settings: Settings, postgresql_url: str) -> Settings:
@@ -307,7 +307,7 @@ class TestOnPostgreSQL:
 
 
 class TestLarge:
-    """What a page weighs, and how often it asks the database."""
+    """The size of a page, and the number of its statements."""
 
     PATHS = (
         "/ui/map",
@@ -321,7 +321,7 @@ class TestLarge:
         return replace(settings, planner=replace(settings.planner, aggregates=kinds(5, 90)))
 
     def sent(self, app: Flask) -> list[tuple[int, int]]:
-        """Return how many statements and bytes each map takes."""
+        """Return the number of statements and bytes for each map."""
         visitor, found = Visitor(app), []
         for path in self.PATHS:
             visitor.open(path)  # names are looked up once

@@ -1,4 +1,4 @@
-"""Names and numbers as pages write them: short inside a tree, nothing hidden in a name, amounts in units of people."""
+"""Names and numbers on pages: short inside a tree, no hidden characters, amounts in readable units."""
 
 import pytest
 from flask import Flask

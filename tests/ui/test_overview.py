@@ -79,7 +79,7 @@ def test_bars_of_trees_that_stand_side_by_side_have_one_scale(app, visitor: Visi
 
 
 def test_fragmentation_leads_to_the_hosts_that_it_counts(demo: None, visitor: Visitor):
-    """As many trees are listed as the number says."""
+    """The list contains as many trees as the number says."""
     page = visitor.page("/ui/")
     links = [link for link in page.links("href") if "resources=" in link]
     assert links
@@ -101,7 +101,7 @@ def test_the_room_for_flavors_is_told(settings: Settings):
 
 
 def test_capacity_is_a_whole_number_for_each_provider(app, visitor: Visitor):
-    """8 times 1.1 is 8.8, of which 8 can be allocated, on each of the two."""
+    """8 times 1.1 is 8.8, of which 8 can be allocated on each of the two providers."""
     database = app.extensions["placement"].database
     for name in ("one", "two"):
         create_provider(database, uuid=uuid_of(name), name=name)

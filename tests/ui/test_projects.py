@@ -1,4 +1,4 @@
-"""One project in the console: what it holds, where, and how that compares with its share."""
+"""One project in the console: its allocations, where they are, and how they compare with its share."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ PATH = "/ui/project?id="
 
 @pytest.fixture
 def settings(sqlite_url: str) -> Settings:
-    """Two queues of the same weight; none of this has to do with the kind of database."""
+    """Two queues of equal weight; independent of the kind of database."""
     tree = tree_of([Queue("all/left", (None, 1), ("p1",)), Queue("all/right", (None, 1), ("a/../b",))])
     fair_share = FairShareSettings(classes=("VCPU",), queues=tree, keep_s=0)
     settings = Settings(database=DatabaseSettings(connection=sqlite_url), auth_strategy="noauth2")
@@ -87,7 +87,7 @@ def test_a_project_of_any_name_is_linked_from_its_consumers(visitor: Visitor, cl
 
 
 def test_a_reader_sees_its_own_project_without_hosts_and_starts_there(app: Flask, cloud: clouds.Cloud):
-    """The first page is for those who may list providers: a reader met 403 there."""
+    """The first page is for those who may list providers: readers used to get a 403 there."""
     reader = Visitor(app, headers={"x-auth-token": "somebody:p1", "x-roles": "reader"})
     start = reader.open("/ui/")
     assert (start.status_code, start.headers["location"]) == (303, f"{PATH}p1")

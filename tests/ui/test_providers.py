@@ -80,7 +80,7 @@ def test_long_lists_come_in_parts(app, visitor: Visitor):
 
 
 def test_what_is_left_is_asked_of_trees_as_the_overview_counts_it(demo: None, visitor: Visitor):
-    """Two NUMA nodes have sixteen CPUs each, and no provider has seventeen: none was found."""
+    """Two NUMA nodes have sixteen CPUs each, and no provider has seventeen: nothing used to be found."""
     assert names(visitor, "resources=VCPU:17") == ["compute2"]
     assert names(visitor, "resources=VCPU:17&list=providers") == []
     assert names(visitor, "resources=PGPU:1,VCPU:16") == ["compute1", "compute2"]
@@ -123,7 +123,7 @@ def test_trees_are_narrowed_to_a_group_of_the_planner_file(app, settings, demo: 
 
 
 def test_a_tree_has_changed_as_the_journal_tells(app, demo: None, visitor: Visitor):
-    """Giving back changes no row of a provider."""
+    """A release changes no row of a provider."""
     database = app.extensions["placement"].database
     long_ago = datetime(2020, 1, 1)
     with database.writer.begin() as connection:
@@ -193,7 +193,7 @@ def test_turning_the_consumers_stays_at_their_list(app, demo: None, visitor: Vis
 
 
 def test_what_is_reserved_is_drawn_on_the_scale_of_the_capacity(app, visitor: Visitor):
-    """Of ten, five are reserved: that is half, whatever the ratio."""
+    """Five of ten are reserved: that is half, whatever the ratio."""
     database = app.extensions["placement"].database
     create_provider(database, uuid=uuid_of("host"), name="host")
     stock = NewInventories({"VCPU": Inventory(total=10, reserved=5, allocation_ratio=16.0)}, may_be_all_reserved=True)
@@ -218,7 +218,7 @@ def test_who_has_to_leave_a_host_is_listed_with_where_to(app, demo: None, visito
 
 
 def test_where_nothing_else_has_room_that_is_told(app, demo: None, visitor: Visitor):
-    """What is disabled takes nobody in."""
+    """A disabled provider accepts nobody."""
     database = app.extensions["placement"].database
     generation = provider(database, uuid_of("compute2")).generation
     replace_provider_traits(database, uuid_of("compute2"), ["COMPUTE_STATUS_DISABLED"], generation=generation)
@@ -265,7 +265,7 @@ def test_of_a_large_tree_the_part_around_a_provider_is_drawn(app, visitor: Visit
 
 
 def test_what_is_too_much_to_draw_below_a_provider_is_in_a_list(app, visitor: Visitor):
-    """The link led to the page that it stood on."""
+    """The link used to lead to the page that it was on."""
     database = app.extensions["placement"].database
     create_provider(database, uuid=uuid_of("root"), name="root")
     for number in range(104):

@@ -30,7 +30,7 @@ ADDRESSES = {
 
 @pytest.fixture
 def policy(tmp_path: Path) -> Path:
-    """The policy file in force; it is read again when it changes."""
+    """The current policy file; it is read again when it changes."""
     path = tmp_path / "policy.yaml"
     path.write_text("{}")
     return path
@@ -60,10 +60,10 @@ def test_each_right_of_a_page_is_needed(visitor: Visitor, policy: Path, endpoint
     (page,) = [page for page in PAGES if page.endpoint == endpoint]
     assert visitor.open(ADDRESSES[endpoint]).status_code == 200
     for number, rule in enumerate(page.rules):
-        policy.write_text(f'"{rule}": "!"{" " * number}\n')  # of another length, so that the change is seen at once
+        policy.write_text(f'"{rule}": "!"{" " * number}\n')  # of another length, so that the change is noticed at once
         answer = visitor.open(ADDRESSES[endpoint])
         if endpoint == "overview" and answer.status_code == 303:
-            continue  # to a page that is open to the visitor
+            continue  # to a page that the visitor may open
         assert answer.status_code == 403, rule
         assert f"Policy does not allow {rule} to be performed." in Document(answer.text).text
 

@@ -1,4 +1,4 @@
-"""The page of fair shares: the tree with what every queue holds, in parts that stay small."""
+"""The page of fair shares: the tree with what every queue holds, in parts of limited size."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ TREE = tree_of(
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """Two queues, of which one weighs as much as three of the other."""
+    """Two queues, one of which has three times the weight of the other."""
     fair_share = FairShareSettings(classes=("VCPU", "PGPU"), queues=TREE, keep_s=0)
     return replace(settings, planner=replace(settings.planner, fair_share=fair_share))
 
@@ -44,7 +44,7 @@ def cloud(app: Flask) -> clouds.Cloud:
 
 
 def bars(page: Document) -> list[tuple[str, str]]:
-    """Return the colour and the width of every bar that shows anything."""
+    """Return the colour and the width of every non-empty bar."""
     rects = [attributes for tag, attributes in page.tags if tag == "rect"]
     return [(str(each["class"]), str(each["width"])) for each in rects if each["class"] in ("part", "above")]
 
@@ -71,7 +71,7 @@ def test_the_one_to_be_served_next_comes_first(visitor: Visitor, cloud: clouds.C
 
 
 def test_who_would_give_back_is_told_alike_by_the_api_the_command_and_the_console(visitor: Visitor, app: Flask):
-    """Of ten CPUs, three parts in four are for research, and p1 holds nine."""
+    """Of ten CPUs, three quarters are for research, and p1 holds nine."""
     call = calls_of(app)
     made = stored(app, provider("host", VCPU=10, PGPU=10))
     clouds.allocate(call, made.providers["host"], {"VCPU": 9}, project="p1")
@@ -84,7 +84,7 @@ def test_who_would_give_back_is_told_alike_by_the_api_the_command_and_the_consol
 
 
 def test_what_is_lacking_is_told_of_every_class_by_the_command_and_the_console(visitor: Visitor, app: Flask):
-    """p1 holds CPUs above all, and is entitled to half of the GPUs, of which it has two in ten."""
+    """p1 mainly holds CPUs, and is entitled to half of the GPUs, of which it has two in ten."""
     call = calls_of(app)
     made = stored(app, provider("host", VCPU=10, PGPU=10))
     clouds.allocate(call, made.providers["host"], {"VCPU": 8, "PGPU": 2}, project="p1")
@@ -137,7 +137,7 @@ def test_hostile_names_of_projects_are_shown_as_they_are(visitor: Visitor, app: 
 
 
 def test_more_in_use_than_there_is_can_be_shown(app: Flask):
-    """A provider may have more in use than it has."""
+    """A provider may have more usage than capacity."""
     call = calls_of(app)
     made = stored(app, provider("host", VCPU=10, PGPU=10))
     clouds.allocate(call, made.providers["host"], {"VCPU": 10}, project="p1")

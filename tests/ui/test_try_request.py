@@ -29,7 +29,7 @@ def _numa_nodes(host: str) -> list[clouds.Provider]:
 
 @pytest.fixture
 def cloud(app: Flask) -> clouds.Cloud:
-    """Two hosts with NUMA nodes and GPUs; most of the first is used."""
+    """Two hosts with NUMA nodes and GPUs; most of the first is in use."""
     hosts = [provider(f"host{number}", *_numa_nodes(f"host{number}"), DISK_GB=500) for number in (1, 2)]
     call = calls_of(app)
     made = stored(app, *hosts)
@@ -63,7 +63,7 @@ def test_candidates_come_as_a_table_with_what_is_free_after(visitor: Visitor, cl
 
 
 def test_profiles_are_compared_side_by_side(settings: Settings):
-    """One spreads, the other packs: what was first is last."""
+    """One spreads, the other packs: the order is reversed."""
     profiles = {
         name: RankingProfile(name, Profile(fit=Fit({"VCPU": Preference(wanted)})), 0)
         for name, wanted in (("pack", "MostAllocated"), ("spread", "LeastAllocated"))

@@ -1,4 +1,4 @@
-"""A visitor of the console without a browser: opens pages, and inspects their links and words."""
+"""A visitor of the console without a browser: opens pages, and inspects their links and text."""
 
 from collections import defaultdict
 from html.parser import HTMLParser
@@ -12,7 +12,7 @@ VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "met
 
 
 class Document(HTMLParser):
-    """A page taken apart: its tags with their attributes, its words by heading, and whether every tag is closed."""
+    """A parsed page: its tags with their attributes, its text by heading, and whether every tag is closed."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -62,11 +62,11 @@ class Document(HTMLParser):
 
     @property
     def text(self) -> str:
-        """All words of the page."""
+        """All text of the page."""
         return " ".join(self.words)
 
     def table(self, heading: str) -> dict[str, list[str]]:
-        """Return the cells of the rows below a heading, by the first one of each; without the table's own heading."""
+        """Return the cells of the rows below a heading by the first cell of each, without the header row."""
         return {row[0]: row[1:] for row in self.cells(heading)}
 
     def cells(self, heading: str) -> list[list[str]]:
@@ -84,7 +84,7 @@ class Document(HTMLParser):
 
 
 class Visitor:
-    """Opens pages of an application, mounted below a prefix or not."""
+    """Opens pages of an application, mounted with or without a prefix."""
 
     def __init__(self, app: Flask, *, prefix: str = "", headers: dict[str, str] | None = None) -> None:
         self.app = app
@@ -93,20 +93,20 @@ class Visitor:
         self._client = app.test_client()
 
     def open(self, path: str, **options) -> TestResponse:
-        """Ask for a path below the prefix."""
+        """Request a path below the prefix."""
         options.setdefault("headers", self.headers)
-        # Buffered, because a file that is served stays open until the answer has been read.
+        # Buffered, because a served file stays open until the answer has been read.
         return self._client.open(path, environ_overrides={"SCRIPT_NAME": self.prefix}, buffered=True, **options)
 
     def page(self, path: str) -> Document:
-        """Return a page that has to be there."""
+        """Return a page that must exist."""
         response = self.open(path)
         assert response.status_code == 200, response.text
         assert response.mimetype == "text/html"
         return Document(response.text)
 
     def follow(self, link: str, *, seen_at: str) -> TestResponse:
-        """Open what a link leads to, like a browser that sees it on the page at ``seen_at``."""
+        """Follow a link, like a browser that sees it on the page at ``seen_at``."""
         target = urljoin(f"{self.prefix}{seen_at}", link)
         assert target.startswith(self.prefix), f"{link} leads away from {self.prefix}"
         return self.open(target.removeprefix(self.prefix))
