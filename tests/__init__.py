@@ -1,1 +1,1 @@
-"""The tests; what several kinds of tests share is next to their directories."""
+"""The tests; modules shared by several kinds of tests are next to their directories."""

@@ -1,4 +1,4 @@
-"""Short helpers for providers, claims and questions about them. They work on the ``api`` fixture."""
+"""Short helpers for providers and claims, and for reading them back, based on the ``api`` fixture."""
 
 import uuid
 from typing import Any, Protocol
@@ -9,7 +9,7 @@ Shares = dict[str, dict[str, Any]]
 """Amounts by class, by provider."""
 
 SERVICE = {"x-roles": "service"}
-"""Headers of a service user such as nova, who may reshape; administrators may not."""
+"""Headers of a service user such as nova, which may reshape; administrators may not."""
 
 OWNER = {"project_id": "project", "user_id": "user"}
 
@@ -25,14 +25,14 @@ def new_uuid() -> str:
 
 
 def ask(api: Client, method: str, path: str, version: str = "1.39", body: object = None) -> Any:
-    """Send a request that has to succeed and return the answer's document."""
+    """Send a request that must succeed and return the answer's document."""
     answer = api.request(method, path, version=version, **({} if body is None else {"json": body}))
     assert answer.status_code < 300, answer.text
     return answer.get_json(silent=True)
 
 
 def make_provider(api: Client, **inventories: int | dict[str, Any]) -> str:
-    """Make a provider; an inventory is a total, or its fields."""
+    """Create a provider; an inventory is a total, or its fields."""
     identity = new_uuid()
     ask(api, "POST", "/resource_providers", body={"name": identity, "uuid": identity})
     if inventories:
@@ -95,6 +95,6 @@ def generation(api: Client, provider: str) -> int:
 
 
 def consumer_generation(api: Client, consumer: str) -> int | None:
-    """Return a consumer's generation, None where it holds nothing."""
+    """Return a consumer's generation, or None if it holds nothing."""
     number: int | None = ask(api, "GET", f"/allocations/{consumer}").get("consumer_generation")
     return number

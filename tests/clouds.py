@@ -32,7 +32,7 @@ class Provider:
 def provider(
     name: str, *children: Provider, traits: Sequence[str] = (), aggregates: Sequence[str] = (), **inventories: Inventory
 ) -> Provider:
-    """Describe a provider; an inventory is a total, or a mapping with a total and what else is not the default."""
+    """Describe a provider; an inventory is a total, or a mapping with a total and non-default fields."""
     return Provider(name, children, inventories, tuple(traits), tuple(aggregates))
 
 
@@ -44,16 +44,16 @@ class Cloud:
     aggregates: Mapping[str, str]
 
     def name_of(self, provider_uuid: str) -> str:
-        """Return the name a provider has in the literal."""
+        """Return the name that a provider has in the literal."""
         return next(name for name, known in self.providers.items() if known == provider_uuid)
 
 
 class RequestRefused(Exception):
-    """The server refused a request that makes a cloud."""
+    """The server refused a request that creates a cloud."""
 
 
 def build(call: Call, *roots: Provider, aggregates: Mapping[str, str] | None = None) -> Cloud:
-    """Make the providers over HTTP, parents first, with one write for each inventory, and one for traits."""
+    """Create the providers over HTTP, parents first, with one write for each inventory, and one for traits."""
     labels = {label for _, node in walk(roots) for label in node.aggregates}
     known = {label: str(uuid.uuid4()) for label in sorted(labels)} | dict(aggregates or {})
     cloud = Cloud({node.name: str(uuid.uuid4()) for _, node in walk(roots)}, known)
@@ -83,7 +83,7 @@ def allocate(call: Call, provider_uuid: str, resources: Mapping[str, int], **con
 
 
 def expect(call: Call, method: str, path: str, version: str, body: object = None) -> Any:
-    """Send a request that has to succeed and return the answer's document."""
+    """Send a request that must succeed and return the answer's document."""
     status, document = call(method, path, version, body)
     if not 200 <= status < 300:
         raise RequestRefused(f"{method} {path} (microversion {version}) answered {status}: {document}")
@@ -101,7 +101,7 @@ def _make_custom_names(call: Call, roots: Sequence[Provider]) -> None:
 
 
 def _make_provider(call: Call, cloud: Cloud, node: Provider, parent: Provider | None) -> None:
-    """Make one provider; its generation ends as the number of its inventories, plus one if it has traits."""
+    """Create one provider; its generation ends as the number of its inventories, plus one if it has traits."""
     identity = cloud.providers[node.name]
     body = {"name": node.name, "uuid": identity}
     if parent is not None:
@@ -109,7 +109,7 @@ def _make_provider(call: Call, cloud: Cloud, node: Provider, parent: Provider | 
     expect(call, "POST", "/resource_providers", "1.14", body)
     path = f"/resource_providers/{identity}"
     if node.aggregates:
-        # Before 1.19 this does not touch the generation.
+        # Before 1.19 this does not change the generation.
         expect(call, "PUT", f"{path}/aggregates", "1.1", [cloud.aggregates[label] for label in node.aggregates])
     for name, inventory in node.inventories.items():
         fields = {"total": inventory} if isinstance(inventory, int) else inventory

@@ -9,15 +9,15 @@ SEEDS = 1_000_000
 
 
 def seed() -> int:
-    """Return a number that belongs to the commit, so that each draws other random requests, and always the same."""
+    """Return a number that depends on the commit, so that each commit has its own, reproducible random requests."""
     commit = _git("rev-parse", "HEAD")
     return int(commit, 16) % SEEDS if commit else SEED_WITHOUT_A_COMMIT
 
 
 def is_changed(directory: Path) -> bool:
-    """Tell whether a commit that is tested changes something in a directory, or may.
+    """Return whether a tested commit changes something in a directory, or may do so.
 
-    On main that is the last commit, elsewhere all since main; and whatever is not committed yet.
+    On main the last commit is tested, elsewhere all since main; uncommitted changes count, too.
     """
     base = _base()
     if base is None:
@@ -36,7 +36,7 @@ def _base() -> str | None:
 
 
 def _git(*arguments: str) -> str | None:
-    """Return what git prints, or None where it cannot tell: without git, without history."""
+    """Return git's output, or None if git or the history is missing."""
     try:
         done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
     except OSError:

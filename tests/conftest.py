@@ -1,13 +1,13 @@
 """Databases for every test.
 
-``database_url`` is a fresh database with the schema and the standard names and no other row, once on SQLite and once
-on PostgreSQL, or on the kinds that the variable PYTEST_DATABASES names; ``database`` is the same, opened.
-``sqlite_url``, ``postgresql_url`` and ``mariadb_url`` are one of them; ``empty_database_url`` has not even tables.
-``mariadb_url`` itself is for tests marked mariadb, which run where PYTEST_DATABASES names it. Nothing is started for
-tests that ask for none of them.
+``database_url`` is a fresh database with the schema, the standard names and no other rows, once on SQLite and once on
+PostgreSQL, or on the kinds in the variable PYTEST_DATABASES; ``database`` is the same, opened. ``sqlite_url``,
+``postgresql_url`` and ``mariadb_url`` are one of them; ``empty_database_url`` has not even tables. ``mariadb_url``
+itself is for tests marked mariadb, which run where PYTEST_DATABASES names it. Nothing is started for tests that use
+none of them.
 
-A test marked any_database, or in a directory of those ABOVE_THE_STORE, proves something that does not hang on the
-database, so one kind does; ``--deep`` takes them all, makes more examples of every property, and does whatever else the
+A test marked any_database, or in a directory of those ABOVE_THE_STORE, proves something that does not depend on the
+database, so one kind suffices; ``--deep`` runs all kinds, more examples of every property, and whatever else the
 default run has no time for.
 """
 
@@ -34,23 +34,24 @@ LONGEST = ("differential", "survival", "packaging", "concurrency", "conformance"
 """The directories with tests that take many seconds."""
 
 ABOVE_THE_STORE = ("tests/api/planner", "tests/ui")
-"""Directories of what is done with rows. That each statement gives the same rows everywhere is shown below store/."""
+"""Directories of tests that work with rows; tests/store shows that every statement gives the same rows everywhere."""
 
 KINDS = os.environ.get("PYTEST_DATABASES", "sqlite postgresql").split()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let whoever has the time run the long form of the tests that have one."""
+    """Add the options for long and deep runs."""
     parser.addoption("--long", action="store_true", help="run the long form of the tests that have one")
     parser.addoption("--deep", action="store_true", help="leave nothing to the nightly run")
     parser.addoption("--seed", type=int, help="the seed of random requests (default: one that belongs to the commit)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose how many examples hypothesis makes, the seed of the run, and where temporary files are.
+    """Set the number of hypothesis examples, the seed of the run, and the place for temporary files.
 
-    In memory, also those of the processes that tests start: SQLite waits for the disk at each commit. The garbage
-    collector runs as seldom as in a server; at its usual thresholds it takes a tenth of the time of tests/unit.
+    These are in memory, including those of processes that tests start: SQLite waits for the disk at each commit. The
+    garbage collector runs as rarely as in a server; with its default thresholds it takes a tenth of the time of
+    tests/unit.
     """
     gc.set_threshold(50_000, 20, 100)
     if place := memory():
@@ -62,19 +63,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Start one test process more than there are processors: one of them waits for a server most of the time."""
+    """Return one test process more than there are cores: one of them usually waits for a server."""
     return (os.cpu_count() or 1) + 1
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    """Tell what a run can be repeated with."""
+    """Show what is needed to repeat a run."""
     return f"random requests: --seed {config.getoption('--seed')}"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with the longest, lest one ends the run alone; leave out what other runs show.
+    """Begin with the longest tests, so that none of them runs alone at the end; deselect those that other runs cover.
 
-    The directories stay together, so that one of the test processes starts their servers.
+    Directories stay together, so that only one of the test processes starts their servers.
     """
     items.sort(key=lambda item: [item.path.parent.name != name for name in LONGEST])
     if config.getoption("--deep"):
@@ -93,7 +94,7 @@ def _is_left_out(item: pytest.Item) -> bool:
 
 
 def _kind_for(item: pytest.Item) -> str:
-    """Return the kind that a test runs on where one does: the same for a name always, and each kind for its part."""
+    """Return the kind for a test that needs only one: a fixed one for each name, distributed over all kinds."""
     name = item.nodeid
     for kind in KINDS:
         name = name.replace(kind, "")
@@ -102,7 +103,7 @@ def _kind_for(item: pytest.Item) -> str:
 
 @pytest.fixture
 def is_long(request: pytest.FixtureRequest) -> bool:
-    """Whether the long form of a test was asked for."""
+    """Whether the long form of a test was requested."""
     return bool(request.config.getoption("--long"))
 
 

@@ -1,4 +1,4 @@
-"""Fresh databases for tests: SQLite's are copies of a template, the others are used by one test after the other."""
+"""Fresh databases for tests: copies of a template for SQLite, recycled ones for the others."""
 
 import shutil
 from collections.abc import Callable
@@ -10,19 +10,19 @@ from placement.store.lifecycle import schema
 
 
 def open_database(url: str) -> Database:
-    """Return a database to work on through the store. SQLite does not wait for the disk."""
+    """Return a database to use through the store. SQLite does not wait for the disk."""
     return Database(engine_for(normalised(url), sqlite_synchronous=False))
 
 
 def migrate(url: str) -> None:
-    """Make the schema and the standard names in an empty database."""
+    """Create the schema and the standard names in an empty database."""
     database = open_database(url)
     schema.upgrade(database.engine)
     database.dispose()
 
 
 class SQLiteDatabases:
-    """Makes databases as files; ``template`` is a migrated one."""
+    """Creates databases as files; ``template`` is a migrated one."""
 
     def __init__(self, directory: Path) -> None:
         self.template = directory / "template.sqlite"
@@ -40,7 +40,7 @@ class Pool:
 
     Args:
         make: returns a new database.
-        renew: empties one that comes back and returns its URL, or None where it was better dropped.
+        renew: empties a returned one and gives its URL, or None if it had to be dropped.
     """
 
     def __init__(self, make: Callable[[], str], renew: Callable[[str], str | None]) -> None:
@@ -49,7 +49,7 @@ class Pool:
         self._free: list[str] = []
 
     def borrow(self) -> tuple[str, Callable[[], None]]:
-        """Return the URL of a migrated database without data, and what takes it back."""
+        """Return the URL of a migrated database without data, and a function that gives it back."""
         url = self._free.pop() if self._free else self.make()
         return url, lambda: self._take_back(url)
 

@@ -1,7 +1,7 @@
-"""What a candidate is, by trying everything; a condition can be left out, as explanations do.
+"""The definition of a candidate, by brute force; a condition can be omitted, as in explanations.
 
-It knows nothing of how candidates and explanations are worked out: of the server it imports the words in which requests
-and conditions are written, and no code that works on them.
+It is independent of how candidates and explanations are computed: from the server it imports only the types for
+requests and conditions, and no code that works on them.
 """
 
 from collections import defaultdict
@@ -30,7 +30,7 @@ Placed = list[tuple[Slot, int]]
 
 
 def slots_of(request: CandidateRequest) -> list[Slot]:
-    """Return what providers have to serve, group by group."""
+    """Return the slots of a request, group by group."""
     slots = []
     for group in request.groups:
         amounts = tuple(sorted(group.resources.items()))
@@ -39,12 +39,12 @@ def slots_of(request: CandidateRequest) -> list[Slot]:
 
 
 class Definition:
-    """What a request asks of a choice of providers, straight from the API's description; a condition may be left out.
+    """What a request demands of a choice of providers, directly from the API's description; a condition may be omitted.
 
     Args:
         request: the request.
         cloud: the cloud.
-        without: the condition to leave out.
+        without: the condition to omit.
     """
 
     def __init__(self, request: CandidateRequest, cloud: Cloud, without: Condition | None = None) -> None:
@@ -74,7 +74,7 @@ class Definition:
         return any(self.is_candidate(root, list(zip(self.slots, choice, strict=True))) for choice in product(*options))
 
     def root_is_right(self, root: int) -> bool:
-        """Tell whether a tree comes into question at all."""
+        """Return whether a tree is eligible at all."""
         node, request = self.cloud[root], self.request
         if any(
             t not in node.traits and not self.is_out(ConditionKind.ROOT_REQUIRED, None, t)
@@ -157,7 +157,7 @@ class Definition:
         )
 
     def is_candidate(self, root: int, placed: Placed) -> bool:
-        """Tell whether providers that can serve the slots may serve them together."""
+        """Return whether providers that can serve the slots may serve them together."""
         return (
             self._is_apart(placed)
             and self._fits_together(placed)
@@ -180,7 +180,7 @@ class Definition:
             if len(amounts) == 1 or self.is_out(ConditionKind.COMBINED_CAPACITY, None, name):
                 continue
             stock = self.cloud[provider].inventories[name]
-            # Where amounts add up, a condition on one of them is a condition on their sum.
+            # If amounts add up, a condition on one of them applies to their sum.
             out = self.without.kind if self.without and self.without.resource_class == name else None
             room = [stock.left] * (out not in {ConditionKind.CAPACITY, ConditionKind.AMOUNT})
             room += [stock.max_unit] * (out not in {ConditionKind.MAX_UNIT, ConditionKind.AMOUNT})

@@ -1,6 +1,6 @@
-"""What a candidate of the planner is, by trying everything.
+"""The definition of a planner candidate, by brute force.
 
-It knows nothing of how they are worked out. What planner requests have in common with queries is in
+It is independent of how candidates are computed. What planner requests have in common with queries is in
 ``definition_of_candidates``.
 """
 
@@ -27,7 +27,7 @@ class TooMany(Exception):
 
 
 class PlanDefinition:
-    """What a planner request asks of a tree, straight from docs/planner.md.
+    """What a planner request demands of a tree, directly from docs/planner.md.
 
     Args:
         request: the request.
@@ -71,7 +71,7 @@ class PlanDefinition:
                 yield placed
 
     def taken(self, placed: Placed) -> frozenset[tuple[int, str, int]]:
-        """Return what a candidate takes: provider, class, amount."""
+        """Return what a candidate takes as (provider, class, amount)."""
         return self._plan(placed)[0]
 
     def held(self, placed: Placed) -> frozenset[int]:
@@ -137,7 +137,7 @@ class PlanDefinition:
         return next((p for p in self.plain.ancestry(provider) if trait in self.cloud[p].traits), None)
 
     def _is_free(self, one: PlannerGroup, provider: int) -> bool:
-        """Tell whether no place around a provider is held, and none that must be free is in use."""
+        """Return whether no place around a provider is held, and none that must be free is in use."""
         locks = [self.cloud[place].inventories[name] for place, name in self._locks_around(provider)]
         if any(lock.used >= lock.total for lock in locks):
             return False
@@ -204,7 +204,7 @@ class PlanDefinition:
         return frozenset(amounts), frozenset((slot.suffix, provider) for slot, provider in placed)
 
     def _locks_around(self, provider: int) -> Iterator[tuple[int, str]]:
-        """Yield (place, class) for the locks of a provider's places, of itself, and of what it is a function of."""
+        """Yield (place, class) for the locks of a provider's places, of itself, and of the device of a function."""
         for level, name in self.locks.items():
             places = [provider, self.cloud[provider].parent] if level == THE_DEVICE else [self._place(provider, level)]
             yield from [(p, name) for p in places if p is not None and name in self.cloud[p].inventories]

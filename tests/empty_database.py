@@ -1,4 +1,4 @@
-"""Empty a database of the placement schema by SQL, as fast as it goes, while a server runs on it.
+"""Empties a database of the placement schema by SQL, as fast as possible, while a server is using it.
 
 Standard traits and resource classes stay. Works for this project's databases and for the reference's.
 """
@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import psycopg
 import pymysql
 
-# Links go before what they point to; allocations go while the kept usages are still there for their triggers.
+# References are deleted before their targets; allocations while the kept usages are still there for their triggers.
 TABLES = (
     "allocations",
     "provider_usages",
@@ -29,11 +29,11 @@ TABLES = (
 )
 CUSTOM_NAMES = ("traits", "resource_classes")
 JOURNAL = "placement_journal"
-"""The table that begins with rows: what was changed before them is not told."""
+"""The table that starts with rows: changes before them are not reported."""
 
 
 def empty_database(url: str) -> None:
-    """Delete every row but the standard names from a database."""
+    """Delete every row except the standard names from a database."""
     if url.startswith("sqlite"):
         _empty_sqlite(sqlite_path(url))
     elif url.startswith("mysql"):
@@ -67,7 +67,7 @@ def _empty_mariadb(url: str) -> None:
         with connection.cursor() as cursor:
             cursor.execute("SHOW TABLES")
             present = {table for (table,) in cursor.fetchall()}
-            # A provider points to its root, often to itself.
+            # A provider refers to its root, often itself.
             cursor.execute("SET FOREIGN_KEY_CHECKS = 0")
             _delete_rows(cursor.execute, present)
         connection.commit()
@@ -84,6 +84,6 @@ def _delete_rows(execute: Callable[[str], object], present: Iterable[str]) -> No
 
 
 def _libpq(url: str) -> str:
-    """Return the URL without a driver's name, as libpq wants it."""
+    """Return the URL without a driver's name, as libpq requires."""
     scheme, rest = url.split("://", 1)
     return f"{scheme.split('+')[0]}://{rest}"

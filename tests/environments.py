@@ -6,18 +6,18 @@ from pathlib import Path
 
 from tests.servers import plain_environment
 
-# The pins of the environment that the tests run in are not meant for others.
+# The pins for the tests' own environment do not apply to others.
 NOT_INHERITED = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PIP_CONSTRAINT", "UV_CONSTRAINT")
 
 
 def uv(*arguments: str) -> None:
-    """Run uv. Not in the checkout, whose directories would be found before those of an environment."""
+    """Run uv, outside the checkout, whose directories would otherwise be found before those of an environment."""
     command = [sys.executable, "-m", "uv", *arguments]
     subprocess.run(command, cwd="/", check=True, env=plain_environment(*NOT_INHERITED))
 
 
 def made_environment(directory: Path, *requirements: str) -> Path:
-    """Make an environment with some packages, in the place of one that may be there; return its python."""
+    """Create an environment with some packages, replacing an existing one; return its python."""
     python = directory / "bin" / "python"
     uv("venv", "--quiet", "--clear", "--python", sys.executable, str(directory))
     uv("pip", "install", "--quiet", "--python", str(python), *requirements)

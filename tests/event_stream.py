@@ -1,4 +1,4 @@
-"""A client of server-sent events, as plain as the protocol allows: a socket, a head, and blocks between empty lines."""
+"""A minimal client for server-sent events: a socket, a header, and blocks between empty lines."""
 
 import json
 import socket
@@ -12,7 +12,7 @@ TIMEOUT_S = 60
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What stands between two empty lines."""
+    """The text between two empty lines."""
 
     id: str
     data: Any
@@ -30,12 +30,12 @@ class Stream:
         self._text = b""
 
     def blocks(self) -> Iterator[Block]:
-        """Yield what comes, until the server ends it."""
+        """Yield the blocks until the server ends the stream."""
         while (block := self.next_block()) is not None:
             yield block
 
     def next_block(self) -> Block | None:
-        """Return what comes next, or None where the server ends the stream."""
+        """Return the next block, or None if the server ends the stream."""
         while b"\n\n" not in self._text:
             if not (more := self._more()):
                 return None
@@ -45,18 +45,18 @@ class Stream:
         return Block(fields.get("id", ""), json.loads(fields["data"]) if "data" in fields else None)
 
     def next_event(self) -> Block:
-        """Return the next block that tells of changes."""
+        """Return the next block with changes."""
         for block in self.blocks():
             if block.data is not None:
                 return block
         raise AssertionError("the stream has ended")
 
     def rest(self) -> bytes:
-        """Return all that the server sends until it ends the answer."""
+        """Return everything that the server sends until it ends the answer."""
         return self._file.read()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._file.close()
         self._connection.close()
 
@@ -84,14 +84,14 @@ class Stream:
 
 
 def request_text(path: str, **headers: str) -> bytes:
-    """Return a request for events as it is sent."""
+    """Return the text of a request for events."""
     every = {"host": "localhost", "accept": "text/event-stream", "x-auth-token": "admin", **headers}
     lines = [f"GET {path} HTTP/1.1", *(f"{name.replace('_', '-')}: {value}" for name, value in every.items()), "", ""]
     return "\r\n".join(lines).encode()
 
 
 def listen(url: str, query: str = "", **headers: str) -> Stream:
-    """Ask a server, below whatever prefix, for the journal's events."""
+    """Request the journal's events from a server, below any prefix."""
     place = urlsplit(url)
     connection = socket.create_connection((place.hostname or "", place.port or 80), timeout=TIMEOUT_S)
     connection.sendall(request_text(f"{place.path}/planner/v1/journal{query}", **headers))

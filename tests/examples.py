@@ -1,6 +1,6 @@
-"""How many examples hypothesis makes of a property: some in the default run, sixteen times as many with ``--deep``.
+"""The number of hypothesis examples for a property: some in the default run, sixteen times as many with ``--deep``.
 
-``quick`` and ``deep`` are profiles of hypothesis. A test that needs more or fewer examples than others says so by
+``quick`` and ``deep`` are profiles of hypothesis. A test that needs more or fewer examples than others uses
 ``@examples(500)``, which is scaled with the profile.
 """
 
@@ -11,8 +11,8 @@ DEEPER = 16
 
 
 def load_profile(name: str) -> None:
-    """Use a profile from now on: for tests that say nothing, and for ``examples`` of modules imported later."""
-    # Of few examples many may be none by chance, which is no fault of the code.
+    """Use a profile from now on: for tests without settings, and for ``examples`` of modules imported later."""
+    # Of a few examples many may be discarded by chance, which is no defect of the code.
     ours = settings(deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
     settings.register_profile("quick", ours, max_examples=QUICK)
     settings.register_profile("deep", ours, max_examples=QUICK * DEEPER)
@@ -20,5 +20,5 @@ def load_profile(name: str) -> None:
 
 
 def examples(count: int, parent: settings | None = None) -> settings:
-    """Return settings with so many examples in the default run; other settings are those of the parent."""
+    """Return settings with this many examples in the default run; other settings are those of the parent."""
     return settings(parent, max_examples=count * settings.default.max_examples // QUICK)

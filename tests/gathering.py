@@ -12,7 +12,7 @@ MAX_S = 60
 
 
 def until_waiting(batches: Batching[Any], number: int) -> None:
-    """Return when so many threads wait."""
+    """Return when this many threads wait."""
     deadline, never = time.monotonic() + MAX_S, threading.Event()
     while batches.waiting < number:
         assert time.monotonic() < deadline, f"{batches.waiting} wait"
@@ -20,7 +20,7 @@ def until_waiting(batches: Batching[Any], number: int) -> None:
 
 
 class GatheredBatches(Batching[Any]):
-    """Batching of which the first has so many items."""
+    """Batches, the first of which has the given size."""
 
     def __init__(self, number: int) -> None:
         super().__init__()

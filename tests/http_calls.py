@@ -1,4 +1,4 @@
-"""Send single requests to a running server; the answer as (status, document)."""
+"""Single requests to a running server; an answer is (status, document)."""
 
 import http.client
 import json
@@ -7,13 +7,13 @@ from urllib.parse import urlsplit
 
 
 class HttpCalls:
-    """Requests as user admin; an instance can be called as clouds.Call wants it."""
+    """Sends requests as user admin; an instance has the signature of clouds.Call."""
 
     def __init__(self, base_url: str) -> None:
         self._address = urlsplit(base_url).netloc
 
     def __call__(self, method: str, path: str, version: str, body: object = None) -> tuple[int, Any]:
-        """Send one request and return the status and the document, None where there is none."""
+        """Send one request and return the status and the document, or None if there is none."""
         headers = {
             "x-auth-token": "admin",
             "accept": "application/json",

@@ -1,6 +1,6 @@
-"""A private MariaDB for a test run, where Debian's package is installed. The system's service is not touched.
+"""A private MariaDB for a test run, if Debian's package is installed. The system's service is not touched.
 
-Its files are in memory where there is room for them.
+Its files are in memory if there is enough room.
 """
 
 import contextlib
@@ -20,12 +20,12 @@ from tests.memory import memory
 
 SERVER = Path("/usr/sbin/mariadbd")
 START_TIMEOUT_S = 60
-# The data is thrown away, so nothing waits for a disk.
+# The data is temporary, so nothing waits for a disk.
 OPTIONS = ("--skip-networking", "--innodb-flush-log-at-trx-commit=0", "--sync-binlog=0", "--skip-log-bin")
 
 
 def execute(socket: Path, *statements: str) -> None:
-    """Run statements as the root of the database server behind a socket, each committed by itself."""
+    """Run statements as root of the database server behind a socket, committing each one."""
     connecting = pymysql.connect(unix_socket=str(socket), user="root", autocommit=True)
     with contextlib.closing(connecting) as connection, connection.cursor() as cursor:
         for statement in statements:
@@ -33,14 +33,14 @@ def execute(socket: Path, *statements: str) -> None:
 
 
 class MariaDB:
-    """A running server that makes databases."""
+    """A running server that creates databases."""
 
     def __init__(self, directory: Path) -> None:
         self._socket = directory / "socket"
         self._log = directory / "log"
 
     def database(self, name: str) -> str:
-        """Create an empty database and return its URL, as it would stand in a placement.conf."""
+        """Create an empty database and return its URL, as in a placement.conf."""
         self.execute(f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
         return f"mysql+pymysql://root@localhost/{name}?unix_socket={self._socket}&charset=utf8mb4"
 
@@ -57,7 +57,7 @@ class MariaDB:
                     cursor.execute(f"KILL {connected}")
 
     def execute(self, *statements: str) -> None:
-        """Run statements as the root of the database server."""
+        """Run statements as root of the database server."""
         execute(self._socket, *statements)
 
     @contextlib.contextmanager
@@ -68,7 +68,7 @@ class MariaDB:
             yield cursor
 
     def answers(self) -> bool:
-        """Tell whether it is ready. It listens last; a connection that nobody accepts would leak in the driver."""
+        """Return whether it is ready. It listens last; a connection that nobody accepts would leak in the driver."""
         return "ready for connections" in self._log.read_text(errors="replace")
 
 
@@ -98,7 +98,7 @@ def running_mariadb() -> Iterator[MariaDB]:
 
 
 def unprivileged_user() -> str:
-    """Return whom the server runs as: it refuses to be root."""
+    """Return the user that runs the server: it refuses to run as root."""
     return "nobody" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
 
 

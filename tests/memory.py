@@ -1,4 +1,4 @@
-"""An in-memory directory for files that nobody will miss."""
+"""An in-memory directory for temporary files."""
 
 import os
 import shutil
@@ -6,13 +6,13 @@ from pathlib import Path
 
 MEMORY = Path("/dev/shm")
 ROOM_BYTES = 4 * 2**30
-"""PostgreSQL writes up to a GiB of its log before it starts again, and each test process has a server."""
+"""PostgreSQL writes up to 1 GiB of log before it recycles it, and each test process has a server."""
 
 
 def memory() -> Path | None:
-    """Return a directory in memory, or None, which stands for the usual one, where there is none with enough room.
+    """Return a directory in memory, or None for the default one if there is none with enough room.
 
-    Programs may be run there, too: containers often forbid that.
+    It must allow running programs, which containers often forbid.
     """
     if not os.access(MEMORY, os.W_OK | os.X_OK) or os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:
         return None

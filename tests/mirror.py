@@ -1,4 +1,4 @@
-"""The example that mirrors a cloud by the journal, as a module."""
+"""The example that mirrors a cloud through the journal, as a module."""
 
 import importlib.util
 from pathlib import Path

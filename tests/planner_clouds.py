@@ -18,12 +18,12 @@ DEVICE_LOCK = "CUSTOM_DEVICE_LOCK"
 LOCKS = {"pcie": LOCK, THE_DEVICE: DEVICE_LOCK}
 TRAITS = ("CUSTOM_A", "CUSTOM_B")
 SOCKET = "CUSTOM_SOCKET"
-"""A level that no file names: some hosts have it outside NUMA nodes."""
+"""A level that is not in the file: some hosts have it outside their NUMA nodes."""
 WHOLE_LOCK = 4
 
 
 def make_names(database: Database) -> None:
-    """Make the traits and classes that clouds and requests name."""
+    """Create the traits and classes in clouds and requests."""
     for name in (LEVELS["pcie"], SOCKET, *TRAITS):
         ensure_trait(database, name)
     for name in (LOCK, DEVICE_LOCK):
@@ -54,7 +54,7 @@ class _Builder:
         return Inventory(total, used=used, reserved=reserved, **rules)
 
     def lock(self, name: str, share: float) -> dict[str, Inventory]:
-        """Return a lock, perhaps held in whole or in part, or none."""
+        """Return a lock, perhaps held entirely or in part, or none."""
         if self.chance.random() > share:
             return {}
         used = self.chance.choice((0,) * 8 + (1, WHOLE_LOCK))
@@ -87,7 +87,7 @@ class _Builder:
                 self.add(card, {"SRIOV_NET_VF": self.stock(3)}, self.labels(1))
 
     def pool(self) -> None:
-        """Add a tree that shares something; sometimes it stands below a place."""
+        """Add a sharing tree; sometimes the sharing provider is below a place."""
         chance = self.chance
         parent = None
         if chance.random() < 0.4:
@@ -99,7 +99,7 @@ class _Builder:
 
 
 def random_cloud(chance: Random) -> Cloud:
-    """Return two or three hosts, most often with a pool that they share."""
+    """Return two or three hosts, usually with a pool that they share."""
     builder = _Builder(chance)
     for _ in range(chance.choice((2, 2, 3))):
         builder.host()
@@ -109,9 +109,9 @@ def random_cloud(chance: Random) -> Cloud:
 
 
 def random_hosts(chance: Random, number: int, *, models: int | None = None, pools: int = 0) -> Cloud:
-    """Return so many hosts that share nothing but these pools and, perhaps, something of one of them.
+    """Return this many hosts that share only these pools and, perhaps, something of one of them.
 
-    They are of so many models, or else each is a model of its own.
+    They are of the given number of models, or each of its own model.
     """
     builder = _Builder(chance)
     drawn = [chance.random() for _ in range(models or 0)]
@@ -160,7 +160,7 @@ def _groups(chance: Random) -> list[PlannerGroup]:
 
 
 def _tied(chance: Random, groups: list[PlannerGroup], names: list[str]) -> list[frozenset[str]]:
-    """Return sets for same_subtree; most have a group that only has to be above."""
+    """Return sets for same_subtree; most have a group that only needs a common ancestor."""
     found = []
     for number in range(chance.choice((0, 0, 0, 1, 1, 2))):
         tied = frozenset(chance.sample(names, chance.randint(1, len(names))))
@@ -217,7 +217,7 @@ def random_request(chance: Random) -> PlannerRequest:
 
 
 def body_of(request: PlannerRequest) -> dict[str, Any]:
-    """Return a request as clients write it."""
+    """Return a request in the form in which clients write it."""
     body: dict[str, Any] = {
         "groups": {one.suffix: _group_body(one) for one in request.groups},
         "group_policy": "isolate" if request.isolate else "none",
@@ -265,7 +265,7 @@ def _expression(sets: tuple[frozenset[str], ...], forbidden: frozenset[str]) -> 
 
 
 def at_work(chance: Random, cloud: Cloud) -> Cloud:
-    """Return a cloud with more or less in use, whatever its consumers are."""
+    """Return a cloud with other usage, regardless of its consumers."""
 
     def used(inventory: Inventory) -> Inventory:
         return replace(inventory, used=chance.choice((0, 0, inventory.used, chance.randint(0, inventory.total))))

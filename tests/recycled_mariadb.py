@@ -1,7 +1,7 @@
-"""MariaDB databases that tests use one after the other. No test can tell that its database is not new, but by its name.
+"""MariaDB databases that tests use one after the other. A test can tell only by its name that its database is not new.
 
-A database that comes back is emptied and compared with what it was: the definitions of its tables and triggers, the
-rows that stay. Where anything differs it is dropped.
+A returned database is emptied and compared with its original state: the definitions of tables and triggers, and the
+remaining rows. If anything differs, it is dropped.
 """
 
 import itertools
@@ -31,7 +31,7 @@ NAME_RULES = "SELECT @@character_set_database, @@collation_database"
 
 
 def mariadb_pool(server: MariaDB) -> Pool:
-    """Return what lends the databases of a server."""
+    """Return a pool of databases on a server."""
     databases = _Databases(server)
     return Pool(databases.make, databases.renew)
 
@@ -60,7 +60,7 @@ class _Databases:
         return None
 
     def _is_emptied(self, url: str) -> bool:
-        """Delete the rows of tests; tell whether all is now as it was made."""
+        """Delete the rows of tests; return whether everything is in its original state."""
         try:
             with self._server.cursor(_name(url)) as cursor:
                 for statement in EMPTYING:
@@ -75,7 +75,7 @@ def _name(url: str) -> str:
 
 
 def _state(cursor: Cursor) -> list[object]:
-    """Return what emptying a database leaves as it is."""
+    """Return the state that emptying a database does not change."""
     cursor.execute("SHOW FULL TABLES")
     tables = [name for name, _ in cursor.fetchall()]
     definitions = [_answer(cursor, f"SHOW CREATE TABLE {table}") for table in tables]

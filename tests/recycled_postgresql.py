@@ -1,7 +1,7 @@
-"""PostgreSQL databases that tests use one after the other. No test can tell that its database is not new.
+"""PostgreSQL databases that tests use one after the other. A test cannot tell that its database is not new.
 
-A database that comes back gets another name, so that nobody reaches it by the old URL. It is emptied and compared with
-what it was: the catalogue, the rows that stay, the settings. Where anything differs it is dropped.
+A returned database is renamed, so that nobody reaches it by the old URL. It is emptied and compared with its original
+state: the catalogue, the remaining rows, the settings. If anything differs, it is dropped.
 """
 
 import itertools
@@ -14,9 +14,9 @@ from tests.postgresql import PostgreSQL
 
 TEMPLATE = "template_placement"
 MAX_GROWTH_BYTES = 4_000_000
-"""To delete more rows takes longer than to make a database, and its tables would stay large."""
+"""Deleting more rows takes longer than creating a database, and its tables would stay large."""
 
-# Whoever changes a schema writes rows here, and the ids of the writing transactions tell. Each with what it is about.
+# Schema changes write rows here, as the ids of the writing transactions show. Each with the column of its object.
 CATALOGUES = {
     "pg_attrdef": "adrelid",
     "pg_attribute": "attrelid",
@@ -34,7 +34,7 @@ CATALOGUES = {
 }
 FIRST_OID_OF_USERS = 16384
 
-# pg_class is written for many reasons, VACUUM among them, so what it says is compared.
+# pg_class is written for many reasons, VACUUM among them, so its contents are compared.
 RELATIONS = f"""
 SELECT 'relations', count(*), sum(hashtextextended(concat_ws(
     ' ', oid, relname, relkind, relnatts, relchecks, relhastriggers, relrowsecurity, relpersistence, relacl, reloptions
@@ -56,7 +56,7 @@ DELETIONS = ";".join(
 
 
 def postgresql_pool(server: PostgreSQL) -> Pool:
-    """Return what lends the databases of a server."""
+    """Return a pool of databases on a server."""
     databases = _Databases(server)
     return Pool(databases.make, databases.renew)
 
@@ -90,7 +90,7 @@ class _Databases:
         return f"copy_{next(self._numbers)}"
 
     def _is_emptied(self, connection: psycopg.Connection) -> bool:
-        """Delete the rows of tests; tell whether all is now as it was made."""
+        """Delete the rows of tests; return whether everything is in its original state."""
         try:
             if _size(connection) > self._largest_bytes:
                 return False
@@ -113,7 +113,7 @@ def _size(connection: psycopg.Connection) -> int:
 
 
 def _state_query(connection: psycopg.Connection) -> str:
-    """Return the statement that describes what emptying a database leaves as it is, in a line for each subject."""
+    """Return the statement that describes the state that emptying a database does not change, one line per subject."""
     tables = {name for (name,) in connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")}
     written = [
         f"SELECT '{name}', count(*), sum(xmin::text::bigint) FROM {name} WHERE {subject} >= {FIRST_OID_OF_USERS}"

@@ -1,7 +1,7 @@
-"""The reference, openstack-placement, in an environment of its own.
+"""The reference, openstack-placement, in a separate environment.
 
-Both packages are `import placement`, so they never share an environment. REFERENCE_PYTHON names the python of one that
-exists; without it one is made below .tox, once.
+Both packages are `import placement`, so they never share an environment. REFERENCE_PYTHON names the python of an
+existing one; without it, one is created once below .tox.
 """
 
 import fcntl
@@ -20,7 +20,7 @@ ENVIRONMENT = Path(__file__).parents[1] / ".tox" / f"reference-{VERSION}"
 
 @functools.cache
 def installation() -> servers.Installation:
-    """Return the reference's environment, making it if need be."""
+    """Return the reference's environment, creating it if necessary."""
     named = os.environ.get("REFERENCE_PYTHON")
     python = Path(named) if named else _made_environment()
     return servers.Installation(python, servers.plain_environment("PYTHONPATH", "PYTHONHOME"))
@@ -48,7 +48,7 @@ def package_directory() -> Path:
 def _made_environment() -> Path:
     finished = ENVIRONMENT / "finished"
     ENVIRONMENT.parent.mkdir(exist_ok=True)
-    # Several test processes may want it at once: the first makes it, the others wait.
+    # Several test processes may need it at once: the first creates it, the others wait.
     with (ENVIRONMENT.parent / f"{ENVIRONMENT.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         made_of = "\n".join(REQUIREMENTS)

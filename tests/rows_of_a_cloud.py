@@ -23,7 +23,7 @@ def uuid_of(name: str) -> str:
 
 
 def fill(database: Database, prefix: str = "host") -> None:
-    """Add a host with a NUMA node and a device below it, and a pool; what they have, are like and give."""
+    """Add a host with a NUMA node and a device below it, and a pool, with inventories, traits and allocations."""
     names = [prefix, f"{prefix}-numa0", f"{prefix}-gpu0"]
     for name, parent in zip(names, [None, *names], strict=False):
         create_provider(
@@ -56,7 +56,7 @@ def fill(database: Database, prefix: str = "host") -> None:
 
 
 def snapshot(database: Database) -> dict[str, list[tuple[Any, ...]]]:
-    """Return all rows of all tables but for their dates and marks."""
+    """Return all rows of all tables except their dates and marks."""
     shown = {}
     with database.engine.connect() as connection:
         for table in metadata.sorted_tables:

@@ -1,6 +1,6 @@
-"""Start a placement server as an operator does: a configuration directory, `placement-manage db sync`, gunicorn.
+"""Starts a placement server as an operator does: a configuration directory, `placement-manage db sync`, gunicorn.
 
-The same steps serve this project and the reference, because the one is to be put in the other's place.
+The same steps serve this project and the reference, because one is a drop-in replacement for the other.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ Sections = Mapping[str, Mapping[str, str]]
 
 
 class ServerDidNotStart(Exception):
-    """The server went away, or never answered."""
+    """The server exited, or never answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Installation:
     variables: Mapping[str, str]
 
     def command(self, name: str) -> str:
-        """Return the path of a command that the environment's packages installed."""
+        """Return the path of a command installed by the environment's packages."""
         return str(self.python.with_name(name))
 
 
@@ -60,7 +60,7 @@ def default_sections(database_url: str) -> dict[str, dict[str, str]]:
 
 
 def migrating(sections: Sections) -> Sections:
-    """Return a configuration with which the server makes its tables itself: a process less than placement-manage."""
+    """Return a configuration with which the server creates its tables itself, which saves a run of placement-manage."""
     return {**sections, "placement_database": {**sections["placement_database"], "sync_on_startup": "True"}}
 
 
@@ -87,7 +87,7 @@ def placement_manage(installation: Installation, directory: Path, *arguments: st
 
 @dataclass(slots=True)
 class Served:
-    """A server that runs, with its workers in a process group of its own."""
+    """A running server, with its workers in a separate process group."""
 
     url: str
     process: "subprocess.Popen[bytes]"
@@ -99,13 +99,13 @@ class Served:
         return [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
 
     def kill(self) -> None:
-        """End it and its workers at once, in the middle of whatever they do."""
+        """Kill it and its workers in the middle of their work."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(STOP_TIMEOUT_S)
 
     def stop(self) -> None:
-        """End it and its workers as an operator does."""
+        """Stop it and its workers as an operator does."""
         _stop(self.process)
 
 
@@ -119,7 +119,7 @@ def started_server(
     application: str = APPLICATION,
     options: Sequence[str] = (),
 ) -> Served:
-    """Serve the directory's configuration with gunicorn; the caller ends it."""
+    """Serve the directory's configuration with gunicorn; the caller stops it."""
     port = port or free_port()
     command = [str(installation.python), "-m", "gunicorn", application]
     command += ["--bind", f"127.0.0.1:{port}", "--workers", str(workers), "--threads", str(threads)]
@@ -136,7 +136,7 @@ def started(
     path: str = "/",
     variables: Mapping[str, str] | None = None,
 ) -> Served:
-    """Start a program that serves the directory's configuration at a port and a path; the caller ends it."""
+    """Start a program that serves the directory's configuration at a port and a path; the caller stops it."""
     process = launched(command, directory, variables=variables)
     served = Served(f"http://127.0.0.1:{port}", process)
     try:
@@ -150,7 +150,7 @@ def started(
 def launched(
     command: Sequence[str], directory: Path, *, variables: Mapping[str, str] | None = None
 ) -> "subprocess.Popen[bytes]":
-    """Start a program with the directory's configuration and wait for nothing; what it says is in server.log."""
+    """Start a program with the directory's configuration without waiting for it; its output is in server.log."""
     variables = plain_environment() if variables is None else variables
     # The working directory is not the checkout: a server must find its own `placement`, not this one.
     with (directory / "server.log").open("ab") as log:
@@ -185,7 +185,7 @@ def running_server(installation: Installation, directory: Path, **options: Any) 
 
 
 def until(holds: Callable[[], bool]) -> None:
-    """Wait for what a server comes to do."""
+    """Wait until a condition holds for a server."""
     deadline = time.monotonic() + START_TIMEOUT_S
     while not holds():
         assert time.monotonic() < deadline
@@ -193,7 +193,7 @@ def until(holds: Callable[[], bool]) -> None:
 
 
 def free_port() -> int:
-    """Return a TCP port of the loopback address that nobody listens on."""
+    """Return a free TCP port on the loopback address."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
@@ -212,7 +212,7 @@ def _wait_until_it_answers(process: "subprocess.Popen[bytes]", place: tuple[int,
 
 
 def wait_for_answer(port: int) -> None:
-    """Wait until a server that somebody else has started answers at a port."""
+    """Wait until a server started elsewhere answers at a port."""
     deadline = time.monotonic() + START_TIMEOUT_S
     while not _answers(port, "/"):
         if time.monotonic() > deadline:
@@ -232,7 +232,7 @@ def _answers(port: int, path: str) -> bool:
 
 
 def _stop(process: "subprocess.Popen[bytes]") -> None:
-    """End the server and its workers, which share a process group."""
+    """Stop the server and its workers, which share a process group."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)

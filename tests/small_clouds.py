@@ -98,7 +98,7 @@ def random_sets(chance: Random, values: Sequence[str]) -> tuple[frozenset[str], 
 
 
 def random_group(chance: Random, suffix: str, *, has_resources: bool = True) -> RequestGroup:
-    """A group with one or two conditions: a group with all of them hardly ever has a near miss."""
+    """Return a group with one or two conditions: a group with all of them hardly ever has a near miss."""
     names = chance.sample(CLASSES, chance.choice((1, 1, 2)))
     conditions = {
         "required": lambda: random_sets(chance, TRAITS),
@@ -146,7 +146,7 @@ def random_situation(seed: int) -> tuple[CandidateRequest, Cloud]:
 
 
 situations = st.integers(0, 2**32).map(random_situation)
-"""A request and a cloud. Hypothesis draws only the seed, because it is slow at large structures."""
+"""A request and a cloud. Hypothesis draws only the seed, because it is slow for large structures."""
 
 
 def facts_of(cloud: Cloud) -> Facts:

@@ -16,7 +16,7 @@ from tests.stored_providers import StoredProvider, store_providers
 
 
 def stored(app: Flask, *roots: Provider, aggregates: Mapping[str, str] | None = None) -> Cloud:
-    """Make in the database of an application what ``tests.clouds.build`` makes by requests."""
+    """Create in an application's database what ``tests.clouds.build`` creates by requests."""
     database = app.extensions["placement"].database
     nodes = [node for _, node in walk(roots)]
     labels = {label for node in nodes for label in node.aggregates}

@@ -23,16 +23,16 @@ class StoredProvider:
     inventories: Mapping[str, Fields] = field(default_factory=dict)
     traits: Sequence[str] = ()
     requests: int | None = None
-    """By how many it would have been written; None for one each for inventories and traits."""
+    """The number of requests that would have written it; None for one each for inventories and traits."""
 
     @property
     def generation(self) -> int:
-        """What it would be after the requests."""
+        """Its generation after the requests."""
         return bool(self.inventories) + bool(self.traits) if self.requests is None else self.requests
 
 
 def store_providers(database: Database, providers: Sequence[StoredProvider]) -> None:
-    """Add providers, parents first; their classes and traits are there."""
+    """Add providers, parents first; their classes and traits exist already."""
     with database.writer.begin() as connection:
         ids = {}
         for one in providers:
@@ -52,7 +52,7 @@ def store_providers(database: Database, providers: Sequence[StoredProvider]) -> 
 
 
 def _store_provider(connection: Connection, one: StoredProvider) -> int:
-    """Insert a provider as requests do: a root is told that it is one once its id is known."""
+    """Insert a provider as requests do: a root refers to itself once its id is known."""
     values: dict[str, Any] = {"uuid": one.uuid, "name": one.name, "generation": one.generation}
     if one.parent_uuid is not None:
         columns = select(resource_providers.c.id, resource_providers.c.root_provider_id)

@@ -9,7 +9,7 @@ from placement.store.lifecycle import schema
 
 
 def upgraded_at_once(engines: Sequence[Engine]) -> list[str]:
-    """Upgrade through all engines at once; return the steps that were made, by whichever of them.
+    """Upgrade through all engines at once; return the steps that any of them took.
 
     Raises:
         ExceptionGroup: some of them failed.
