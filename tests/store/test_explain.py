@@ -36,11 +36,11 @@ def trees_with_candidates(tx, request: CandidateRequest) -> set[int]:
     """Return the roots of the trees in which GET /allocation_candidates finds candidates."""
     plan = plan_for(request)
     reader = TreeReader(tx, Narrowing(tx, plan, ids_for(tx, plan)))
-    trees = [replace_sharing(tree) for tree in reader.trees(None)]
+    trees = [without_sharing(tree) for tree in reader.trees(None)]
     return {root for root, _choice in candidates_in(plan, trees, RequestBudget())}
 
 
-def replace_sharing(tree):
+def without_sharing(tree):
     """Make a tree yield candidates of sharing providers alone, which the search otherwise yields for one tree only."""
     tree.sharing = frozenset()
     return tree

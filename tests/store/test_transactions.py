@@ -33,8 +33,8 @@ def settings_of_a_reader(tx: Transaction) -> list[str]:
 
 
 @reads_once
-def transaction_ids(tx: Transaction) -> set[str]:
-    """Return the transaction ids seen by two statements of one transaction."""
+def transaction_times(tx: Transaction) -> set[str]:
+    """Return the start of the transaction as two statements of it see it."""
     return {tx.connection.execute(text("SELECT transaction_timestamp()::text")).scalar_one() for _ in range(2)}
 
 
@@ -98,7 +98,7 @@ def test_writers_see_what_others_have_committed(postgresql: Database):
 
 
 def test_a_lookup_is_no_transaction(postgresql: Database):
-    assert len(transaction_ids(postgresql)) == 2
+    assert len(transaction_times(postgresql)) == 2
 
 
 def test_a_refused_change_leaves_prepared_statements_alone(postgresql: Database):

@@ -193,8 +193,8 @@ def test_triggers_made_while_others_write_lose_nothing(migrated: Database) -> No
         assert kept(connection) == summed(connection)
 
 
-def test_replacing_a_row_by_its_id_changes_the_usage_of_the_new_row_only_by_its_own_amount(sqlite_url: str) -> None:
-    """SQLite applies the outer statement's conflict policy inside triggers; it must not wipe the kept usage."""
+def test_the_conflict_policy_of_a_statement_does_not_wipe_the_kept_usage(sqlite_url: str) -> None:
+    """SQLite applies the outer statement's conflict policy inside triggers."""
     database = open_database(sqlite_url)
     with database.writer.begin() as connection:
         allocate(connection, "c1", {(1, VCPU): 5})

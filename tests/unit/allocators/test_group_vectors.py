@@ -269,7 +269,7 @@ def test_devices_without_groups_may_come_from_anywhere():
 
 
 @pytest.mark.parametrize("offer", [{}, T1, SEED_IV], ids=["empty", "T1", "seed IV"])
-def test_nothing_fits_everywhere(offer):
+def test_an_empty_request_fits_everywhere(offer):
     """GA-12."""
     allocation = placed(offer, Container({}))
     assert fits(allocation, 0)
