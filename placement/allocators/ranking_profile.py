@@ -33,15 +33,14 @@ class RankingProfile:
     strategy: Profile = field(default_factory=_spread)
     compactness: Number = 10
     fragmentation: DevicePacking | None = None
+    maximum: Fraction = field(init=False, repr=False, compare=False)
+    """The upper bound of the weighted sum of all parts: 100 times the sum of the weights."""
 
     def __post_init__(self) -> None:
         check_number(self.compactness, "compactness")
-
-    @property
-    def maximum(self) -> Fraction:
-        """The upper bound of the weighted sum of all parts: 100 times the sum of the weights."""
         packing = exact(self.fragmentation.weight) if self.fragmentation else 0
-        return self.strategy.maximum + MAX_NODE_SCORE * (exact(self.compactness) + packing)
+        maximum = self.strategy.maximum + MAX_NODE_SCORE * (exact(self.compactness) + packing)
+        object.__setattr__(self, "maximum", maximum)
 
     @property
     def filters(self) -> bool:
