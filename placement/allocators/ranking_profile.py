@@ -6,6 +6,7 @@ from fractions import Fraction
 from placement.allocators.entries import Number, check_number, exact
 from placement.allocators.fragmentation.packing import DevicePacking
 from placement.allocators.strategy_fit.profile import MAX_NODE_SCORE, Fit, Profile
+from placement.allocators.strategy_fit.scorer import Scorers
 
 
 def _spread() -> Profile:
@@ -35,12 +36,15 @@ class RankingProfile:
     fragmentation: DevicePacking | None = None
     maximum: Fraction = field(init=False, repr=False, compare=False)
     """The upper bound of the weighted sum of all parts: 100 times the sum of the weights."""
+    scorers: Scorers = field(init=False, repr=False, compare=False)
+    """The strategy compiled for requests."""
 
     def __post_init__(self) -> None:
         check_number(self.compactness, "compactness")
         packing = exact(self.fragmentation.weight) if self.fragmentation else 0
         maximum = self.strategy.maximum + MAX_NODE_SCORE * (exact(self.compactness) + packing)
         object.__setattr__(self, "maximum", maximum)
+        object.__setattr__(self, "scorers", Scorers(self.strategy))
 
     @property
     def filters(self) -> bool:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from placement.allocators.compactness import MAX_COMPACTNESS, Counts, compactness
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit import NodeScorer, OwnPart, scorer_for
+from placement.allocators.strategy_fit import NodeScorer, OwnPart
 from placement.candidates.compose.composer import Composer
 from placement.candidates.compose.given import Given
 from placement.candidates.frontier import Key, Keyed
@@ -171,7 +171,7 @@ class TreeScores:
         return [(fails, below - self._jitter(root), root) for fails, below, root in keys]
 
     def _scorer(self, own: OwnPart) -> NodeScorer:
-        return scorer_for(self._profile.strategy, *self._asked, own)
+        return self._profile.scorers.of(*self._asked, own)
 
     def _judge(self, scorer: NodeScorer) -> _TreeJudge:
         number, per_point, most_compact = len(self.classes), self._per_point, self._most_compact

@@ -10,10 +10,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import partial
 
-from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.frontier import Key
 from placement.candidates.key_order import KeyOrder
-from placement.candidates.ranking import Ranking, TreeScores
+from placement.candidates.ranking import TreeScores
 from placement.services.place_size_cache import PlaceSizeCache
 from placement.services.tree_history import Moment, Roots, TreeHistories, TreeHistory
 from placement.services.tree_sums import AskedSums, is_much
@@ -52,31 +51,11 @@ class TreeOrders:
         self._most_orders = most_orders
         self._lock = threading.Lock()
         self._orders: OrderedDict[Hashable, _CachedKeys] = OrderedDict()
-        self._scores: OrderedDict[Hashable, TreeScores] = OrderedDict()
 
     @property
     def cached_keys(self) -> int:
         """How many keys are cached."""
         return sum([len(order) for order in self._orders.values()])
-
-    def scores(self, requested: Mapping[str, int], profile: RankingProfile, known: Collection[str]) -> TreeScores:
-        """Return what trees can score for a request without sharing providers; cached, as that takes a while to build.
-
-        Args:
-            requested: as in ``TreeScores``.
-            profile: what is best.
-            known: as in ``TreeScores``.
-        """
-        # The scores hold the profile, so that no other can get its id.
-        name = id(profile), tuple(requested.items()), frozenset(known)
-        with self._lock:
-            scores = self._scores.pop(name, None)
-        scores = scores or TreeScores(requested, Ranking(profile), known)
-        with self._lock:
-            self._scores[name] = scores
-            if len(self._scores) > self._most_orders:
-                self._scores.popitem(last=False)
-        return scores
 
     def in_snapshot(self, tx: Transaction, scores: TreeScores, found_by: Sequence[str]) -> KeyOrder | None:
         """Return the keys of all trees in ascending order in this snapshot; None if they cannot be cached.

@@ -8,7 +8,7 @@ and no tree has more than a few candidates.
 import sys
 from bisect import bisect_left
 from collections.abc import Collection, Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count, islice
 from operator import itemgetter
 from typing import NamedTuple
@@ -105,7 +105,7 @@ def written_answer(tx: Transaction, question: Question, kept: CachedTexts, order
     if moment is None:
         return WrittenAnswer([], []) if history.has_begun else None
     asked, families = amounts_of(plan), classes_in_families(tx, ranking)
-    scores = orders.scores(asked, ranking.profile, families)
+    scores = TreeScores(asked, replace(ranking, seed=None), families)
     order = orders.at(tx, moment, scores, classes_to_find(plan, scores))
     if order is None:
         return None

@@ -483,20 +483,3 @@ def test_a_transaction_that_writes_is_told_nothing(cloud: Database) -> None:
     """Its cursor would advance past its own uncommitted rows."""
     with cloud.writer.begin() as connection:
         assert look(Transaction(connection, cloud), None) is None
-
-
-def test_scores_are_those_of_the_profile_and_built_once() -> None:
-    orders, spread, flat = TreeOrders(), RankingProfile(), RankingProfile(compactness=0)
-    asked = {"VCPU": 5, "MEMORY_MB": 1}
-    assert orders.scores(asked, spread, []) is orders.scores({**asked}, spread, [])
-    assert orders.scores(asked, flat, []).signature == TreeScores(asked, Ranking(flat)).signature
-    assert orders.scores({"VCPU": 5}, spread, []).signature == TreeScores({"VCPU": 5}, Ranking(spread)).signature
-
-
-def test_scores_that_were_not_used_for_longest_are_forgotten() -> None:
-    orders, profile = TreeOrders(most_orders=2), RankingProfile()
-    first, second = (orders.scores({"VCPU": amount}, profile, []) for amount in (1, 2))
-    assert orders.scores({"VCPU": 1}, profile, []) is first
-    orders.scores({"VCPU": 3}, profile, [])
-    assert orders.scores({"VCPU": 1}, profile, []) is first
-    assert orders.scores({"VCPU": 2}, profile, []) is not second

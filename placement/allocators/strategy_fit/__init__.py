@@ -35,7 +35,7 @@ from typing import NamedTuple
 from placement.allocators.entries import InvalidEntry, exact
 from placement.allocators.patterns import best_match, resource_class
 from placement.allocators.strategy_fit.profile import MAX_NODE_SCORE, Fit, Preference, Profile, Proportional, Sra
-from placement.allocators.strategy_fit.scorer import NodeScorer, scorer_for
+from placement.allocators.strategy_fit.scorer import NodeScorer, Scorers, scorer_for
 from placement.allocators.strategy_fit.terms import NodeAmounts, OwnPart, asked_amounts
 
 __all__ = [
@@ -49,6 +49,7 @@ __all__ = [
     "Profile",
     "Proportional",
     "ScoredNode",
+    "Scorers",
     "Sra",
     "assess",
     "best_first",

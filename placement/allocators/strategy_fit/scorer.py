@@ -5,7 +5,8 @@ and one final division, so that a score is the float nearest to the exact value:
 whatever the order of their classes.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
@@ -13,6 +14,9 @@ from math import lcm
 from placement.allocators.entries import exact
 from placement.allocators.strategy_fit.profile import MAX_NODE_SCORE, Fit, Profile, Sra
 from placement.allocators.strategy_fit.terms import OwnPart, ScoringTerms, terms_of
+
+MAX_COMPILED = 512
+"""Scorers of a profile, some kilobytes each."""
 
 AmountScore = Callable[[Sequence[int], Sequence[int]], float]
 """(allocatable, used), each in the order of ``NodeScorer.classes`` -> score."""
@@ -82,6 +86,29 @@ def scorer_for(
         keeps_proportion=_verdict(terms, at),
         maximum=float(maximum),
     )
+
+
+class Scorers:
+    """The scorers of one profile, each compiled once: a service gets the same few requests over and over.
+
+    Args:
+        profile: the policies.
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._compiled: dict[Hashable, NodeScorer] = {}
+
+    def of(self, requested: Mapping[str, int], known: AbstractSet[str], own: OwnPart) -> NodeScorer:
+        """Return ``scorer_for`` a request; the arguments are the same."""
+        most, least = frozenset(own.most.items()), frozenset(own.least.items())
+        request = frozenset(requested.items()), known, most, least, own.is_certain
+        scorer = self._compiled.get(request)
+        if scorer is None:
+            if len(self._compiled) >= MAX_COMPILED:
+                self._compiled.clear()
+            scorer = self._compiled[request] = scorer_for(self._profile, requested, known, own)
+        return scorer
 
 
 def _score(profile: Profile, terms: ScoringTerms, mean: _Mean, avoided: _Avoided, *, scale: Fraction) -> AmountScore:

@@ -13,6 +13,7 @@ from placement.allocators.strategy_fit import (
     Profile,
     Proportional,
     ScoredNode,
+    Scorers,
     Sra,
     assess,
     best_first,
@@ -71,6 +72,19 @@ def test_the_compiled_form_equals_the_plain_one(profile, part, node, is_alone) -
     assert scorer.normalised(*in_order(scorer, node)) == float(verdict.normalised)
     assert scorer.keeps_proportion(*in_order(scorer, node)) == verdict.keeps_proportion
     assert scorer.maximum == float(verdict.maximum)
+
+
+@given(profiles, st.lists(st.tuples(parts(), nodes), min_size=2, max_size=4))
+def test_scorers_compiled_before_are_those_of_the_request(profile, scored) -> None:
+    """Also where requests ask for the same, and nodes give different parts of it or have other classes."""
+    scorers = Scorers(profile)
+    for (requested, own), node in [*scored, *[((scored[0][0][0], own), node) for (_, own), node in scored], *scored]:
+        asked = requested, frozenset(node.allocatable), OwnPart.exactly(own)
+        kept, compiled = scorers.of(*asked), scorer_for(profile, *asked)
+        assert kept is scorers.of(*asked)
+        assert kept.classes == compiled.classes
+        assert kept.score(*in_order(kept, node)) == compiled.score(*in_order(compiled, node))
+        assert kept.keeps_proportion(*in_order(kept, node)) == compiled.keeps_proportion(*in_order(compiled, node))
 
 
 @given(profiles, parts(), nodes)
