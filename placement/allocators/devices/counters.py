@@ -15,46 +15,52 @@ class Counter(NamedTuple):
 class Counters:
     """The layout of packed counters. Each has a spare bit, which adding ``offset`` sets if it exceeds its most.
 
+    All fields are equally wide, so wide that the sum of all counters fits into one: it is the remainder of a state by
+    the largest number of such a field.
+
     >>> pair = Counters([Counter(2, 2), Counter(1, 1, saturates=True)])
     >>> both = pair.units[0] + pair.units[1]
     >>> pair.value(pair.settled(both + both), 1), pair.settled(both + both + both)
     (1, None)
+    >>> pair.total(both)
+    2
     """
 
     def __init__(self, counters: Sequence[Counter]) -> None:
         self._counters = counters
-        self._shifts: list[int] = []
-        self.units: list[int] = []
+        largest, together = max([0, *[one.most for one in counters]]), sum([one.most for one in counters])
+        field = max(1 + largest.bit_length(), (1 + together).bit_length())
+        self._field = (1 << field) - 1
+        self._shifts = range(0, field * len(counters), field)
+        self.units = [1 << shift for shift in self._shifts]
         self.offset = self.guard = 0
         self.forbids = 0
         """The spare bits of counters that must not exceed their most."""
-        self._saturating: list[tuple[int, int, int, int]] = []  # The spare bit, shift, mask and most of each.
-        shift = 0
-        for counter in counters:
+        self.sticky = 0
+        """The spare bits of saturating counters whose most is greater than 1."""
+        self._sticky: list[tuple[int, int, int]] = []  # The spare bit, shift and most of each.
+        for counter, shift in zip(counters, self._shifts, strict=True):
             width = counter.most.bit_length()
-            self._shifts.append(shift)
-            self.units.append(1 << shift)
             self.offset |= ((1 << width) - 1 - counter.most) << shift
             spare = 1 << (shift + width)
             self.guard |= spare
-            if counter.saturates:
-                self._saturating.append((spare, shift, (2 << width) - 1, counter.most))
-            else:
+            if not counter.saturates:
                 self.forbids |= spare
-            shift += width + 1
-        self._masks = [(2 << counter.most.bit_length()) - 1 for counter in counters]
+            elif counter.most > 1:
+                self.sticky |= spare
+                self._sticky.append((spare, shift, counter.most))
 
     def value(self, state: int, index: int) -> int:
         """Return the value of a counter."""
-        return state >> self._shifts[index] & self._masks[index]
+        return state >> self._shifts[index] & self._field
 
     def total(self, state: int) -> int:
         """Return the sum of all counters."""
-        return sum([state >> shift & mask for shift, mask in zip(self._shifts, self._masks, strict=True)])
+        return state % self._field
 
     def mask(self, indices: Sequence[int]) -> int:
         """Return the bits of these counters: all are 0 in a state if and only if these counters are."""
-        return sum([self._masks[index] << self._shifts[index] for index in indices])
+        return sum([self._field << self._shifts[index] for index in indices])
 
     def settled(self, state: int) -> int | None:
         """Clamp the saturating counters in the sum of two states; return None if another counter is too high."""
@@ -64,11 +70,14 @@ class Counters:
         return self.cut(state, too_high) if too_high else state
 
     def cut(self, state: int, too_high: int) -> int:
-        """Return a sum of two states in which some saturating counters are too high, by their spare bits, cut."""
-        for spare, shift, mask, most in self._saturating:
+        """Return a sum of two states in which some saturating counters are too high, by their spare bits, cut.
+
+        Where none of them is in ``sticky``, this is ``state - (too_high >> 1)``: 2 becomes 1.
+        """
+        for spare, shift, most in self._sticky:
             if too_high & spare:
-                state -= ((state >> shift & mask) - most) << shift
-        return state
+                state -= ((state >> shift & self._field) - most) << shift
+        return state - ((too_high & ~self.sticky) >> 1)
 
     def floor(self, least: Sequence[int]) -> int:
         """Return the argument of ``reaches`` for least values of the first counters; all others may be 0."""

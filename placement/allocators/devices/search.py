@@ -9,7 +9,6 @@ milliseconds.
 from collections import Counter as Counts
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from operator import sub
 
 from placement.allocators.devices.counters import Counter, Counters
 from placement.allocators.devices.nesting import nesting
@@ -160,24 +159,43 @@ class Knapsack:
     def _table_of(self, device: Device) -> Table:
         """Return the ways to use one device: for no group, for one, or for several that it can serve at once."""
         table: Table = {0: [0]}
-        left = {0: tuple(device.room.values())}
-        for option in self._of_device[device.name]:
-            asked = [self._request.groups[option.group].amounts.get(name, 0) for name in device.room]
+        options = self._of_device[device.name]
+        room, asked, guard = self._packed_room(device, options)
+        left = {0: room}
+        settled = self._counters.settled
+        for option, amounts in zip(options, asked, strict=True):
             units, cost = self._units(option), self._own[option.number]
             self.tables.budget.take(STEPS_FOR_A_SET * len(table))
             for state in [] if self.tables.is_over else self._before(option, table):
-                room = tuple(map(sub, left[state], asked))
-                both = self._counters.settled(state + units)
-                if both is not None and min(room, default=0) >= 0:
-                    table[both], left[both] = [known + cost for known in table[state]], room
+                still_left, both = left[state] - amounts, settled(state + units)
+                if both is not None and still_left & guard == guard:
+                    table[both], left[both] = [known + cost for known in table[state]], still_left
             table = self.tables.narrowed(table)
         return table
 
+    def _packed_room(self, device: Device, options: Sequence[DeviceOption]) -> tuple[int, list[int], int]:
+        """Return a device's room, what each option asks of it, and a bit for each class that is lost with too little.
+
+        Each class has a field of one number, so that all are subtracted and compared at once.
+        """
+        room, guard, asked = 0, 0, [0] * len(options)
+        wanted = [self._request.groups[option.group].amounts for option in options]
+        shift = 0
+        for name, left in device.room.items():
+            amounts = [of.get(name, 0) for of in wanted]
+            together = sum(amounts)  # More room makes no difference.
+            asked = [packed | amount << shift for packed, amount in zip(asked, amounts, strict=True)]
+            room |= int(max(0, min(left, together))) << shift
+            shift += together.bit_length()
+            guard |= 1 << shift
+            shift += 1
+        return room | guard, asked, guard
+
     def _before(self, option: DeviceOption, table: Table) -> list[int]:
         """Return the states that an option can be added to. Turns are interchangeable, so they are taken in order."""
-        is_apart, value = self._request.groups[option.group].apart, self._counters.value
-        alone = self._apart if is_apart else 0
-        return [state for state in table if not state & alone and value(state, option.group) == option.turn]
+        own, turns = self._counters.mask([option.group]), option.turn * self._counters.units[option.group]
+        others = own | self._apart if self._request.groups[option.group].apart else own
+        return [state for state in table if state & others == turns]
 
     def _units(self, option: DeviceOption) -> int:
         group = self._request.groups[option.group]

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Final, NamedTuple
 
@@ -81,8 +81,7 @@ class Tables:
         return {state: sorted(costs)[: self._most] for state, costs in table.items()}
 
     def _merged_several(self, left: Table, right: Table, others: Sequence[Sequence[tuple[int, int]]]) -> Table:
-        counters = self._counters
-        offset, guard, forbids, cut = counters.offset, counters.guard, counters.forbids, counters.cut
+        offset, guard, forbids, sticky, cut = self._layout
         table: Table = defaultdict(list)
         for (state, costs), some in zip(left.items(), others, strict=True):
             with_offset = state + offset
@@ -91,14 +90,13 @@ class Tables:
                 if too_high:
                     if too_high & forbids:
                         continue
-                    both = cut(both, too_high)
+                    both = cut(both, too_high) if too_high & sticky else both - (too_high >> 1)
                 table[both] += [cost + more for cost in costs for more in right[other]]
         return self._best(table)
 
     def _merged_best(self, left: Table, _right: Table, others: Sequence[Sequence[tuple[int, int]]]) -> Table:
         """Merge where only the best way to each state is kept."""
-        counters = self._counters
-        offset, guard, forbids, cut = counters.offset, counters.guard, counters.forbids, counters.cut
+        offset, guard, forbids, sticky, cut = self._layout
         best: dict[int, int] = {}
         known_sum = best.get
         for (state, (cost,)), some in zip(left.items(), others, strict=True):
@@ -108,11 +106,17 @@ class Tables:
                 if too_high:
                     if too_high & forbids:
                         continue
-                    both = cut(both, too_high)
+                    both = cut(both, too_high) if too_high & sticky else both - (too_high >> 1)
                 sum_, known = cost + more, known_sum(both)
                 if known is None or sum_ < known:
                     best[both] = sum_
         return {state: [cost] for state, cost in best.items()}
+
+    @property
+    def _layout(self) -> tuple[int, int, int, int, Callable[[int, int], int]]:
+        """What the innermost loops need of the counters."""
+        counters = self._counters
+        return counters.offset, counters.guard, counters.forbids, counters.sticky, counters.cut
 
     def narrowed(self, table: Table) -> Table:
         """Keep the cheapest states of a table, and those that serve the most."""
