@@ -13,7 +13,7 @@ from math import inf
 from placement.allocators.budget import Budget
 from placement.allocators.devices.attempts import STEPS, WIDTH, Attempts
 from placement.allocators.devices.confined import without_places_too_small
-from placement.allocators.devices.costs import Costs, DeviceObjective
+from placement.allocators.devices.costs import DeviceObjective
 from placement.allocators.devices.known_searches import KnownSearches
 from placement.allocators.devices.options import DeviceOption, options_of
 from placement.allocators.devices.request import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request
@@ -104,8 +104,9 @@ def allocate(
         return DeviceAllocations(())
     limits = Limits(Budget(2 * STEPS) if budget is None else budget, width)
     attempts = Attempts(host, searched, options, usable=usable, most=most, limits=limits, known=known)
-    costs, packing = attempts.best(of_any_cost=any_way), Costs(len(host.levels), len(options), uncounted=host.uncounted)
-    chosen = [[options[number] for number in packing.chosen(cost)] for cost in costs]
+    costs, packing = attempts.best(of_any_cost=any_way), attempts.packing
+    numbered = {option.number: option for option in options}
+    chosen = [[numbered[number] for number in packing.chosen(cost)] for cost in costs]
     devices = [_devices(host, some, twins, ties) for some in chosen]
     devices = [{group.label: found[group.label] for group in request.groups} for found in devices]
     objectives = [packing.objective(cost) for cost in costs]

@@ -9,6 +9,7 @@ neighbourhood of an arbitrary assignment is searched.
 from collections.abc import Sequence
 
 from placement.allocators.devices.assigned import assigned
+from placement.allocators.devices.costs import Costs
 from placement.allocators.devices.few_places import FewPlaces
 from placement.allocators.devices.known_searches import KnownSearches
 from placement.allocators.devices.options import DeviceOption
@@ -64,6 +65,11 @@ class Attempts:
         self.is_complete = True
         """Whether the result is proven optimal; it may not be where places overlap."""
 
+    @property
+    def packing(self) -> Costs:
+        """The layout of the costs."""
+        return self._own.packing
+
     def best(self, *, of_any_cost: bool = False) -> list[int]:
         """Return the costs of the best ways found, in ascending order; of arbitrary ways if those will do."""
         if of_any_cost and only_room_decides(self._request):
@@ -118,7 +124,10 @@ class Attempts:
 
     def _searched(self, limits: Limits, options: Sequence[DeviceOption] | None = None) -> list[int]:
         before = self._budget.left
-        search = Knapsack(self._host, self._request, self._options, own=self._own, most=self._most, limits=limits)
+        known = self._known.tables if self._known is not None else None
+        search = Knapsack(
+            self._host, self._request, self._options, own=self._own, most=self._most, limits=limits, known=known
+        )
         costs = search.run(self._usable if options is None else options)
         self._left -= before - self._budget.left
         self.is_complete = not search.tables.is_over and search.has_nested_places

@@ -38,12 +38,16 @@ class DeviceObjective:
 
 
 class Costs:
-    """The layout of costs for a number of levels and options; the last levels may be ``uncounted``."""
+    """The layout of costs for a number of levels, and options numbered below some number.
+
+    The last levels may be ``uncounted``.
+    """
 
     def __init__(self, levels: int, options: int, *, uncounted: int = 0) -> None:
         levels -= uncounted
         self._levels = levels
         self._options = options
+        self._choices = (1 << options) - 1
         fields = 3 * levels + 2
         units = [1 << (options + _FIELD * (fields - 1 - place)) for place in range(fields)]
         nothing = [0] * uncounted
@@ -59,8 +63,27 @@ class Costs:
 
     def chosen(self, cost: int) -> list[int]:
         """Decode the options recorded in a cost, ascending."""
-        bits = -cost & ((1 << self._options) - 1)
-        return [option for option in range(self._options) if bits >> (self._options - 1 - option) & 1]
+        bits, found = -cost & self._choices, []
+        while bits:
+            found.append(self._options - bits.bit_length())
+            bits -= 1 << bits.bit_length() - 1
+        return found
+
+    def moved(self, cost: int, by: int) -> int:
+        """Return what a cost is if all options that it records are those with numbers higher by so much.
+
+        >>> costs = Costs(1, 8)
+        >>> cost = costs.choice(3) + costs.choice(5)
+        >>> costs.chosen(costs.moved(cost, 2)), costs.chosen(costs.moved(cost, -3))
+        ([5, 7], [0, 2])
+        """
+        bits = -cost & self._choices
+        return cost + bits - (bits >> by if by > 0 else bits << -by)
+
+    @property
+    def of_choices(self) -> int:
+        """More than recording a choice may lower a cost by."""
+        return 1 << self._options
 
     def of_whole(self, cost: int) -> int:
         """Return the cost of a complete way: touching no place of a level counts like touching one."""

@@ -6,6 +6,7 @@ Hosts of which hardly two are alike are made of places that are: a NUMA node wit
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
+from placement.allocators.devices.known_tables import KnownTables
 from placement.allocators.devices.options import DeviceOption
 from placement.allocators.devices.own_costs import OwnCosts
 from placement.allocators.devices.request import Host
@@ -39,6 +40,11 @@ NO_WAY = BestOfPlaces(())
 
 class KnownSearches(dict[Hashable, BestOfPlaces]):
     """What was found for one request on any of its hosts, by the forms of what was searched."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tables = KnownTables()
+        """The tables of places where hosts were searched as a whole."""
 
     def remember(self, form: Hashable, cost: int | None, options: Sequence[DeviceOption], own: OwnCosts) -> None:
         """Remember what a search with some options came to, while there is room."""

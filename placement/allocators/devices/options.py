@@ -10,13 +10,49 @@ from placement.allocators.natural_order import natural_key
 class DeviceOption(NamedTuple):
     """A device that may serve a group. ``number`` follows the order of groups, then the natural order of names.
 
-    ``turn`` distinguishes repeated uses of a device by one group, from 0.
+    ``turn`` distinguishes repeated uses of a device by one group, from 0. Numbers are given out by ``Numbering``.
     """
 
     number: int
     group: int
     device: Device
     turn: int = 0
+
+
+class Numbering(NamedTuple):
+    """How options are numbered: devices with their natural order of names have equally distant numbers for all groups.
+
+    So the options of some devices have the same numbers but for one shift wherever such devices stand in their host,
+    and on other hosts, of up to as many devices.
+
+    Args:
+        groups: how many groups there are.
+        devices: the most devices, a power of 2.
+        turns: how often a group may take a device.
+    """
+
+    groups: int
+    devices: int
+    turns: int
+
+    @property
+    def size(self) -> int:
+        """A number that is greater than those of all options."""
+        return self.groups * self.devices * self.turns
+
+    def number(self, group: int, device: int, turn: int) -> int:
+        """Return the number of an option."""
+        return (group * self.devices + device) * self.turns + turn
+
+    def device_of(self, option: DeviceOption) -> int:
+        """Return the place of an option's device in the natural order of names."""
+        return option.number // self.turns % self.devices
+
+
+def numbering_of(host: Host, request: Request) -> Numbering:
+    """Return how the options of a request on a host are numbered."""
+    devices = 1 << max(0, len(host.devices) - 1).bit_length()
+    return Numbering(len(request.groups), devices, max([group.turns for group in request.groups], default=1))
 
 
 def options_of(host: Host, request: Request) -> list[DeviceOption]:
@@ -26,15 +62,15 @@ def options_of(host: Host, request: Request) -> list[DeviceOption]:
     request requires one.
     """
     devices = sorted(host.devices, key=lambda device: natural_key(device.name))
-    found = [
-        (index, device, turn)
+    number = numbering_of(host, request).number
+    return [
+        DeviceOption(number(index, place, turn), index, device, turn)
         for index, group in enumerate(request.groups)
         for demanded in ([host.levels.index(level) for level in _demanded_levels(request, group.label)],)
-        for device in devices
+        for place, device in enumerate(devices)
         if device.name in group.options and _remains(host, demanded, group, device)
         for turn in range(_times(group, device))
     ]
-    return [DeviceOption(number, *option) for number, option in enumerate(found)]
 
 
 def _times(group: Group, device: Device) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from placement.allocators.devices.costs import Costs
-from placement.allocators.devices.options import DeviceOption
+from placement.allocators.devices.options import DeviceOption, numbering_of
 from placement.allocators.devices.request import Host, Joint, Request
 
 
@@ -20,10 +20,15 @@ class OwnCosts:
         self._host = host
         self._request = request
         self._stand_for = {group.label: group.stands_for for group in request.groups}
-        self.packing = Costs(len(host.levels), len(options), uncounted=host.uncounted)
+        self.numbering = numbering_of(host, request)
+        self.packing = Costs(len(host.levels), self.numbering.size, uncounted=host.uncounted)
         absent = [self._missed_in_no_place(group.label) for group in request.groups]
-        self.of = [self._of(option, absent[option.group]) for option in options]
+        self.of = {option.number: self._of(option, absent[option.group]) for option in options}
         """Option number -> own cost."""
+
+    def without_choice(self, option: DeviceOption) -> int:
+        """Return the own cost of an option but for the record that it was chosen."""
+        return self.of[option.number] - self.packing.choice(option.number)
 
     def _of(self, option: DeviceOption, missed: Sequence[int]) -> int:
         packing, misfit = self.packing, self._request.groups[option.group].options[option.device.name]

@@ -1,0 +1,202 @@
+"""What the rules of a request say about the devices that are taken in one place, whichever host it is on.
+
+States of tables are read and written here; how devices nest in places, and which there are, the search knows.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from placement.allocators.devices.costs import Costs
+from placement.allocators.devices.counters import Counter, Counters
+from placement.allocators.devices.options import Numbering
+from placement.allocators.devices.request import Group, InOnePlace, Joint, Request
+from placement.allocators.devices.tables import Table
+
+Closing = Callable[[int], int | None]
+"""Maps a state of a complete place to the cost that a rule adds; None if the rule forbids the state."""
+
+
+class SearchLayout(NamedTuple):
+    """What the states and costs of a search depend on besides its request.
+
+    Args:
+        levels: the levels of the host.
+        uncounted: how many of the last levels matter only to rules.
+        numbering: how options are numbered.
+        partial: the levels at which it is counted whether any place is touched.
+        cards: how many cards have devices in different places.
+        counts_places: whether touching places costs anything.
+        most: the number of ways to keep for each state.
+    """
+
+    levels: tuple[str, ...]
+    uncounted: int
+    numbering: Numbering
+    partial: tuple[int, ...]
+    cards: int
+    counts_places: bool
+    most: int
+
+
+class PlaceRules:
+    """The rules of one request in searches of one layout."""
+
+    def __init__(self, request: Request, layout: SearchLayout) -> None:
+        self._request = request
+        self._layout = layout
+        self.costs = Costs(len(layout.levels), layout.numbering.size, uncounted=layout.uncounted)
+        self._index = {group.label: index for index, group in enumerate(request.groups)}
+        self._bound = [within for within in request.within if within.required and within.stands_for == 1]
+        self.counters = Counters(self._all_counters())
+        self.by_card = [(index, one.stands_for) for index, one in enumerate(request.groups) if one.by_card]
+        """The groups of which no card may serve more than so many."""
+        self._own_masks = [self.counters.mask([index]) for index in range(len(request.groups))]
+        self._taking = self.counters.mask([index for index, one in enumerate(request.groups) if one.takes])
+        self._apart = self.counters.mask([index for index, one in enumerate(request.groups) if one.apart])
+        self._closings = [self._closings_of(level, name) for level, name in enumerate(layout.levels)]
+        self._bounds = [self._bounds_of(name) for name in layout.levels]
+
+    def rules_at(self, level: int) -> int:
+        """Return how many rules there are about a level."""
+        return len(self._closings[level]) + len(self._bounds[level])
+
+    def units(self, group: int, meets: int, card: int | None = None) -> int:
+        """Return what a device adds to a state: it serves a group and meets conditions.
+
+        Args:
+            group: the group.
+            meets: the conditions, as bits.
+            card: the number of the card that it is of, if that has devices in different places.
+        """
+        units = self.counters.units
+        groups = len(self._request.groups)
+        first = groups + len(self._bound)
+        conditions = [units[first + bit] for bit in range(self._request.conditions) if meets >> bit & 1]
+        used = 0
+        if card is not None and self._request.groups[group].by_card:
+            used = units[first + self._request.conditions + card * groups + group]
+        return units[group] | sum(conditions) | used
+
+    def before(self, group: int, turn: int, table: Table) -> list[int]:
+        """Return the states of a device that a group can be added to.
+
+        Turns are interchangeable, so they are taken in order.
+        """
+        own, turns = self._own_masks[group], turn * self.counters.units[group]
+        others = own | self._apart if self._request.groups[group].apart else own
+        return [state for state in table if state & others == turns]
+
+    def closed(self, table: Table, level: int, devices: int) -> Table:
+        """Apply the rules to a place of a level that is complete and has ``devices`` that could have been taken."""
+        costs, most = self.costs, self._layout.most
+        touched = costs.touched[level] + devices * costs.free[level] if self._layout.counts_places else 0
+        closed: Table = {0: table[0]} if 0 in table else {}
+        for state, of_state in table.items():
+            after = self._after_rules(state, level) if state else None
+            if after is not None:
+                state_after, further = after
+                if state & self._taking:
+                    state_after, further = self._marked(state_after, level), further + touched
+                known = closed.get(state_after, [])
+                closed[state_after] = sorted([*known, *[cost + further for cost in of_state]])[:most]
+        return closed
+
+    def _all_counters(self) -> list[Counter]:
+        groups = [_counter_of(group) for group in self._request.groups]
+        withins = [Counter(1, 0) for _within in self._bound]
+        conditions = [Counter(1, 1, saturates=True)] * self._request.conditions
+        of_cards = [Counter(group.stands_for, 0) for group in self._request.groups] * self._layout.cards
+        touched = [Counter(1, 0, saturates=True)] * len(self._layout.partial)
+        return groups + withins + conditions + of_cards + touched
+
+    def _bounds_of(self, name: str) -> list[tuple[int, int, int]]:
+        """Return a level's in-one-place rules: the mask of the groups, the floor at which all are present, a unit."""
+        units, groups = self.counters.units[len(self._request.groups) :], self._request.groups
+        return [
+            (
+                self._mask(within.groups),
+                self.counters.floor([group.count if group.label in within.groups else 0 for group in groups]),
+                unit,
+            )
+            for within, unit in zip(self._bound, units, strict=False)
+            if within.level == name
+        ]
+
+    def _marked(self, state: int, level: int) -> int:
+        """Mark a state as touching a place of a level at which other devices may be in none."""
+        partial = self._layout.partial
+        if level not in partial:
+            return state
+        unit = self.counters.units[partial.index(level) - len(partial)]  # These counters come last.
+        return self.counters.settled(state + unit) or state
+
+    def _after_rules(self, state: int, level: int) -> tuple[int, int] | None:
+        """Return the state and the added cost after the rules of a level, or None if they forbid it."""
+        further = 0
+        for rule in self._closings[level]:
+            added = rule(state)
+            if added is None:
+                return None
+            further += added
+        for mask, whole, unit in self._bounds[level]:
+            if state & mask:
+                # Devices missing here would have to be elsewhere.
+                settled = self.counters.settled(state + unit) if self.counters.reaches(state, whole) else None
+                if settled is None:
+                    return None
+                state = settled
+        return state, further
+
+    def _closings_of(self, level: int, name: str) -> list[Closing]:
+        joint = [self._joint_rule(one, level) for one in self._request.joint if one.level == name]
+        wishes = [one for one in self._request.within if one.level == name and not one.required]
+        ties = [one for one in self._request.within if one.level == name and one.stands_for > 1]
+        return joint + [self._wish(one, level) for one in wishes] + [self._whole_ties(one) for one in ties]
+
+    def _joint_rule(self, joint: Joint, level: int) -> Closing:
+        primary = self._index[joint.primary]
+        secondaries = [(self._index[label], self._stand_for(label)) for label in joint.secondaries]
+        value, missed = self.counters.value, self.costs.missed[level]
+
+        def required(state: int) -> int | None:
+            if value(state, primary):
+                return 0 if all([value(state, index) >= number for index, number in secondaries]) else None
+            return None if any([value(state, index) for index, _number in secondaries]) else 0
+
+        def preferred(state: int) -> int:
+            primaries = value(state, primary)
+            there = [(value(state, index), number) for index, number in secondaries]
+            absent = sum([max(0, number - some) for some, number in there])
+            alone = primaries * absent if primaries else sum([some for some, _number in there])
+            return alone * missed
+
+        return required if joint.required else preferred
+
+    def _wish(self, within: InOnePlace, level: int) -> Closing:
+        mask, missed = self._mask(within.groups), self.costs.missed[level]
+        return lambda state: missed if state & mask else 0
+
+    def _whole_ties(self, ties: InOnePlace) -> Closing:
+        indices = [self._index[label] for label in ties.groups]
+        counts = [self._request.groups[index].count // ties.stands_for for index in indices]
+        value = self.counters.value
+
+        def closing(state: int) -> int | None:
+            number = value(state, indices[0]) // counts[0]
+            pairs = zip(indices, counts, strict=True)
+            return 0 if all([value(state, index) == number * count for index, count in pairs]) else None
+
+        return closing
+
+    def _stand_for(self, label: str) -> int:
+        return self._request.groups[self._index[label]].stands_for
+
+    def _mask(self, labels: Sequence[str]) -> int:
+        return self.counters.mask([self._index[label] for label in labels])
+
+
+def _counter_of(group: Group) -> Counter:
+    if group.per_subtree:
+        # Counts at least to one, even if none is required, so that rules can see whether one is present.
+        return Counter(max(group.count, group.stands_for), group.count, saturates=True)
+    return Counter(group.count, group.count)
