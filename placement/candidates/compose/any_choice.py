@@ -2,15 +2,15 @@
 
 Each proposal of the planner has in it a choice of the plain search: one provider for each group, with the same traits,
 isolation and ties. Where there is none, hosts are alike for that search though different amounts of them are in use, so
-one of them speaks for many.
+one of them speaks for many; where it does not matter what stands where, even for those with the same room elsewhere.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 
 from placement.candidates.budget import RequestBudget
-from placement.candidates.canonical import Memo
 from placement.candidates.compose.slots import SlotComposer
+from placement.candidates.host_kinds import RoomKinds
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import plan_for
 from placement.domain.tree import Tree
@@ -41,7 +41,9 @@ class AnyChoice:
         self._parents_in = parents_in if request.same_subtree else None
         self._budget = RequestBudget(per_tree=STEPS_OF_A_TREE, per_request=STEPS)
         self._composer = SlotComposer(plan, self._budget)
-        self._memo: Memo[bool] = Memo()
+        is_placed = request.same_subtree or plan.trait_sets or not plan.request.combines_nested
+        self._form_of = self._sketched if is_placed else RoomKinds(plan).kind
+        self._known: dict[Hashable, bool] = {}
 
     def lacking_in(self, trees: Sequence[Tree]) -> set[int]:
         """Return the roots of those of some trees that certainly have no choice."""
@@ -54,10 +56,15 @@ class AnyChoice:
         return {tree.root for tree in trees if self._is_lacking(tree)}
 
     def _is_lacking(self, tree: Tree) -> bool:
-        form, _providers = self._composer.sketcher.sketch(tree)
-        known = self._memo.get(form)
+        form = self._form_of(tree)
+        known = self._known.get(form)
         if known is None:
             self._budget.was_hit = False
             known = next(self._composer.searched(tree), None) is None and not self._budget.was_hit
-            self._memo.remember(form, known)
+            self._known[form] = known
         return known
+
+    def _sketched(self, tree: Tree) -> Hashable:
+        """Return what tells trees apart where it matters which provider stands where or meets which traits."""
+        form, _providers = self._composer.sketcher.sketch(tree)
+        return form
