@@ -81,10 +81,7 @@ class Counters:
 
     def floor(self, least: Sequence[int]) -> int:
         """Return the argument of ``reaches`` for least values of the first counters; all others may be 0."""
-        wanted = [*least, *[0] * (len(self._counters) - len(least))]
-        widths = [counter.most.bit_length() for counter in self._counters]
-        fields = zip(widths, wanted, self._shifts, strict=True)
-        return sum([((1 << width) - max(0, least)) << shift for width, least, shift in fields])
+        return self.guard - sum([max(0, number) << shift for number, shift in zip(least, self._shifts, strict=False)])
 
     def reaches(self, state: int, floor: int) -> bool:
         """Tell whether every counter reaches its floor.

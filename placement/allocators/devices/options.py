@@ -62,21 +62,19 @@ def options_of(host: Host, request: Request) -> list[DeviceOption]:
     request requires one.
     """
     devices = sorted(host.devices, key=lambda device: natural_key(device.name))
-    number = numbering_of(host, request).number
-    return [
-        DeviceOption(number(index, place, turn), index, device, turn)
-        for index, group in enumerate(request.groups)
-        for demanded in ([host.levels.index(level) for level in _demanded_levels(request, group.label)],)
-        for place, device in enumerate(devices)
-        if device.name in group.options and _remains(host, demanded, group, device)
-        for turn in range(_times(group, device))
-    ]
+    number, found = numbering_of(host, request).number, []
+    for index, group in enumerate(request.groups):
+        demanded = [host.levels.index(level) for level in _demanded_levels(request, group.label)]
+        is_choosy, is_repeated = bool(demanded or group.exclusive), group.turns > 1
+        for place, device in enumerate(devices):
+            if device.name in group.options and not (is_choosy and not _remains(host, demanded, group, device)):
+                turns = range(_times(group, device) if is_repeated else 1)
+                found += [DeviceOption(number(index, place, turn), index, device, turn) for turn in turns]
+    return found
 
 
 def _times(group: Group, device: Device) -> int:
     """Return how often a group can take a device."""
-    if group.turns == 1:
-        return 1
     rooms = [device.room[name] // amount for name, amount in group.amounts.items() if name in device.room]
     return max(1, int(min([group.turns, *rooms])))  # Without room it cannot be taken, but counts as an option.
 

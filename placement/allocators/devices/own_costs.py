@@ -1,10 +1,12 @@
 """The part of an option's cost that does not depend on what else is taken."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from operator import attrgetter
 
 from placement.allocators.devices.costs import Costs
 from placement.allocators.devices.options import DeviceOption, numbering_of
-from placement.allocators.devices.request import Host, Joint, Request
+from placement.allocators.devices.request import Group, Host, Joint, Request
 
 
 class OwnCosts:
@@ -22,27 +24,33 @@ class OwnCosts:
         self._stand_for = {group.label: group.stands_for for group in request.groups}
         self.numbering = numbering_of(host, request)
         self.packing = Costs(len(host.levels), self.numbering.size, uncounted=host.uncounted)
-        absent = [self._missed_in_no_place(group.label) for group in request.groups]
-        self.of = {option.number: self._of(option, absent[option.group]) for option in options}
+        self.of: dict[int, int] = {}
         """Option number -> own cost."""
+        for index, of_group in groupby(options, key=attrgetter("group")):
+            self.of |= self._of_group(request.groups[index], of_group)
 
     def without_choice(self, option: DeviceOption) -> int:
         """Return the own cost of an option but for the record that it was chosen."""
         return self.of[option.number] - self.packing.choice(option.number)
 
-    def _of(self, option: DeviceOption, missed: Sequence[int]) -> int:
-        packing, misfit = self.packing, self._request.groups[option.group].options[option.device.name]
-        fit = packing.device + misfit * packing.misfit + packing.choice(option.number)
-        return fit + sum([cost for place, cost in zip(option.device.path, missed, strict=True) if place is None])
+    def _of_group(self, group: Group, options: Iterable[DeviceOption]) -> dict[int, int]:
+        packing, misfits, missed = self.packing, group.options, self._missed_in_no_place(group.label)
+        device, unit, choice = packing.device, packing.misfit, packing.choice
+        own = {}
+        for number, _group, of, _turn in options:
+            own[number] = device + misfits[of.name] * unit + choice(number)
+            if missed:
+                own[number] += sum([cost for place, cost in zip(of.path, missed, strict=True) if place is None])
+        return own
 
     def _missed_in_no_place(self, label: str) -> list[int]:
-        """Return for each level the cost, from unmet wishes, of being in no place of it."""
+        """Return for each level the cost, from unmet wishes, of being in no place of it; nothing if there are none."""
         wishes = [0] * len(self._host.levels)
         for joint in self._request.joint:
             wishes[self._host.levels.index(joint.level)] += self._absent_around(joint, label)
         for within in self._request.within:
             wishes[self._host.levels.index(within.level)] += label in within.groups
-        return [number * unit for number, unit in zip(wishes, self.packing.missed, strict=True)]
+        return [number * unit for number, unit in zip(wishes, self.packing.missed, strict=True)] if any(wishes) else []
 
     def _absent_around(self, joint: Joint, label: str) -> int:
         """Return how many groups a device of a group lacks beside it where there is no place at all."""

@@ -53,18 +53,22 @@ class Tables:
         if left == NOTHING_TAKEN and self._limit is None:
             self.budget.take(len(right))
             return {0: [0]} if self.is_over else self.narrowed(right)
-        others = sorted([(costs[0], state) for state, costs in right.items()])
-        least = [cost for cost, _state in others]
-        within = [self._within(least, costs[0]) for costs in left.values()]
-        self.budget.take(sum(within))
+        others = self._others(left, right)
+        self.budget.take(sum(map(len, others)))
         if self.is_over:
             return {0: [0]}
         merge = self._merged_best if self._most == 1 else self._merged_several
-        return self.narrowed(merge(left, right, [others[:number] for number in within]))
+        return self.narrowed(merge(left, right, others))
 
-    def _within(self, costs: Sequence[int], cost: int) -> int:
-        """Return how many of these ascending costs stay within the limit when added to another."""
-        return len(costs) if self._limit is None else bisect_right(costs, self._limit - cost)
+    def _others(self, left: Table, right: Table) -> list[list[tuple[int, int]]]:
+        """Return for each state of a table the least costs and the states of the other that it may be merged with."""
+        every = [(costs[0], state) for state, costs in right.items()]
+        if self._limit is None:
+            return [every] * len(left)
+        every.sort()
+        least = [cost for cost, _state in every]
+        within = [bisect_right(least, self._limit - costs[0]) for costs in left.values()]
+        return [every[:number] for number in within]
 
     def beside(self, left: Table, right: Table, caps: Sequence[tuple[int, int]]) -> Table:
         """Return the table of two parts of a card. ``caps`` has counters and the most to which both may raise them."""

@@ -11,7 +11,7 @@ from placement.allocators.natural_order import natural_order
 from placement.candidates.packing import DeviceJudge
 from placement.domain.ancestry import upwards
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
-from placement.domain.planner_tree import NO_STOCKS, PlannerTree
+from placement.domain.planner_tree import NO_STOCKS, PlannerTree, ProviderStocks
 from placement.domain.search_plan import Plan, Slot
 from placement.domain.tree import Tree
 
@@ -69,6 +69,23 @@ def level_of_tie(number: int) -> str:
     return f"same_subtree/{number}"
 
 
+class Misfits:
+    """How ill providers fit the parts of one request, computed once for all with equal stocks."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, ProviderStocks], int] = {}
+
+    def of(self, slot: Slot, stocks: ProviderStocks) -> int:
+        """Return how ill a provider with these stocks fits."""
+        key = slot.demand, stocks
+        known = self._known.get(key)
+        if known is None:
+            asked = dict(slot.resources)
+            cells = {name: DeviceStock(stocks[name].capacity, stocks[name].used) for name in asked if name in stocks}
+            known = self._known[key] = misfit(cells, asked)
+        return known
+
+
 class TreeParts:
     """One request in one tree."""
 
@@ -79,15 +96,16 @@ class TreeParts:
         *,
         tree: Tree,
         details: PlannerTree,
+        misfits: Misfits,
         judge: DeviceJudge | None = None,
     ) -> None:
         self._judge = judge
+        self._misfits_of = misfits.of
         self._request = request
         self._plan = plan
         self._tree = tree
         self._details = details
         self._ancestries: dict[int, frozenset[int]] = {}
-        self._known_misfits: dict[int, dict[int, int]] = {}
 
     def options(self, part: Part) -> list[int]:
         """Return the providers that can serve a part; what wants all does not count those of other trees."""
@@ -113,22 +131,12 @@ class TreeParts:
 
     def _misfits(self, slot: Slot, row: Sequence[int], count: int) -> dict[int, int]:
         """Return how ill each provider fits; where devices are judged, how ill it serves what is expected."""
-        known = self._known_misfits.get(slot.demand)
-        if known is None:
-            known = {provider: self._misfit(slot, provider) for provider in self._tree.options[slot.demand]}
-            self._known_misfits[slot.demand] = known
-        misfits = {provider: known[provider] for provider in row}
+        stocks, misfit_of = self._details.stocks, self._misfits_of
+        misfits = {provider: misfit_of(slot, stocks.get(provider, NO_STOCKS)) for provider in row}
         if self._judge is None:
             return misfits
         left, resources = self._details.left(), dict(slot.resources)
         return misfits | self._judge.ranks(left, resources, row, count=count, requested=self._request.requested)
-
-    def _misfit(self, slot: Slot, provider: int) -> int:
-        stocks = self._details.stocks.get(provider, NO_STOCKS)
-        cells = {
-            name: DeviceStock(stocks[name].capacity, stocks[name].used) for name, _ in slot.resources if name in stocks
-        }
-        return misfit(cells, dict(slot.resources))
 
     def count(self, part: Part) -> int:
         """Return how many providers a part wants; 0 if it wants all and there is none."""

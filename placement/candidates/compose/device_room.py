@@ -7,13 +7,16 @@ alone does: so many devices of so much are there at most. A host that passes may
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from placement.allocators.compactness import Counts
 from placement.candidates.bounds import fewest
 from placement.candidates.compose.device_parts import Part
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.tree import Tree
+
+if TYPE_CHECKING:
+    from placement.domain.places import Position
 
 
 class _Portions(NamedTuple):
@@ -65,16 +68,19 @@ class DeviceRoom:
 
     def least_places(self, tree: Tree, details: PlannerTree, *, levels: int) -> Counts:
         """Return in how few places of each level a tree can serve all parts at least, by the room of its places."""
-        found = [1] * levels
+        found, positions, foreign = [1] * levels, details.positions, details.foreign_providers
+        nowhere: Position = (None,) * levels
         for portions in self._portions:
-            there, foreign = portions.there(tree), details.foreign_providers
+            at: dict[Position, float] = defaultdict(float)
+            for provider, number in portions.there(tree).items():
+                at[nowhere if provider in foreign else positions[provider]] += number
             for level in range(levels):
                 of_place: dict[int | None, float] = defaultdict(float)
-                for provider, number in there.items():
-                    of_place[None if provider in foreign else details.positions[provider][level]] += number
-                nowhere = of_place.pop(None, 0)
+                for position, number in at.items():
+                    of_place[position[level]] += number
+                free = of_place.pop(None, 0)
                 sizes = sorted(of_place.values(), reverse=True)
-                found[level] = max(found[level], fewest(sizes, portions.number - nowhere))
+                found[level] = max(found[level], fewest(sizes, portions.number - free))
         return tuple(found)
 
     def _portions_of(self, name: str, parts: Sequence[Part]) -> Iterator[_Portions]:

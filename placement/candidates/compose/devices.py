@@ -18,6 +18,7 @@ from placement.candidates.compose.device_parts import (
     DeviceCase,
     Heads,
     Levels,
+    Misfits,
     Part,
     PartProviders,
     TreeParts,
@@ -80,6 +81,7 @@ class DeviceComposer:
         self._memo = DeviceMemo(most=request.per_tree)
         self._some_way = DeviceMemo(most=1, any_way=True)
         self._parts = list(self._all_parts())
+        self._misfits = Misfits()
         self._least = self._least_by_demand()
         self._torn = TornSubtrees(request, self._parts)
         self._room = DeviceRoom(self._parts, isolate=request.isolate)
@@ -132,7 +134,7 @@ class DeviceComposer:
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:
         """Return the best ways to serve the request in a tree, as far as the steps of a budget suffice to tell."""
         judge = self._judge() if self._judge else None
-        composition = TreeParts(self._request, self._plan, tree=tree, details=details, judge=judge)
+        composition = self._composition(tree, details, judge)
         options = self._locks.usable([composition.options(part) for part in self._parts], details)
         counts = [composition.count(part) for part in self._parts]
         wanted = [*zip(options, counts, strict=True)]
@@ -152,7 +154,7 @@ class DeviceComposer:
 
     def serves(self, tree: Tree, details: PlannerTree, budget: Budget) -> bool | None:
         """Tell whether there is any way to serve the request in a tree; None if the steps do not suffice to tell."""
-        composition = TreeParts(self._request, self._plan, tree=tree, details=details)
+        composition = self._composition(tree, details)
         options = self._locks.usable([composition.options(part) for part in self._parts], details)
         counts = [composition.count(part) for part in self._parts]
         if not all(counts):
@@ -172,6 +174,9 @@ class DeviceComposer:
                 return True
             complete = complete and result.complete
         return False if complete else None
+
+    def _composition(self, tree: Tree, details: PlannerTree, judge: DeviceJudge | None = None) -> TreeParts:
+        return TreeParts(self._request, self._plan, tree=tree, details=details, misfits=self._misfits, judge=judge)
 
     def _serves_by_room(self, tree: Tree, budget: Budget) -> bool | None:
         wanted = [(tree.options[part.slot.demand], part.group.count) for part in self._parts]

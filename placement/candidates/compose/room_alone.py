@@ -75,6 +75,7 @@ class RoomAlone:
         self._rivals = list(map(self._rivals_of, range(len(parts))))
         self._useful = UsefulRoom(plan)
         self._known: dict[object, bool] = {}
+        self._known_sets: dict[frozenset[int], list[int]] = {}
 
     def serves(
         self,
@@ -99,7 +100,7 @@ class RoomAlone:
             for provider in row:
                 serves[provider] |= 1 << part
         verdicts = set()
-        for parts in self._independent({*serves.values()}):
+        for parts in self._independent(frozenset(serves.values())):
             counts = tuple([wanted[part][1] for part in _members(parts)])
             is_by_card = any([self._by_card[part] and wanted[part][1] > 1 for part in _members(parts)])
             rooms = self._rooms(tree, serves, parts, card_of=card_of if is_by_card else None)
@@ -114,8 +115,11 @@ class RoomAlone:
         is_rival = [(a and self._apart[part]) or of for a, of in zip(self._apart, of_classes, strict=True)]
         return sum([1 << other for other, is_one in enumerate(is_rival) if is_one]) | 1 << part
 
-    def _independent(self, served_together: set[int]) -> list[int]:
+    def _independent(self, served_together: frozenset[int]) -> list[int]:
         """Return all parts in sets, as bits: no two of different sets are rivals on any provider."""
+        known = self._known_sets.get(served_together)
+        if known is not None:
+            return known
         sets: list[int] = []
         for together in served_together:
             for part in _members(together):
@@ -123,7 +127,7 @@ class RoomAlone:
                 touched = [one for one in sets if one & linked]
                 sets = [one for one in sets if not one & linked]
                 sets.append(linked | sum(touched))
-        return sorted(sets)
+        return self._known_sets.setdefault(served_together, sorted(sets))
 
     def _rooms(
         self, tree: Tree, serves: Mapping[int, int], parts: int, *, card_of: Callable[[int], int] | None
