@@ -118,6 +118,11 @@ class DeviceComposer:
             return None
         return self._serves_by_room if self._only_room_decides else None
 
+    @property
+    def tells_at_once(self) -> bool:
+        """Whether room alone tells of each tree that there is no way, while there are steps left for that."""
+        return self._only_room_decides and not self._steps_of_room.is_used_up
+
     def is_hopeless(self, tree: Tree) -> bool:
         """Tell whether a tree has too few providers for some group, as far as that is known without its details."""
         is_short = any([len(tree.options[demand]) < number for demand, number in self._least.items()])

@@ -141,6 +141,11 @@ class PathComposer:
         """Nothing: nested groups need a look at the details."""
         return None
 
+    @property
+    def tells_at_once(self) -> bool:
+        """No: nested groups need a search."""
+        return False
+
     def is_hopeless(self, tree: Tree) -> bool:  # noqa: ARG002 - what is nested has to be looked at
         """Leave it to the search."""
         return False

@@ -84,6 +84,10 @@ class ProposalComposer(Protocol):
     def by_room(self) -> Callable[[Tree, Budget], bool | None] | None:
         """Decides ``serves`` for a tree without its details; None if that takes details."""
 
+    @property
+    def tells_at_once(self) -> bool:
+        """Whether few numbers tell of each tree that there is no way, so that finding that out again costs little."""
+
     def is_hopeless(self, tree: Tree) -> bool:
         """Tell whether a tree has too few providers, as far as that is known without its details."""
 

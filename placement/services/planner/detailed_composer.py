@@ -107,7 +107,8 @@ class DetailedComposer:
         if self._without_room and self._prepared.kind(tree, details) in self._without_room:
             return Proposals()
         found = self._composer.proposals(tree, details, self._composers.share)
-        if not found.found and found.complete:
+        # The kind of each further tree has to be told then, which takes longer than a look at its room.
+        if not found.found and found.complete and not self._composer.tells_at_once:
             self._without_room.add(self._prepared.kind(tree, details))
         return found
 
