@@ -1,7 +1,6 @@
 """Filters the options of groups that have to be in one place: keeps places with enough for all of those groups."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from placement.allocators.devices.options import DeviceOption
 from placement.allocators.devices.request import Host, InOnePlace, Request
@@ -23,14 +22,13 @@ def _in_places_for_all(
     host: Host, request: Request, options: Sequence[DeviceOption], rule: InOnePlace
 ) -> Sequence[DeviceOption]:
     level = host.levels.index(rule.level)
-    confined = [group.label in rule.groups for group in request.groups]
+    confined = {index for index, group in enumerate(request.groups) if group.label in rule.groups}
     places: dict[str | None, int] = {}
     placed = [
         PlacedOption(0, places.setdefault(one.device.path[level], 1 << len(places)), one)
         for one in options
-        if confined[one.group]
+        if one.group in confined
     ]
-    groups = [group if own else replace(group, count=0) for group, own in zip(request.groups, confined, strict=True)]
-    supplies = Supplies(replace(request, groups=tuple(groups)), placed)
+    supplies = Supplies(request, confined, placed)
     large = {place for place, bit in places.items() if supplies.suffice(bit)}
-    return [one for one in options if not confined[one.group] or one.device.path[level] in large]
+    return [one for one in options if one.group not in confined or one.device.path[level] in large]

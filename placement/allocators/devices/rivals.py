@@ -41,6 +41,7 @@ class Rivals:
     def __init__(
         self, request: Request, rows: Rows, rules: Sequence[Ruling], *, own: OwnCosts, conditions: int
     ) -> None:
+        self._request = request
         self._rows = rows
         self._rules = rules
         self._conditions = conditions
@@ -92,7 +93,7 @@ class Rivals:
 
     @cached_property
     def _supplies(self) -> Supplies:
-        return Supplies(self.alone, [one for row in self._rows.values() for one in row])
+        return Supplies(self._request, self._rows, [one for row in self._rows.values() for one in row])
 
     def _cheapest(self, region: int) -> list[PlacedOption] | None:
         """Return the cheapest options of each group in a region; None if there are too few."""

@@ -21,15 +21,18 @@ class PlacedOption(NamedTuple):
 
 
 class Supplies:
-    """What the places of one host can supply to one request, judged by single devices; never an underestimate.
+    """What the places of one host can supply to some groups of a request, judged by single devices.
+
+    It is never an underestimate.
 
     Args:
         request: the request.
-        options: the devices that may serve the groups.
+        groups: the indices of the groups.
+        options: the devices that may serve them.
     """
 
-    def __init__(self, request: Request, options: Iterable[PlacedOption]) -> None:
-        self._groups = request.groups
+    def __init__(self, request: Request, groups: Iterable[int], options: Iterable[PlacedOption]) -> None:
+        self._groups = {index: request.groups[index] for index in groups}
         self._options: dict[int, list[PlacedOption]] = defaultdict(list)
         for one in options:
             self._options[one.option.group].append(one)
@@ -51,13 +54,13 @@ class Supplies:
     def _wants(self) -> Iterator[tuple[int, Iterable[tuple[int, float]]]]:
         """Yield each need, with what every device has towards it and where."""
         asking: dict[str, list[int]] = defaultdict(list)
-        for index, group in enumerate(self._groups):
+        for index, group in self._groups.items():
             yield group.count, self._devices_for(index, group)
             for name in group.amounts if group.count else ():
                 asking[name].append(index)
         for name, indices in asking.items():
             yield from self._portions(name, indices)
-        apart = [index for index, group in enumerate(self._groups) if group.apart]
+        apart = [index for index, group in self._groups.items() if group.apart]
         if len(apart) > 1:
             devices = {one.option.device.name: one.place for index in apart for one in self._options[index]}
             yield self._number(apart), [(place, 1) for place in devices.values()]

@@ -111,7 +111,7 @@ def _wants(group: Group, request: Request) -> object:
     """Return a key that twins share."""
     rules = tuple([rule for rule in request.within if group.label in rule.groups])
     joint = tuple([number for number, rule in enumerate(request.joint) if group.label in rule.secondaries])
-    numbers = [tuple(sorted(one.items())) for one in (group.options, group.amounts, group.meets)]
+    numbers = [frozenset(one.items()) for one in (group.options, group.amounts, group.meets)]
     is_dealt = joint or group.by_card or group.per_subtree or not group.apart
     of_equal_count = group.count if is_dealt else None
     kind = (group.apart, group.per_subtree, _counts_cards(group), group.exclusive, group.takes)
