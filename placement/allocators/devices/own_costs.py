@@ -39,18 +39,20 @@ class OwnCosts:
         own = {}
         for number, _group, of, _turn in options:
             own[number] = device + misfits[of.name] * unit + choice(number)
-            if missed:
-                own[number] += sum([cost for place, cost in zip(of.path, missed, strict=True) if place is None])
+            for level, cost in missed:
+                if of.path[level] is None:
+                    own[number] += cost
         return own
 
-    def _missed_in_no_place(self, label: str) -> list[int]:
-        """Return for each level the cost, from unmet wishes, of being in no place of it; nothing if there are none."""
+    def _missed_in_no_place(self, label: str) -> list[tuple[int, int]]:
+        """Return the levels that wishes are about, each with the cost of being in no place of it."""
         wishes = [0] * len(self._host.levels)
         for joint in self._request.joint:
             wishes[self._host.levels.index(joint.level)] += self._absent_around(joint, label)
         for within in self._request.within:
             wishes[self._host.levels.index(within.level)] += label in within.groups
-        return [number * unit for number, unit in zip(wishes, self.packing.missed, strict=True)] if any(wishes) else []
+        missed = self.packing.missed
+        return [(level, number * missed[level]) for level, number in enumerate(wishes) if number]
 
     def _absent_around(self, joint: Joint, label: str) -> int:
         """Return how many groups a device of a group lacks beside it where there is no place at all."""
