@@ -6,12 +6,13 @@ Hosts of which hardly two are alike are made of places that are: a switch with a
 from collections.abc import Hashable
 from math import inf
 
+from placement.allocators.budget import Budget
 from placement.allocators.devices.place_rules import PlaceRules, SearchLayout
 from placement.allocators.devices.request import Request
 from placement.allocators.devices.tables import Table
 
-MOST_TABLES = 10_000
-"""So many are remembered for the searches of one layout."""
+MOST_STATES = 100_000
+"""Tables of so many states in all are remembered for one request, some twenty megabytes."""
 
 
 class SharedTables:
@@ -19,10 +20,12 @@ class SharedTables:
 
     Args:
         rules: the rules.
+        room: how many states may still be remembered.
     """
 
-    def __init__(self, rules: PlaceRules) -> None:
+    def __init__(self, rules: PlaceRules, room: Budget) -> None:
         self.rules = rules
+        self._room = room
         self._known: dict[Hashable, Table] = {}
         self._too_many = inf
         """The fewest options of a place with a table that was too large to be worth keeping."""
@@ -33,7 +36,7 @@ class SharedTables:
 
     def remember(self, form: Hashable, table: Table) -> None:
         """Remember a table, while there is room."""
-        if len(self._known) < MOST_TABLES:
+        if self._room.take(len(table)):
             self._known[form] = table
 
     def is_too_large(self, options: int) -> bool:
@@ -50,13 +53,14 @@ class KnownTables:
 
     def __init__(self) -> None:
         self._by_rules: dict[Hashable, SharedTables] = {}
+        self._room = Budget(MOST_STATES)
 
     def under(self, request: Request, layout: SearchLayout) -> SharedTables:
         """Return the tables of searches of one layout for a request, whatever devices it is asked of."""
         form = layout, _form_of(request)
         known = self._by_rules.get(form)
         if known is None:
-            known = self._by_rules[form] = SharedTables(PlaceRules(request, layout))
+            known = self._by_rules[form] = SharedTables(PlaceRules(request, layout), self._room)
         return known
 
 
