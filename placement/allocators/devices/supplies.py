@@ -6,7 +6,7 @@ from math import inf
 from typing import NamedTuple
 
 from placement.allocators.devices.options import DeviceOption
-from placement.allocators.devices.request import Group, Request
+from placement.allocators.devices.request import Device, Group, Request
 
 _FIELD = 64
 """Bits of a field: no sum reaches the topmost one unless there is more than enough."""
@@ -62,8 +62,7 @@ class Supplies:
             yield from self._portions(name, indices)
         apart = [index for index, group in self._groups.items() if group.apart]
         if len(apart) > 1:
-            devices = {one.option.device.name: one.place for index in apart for one in self._options[index]}
-            yield self._number(apart), [(place, 1) for place in devices.values()]
+            yield self._number(apart), [(place, 1) for place, _device in self._devices(apart)]
 
     def _devices_for(self, index: int, group: Group) -> list[tuple[int, float]]:
         if not group.by_card:
@@ -83,12 +82,19 @@ class Supplies:
 
     def _rooms(self, name: str, indices: Sequence[int], amount: int = 1) -> list[tuple[int, float]]:
         """Return the portions of an amount that each eligible device has room for, with its place."""
-        found = {
-            one.option.device.name: (one.place, one.option.device.room.get(name, inf) / amount)
-            for index in indices
-            for one in self._options[index]
-        }
-        return [*found.values()]
+        return [(place, device.room.get(name, inf) / amount) for place, device in self._devices(indices)]
+
+    def _devices(self, indices: Sequence[int]) -> Iterable[tuple[int, Device]]:
+        """Return the devices that groups may have, each with its place.
+
+        A device is in no place for a group that takes nothing of it; then it is available whatever places are touched.
+        """
+        found: dict[str, tuple[int, Device]] = {}
+        for index in indices:
+            for _cost, place, option in self._options[index]:
+                known = found.get(option.device.name)
+                found[option.device.name] = (place if known is None else min(place, known[0]), option.device)
+        return found.values()
 
     def _number(self, indices: Sequence[int]) -> int:
         return sum([self._groups[index].count for index in indices])

@@ -395,3 +395,13 @@ def test_functions_of_one_card_are_known_as_such_on_different_switches() -> None
     assert chosen(cloud, nics, within=(InOnePlace(groups=("nic",), level="pcie"),)) == "a1 b0"
     without_b = replace(nics, options={"a0": 0, "a1": 0})
     assert chosen(cloud, without_b) is None
+
+
+def test_a_device_from_which_a_group_takes_nothing_counts_wherever_it_is() -> None:
+    """Then its place is not touched, though it would be for another group that could have the same device."""
+    devices = (Device("d0", (None,), {"VF": 1}), Device("d1", ("pcie0",), {"VF": 1}), Device("d2", (None,), {"VF": 1}))
+    idle = Group(label="a", options={"d0": 0, "d1": 0, "d2": 0}, count=2, amounts={"VF": 1}, apart=False, takes=False)
+    taking = Group(label="b", options={"d0": 0, "d1": 0}, amounts={"VF": 1}, apart=False)
+    best = allocate(Host(("pcie",), devices), Request(groups=(idle, taking))).best
+    assert best is not None
+    assert (best.devices, best.objective.free) == ({"a": ("d1", "d2"), "b": ("d0",)}, (0,))
