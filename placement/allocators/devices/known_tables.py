@@ -11,7 +11,7 @@ from placement.allocators.devices.place_rules import PlaceRules, SearchLayout
 from placement.allocators.devices.request import Request
 from placement.allocators.devices.tables import Table
 
-MOST_STATES = 100_000
+MAX_STATES = 100_000
 """Tables of so many states in all are remembered for one request, some twenty megabytes."""
 
 
@@ -53,7 +53,7 @@ class KnownTables:
 
     def __init__(self) -> None:
         self._by_rules: dict[Hashable, SharedTables] = {}
-        self._room = Budget(MOST_STATES)
+        self._room = Budget(MAX_STATES)
 
     def under(self, request: Request, layout: SearchLayout) -> SharedTables:
         """Return the tables of searches of one layout for a request, whatever devices it is asked of."""
