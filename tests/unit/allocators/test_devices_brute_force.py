@@ -277,7 +277,7 @@ def test_with_few_places_comes_what_the_whole_host_as_one_gives(instance) -> Non
 @examples(40)
 @given(instances(), st.randoms(), st.sampled_from([1, 3]))
 def test_what_was_found_on_other_hosts_changes_nothing(instance, chance, most) -> None:
-    """Hosts of one request with the same or nearly the same places: some devices are missing, or differ in fit and room.
+    """Hosts of one request with nearly the same places: some devices are missing, or differ in fit and room.
 
     If several ways are wanted, hosts are searched as a whole, with the tables of places that other hosts have, too.
     """
