@@ -9,7 +9,8 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from math import inf
 
 from placement.candidates.useful_room import UsefulRoom
-from placement.domain.planner_tree import PlannerTree
+from placement.domain.ancestry import Parents, with_all_above
+from placement.domain.planner_tree import NO_STOCKS, PlannerTree
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 
@@ -57,7 +58,10 @@ class HostKinds:
         self._known: dict[int, tuple[Tree, PlannerTree, int]] = {}
 
     def kind(self, tree: Tree, details: PlannerTree) -> int:
-        """Return the number of a host's kind: of what its providers can do, and how they are nested."""
+        """Return the number of a host's kind: of what its providers can do, and how they are nested.
+
+        Providers that neither serve anything nor have anything below them that does are left out: no rule looks there.
+        """
         known = self._known.get(tree.root)
         if known is None or known[0] is not tree or known[1] is not details:
             # An explanation asks again about the very same objects.
@@ -65,9 +69,10 @@ class HostKinds:
         return known[2]
 
     def _kind(self, tree: Tree, details: PlannerTree) -> int:
-        can = self._can_do(tree, details)
+        serves = _demands_served(tree)
+        parents = {provider: details.parents.get(provider) for provider in with_all_above(serves, details.parents)}
+        can = self._can_do(tree, details, {provider: serves.get(provider, 0) for provider in parents})
         below: dict[int | None, list[int]] = defaultdict(list)
-        parents = details.parents
         for provider in reversed(_outermost_first(parents)):
             # Siblings differ only in what they and their subtrees can do, so their order does not matter.
             below[parents[provider]].append(self._number((can[provider], *sorted(below[provider]))))
@@ -77,8 +82,7 @@ class HostKinds:
     def _number(self, form: Hashable) -> int:
         return self._numbers.setdefault(form, len(self._numbers))
 
-    def _can_do(self, tree: Tree, details: PlannerTree) -> dict[int, Hashable]:
-        serves = _demands_served(tree)
+    def _can_do(self, tree: Tree, details: PlannerTree, serves: Mapping[int, int]) -> dict[int, Hashable]:
         in_use = details.in_use() if self._counts_use else ()
         plan, foreign, stocks = self._plan, details.foreign_providers, details.stocks
         names = plan.contended
@@ -90,12 +94,11 @@ class HostKinds:
                 provider in foreign,
                 provider == details.root,
                 tree.met.get(provider, 0) if plan.trait_sets else 0,
-                # Only providers that serve something have room for it, and only those with stocks have locks.
+                # Only providers that serve something have room for it.
                 *([self._useful_room(name, tree.room.get((provider, name))) for name in names] if of else ()),
-                *([stocks[provider].get(name) for name in self._lock_classes] if provider in stocks else ()),
+                *[stocks.get(provider, NO_STOCKS).get(name) for name in self._lock_classes],
             )
-            for provider in details.parents
-            for of in (serves.get(provider, 0),)
+            for provider, of in serves.items()
         }
 
     def _useful_room(self, name: str, room: float | None) -> float | None:
@@ -111,7 +114,7 @@ def _demands_served(tree: Tree) -> dict[int, int]:
     return serves
 
 
-def _outermost_first(parents: Mapping[int, int | None]) -> list[int]:
+def _outermost_first(parents: Parents) -> list[int]:
     """Return all providers, each after its parent."""
     inside: dict[int | None, list[int]] = defaultdict(list)
     for provider, parent in parents.items():
