@@ -188,7 +188,8 @@ def _all_or_none(drafting: Drafting, in_order: Sequence[ClaimMember]) -> Sequenc
     placement = one_by_one(drafting, in_order)
     if placement.stuck is None:
         return placement.drafts
-    lacking = shortage(drafting.tx, in_order, drafting.overlay)
+    # A member that has no place even alone is explained by itself.
+    lacking = shortage(drafting.tx, in_order, drafting.overlay) if placement.drafts else None
     if placement.drafts and lacking is None:
         # Retry with the stuck member first.
         first = placement.stuck
