@@ -5,7 +5,8 @@ isolation and ties. Where there is none, hosts are alike for that search though 
 one of them speaks for many; where it does not matter what stands where, even for those with the same room elsewhere.
 """
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from placement.candidates.budget import RequestBudget
@@ -19,7 +20,7 @@ STEPS_OF_A_TREE = 1_000
 STEPS = 200_000
 """So many steps may be taken for one request to find out that trees have no choice; composing tells of all others."""
 
-ParentsIn = Callable[[Collection[int]], Mapping[int, int | None]]
+ParentsIn = Callable[[AbstractSet[int]], Mapping[int, int | None]]
 """Reads the parents of all providers of trees, given by their roots."""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from placement.candidates.compose.device_parts import Part
-from placement.domain.ancestry import Parents, upwards, with_all_above
+from placement.domain.ancestry import Parents, upwards
 from placement.domain.planner_request import THE_DEVICE
 from placement.domain.tree import Tree
 
@@ -63,11 +63,6 @@ class PlacesInUse(NamedTuple):
             if place is None or place in self.in_use:
                 return False
         return True
-
-
-def places_in_use(parents: Parents, anchors: Sequence[AbstractSet[int]], used: Iterable[int]) -> PlacesInUse:
-    """Return what is in use in some trees, given the providers that anything is allocated on."""
-    return PlacesInUse(parents, anchors, with_all_above(used, parents))
 
 
 def wanted_free(parts: Iterable[Part], levels: Sequence[str]) -> Iterator[WantedFree]:

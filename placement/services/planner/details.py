@@ -2,76 +2,28 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from heapq import heappop, heappush
 from itertools import count, islice
 from typing import NamedTuple
 
 from placement.candidates.compose.device_parts import Levels
 from placement.candidates.frontier import Key, Keyed
-from placement.domain.inventory import Inventory
-from placement.domain.places import Layout, Places, Position, level_bits
-from placement.domain.planner_tree import PlannerTree, ProviderStocks, Stock
+from placement.domain.places import Layout, Places, Position
+from placement.domain.planner_tree import PlannerTree, ProviderStocks
 from placement.domain.tree import Tree
+from placement.services.planner.provider_kinds import (
+    ALL_DECIDES,
+    Deciding,
+    KindsOfProviders,
+    anchors_in,
+    level_ids,
+    relevant,
+)
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.tree_rows import NamedMember, Relevant, StockWithUnits, TreeRows, tree_rows
+from placement.store.search.tree_rows import NamedMember, TreeRows, tree_rows
 
 MAX_BATCH = 64
 """The most trees read together: few enough to waste little, enough to spare a query per tree."""
-
-
-class Deciding(NamedTuple):
-    """The names of the classes and traits to read; None for all."""
-
-    classes: Collection[str] | None = None
-    traits: Collection[str] | None = None
-
-
-ALL_DECIDES = Deciding()
-
-
-class _KindsOfProviders:
-    """Stocks and traits, built once for all providers with equal rows.
-
-    Args:
-        tx: reads the names.
-    """
-
-    def __init__(self, tx: Transaction) -> None:
-        self._tx = tx
-        self.class_names: dict[int, str] = {}
-        self.trait_names: dict[int, str] = {}
-        self._stocks: dict[object, ProviderStocks] = {}
-        self._traits: dict[tuple[int, ...], frozenset[str]] = {}
-
-    def learn_names(self, rows: TreeRows) -> None:
-        """Read the names of all classes and traits that are not known yet."""
-        classes = {row[0] for of in rows.stocks.values() for row in of} - self.class_names.keys()
-        traits = {trait for of in rows.traits.values() for trait in of} - self.trait_names.keys()
-        self.class_names.update(self._tx.names.classes.names(self._tx.connection, classes))
-        self.trait_names.update(self._tx.names.traits.names(self._tx.connection, traits))
-
-    def stocks(self, rows: TreeRows) -> dict[int, ProviderStocks]:
-        """Return the stocks of each provider that has any."""
-        names, known, stocks = self.class_names, self._stocks, {}
-        for provider, of in rows.stocks.items():
-            kind = tuple(of)
-            of_kind = known.get(kind)
-            if of_kind is None:
-                of_kind = known[kind] = ProviderStocks((names[row[0]], _stock(StockWithUnits(*row))) for row in of)
-            stocks[provider] = of_kind
-        return stocks
-
-    def traits(self, rows: TreeRows) -> dict[int, frozenset[str]]:
-        """Return the traits of each provider that has any."""
-        names, known, traits = self.trait_names, self._traits, {}
-        for provider, ids in rows.traits.items():
-            kind = tuple(ids)
-            of_kind = known.get(kind)
-            if of_kind is None:
-                of_kind = known[kind] = frozenset(names[trait] for trait in ids)
-            traits[provider] = of_kind
-        return traits
 
 
 class _TreesInDetail(NamedTuple):
@@ -95,17 +47,12 @@ class Details:
 
     def __init__(self, tx: Transaction, levels: Levels, deciding: Deciding = ALL_DECIDES) -> None:
         self._tx = tx
-        ids = tx.names.traits.ids(tx.connection, set(levels.traits))
-        self.level_ids = [ids.get(trait) for trait in levels.traits]
+        self.level_ids = level_ids(tx, levels)
         """The ids of the levels' traits, None for one that does not exist."""
-        classes, traits = deciding
-        self._relevant = Relevant(
-            None if classes is None else tx.names.classes.ids(tx.connection, {*classes}).values(),
-            None if traits is None else {*ids.values(), *tx.names.traits.ids(tx.connection, {*traits}).values()},
-        )
+        self._relevant = relevant(tx, levels, deciding)
         self.members: dict[int, NamedMember] = {}
         """All providers read so far."""
-        self._kinds = _KindsOfProviders(tx)
+        self._kinds = KindsOfProviders(tx)
 
     def of(self, trees: Collection[Tree]) -> list[PlannerTree]:
         """Read trees, each with those that share with it."""
@@ -130,9 +77,7 @@ class Details:
         )
 
     def _layout(self, rows: TreeRows) -> Layout:
-        bits_of = cache(lambda traits: level_bits(traits, self.level_ids))
-        bits = {provider: bits_of(tuple(traits)) for provider, traits in rows.traits.items()}
-        anchors = {provider: of for provider, of in bits.items() if of and provider in rows.members}
+        anchors = {one: of for one, of in anchors_in(rows.traits, self.level_ids).items() if one in rows.members}
         homes = {provider: rows.members[provider].root_id for provider in anchors}
         parents = {provider: member.parent_id for provider, member in rows.members.items()}
         return Layout(parents, anchors, homes, levels=len(self.level_ids))
@@ -156,26 +101,6 @@ class RememberedDetails(Details):
     def has(self, tree: Tree) -> bool:
         """Tell whether a tree has been read."""
         return (tree.root, _roots(tree)) in self._known
-
-
-class Outlines:
-    """Trees with whatever decides whether they can serve: in detail if already read so, else with less.
-
-    Args:
-        details: reads them in detail.
-        less: reads less of them.
-    """
-
-    def __init__(self, details: RememberedDetails, less: RememberedDetails) -> None:
-        self._details = details
-        self._less = less
-
-    def of(self, trees: Collection[Tree]) -> list[PlannerTree]:
-        """Return trees, each with those that share with it, reading only those not read yet."""
-        in_detail = [tree for tree in trees if self._details.has(tree)]
-        others = [tree for tree in trees if not self._details.has(tree)]
-        found = {one.root: one for one in (*self._details.of(in_detail), *self._less.of(others))}
-        return [found[tree.root] for tree in trees]
 
 
 class ReadingAhead:
@@ -238,8 +163,3 @@ def _roots(tree: Tree) -> frozenset[int]:
         return frozenset([tree.root])
     sharing = [tree.home[one] for options in tree.options for one in options if one in tree.sharing]
     return frozenset([tree.root, *sharing])
-
-
-def _stock(row: StockWithUnits) -> Stock:
-    capacity = Inventory(row.total, row.reserved, allocation_ratio=row.allocation_ratio).capacity
-    return Stock(capacity, int(row.used), row.min_unit, row.max_unit, row.step_size)

@@ -53,7 +53,8 @@ def _search(ground: Ground, options: PlannerOptions) -> RuleSearch:
         return DeviceComposer(request, plan, levels, locks=locks)
 
     def places_in_use() -> PlacesInUse:
-        free = FreePlaces(ground.tx, ground.prepared.composer.wanted_free, ground.details.level_ids)
+        wanted, levels = ground.prepared.composer.wanted_free, ground.details.level_ids
+        free = FreePlaces(ground.tx, wanted, levels, ground.nesting)
         return free.places_among({tree.root for tree in trees})
 
     trees = ground.reader.all_trees().trees

@@ -1,12 +1,13 @@
 """Read where many trees are in use, which is far less than their details."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
-from placement.candidates.compose.free_places import PlacesInUse, WantedFree, places_in_use
+from placement.candidates.compose.free_places import PlacesInUse, WantedFree
 from placement.domain.tree import Tree
+from placement.services.planner.nesting import Nesting
 from placement.services.planner.place_layout import all_places
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.planner_trees import in_use, parents_in
 from placement.store.search.summaries import LISTED
 
 
@@ -17,7 +18,7 @@ class FreePlaces:
         tx: the transaction.
         wanted: what has to be free.
         levels: the ids of the traits of levels, outermost first, None for one that does not exist.
-        spared: providers that count as unused.
+        nesting: knows what is in use.
     """
 
     def __init__(
@@ -25,14 +26,13 @@ class FreePlaces:
         tx: Transaction,
         wanted: Sequence[WantedFree],
         levels: Sequence[int | None],
-        *,
-        spared: Collection[int] = (),
+        nesting: Nesting,
     ) -> None:
         self._tx = tx
         self._wanted = wanted
         needed = {level for one in wanted for level in one.levels}
         self._levels = [trait if level in needed else None for level, trait in enumerate(levels)]
-        self._spared = spared
+        self._nesting = nesting
 
     def lacking_in(self, trees: Sequence[Tree]) -> set[int]:
         """Return the roots of trees that provably have no such place."""
@@ -41,10 +41,9 @@ class FreePlaces:
         places = self.places_among({tree.root for tree in trees})
         return {tree.root for tree in trees if places.are_lacking(self._wanted, tree)}
 
-    def places_among(self, roots: Collection[int]) -> PlacesInUse:
+    def places_among(self, roots: AbstractSet[int]) -> PlacesInUse:
         """Return the places in use in one or more trees."""
         places = all_places(self._tx, self._levels, roots if len(roots) <= LISTED else None)
         bits = places.level_bits.items()
         anchors = [{anchor for anchor, of in bits if of >> level & 1} for level in range(len(self._levels))]
-        used = set(in_use(self._tx, roots)).difference(self._spared)
-        return places_in_use(dict(parents_in(self._tx, roots)), anchors, used)
+        return PlacesInUse(self._nesting.parents_in(roots), anchors, self._nesting.in_use(roots))

@@ -21,14 +21,16 @@ from placement.errors import InvalidAt
 from placement.services.families import classes_in_families
 from placement.services.least_places import least_places
 from placement.services.planner.composers import Composers, PlannerOptions
-from placement.services.planner.details import Deciding, Outlines, RememberedDetails
+from placement.services.planner.details import RememberedDetails
 from placement.services.planner.free_places import FreePlaces
+from placement.services.planner.nesting import Nesting
+from placement.services.planner.outlines import Outlines
 from placement.services.planner.overlays import KnownStocks
+from placement.services.planner.provider_kinds import Deciding
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.resource_classes import all_classes
 from placement.store.search.names import ids_for
 from placement.store.search.narrowing import Narrowing
-from placement.store.search.planner_trees import parents_in
 from placement.store.search.trees import TreeReader
 from placement.store.search.whole_cloud import roots_of_providers
 
@@ -76,27 +78,38 @@ class Ground:
         self._narrowing = Narrowing(tx, plan, ids_for(tx, plan), spared=overlay.released)
         self.reader = RememberingReader(TreeReader(tx, self._narrowing))
         self._locks = frozenset(options.locks.values())
-        self.details = RememberedDetails(tx, self.prepared.levels, self._deciding(is_scored=True))
+        self.details = RememberedDetails(tx, self.prepared.levels, self._deciding)
         wanted = self.prepared.composer.wanted_free
-        self.free_places = FreePlaces(tx, wanted, self.details.level_ids, spared=overlay.released)
+        self.nesting = Nesting(tx)
+        """How providers are nested, and which are in use as it is."""
+        spared = Nesting(tx, spared=overlay.released) if overlay.released else self.nesting
+        self.free_places = FreePlaces(tx, wanted, self.details.level_ids, spared)
         """Finds trees without a free place for an exclusive group, under any overlay."""
-        self.any_choice = AnyChoice(request, lambda roots: dict(parents_in(tx, roots)))
+        self.any_choice = AnyChoice(request, self.nesting.parents_in)
         """Finds trees where no choice of single providers serves it."""
 
     @cached_property
-    def outlines(self) -> Outlines:
+    def outlines(self) -> Outlines | RememberedDetails:
         """Reads whatever decides whether trees can serve the request, but perhaps not how well."""
-        return Outlines(self.details, RememberedDetails(self.tx, self.prepared.levels, self._deciding(is_scored=False)))
+        if self.request.paths:
+            return self.details  # All stocks matter to nested parts.
+        deciding = Deciding(self._locks, self._named_traits)
+        counts_use = bool(self.request.exclusive)
+        return Outlines(self.tx, self.prepared.levels, deciding, nesting=self.nesting, counts_use=counts_use)
 
-    def _deciding(self, *, is_scored: bool) -> Deciding:
-        """Return what to read of trees, for scores or for feasibility only; hosts equal in it are equivalent."""
-        devices = [one.device for one in self.request.groups if one.device is not None]
-        traits = [device.forbidden.union(*device.required) for device in devices]
+    @property
+    def _deciding(self) -> Deciding:
+        """Return what to read of trees in detail; hosts equal in it are equivalent."""
         # Exclusive rules depend on the usage of every class; so do fragmentation scores, and paths.
-        asks_for_all = (is_scored and self._packer is not None) or self.request.exclusive or self.request.paths
-        scored = {*self.prepared.composer.requested, *self._scored} if is_scored and not asks_for_all else set()
-        classes = None if asks_for_all else {*self._locks, *scored}
-        return Deciding(classes, frozenset().union(*traits))
+        asks_for_all = self._packer is not None or self.request.exclusive or self.request.paths
+        classes = None if asks_for_all else {*self._locks, *self.prepared.composer.requested, *self._scored}
+        return Deciding(classes, self._named_traits)
+
+    @property
+    def _named_traits(self) -> frozenset[str]:
+        """The traits that rules about single devices name."""
+        devices = [one.device for one in self.request.groups if one.device is not None]
+        return frozenset().union(*[device.forbidden.union(*device.required) for device in devices])
 
     @cached_property
     def _scored(self) -> Collection[str]:

@@ -76,17 +76,32 @@ def tree_rows(tx: Transaction, roots: Collection[int], relevant: Relevant = EVER
     # The same as NamedMember._make, but without a Python call for each of many thousands.
     as_members = map(partial(tuple.__new__, NamedMember), _rows(tx, _providers, roots))
     members = {member[0]: member for member in as_members if member[2] in roots}
+    return TreeRows(members, stocks_in(tx, roots, relevant.class_ids), traits_in(tx, roots, relevant.trait_ids))
+
+
+def stocks_in(
+    tx: Transaction, roots: Collection[int], class_ids: Collection[int] | None
+) -> dict[int, list[StockWithUnits]]:
+    """Return the stocks of these classes (None for all) by provider, as in ``TreeRows``."""
     stocks: dict[int, list[Any]] = defaultdict(list)
-    of_stocks = partial(_stocks, keeps_usage=tx.database.keeps_usage)
-    for row in _rows(tx, of_stocks, roots, relevant.class_ids):
+    for row in _rows(tx, partial(_stocks, keeps_usage=tx.database.keeps_usage), roots, class_ids):
         stocks[row[0]].append(row[1:])
+    return _sorted(stocks)
+
+
+def traits_in(tx: Transaction, roots: Collection[int], trait_ids: Collection[int] | None) -> dict[int, list[int]]:
+    """Return which of these traits (None for all) each provider has that has any, as in ``TreeRows``."""
     traits: dict[int, list[int]] = defaultdict(list)
-    for provider, trait in _rows(tx, _traits, roots, relevant.trait_ids):
+    for provider, trait in _rows(tx, _traits, roots, trait_ids):
         traits[provider].append(trait)
-    for of_provider in (*stocks.values(), *traits.values()):
+    return _sorted(traits)
+
+
+def _sorted(rows: dict[int, list[Any]]) -> dict[int, list[Any]]:
+    for of_provider in rows.values():
         if len(of_provider) > 1:
             of_provider.sort()
-    return TreeRows(members, stocks, traits)
+    return rows
 
 
 def _rows(

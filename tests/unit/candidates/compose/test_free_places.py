@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from placement.allocators.budget import Budget
 from placement.candidates.compose.device_parts import Levels
 from placement.candidates.compose.devices import DeviceComposer
-from placement.candidates.compose.free_places import places_in_use
-from placement.domain.ancestry import upwards
+from placement.candidates.compose.free_places import PlacesInUse
+from placement.domain.ancestry import upwards, with_all_above
 from placement.domain.candidate_request import RequestGroup
 from placement.domain.planner_request import THE_DEVICE, Exclusive, PlannerGroup, PlannerRequest
 from placement.domain.planner_tree import PlannerTree, ProviderStocks, Stock
@@ -47,7 +47,8 @@ def test_where_too_little_is_free_nothing_is_proposed(
     request = PlannerRequest(groups=(PlannerGroup(group=group, count=count, device=selector),), exclusive=rules)
     composer = DeviceComposer(request, plan_for(request.plain), LEVELS, locks={})
     tree = Tree(1, [[*parents]])
-    is_lacking = places_in_use(parents, anchors, used).are_lacking(composer.wanted_free, tree)
+    places = PlacesInUse(parents, anchors, with_all_above(used, parents))
+    is_lacking = places.are_lacking(composer.wanted_free, tree)
     found = composer.proposals(tree, details, Budget(100_000)).found
     assert not (is_lacking and found)
     # Only one virtual function of a card is taken, which is not checked here.
