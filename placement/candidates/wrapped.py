@@ -114,7 +114,7 @@ class RememberingReader(WrappedReader):
     def all_trees(self) -> TreesRead:
         """Return all trees."""
         if self._all is None:
-            self._all = TreesRead(self._reader.all_trees().trees)
+            self._all = TreesRead([self._trees.get(tree.root) or tree for tree in self._reader.all_trees().trees])
             self._trees = {tree.root: tree for tree in self._all.trees}
         return self._all
 

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush, nsmallest
 from itertools import count, islice
 from typing import NamedTuple
 
@@ -134,6 +134,19 @@ class ReadingAhead:
         self._details.of([*trees, *more])
         self._left -= len(more)
         self._size = min(2 * self._size, self._left if self._left > 0 else MAX_BATCH, MAX_BATCH)
+
+    def has(self, tree: Tree) -> bool:
+        """Tell whether a tree has been read."""
+        return self._details.has(tree)
+
+    def upcoming(self, most: int, *, but: Collection[int]) -> list[Tree]:
+        """Return the next trees to be read, without those with some roots."""
+        return [tree for _key, _number, tree in nsmallest(most, [one for one in self._next if one[2].root not in but])]
+
+    def leave_out(self, roots: Collection[int]) -> None:
+        """Leave out trees from now on."""
+        self._next = [one for one in self._next if one[2].root not in roots]
+        heapify(self._next)
 
     def _unread(self) -> Iterator[Tree]:
         while self._next:

@@ -27,6 +27,7 @@ from placement.services.planner.nesting import Nesting
 from placement.services.planner.outlines import Outlines
 from placement.services.planner.overlays import KnownStocks
 from placement.services.planner.provider_kinds import Deciding
+from placement.services.planner.serving_kinds import ServingKinds
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.resource_classes import all_classes
 from placement.store.search.names import ids_for
@@ -96,6 +97,13 @@ class Ground:
         deciding = Deciding(self._locks, self._named_traits)
         counts_use = bool(self.request.exclusive)
         return Outlines(self.tx, self.prepared.levels, deciding, nesting=self.nesting, counts_use=counts_use)
+
+    @cached_property
+    def serving_kinds(self) -> ServingKinds | None:
+        """Rules out trees by kind; None where trees that differ in what is in use are of different kinds."""
+        if self.request.paths:
+            return None
+        return ServingKinds(self.prepared.composer, self.prepared.kind, self.outlines.of)
 
     @property
     def _deciding(self) -> Deciding:

@@ -20,6 +20,7 @@ from placement.services.planner.details import MAX_BATCH, ReadingAhead
 from placement.services.planner.distinct import not_seen, once_of_pools
 from placement.services.planner.forecast import Forecast
 from placement.services.planner.ground import Ground
+from placement.services.planner.judging_ahead import TREES_IN_VAIN, JudgingAhead
 from placement.store.search.tree_rows import NamedMember
 
 if TYPE_CHECKING:
@@ -78,6 +79,9 @@ class Planning:
             ground.details, ground.composers, self.prepared, overlay=overlay, served=ground.served
         )
         self._ahead = ReadingAhead(ground.details, wanted=wanted, first=min(wanted, first_trees))
+        # Kinds are of trees as they are, so they do not tell where something is released.
+        self._judging = JudgingAhead(None if overlay.released else ground.serving_kinds, self._ahead)
+        self._serving_trees = 0
         # Rank, then limit: lazily in ``proposals``, so that ten proposals cost no more trees than ten need.
 
     @property
@@ -214,6 +218,8 @@ class Planning:
         The tree's details are read for that only if the cheaper bound by count changes nothing.
         """
         expected, tree = keyed
+        if tree.root in self._judging.lacking:
+            return expected
         by_count = self._forecast.bounded_by_count(expected, tree)
         if by_count > expected or not self._forecast.places_decide:
             return by_count
@@ -225,12 +231,25 @@ class Planning:
 
     def _ranked(self, batch: Sequence[Keyed]) -> Iterator[RankedProposal]:
         """Compose in a batch of trees; yield each proposal with the key that its places give it."""
+        batch = self._possible(batch)
         self._ahead.read([tree for _key, tree in batch])
         composed = self._composer.composed([tree for _key, tree in batch])
         for (expected, _tree), one in zip(batch, composed, strict=True):
-            for number, proposal in enumerate(one.ways):
+            ways = [*one.ways]
+            self._serving_trees += bool(ways)
+            for number, proposal in enumerate(ways):
                 if key := self._forecast.key_of(expected, proposal):
                     yield (*key, number), proposal
+
+    def _possible(self, batch: Sequence[Keyed]) -> Sequence[Keyed]:
+        """Return those of a batch that may serve; where many have not, they are judged together with the next ones."""
+        in_vain = len(self.exhausted) - TREES_IN_VAIN * self._serving_trees
+        found = self._judging.judged([tree for _key, tree in batch], in_vain=in_vain)
+        for root in found:
+            self._composer.rule_out(root)
+        if self._is_as_it_is:
+            self._ground.served.update(dict.fromkeys(found, False))
+        return [(key, tree) for key, tree in batch if tree.root not in self._judging.lacking]
 
     def allows(self, proposal: Proposal) -> bool:
         """Tell whether inventories, read already, allow what a proposal takes, unit rules included."""

@@ -1,5 +1,6 @@
 """What outlines of trees tell of a request is what composing in all detail finds."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -7,7 +8,8 @@ from flask import Flask
 
 from placement.allocators.budget import Budget
 from placement.allocators.ranking_profile import RankingProfile
-from placement.domain.planner_request import PlannerRequest
+from placement.domain.candidate_request import RequestGroup
+from placement.domain.planner_request import PlannerGroup, PlannerRequest, Within
 from placement.services.planner.composers import PlannerOptions
 from placement.services.planner.ground import Ground
 from placement.services.planner.planning import Planning
@@ -16,6 +18,7 @@ from tests.planner_clouds import LEVELS, LOCKS, at_work, make_names, random_host
 from tests.small_clouds import load
 
 CLOUDS, REQUESTS = 4, 6
+HOSTS, SAMPLE = 250, 25
 OPTIONS = PlannerOptions(profile=RankingProfile("spread"), levels=LEVELS, locks=LOCKS)
 
 
@@ -25,14 +28,15 @@ def outlined(tx: Transaction, request: PlannerRequest) -> tuple[int, int]:
     ground = Ground(tx, request, OPTIONS)
     trees = ground.reader.all_trees().trees
     composer, kind = ground.prepared.composer, ground.prepared.kind
-    lacking = 0
+    assert ground.serving_kinds is not None
+    # Kinds are judged only where there are several trees of each.
+    lacking = ground.serving_kinds.lacking_in([*trees, *trees])
     for tree, outline, details in zip(trees, ground.outlines.of(trees), ground.details.of(trees), strict=True):
         assert kind(tree, outline) == kind(tree, details)
         serves = composer.serves(tree, details, Budget(1_000_000))
-        assert serves == composer.serves(tree, outline, Budget(1_000_000))
+        assert serves == composer.serves(tree, outline, Budget(1_000_000)) == (tree.root not in lacking)
         assert serves == any(Planning(ground).proposals(only=tree.root))
-        lacking += not serves
-    return len(trees), lacking
+    return len(trees), len(lacking)
 
 
 @pytest.mark.any_database
@@ -47,3 +51,38 @@ def test_outlines_tell_what_details_do(app: Flask, is_long: bool, request: pytes
             number, lacking = outlined(database, random_request(chance))
             found, lacked = found + number, lacked + lacking
     assert 0 < lacked < found
+
+
+@reads
+def searched(tx: Transaction, request: PlannerRequest) -> tuple[bool, int, int]:
+    """Return whether any tree serves, how many may by their options, and how many were read in detail to find out.
+
+    Some of the trees are compared with what they have alone.
+    """
+    ground = Ground(tx, request, OPTIONS)
+    serving = {proposal.root for proposal in Planning(ground).proposals()}
+    alone = Planning(Ground(tx, request, OPTIONS))
+    roots = [*alone.roots()]
+    for root in roots[:: HOSTS // SAMPLE]:
+        assert any(alone.proposals(only=root)) == (root in serving)
+    return bool(serving), len(roots), len({member.root_id for member in ground.details.members.values()})
+
+
+def test_hosts_are_not_read_in_detail_in_vain(app: Flask, request: pytest.FixtureRequest) -> None:
+    """What serves is found all the same, in a cloud of a few models that each have something else in use."""
+    database, first = app.extensions["placement"].database, 1000 * request.config.getoption("--seed")
+    make_names(database)
+    chance = Random(first)
+    load(database, at_work(chance, random_hosts(chance, HOSTS, models=12)))
+    for _ in range(6):
+        searched(database, replace(random_request(chance), limit=1))
+    assert searched(database, cpu_in_a("numa"))[0]
+    is_served, hopeful, read = searched(database, cpu_in_a("pcie"))
+    assert not is_served
+    assert read < hopeful // 2
+
+
+def cpu_in_a(level: str) -> PlannerRequest:
+    """Return a request for a CPU in a place of a level; hosts have theirs in NUMA nodes, around the switches."""
+    group = PlannerGroup(group=RequestGroup(suffix="_A", resources={"VCPU": 1}))
+    return PlannerRequest(groups=(group,), within=(Within(groups=("_A",), level=level, required=True),), limit=1)

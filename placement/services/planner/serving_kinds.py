@@ -1,0 +1,51 @@
+"""Rules out trees by kind, before they are read in detail: the same rules fail in hosts with the same structure.
+
+Where a request fails by its rules it does so in thousands of hosts, hardly two of which have the same in use.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
+
+from placement.allocators.budget import Budget
+from placement.candidates.compose.proposals import ProposalComposer
+from placement.candidates.host_kinds import KindOf
+from placement.domain.planner_tree import PlannerTree
+from placement.domain.tree import Tree
+
+STEPS = 100_000
+"""The steps in all, for one request, to rule out trees; composing decides about those that are left."""
+
+TREES_OF_A_KIND = 2
+"""So many trees must be of a kind on average: to judge a kind costs as much as to compose in one tree."""
+
+OutlinesOf = Callable[[Sequence[Tree]], Sequence[PlannerTree]]
+
+
+class ServingKinds:
+    """Which kinds of trees can serve a request, as far as their outlines tell.
+
+    Args:
+        composer: the request.
+        kind: classifies trees: all of a kind can serve it or none can.
+        outlines_of: reads the outlines of trees.
+    """
+
+    def __init__(self, composer: ProposalComposer, kind: KindOf, outlines_of: OutlinesOf) -> None:
+        self._composer = composer
+        self._kind = kind
+        self._outlines_of = outlines_of
+        self._budget = Budget(STEPS)
+        self._known: dict[Hashable, bool | None] = {}
+
+    def lacking_in(self, trees: Sequence[Tree]) -> set[int]:
+        """Return the roots of trees that provably cannot serve the request; none if hardly two of them are alike."""
+        alike: dict[Hashable, list[tuple[Tree, PlannerTree]]] = defaultdict(list)
+        for tree, outline in zip(trees, self._outlines_of(trees), strict=True):
+            alike[self._kind(tree, outline)].append((tree, outline))
+        unknown = alike.keys() - self._known.keys()
+        if len(unknown) * TREES_OF_A_KIND > len(trees):
+            return set()
+        for kind in unknown:
+            is_over = self._budget.is_used_up
+            self._known[kind] = None if is_over else self._composer.serves(*alike[kind][0], self._budget)
+        return {tree.root for kind, of in alike.items() if self._known[kind] is False for tree, _outline in of}
