@@ -70,19 +70,30 @@ class Contention:
         self._amounts = {depth: amount for depth, amount in amounts.items() if amount}
         self.depths = frozenset(self._amounts)
         least = min(self._amounts.values())
-        providers = {provider for depth in self.depths for provider in options[depth]}
+        # Slots of one demand ask for the same amount of the same providers.
+        of_demands = {slots[depth].demand: depth for depth in self._amounts}
+        providers = {provider for depth in of_demands.values() for provider in options[depth]}
         self._left = {provider: tree.room[provider, name] for provider in providers}
         fitting = {
-            depth: [provider for provider in options[depth] if self._left[provider] >= amount]
-            for depth, amount in self._amounts.items()
+            demand: [provider for provider in options[depth] if self._left[provider] >= self._amounts[depth]]
+            for demand, depth in of_demands.items()
         }
-        self._matching = Matching(fitting, {provider: int(room // least) for provider, room in self._left.items()})
-        larger = {amount for amount in self._amounts.values() if amount > least}
-        self._later = {depth: [(amount, self._after(depth, amount)) for amount in larger] for depth in self.depths}
+        self._matching = Matching(
+            {depth: fitting[slots[depth].demand] for depth in self._amounts},
+            {provider: int(room // least) for provider, room in self._left.items()},
+        )
+        self._later = self._slots_later(least)
 
-    def _after(self, depth: int, amount: int) -> int:
-        """Return how many slots after a depth ask for at least this amount."""
-        return sum(later > depth and asked >= amount for later, asked in self._amounts.items())
+    def _slots_later(self, least: int) -> dict[int, list[tuple[int, int]]]:
+        """Return for each depth how many slots after it ask for as much, for each amount larger than the least."""
+        larger = {amount for amount in self._amounts.values() if amount > least}
+        asking = dict.fromkeys(larger, 0)
+        later: dict[int, list[tuple[int, int]]] = {}
+        for depth, asked in sorted(self._amounts.items(), reverse=True):
+            later[depth] = [*asking.items()]
+            for amount in larger:
+                asking[amount] += asked >= amount
+        return later
 
     def is_hopeless(self) -> bool:
         """Tell whether the providers have too little room for all slots."""

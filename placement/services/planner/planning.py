@@ -208,9 +208,10 @@ class Planning:
         return [(key, tree) for key, tree in trees if tree.root not in lacking]
 
     def _lacking(self, trees: Sequence[Tree]) -> set[int]:
-        """Return the roots of trees without any choice of single providers, or a free place for an exclusive group."""
-        lacking = self._ground.any_choice.lacking_in(trees)
-        return lacking | self._ground.free_places.lacking_in([tree for tree in trees if tree.root not in lacking])
+        """Return the roots of trees without a free place for an exclusive group, or any choice of single providers."""
+        # In a busy cloud hardly anything is free, and looking for that takes no search.
+        lacking = self._ground.free_places.lacking_in(trees)
+        return lacking | self._ground.any_choice.lacking_in([tree for tree in trees if tree.root not in lacking])
 
     def _bound(self, keyed: Keyed) -> Key:
         """Return a lower bound on the keys in a tree, tightened by its places where these decide.
