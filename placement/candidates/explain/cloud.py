@@ -1,4 +1,4 @@
-"""One request in one cloud, ready to be asked which trees have candidates, also with a condition left out."""
+"""One request in one cloud: answers which trees have candidates, with all conditions or with one left out."""
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
@@ -16,7 +16,7 @@ from placement.domain.search_plan import Plan
 
 
 class FilteredCloud:
-    """A cloud under the filters of a plan. ``reached`` are for each demand the trees in which somebody can serve it."""
+    """A cloud under the filters of a plan. ``reached`` has the trees with a provider for each demand."""
 
     def __init__(self, plan: Plan, facts: Facts, demands_in: DemandFilters, room: SummedRoom) -> None:
         self.plan = plan
@@ -28,7 +28,7 @@ class FilteredCloud:
         self.reached: Sequence[AbstractSet[int]] = [demand.reached for demand in self.demands]
 
     def other(self, plan: Plan) -> "FilteredCloud":
-        """Return the same cloud under the filters of another plan; those of demands that both have are applied once."""
+        """Return the same cloud under the filters of another plan, reusing what is known of demands that both have."""
         return FilteredCloud(plan, self.facts, self._demands_in, self._room)
 
     @cached_property
@@ -36,17 +36,17 @@ class FilteredCloud:
         return Intersections([*self.reached, *(filter_.trees for filter_ in self.filters)])
 
     def trees(self) -> AbstractSet[int]:
-        """Return the trees that have somebody for each demand and meet all tree filters."""
+        """Return the trees that have a provider for each demand and meet all tree filters."""
         return self._intersections.without(frozenset()) or frozenset()
 
     def trees_but_for(self, index: int) -> AbstractSet[int] | None:
-        """Return the same without regard to one demand; None where nothing else is asked for."""
+        """Return the same, ignoring one demand; None if nothing else is asked for."""
         return self._intersections.without(frozenset({index}))
 
     def trees_without(self, condition: Condition) -> AbstractSet[int]:
-        """Return the trees of which the same can be said if a condition is left out, and was not for the condition.
+        """Return the trees that pass the same filters only if a condition is left out.
 
-        That is to say: those in which there may be candidates now, if there are none with the condition.
+        If the request has no candidates, these are the trees that may have some without the condition.
         """
         changed: dict[int, AbstractSet[int]] = {}
         affected: set[int] = set()

@@ -41,7 +41,7 @@ class ConditionKind(StrEnum):
     DISTINCT = "distinct"
     # On a tree, by the operator's profile.
     PROPORTION = "proportional"
-    # Several of these, where nothing tells them apart.
+    # Several of these, where it is unknown which one.
     TOGETHER = "together"
     # All numeric conditions on one class at once.
     AMOUNT = "amount"
@@ -61,7 +61,7 @@ class Condition:
 
     Args:
         kind: what it is about.
-        groups: the suffixes of the groups that make it, "" for the unsuffixed one; empty for the request as a whole.
+        groups: the suffixes of the groups that impose it, "" for the unsuffixed one; empty for the request as a whole.
         value: what is asked for, written as in a query string: ``VCPU:8``, ``in:HW_A,HW_B``, ``!HW_A``; for rules about
             places the level, for a count the number.
     """

@@ -1,4 +1,4 @@
-"""Who can serve each demand of a plan, and who fails one condition only."""
+"""Which providers can serve each demand of a plan, and which fail only one condition."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -15,9 +15,9 @@ from placement.domain.search_plan import Demand, Plan
 
 @dataclass(slots=True)
 class DemandOptions:
-    """The options of a demand: who passes all filters, and for each condition who fails it alone.
+    """The options of a demand: the providers that pass all filters, and for each condition those that fail only it.
 
-    ``there`` are all that came into question, in each tree.
+    ``there`` has all providers considered, by tree.
     """
 
     fitting: AbstractSet[int]
@@ -25,17 +25,17 @@ class DemandOptions:
     there: ByTree
 
     def options(self, without: Condition | None) -> AbstractSet[int]:
-        """Return who fits when a condition is left out."""
+        """Return the providers that fit when a condition is left out."""
         more = self.failing_only.get(without) if without else None
         return self.fitting | more if more else self.fitting
 
 
 class OptionsByTree(dict[int, list[int]]):
-    """The options of a demand in each tree, ascending, looked for when they are asked for.
+    """The options of a demand by tree, in ascending order, computed on demand.
 
     Args:
-        of: its own options, and those that others share.
-        without: a condition that is left out.
+        of: the options of the tree itself, and those shared with it.
+        without: the condition to leave out, if any.
     """
 
     def __init__(self, of: Sequence[DemandOptions], without: Condition | None = None) -> None:
@@ -52,16 +52,16 @@ class OptionsByTree(dict[int, list[int]]):
             for provider in there.get(root, ())
             if provider in fitting or provider in more
         ]
-        # Who shares may be of the tree itself.
+        # A sharing provider may belong to the tree itself.
         options = self[root] = sorted(set(found)) if len(self._of) > 1 else found
         return options
 
 
 @dataclass(slots=True)
 class FilteredDemand:
-    """A demand with the providers of its own tree that can serve it (``own``), and those that share (``shared``).
+    """A demand, with the providers that can serve it in their own trees (``own``) or by sharing (``shared``).
 
-    ``reached`` are the roots of the trees in which one of either can.
+    ``reached`` has the roots of the trees in which either kind can.
     """
 
     asked: Demand
@@ -75,11 +75,11 @@ class FilteredDemand:
 
     @property
     def described(self) -> DemandCounts:
-        """What an explanation says of it."""
+        """What an explanation says about it."""
         return DemandCounts(self.groups, self.asked.resources, self.steps)
 
     def by_tree(self, without: Condition | None = None) -> OptionsByTree:
-        """Return who can serve it in each tree if a condition is left out."""
+        """Return by tree the providers that can serve it if a condition is left out."""
         of = [one for one in (self.own, self.shared) if one.there]
         if any([without in one.failing_only for one in of]):
             return OptionsByTree(of, without)
@@ -142,14 +142,14 @@ class DemandFilters:
 
 
 class _Filtered:
-    """Who is left after filters that are applied one by one. O(filters x providers that failed at most once)."""
+    """The providers left as filters are applied one by one. O(filters x providers that failed at most one)."""
 
     def __init__(self, base: AbstractSet[int]) -> None:
         self.left = base
         self.failing_only: dict[Condition, AbstractSet[int]] = {}
 
     def apply(self, filter_: Filter) -> bool:
-        """Apply a filter; tell whether it refused anybody who was left."""
+        """Apply a filter; tell whether it refused any provider that was left."""
         of_filter = filter_.condition
         for condition, providers in self.failing_only.items():
             if providers and not condition.includes(of_filter):
@@ -165,7 +165,7 @@ class _Filtered:
 
 
 def _options(filtered: Sequence["_Filtered"], there: ByTree) -> DemandOptions:
-    """Return who is left in any of some, which had the same conditions, and who would be without one of these."""
+    """Return the providers left in any of these, and for each condition those that only it keeps out of all of them."""
     fitting = _union([one.left for one in filtered])
     failing_only = {
         condition: found
@@ -180,5 +180,5 @@ def _union(sets: Sequence[AbstractSet[int]]) -> AbstractSet[int]:
 
 
 def groups_of(plan: Plan, demand: int) -> tuple[str, ...]:
-    """Return the suffixes of the groups that a demand, by its index, comes from."""
+    """Return the suffixes of the groups behind a demand, given its index."""
     return tuple(dict.fromkeys(slot.suffix for slot in plan.slots if slot.demand == demand))

@@ -31,14 +31,14 @@ WORDS = {
     ConditionKind.FORBIDDEN_AGGREGATES: "in",
     ConditionKind.IN_TREE: "not_in_tree",
 }
-"""How a provider fails a condition on what or where it is."""
+"""How a provider fails a condition on its traits, aggregates or tree."""
 
 NUMBERS = dict(zip(NUMERIC, ("free", "min_unit", "max_unit", "step_size"), strict=True))
 """Which number shows how a provider fails a condition on an amount."""
 
 
 def examples(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) -> Iterator[Example]:
-    """Yield a few providers that would serve but for a condition, each in another tree."""
+    """Yield a few providers, each in a different tree, that would serve but for a condition."""
     chosen = list(islice(_failing(cloud, condition, served), MAX_EXAMPLES)) or sorted(served.trees)[:MAX_EXAMPLES]
     numbers = _numbers(cloud.facts, condition, frozenset(chosen)) if condition.kind in OF_AMOUNTS else {}
     word = WORDS.get(condition.kind)
@@ -50,7 +50,7 @@ def examples(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) 
 
 
 def shortages(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) -> Iterator[Example]:
-    """Yield the providers with most left of a resource class without which these trees would serve."""
+    """Yield the providers with the most left of a class, in trees that would serve without it."""
     name = condition.value
     amounts = (dict(demand.asked.resources).get(name) for demand in cloud.demands if demand.groups == condition.groups)
     asked = next(amount for amount in amounts if amount is not None)
@@ -64,9 +64,9 @@ def shortages(cloud: FilteredCloud, condition: Condition, served: SearchedTrees)
 
 
 def largest(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) -> Largest | None:
-    """Return the largest available amount of a class, where a condition on its amount is the only obstacle.
+    """Return the largest amount available of a class whose amount is the only obstacle.
 
-    It is what one provider can give, whatever else the request takes from it; None if nothing.
+    This is what a single provider can give, ignoring what else the request takes from it; None if nothing.
     """
     found: dict[int, int] = {}
     for demand in cloud.demands:

@@ -1,4 +1,4 @@
-"""From a plan and the facts of a cloud to the explanation: what each condition leaves, and which one left nothing."""
+"""Turns a plan and the facts of a cloud into an explanation: what each condition leaves, and which leaves nothing."""
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -33,7 +33,7 @@ def explain(plan: Plan, facts: Facts) -> Explanation:
     cause = next(_emptied([step for demand in demands for step in demand.steps], trees), None)
     if cause is None:
         return Explanation(None, demands, trees, complete=not budget.was_hit)
-    # What the cause has not used is not for near misses: they are looked for in more trees than the cause was.
+    # Near misses get a budget of their own, because they are searched for in more trees than the cause.
     more = RequestBudget(per_tree=STEPS_PER_TREE, per_request=STEPS_FOR_NEAR_MISSES)
     missed = near_misses(cloud, more)
     return Explanation(
@@ -42,7 +42,7 @@ def explain(plan: Plan, facts: Facts) -> Explanation:
 
 
 def _tree_steps(cloud: FilteredCloud, budget: RequestBudget) -> Iterator[Remainder]:
-    """Yield what is left of the trees after each condition. Trees that the search cannot decide are left."""
+    """Yield how many trees are left after each condition. Trees that the search cannot decide count as left."""
     left: AbstractSet[int] = common(cloud.reached) or frozenset()
     yield Remainder(Condition(ConditionKind.EVERY_GROUP), None, len(left))
     for filter_ in cloud.filters:

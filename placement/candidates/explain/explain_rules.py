@@ -13,30 +13,30 @@ from placement.domain.planner_request import PlannerRequest
 MAX_EXAMPLES = 5
 
 FREE_PLACES = Condition(ConditionKind.HELD)
-"""Never asked for but always needed: places that nobody else holds exclusively."""
+"""Needed by every request, though none asks for it: places that nobody else holds exclusively."""
 
 OF_ROOM = (ConditionKind.DEVICE, ConditionKind.COUNT)
-"""Rules that ask for nothing but room, if perhaps of certain devices: the first ones of a request."""
+"""Rules that ask only for room, perhaps on certain devices. They come first in a request."""
 
 NESTED = Condition(ConditionKind.PATHS)
-"""All amounts of ``paths``, each where its name says."""
+"""All amounts of ``paths``, nested as their names say."""
 
 
 def explained_with_rules(plain: Explanation, request: PlannerRequest, search: RuleSearch) -> Explanation:
-    """Add the rules of a request to the explanation of what it asks of single providers, if these leave any trees.
+    """Extend the explanation of what a request asks of single providers by its rules, if any trees are left.
 
     Args:
         plain: the explanation of the request without its rules.
         request: the request.
-        search: the trees with some provider for each of its groups.
+        search: searches the trees that have a provider for each group.
     """
     if plain.cause is not None:
         return plain
     rules = rules_of(request)
-    # What serves all rules serves each subset of them, so this is asked first.
+    # Asked first, because what serves all rules serves each subset of them.
     undecided = search.serving(with_rules(request, rules)).undecided
     steps = list(_steps(request, rules, search))
-    # Places are rarely held, so this is mentioned only where it matters.
+    # Places are rarely held, so mention that only where it matters.
     shown = steps[1:] if steps[0] == Remainder(FREE_PLACES, None, len(search.roots)) else steps
     explained = replace(plain, trees=(*plain.trees, *shown), complete=plain.complete and not undecided)
     emptied = next((number for number, step in enumerate(steps) if not step.trees), None)
@@ -52,7 +52,7 @@ def explained_with_rules(plain: Explanation, request: PlannerRequest, search: Ru
 
 
 def _steps(request: PlannerRequest, rules: Sequence[Condition], search: RuleSearch) -> Iterator[Remainder]:
-    """Yield what is left of the trees after each rule. Trees that the search cannot decide count as left."""
+    """Yield how many trees are left after each rule. Trees that the search cannot decide count as left."""
     conditions = (NESTED if request.paths else FREE_PLACES, *rules)
     requests = [with_rules(request, conditions[: number + 1]) for number in range(len(conditions))]
     for number in _settling_first([rule.kind in OF_ROOM for rule in rules]):
@@ -64,10 +64,10 @@ def _steps(request: PlannerRequest, rules: Sequence[Condition], search: RuleSear
 
 
 def _settling_first(is_of_room: Sequence[bool]) -> Iterator[int]:
-    """Yield after how many rules to ask what is left, so that one answer settles most of the others.
+    """Yield the numbers of leading rules to ask about, ordered so that one answer settles most of the others.
 
-    Where a tree serves, it does so with less of its rules; where it does not, no more are asked for. That is worth it
-    for rules that room tells of, which come first. Of others each is looked at only where all before it are met.
+    A tree that serves some rules also serves fewer; one that does not is not asked about more. That pays for rules
+    decided by room, which come first. Each other rule is asked only of trees that meet all rules before it.
 
     >>> [*_settling_first([True, True, True, True, False])]
     [0, 4, 2, 1, 3]
@@ -88,7 +88,7 @@ def _middles(first: int, end: int) -> Iterator[int]:
 
 
 def _near_misses(request: PlannerRequest, rules: Collection[Condition], search: RuleSearch) -> Iterator[NearMiss]:
-    """Yield the rules and paths whose removal alone would give candidates, those that help in most trees first."""
+    """Yield the rules and paths whose removal alone would give candidates, those that help most trees first."""
     kept = with_rules(request, rules)
     less = [(rule, with_rules(request, [one for one in rules if one != rule])) for rule in rules]
     less += [(_path(name), _without_path(kept, name)) for name in request.paths if len(request.paths) > 1]
@@ -111,14 +111,14 @@ def _without_path(request: PlannerRequest, name: str) -> PlannerRequest:
 
 
 def _shortfall(request: PlannerRequest, rule: Condition, search: RuleSearch) -> Shortfall | None:
-    """Return how many providers of a rule's largest group one tree could give, with everything else kept.
+    """Return how many providers one tree could give to a rule's largest group, all else unchanged.
 
-    None if the rule's groups want one provider each, or if even one is too many.
+    None if the rule's groups want one provider each, or if no tree has even one.
     """
     group = largest_group(request, rule)
     if group is None:
         return None
-    # Whatever has room for some number has room for fewer.
+    # A tree with room for some number has room for fewer.
     counts = range(group.count - 1, 0, -1)
     least_less = bisect_left(counts, 1, key=lambda count: search.is_served(with_count(request, group.suffix, count)))
     most = group.count - 1 - least_less

@@ -10,7 +10,7 @@ from placement.candidates.explain.conditions import Condition, ConditionKind
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
-    """What a condition and all before it leave; ``providers`` is None if only trees are counted."""
+    """What is left after a condition and all before it; ``providers`` is None where only trees are counted."""
 
     condition: Condition
     providers: int | None
@@ -32,7 +32,7 @@ class DemandCounts:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A provider that fails a condition, and the numbers or names that show it."""
+    """A provider that fails a condition, with the numbers or names that show how."""
 
     provider: int
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class NearMiss:
 
 
 class HintKind(StrEnum):
-    """The mistakes that newcomers to the API make."""
+    """Mistakes that newcomers to the API make."""
 
     NO_INVENTORY = "no_provider_has_class"
     NO_OWNER = "no_provider_has_trait"
@@ -91,8 +91,8 @@ class Hint:
 
     Args:
         kind: what it is about.
-        condition: the condition that is misunderstood.
-        trees: in how many trees it shows.
+        condition: the misunderstood condition.
+        trees: the number of trees it shows in.
         here, there: providers of one such tree: one that could serve, and the one that has what it lacks; or its root,
             and the one that does not share with it.
     """
@@ -113,9 +113,9 @@ class Explanation:
         demands: what single providers are asked for.
         trees: what trees are asked for; the last step tells how many have candidates.
         near_misses: most trees first; none if there are candidates.
-        hints: what to learn from it.
+        hints: lessons to learn from it.
         complete: whether no search ran out of steps.
-        shortfall: if the cause is about several providers of a group, how many there could be.
+        shortfall: how many providers there could be, if the cause is a group that wants several.
     """
 
     cause: Condition | None
@@ -132,7 +132,7 @@ class Explanation:
         return 0 if self.cause else self.trees[-1].trees
 
     def left_out_by_profile(self) -> "Explanation":
-        """Return the same with all trees that would serve left out by the profile (proportional, mode: filter)."""
+        """Return the same if the profile rules out all trees that would serve (proportional, mode: filter)."""
         condition = Condition(ConditionKind.PROPORTION)
         missed = NearMiss(condition, self.found, self.complete, ())
         trees = (*self.trees, Remainder(condition, None, 0))

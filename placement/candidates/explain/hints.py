@@ -1,4 +1,4 @@
-"""What newcomers to Placement get wrong, as seen in a request without candidates."""
+"""Detects what newcomers to Placement get wrong in a request without candidates."""
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
@@ -15,7 +15,7 @@ from placement.domain.facts import Facts
 
 
 def hints(cloud: FilteredCloud) -> Iterator[Hint]:
-    """Yield what no provider has, then what is on the wrong provider of a tree, then pools that share with none."""
+    """Yield hints on what no provider has, what the wrong provider of a tree has, and pools that share with none."""
     yield from dict.fromkeys(_nobody(cloud))
     for demand in cloud.demands:
         yield from _elsewhere(cloud, demand)
@@ -53,7 +53,7 @@ def _wanted(facts: Facts, group: RequestGroup) -> list[tuple[ConditionKind, froz
 
 
 def _elsewhere(cloud: FilteredCloud, demand: FilteredDemand) -> Iterator[Hint]:
-    """Yield traits and aggregates that the provider that could serve lacks, but another one of its tree has."""
+    """Yield a hint for each trait and aggregate that is all a provider lacks, and that another of its tree has."""
     for kind, any_of, havers in _wanted(cloud.facts, demand.asked.group):
         condition = Condition(kind, demand.groups, any_of_value(any_of))
         hint = HintKind.TRAIT_ELSEWHERE if kind == ConditionKind.REQUIRED else HintKind.AGGREGATE_DOES_NOT_SPAN
@@ -65,7 +65,7 @@ def _elsewhere(cloud: FilteredCloud, demand: FilteredDemand) -> Iterator[Hint]:
 
 
 def _apart(cloud: FilteredCloud) -> Iterator[Hint]:
-    """Yield traits of the unsuffixed group that no provider with its resources has."""
+    """Yield a hint for each trait of the unsuffixed group that no provider with its resources has, but others have."""
     loose = [demand for demand in cloud.demands if demand.groups == LOOSE]
     serving = frozenset[int]().union(*[demand.own.fitting | demand.shared.fitting for demand in loose])
     for any_of in cloud.plan.trait_sets:
@@ -88,7 +88,7 @@ def _sharers(facts: Facts, condition: Condition, demand: FilteredDemand, members
 
 
 def _sharing_with_nobody(cloud: FilteredCloud, index: int, demand: FilteredDemand) -> Iterator[Hint]:
-    """Yield a hint if all that trees lack is on a sharing provider that is in no aggregate with any other tree."""
+    """Yield a hint if trees lack only what a sharing provider has that is in no aggregate with any other tree."""
     facts = cloud.facts
     sharing = demand.own.fitting & facts.owners.get(SHARES, frozenset())
     pools = [pool for pool in sharing if _is_alone(facts, pool)]
@@ -107,7 +107,7 @@ def _is_alone(facts: Facts, pool: int) -> bool:
 def _told(
     facts: Facts, kind: HintKind, condition: Condition, *, lacking: AbstractSet[int], havers: AbstractSet[int]
 ) -> Iterator[Hint]:
-    """Yield a hint if some tree has both a provider that only fails a condition and another one that meets it."""
+    """Yield a hint if some tree has both a provider that fails only a condition and another that meets it."""
     if not (lacking and havers):
         return
     trees = facts.trees_with(lacking) & facts.trees_with(havers)

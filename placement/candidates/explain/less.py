@@ -10,9 +10,9 @@ from placement.domain.search_plan import Plan
 
 
 def parts(plan: Plan) -> Iterator[tuple[Condition, CandidateRequest]]:
-    """Yield each part that can be left out, with the request that remains: classes of groups with several, then groups.
+    """Yield each part that can be left out, with the rest of the request: classes of groups with several, then groups.
 
-    Groups that ask the same go together. A request without resources does not count.
+    Groups that ask for the same go together. A rest without resources does not count.
     """
     for index, demand in enumerate(plan.demands):
         groups = groups_of(plan, index)

@@ -12,14 +12,14 @@ from placement.candidates.explain.stages import stages, with_traits_apart
 from placement.domain.search_plan import plan_for
 
 NOT_REMOVABLE = (ConditionKind.INVENTORY, ConditionKind.EMPTY_GROUP)
-"""Without its class the rest of a demand means nothing; leaving it out of the request is a near miss of its own."""
+"""Without its class a demand means nothing; leaving the class out of the request is a near miss of its own."""
 
 STEPS_OF_A_DEMAND = 5
-"""The steps charged per demand for finding the trees where it can be served without a condition."""
+"""The steps charged per demand for finding the trees that can serve it without a condition."""
 
 
 def near_misses(cloud: FilteredCloud, budget: RequestBudget) -> tuple[NearMiss, ...]:
-    """Return the near misses in a cloud without candidates, those that would help in most trees first.
+    """Return the near misses in a cloud without candidates, those that would help most trees first.
 
     An amount is named only if no single condition on it is a near miss; a part of the request (a resource class, a
     group) only if none of its conditions is.
@@ -42,7 +42,7 @@ def near_misses(cloud: FilteredCloud, budget: RequestBudget) -> tuple[NearMiss, 
 
 
 def _of_conditions(cloud: FilteredCloud, conditions: Iterable[Condition], budget: RequestBudget) -> Iterator[NearMiss]:
-    # Conditions that few trees depend on come first, so that the budget covers as many conditions as possible.
+    # Start with conditions that few trees depend on, so that the budget covers as many conditions as possible.
     for condition in sorted(conditions, key=lambda condition: len(cloud.trees_without(condition))):
         if _spent(budget, cloud):
             return
@@ -68,13 +68,13 @@ def _conditions(cloud: FilteredCloud) -> list[Condition]:
 
 
 def _tells(condition: Condition, amount: Condition) -> bool:
-    """Tell whether a near miss already says that an amount is too large."""
+    """Tell whether the near miss of a condition already says that an amount is too large."""
     combined = condition.kind == ConditionKind.COMBINED_CAPACITY and condition.value == amount.resource_class
     return combined or amount.includes(condition)
 
 
 def _amounts(cloud: FilteredCloud) -> list[Condition]:
-    """Return for each class of each demand the condition on its whole amount: enough of it, in valid units."""
+    """Return a condition for the whole amount of each class of each demand: enough of it, in valid units."""
     return [
         Condition(ConditionKind.AMOUNT, demand.groups, resources_value([asked]))
         for demand in cloud.demands

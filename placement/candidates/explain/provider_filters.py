@@ -1,4 +1,4 @@
-"""Conditions on single providers, as sets of the providers that each refuses."""
+"""Conditions on single providers, each as the set of providers that it keeps or refuses."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,12 +27,12 @@ class Filter(NamedTuple):
 
 
 class Reach(Enum):
-    """By which way a provider may serve a demand; it decides what the filters look at."""
+    """The way in which a provider may serve a demand; it decides what the filters look at."""
 
     ITSELF = auto()
-    """In its own tree, by aggregates of its own."""
+    """In its own tree, judged by its own aggregates."""
     ROOT = auto()
-    """In its own tree, by the aggregates of the root, which span the tree for the unsuffixed group."""
+    """In its own tree, judged by the root's aggregates, which span the tree for the unsuffixed group."""
     SHARED = auto()
     """In trees that it shares with."""
 
@@ -49,7 +49,7 @@ class ProviderFilters:
     def reaches(self, demand: Demand) -> list[Reach]:
         """Return the ways in which providers may serve a demand, sharing last.
 
-        Either the provider or its root must be in one aggregate of every set; a mix does not count. So the root is a
+        Either the provider or its root must be in an aggregate of every set; a mix does not count. So the root is a
         way of its own.
         """
         spans = not demand.group.is_granular and demand.group.member_of
@@ -57,7 +57,7 @@ class ProviderFilters:
         return [Reach.ITSELF, *([Reach.ROOT] if spans else []), *shares]
 
     def base(self, demand: Demand, reach: Reach) -> AbstractSet[int]:
-        """Return the providers considered before any filter: those with the first resource class."""
+        """Return the providers considered before any filter: those with inventory of the first resource class."""
         if demand.resources:
             found: AbstractSet[int] = self._owners.get(demand.resources[0][0], frozenset())
         else:
@@ -65,7 +65,7 @@ class ProviderFilters:
         return found & self._facts.shares.keys() if reach is Reach.SHARED else found
 
     def by_tree(self, demand: Demand, reach: Reach) -> ByTree:
-        """Return the same, by the trees in which they are considered."""
+        """Return the same providers, by the trees for which they are considered."""
         is_shared = reach is Reach.SHARED
         key = (demand.resources[0][0] if demand.resources else None, is_shared)
         if key not in self._by_tree:
@@ -77,7 +77,7 @@ class ProviderFilters:
         return self._by_tree[key]
 
     def filters(self, demand: Demand, groups: tuple[str, ...], reach: Reach) -> Iterator[Filter]:
-        """Yield the filters of a demand of some groups, in the order in which they are counted."""
+        """Yield the filters of a demand of some groups, in the order of the explanation."""
         group = demand.group
         facts = self._facts
         for name, _amount in demand.resources:

@@ -1,4 +1,4 @@
-"""The cause in a word, for a log line and a counter: as exact as possible without looking at the cloud again."""
+"""The cause in a word, for a log line and a counter: as precise as possible without reading the cloud again."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ def quick_cause(plan: Plan, nobody: Mapping[int, str], *, some_tree: bool, some_
 
     Args:
         plan: what was searched for.
-        nobody: for each demand that no provider can serve, the name of the condition after which none was left.
+        nobody: for each demand that no provider can serve, the name of the condition that left none.
         some_tree: whether some tree had a provider for every demand.
         some_held: whether any provider was left out because its place is held exclusively.
     """
@@ -36,7 +36,7 @@ def quick_cause(plan: Plan, nobody: Mapping[int, str], *, some_tree: bool, some_
 
 
 def _of_trees(plan: Plan) -> Condition:
-    """Return the condition on trees that left none; if there are several, that no tree has providers for everything."""
+    """Return the only condition on trees; if there are several, that no tree has providers for every group."""
     request = plan.request
     asked = [Condition(ConditionKind.ROOT_REQUIRED, (), name) for name in sorted(request.root_required)]
     asked += [Condition(ConditionKind.ROOT_FORBIDDEN, (), f"!{name}") for name in sorted(request.root_forbidden)]
@@ -47,7 +47,7 @@ def _of_trees(plan: Plan) -> Condition:
 
 
 def _value(demand: Demand, kind: ConditionKind) -> str:
-    """Write everything of a kind that a demand asks for."""
+    """Write all conditions of one kind in a demand as one value."""
     group = demand.group
     match kind:
         case ConditionKind.INVENTORY:

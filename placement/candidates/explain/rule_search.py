@@ -1,8 +1,8 @@
-"""In which trees a planner request has a candidate: the question that an explanation asks again and again.
+"""Finds the trees in which a planner request has a candidate: what an explanation asks again and again.
 
-Each kind of tree is asked once: hosts of a cloud are much alike. Where they are not, most questions are still answered
-already: what has no candidate has none with a further rule, and what has one has one with a rule less. Little is read
-of what room decides, or what is in use: the details of a tree only where nothing else tells.
+Each kind of tree is searched once, because the hosts of a cloud are much alike. Where they are not, earlier answers
+still settle most questions: a tree without a candidate has none under a further rule, and one with a candidate keeps it
+under fewer rules. Trees are read only where neither room nor places in use decide.
 """
 
 from collections import defaultdict
@@ -23,11 +23,11 @@ from placement.domain.tree import Tree
 ComposerFor = Callable[[PlannerRequest], ProposalComposer]
 
 _Serves = Callable[[], bool | None]
-"""Tells whether there is any candidate in a tree, None if the steps do not suffice to tell."""
+"""Tells whether a tree has any candidate; None if the budget does not suffice to decide."""
 
 
 class ServingTrees(NamedTuple):
-    """The roots of trees that have a candidate, and of those that the steps did not suffice for."""
+    """The roots of trees that have a candidate, and of those that the budget did not suffice to decide."""
 
     trees: AbstractSet[int]
     undecided: AbstractSet[int] = frozenset()
@@ -39,29 +39,29 @@ class ServingTrees(NamedTuple):
 
 
 class SearchedHosts(NamedTuple):
-    """The trees that requests are tried in, and what can be learnt of them.
+    """The trees to search, and the means to learn more about them.
 
     Args:
-        trees: the trees, with the options of the demands that all requests have in common.
-        room_of: tells kinds of trees by these: all of a kind can serve what only room decides, or none can.
-        kind: tells kinds of trees by their details, of which all can serve a request or none can.
-        in_detail: reads some of the trees in detail.
-        places_in_use: tells where anything is in use in any of them.
+        trees: the trees, with the options of the demands that all requests share.
+        room_of: classifies trees by their options: all of a kind can serve a request that only room decides, or none.
+        kind: classifies trees by their outlines: all of a kind can serve a request, or none.
+        outlines_of: reads the outlines of some of the trees.
+        places_in_use: returns where anything is in use in any of them.
     """
 
     trees: Sequence[Tree]
     room_of: Callable[[Tree], Hashable]
     kind: KindOf
-    in_detail: Callable[[Sequence[Tree]], Sequence[PlannerTree]]
+    outlines_of: Callable[[Sequence[Tree]], Sequence[PlannerTree]]
     places_in_use: Callable[[], PlacesInUse]
 
 
 class RuleSearch:
-    """Trees that requests are tried in.
+    """Searches the same trees for requests that differ in their rules.
 
     Args:
         hosts: the trees.
-        composer_for: makes what composes a request.
+        composer_for: returns the composer of a request.
         budget: the steps of all searches together.
     """
 
@@ -79,7 +79,7 @@ class RuleSearch:
         """The roots of all trees."""
 
     def note(self, request: PlannerRequest, served: Mapping[int, bool]) -> None:
-        """Take note of some trees, by their roots, whether they are known to have a candidate for a request."""
+        """Note, by root, whether some trees are known to have a candidate for a request."""
         serving = {root for root, serves in served.items() if serves}
         self._noted.append((request, ServingTrees(self.roots & serving, self.roots - served.keys())))
 
@@ -92,7 +92,7 @@ class RuleSearch:
         return found
 
     def is_served(self, request: PlannerRequest) -> bool:
-        """Tell whether any tree is known to have a candidate for a request; one is enough."""
+        """Tell whether any tree is known to have a candidate for a request. Stops at the first one."""
         if any([found.trees and asks_no_more(request, known) for known, found in (*self._noted, *self._known)]):
             return True
         undecided: set[int] = set()
@@ -116,7 +116,7 @@ class RuleSearch:
         return ServingTrees(serving, undecided)
 
     def _left(self, request: PlannerRequest) -> AbstractSet[int]:
-        """Return the trees that are not known to have no candidate for a request."""
+        """Return the trees that no earlier answer rules out for a request."""
         left = self.roots
         for known, of_known in (*self._noted, *self._known):
             if asks_no_more(known, request):
@@ -124,12 +124,12 @@ class RuleSearch:
         return left
 
     def _verdicts(self, request: PlannerRequest, left: AbstractSet[int]) -> Iterator[tuple[Iterable[int], bool | None]]:
-        """Yield trees of one kind, by their roots, and whether they serve; not all that certainly do not."""
+        """Yield the roots of trees of one kind, and whether they serve; some that certainly do not are skipped."""
         for roots, serves in self._questions(self._composer_for(request), left):
             yield roots, None if self._budget.is_used_up else serves()
 
     def _questions(self, composer: ProposalComposer, left: AbstractSet[int]) -> Iterator[tuple[Iterable[int], _Serves]]:
-        """Yield trees of one kind, by their roots, and what tells whether they serve; none that certainly do not."""
+        """Yield the roots of trees of one kind, and what tells whether they serve; skip those that certainly do not."""
         by_room, candidates = composer.by_room, []
         for alike in self._by_room:
             some = [tree for tree in alike if tree.root in left]
@@ -139,9 +139,9 @@ class RuleSearch:
                 yield [tree.root for tree in some], partial(by_room, some[0], self._budget)
             candidates += some
         if by_room is None and candidates:
-            yield from self._questions_of_details(composer, candidates)
+            yield from self._questions_of_outlines(composer, candidates)
 
-    def _questions_of_details(
+    def _questions_of_outlines(
         self, composer: ProposalComposer, trees: Sequence[Tree]
     ) -> Iterator[tuple[Iterable[int], _Serves]]:
         wanted = composer.wanted_free
@@ -149,7 +149,7 @@ class RuleSearch:
             places = self._hosts.places_in_use()
             trees = [tree for tree in trees if not places.are_lacking(wanted, tree)]
         kinds: dict[Hashable, list[tuple[Tree, PlannerTree]]] = defaultdict(list)
-        for tree, details in zip(trees, self._hosts.in_detail(trees), strict=True):
-            kinds[self._hosts.kind(tree, details)].append((tree, details))
+        for tree, outline in zip(trees, self._hosts.outlines_of(trees), strict=True):
+            kinds[self._hosts.kind(tree, outline)].append((tree, outline))
         for alike in kinds.values():
-            yield [tree.root for tree, _details in alike], partial(composer.serves, *alike[0], self._budget)
+            yield [tree.root for tree, _outline in alike], partial(composer.serves, *alike[0], self._budget)

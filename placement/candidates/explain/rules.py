@@ -10,13 +10,13 @@ from placement.candidates.explain.conditions import Condition, ConditionKind, an
 from placement.domain.planner_request import Affinity, Exclusive, PlannerGroup, PlannerRequest, Within
 
 ALL = "all"
-"""As the value of ``COUNT``: every provider that matches."""
+"""The value of ``COUNT`` that stands for every matching provider."""
 
 DISTINCT = Condition(ConditionKind.DISTINCT)
 
 
 def rules_of(request: PlannerRequest) -> tuple[Condition, ...]:
-    """Return the rules that a request must not break, in the order in which they are explained."""
+    """Return the rules that candidates must not break, in the order of the explanation."""
     return tuple(dict.fromkeys(_rules(request)))
 
 
@@ -53,7 +53,7 @@ def with_count(request: PlannerRequest, suffix: str, count: int) -> PlannerReque
 
 
 def largest_group(request: PlannerRequest, rule: Condition) -> PlannerGroup | None:
-    """Return the group of a rule that asks for most providers; None if each asks for one."""
+    """Return the group of a rule that asks for the most providers; None if each asks for one."""
     of_rule = [group for group in request.groups if group.suffix in rule.groups and group.count > 1]
     return max(of_rule, key=lambda group: group.count, default=None)
 
@@ -61,7 +61,7 @@ def largest_group(request: PlannerRequest, rule: Condition) -> PlannerGroup | No
 def asks_no_more(one: PlannerRequest, other: PlannerRequest) -> bool:
     """Tell whether one request is served wherever another is, because it is the same with fewer rules.
 
-    A False proves nothing. Rules that only rank ask for nothing, and must have been dropped before.
+    False proves nothing. Rules that merely rank must have been dropped before.
     """
     ruled = (
         {*one.same_subtree} <= {*other.same_subtree}
@@ -76,7 +76,7 @@ def asks_no_more(one: PlannerRequest, other: PlannerRequest) -> bool:
 
 
 def _asks_no_more(one: PlannerGroup, other: PlannerGroup) -> bool:
-    """Tell the same of one group; asking for all matching providers implies that there is at least one."""
+    """Tell the same of one group. Whoever asks for all matching providers asks for at least one."""
     return (
         one.group == other.group
         and one.per_subtree <= other.per_subtree

@@ -1,4 +1,4 @@
-"""Conditions that only the search can check, one after the other: each stage is a plan with one more of them."""
+"""The conditions that only the search can check, in stages: each is a plan with one condition more."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,8 +20,8 @@ class Stage(NamedTuple):
 def with_traits_apart(plan: Plan) -> Plan:
     """Return a plan whose stages check all traits of the unsuffixed group.
 
-    If one provider serves the whole group, the search only looks for providers with its traits. An explanation has to
-    tell a trait that the tree lacks from one that another of its providers has.
+    If one provider serves the whole group, the search looks only at providers with its traits. An explanation has to
+    distinguish a trait that the tree lacks from one that another of its providers has.
     """
     loose = [demand.group.required for demand in plan.demands if not demand.group.is_granular]
     return replace(plan, trait_sets=loose[0]) if loose else plan
@@ -60,7 +60,7 @@ def without(plan: Plan, condition: Condition) -> Plan:
             kept = tuple(any_of for any_of in plan.trait_sets if any_of_value(any_of) != condition.value)
             return replace(plan, trait_sets=kept)
         case ConditionKind.GROUP_POLICY:
-            # Groups that may meet on a provider may compete there.
+            # Groups that may share a provider may compete there.
             return with_traits_apart(plan_for(replace(request, isolate=False)))
         case ConditionKind.COMBINED_CAPACITY:
             return replace(plan, contended=tuple(name for name in plan.contended if name != condition.value))

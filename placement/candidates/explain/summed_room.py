@@ -1,4 +1,4 @@
-"""How much of a resource class several slots may take from one provider together, as far as a search asks for it."""
+"""How much of a resource class several slots together may take from one provider, computed on demand."""
 
 from collections.abc import Callable
 from functools import cache
@@ -8,11 +8,11 @@ from placement.domain.facts import Facts
 from placement.domain.search_plan import Plan
 
 RoomOf = Callable[[int], float]
-"""Tells of a provider that has any of a class how much of it may be taken."""
+"""Returns how much of a class may be taken from a provider that has any."""
 
 
 class SummedRoom:
-    """The room of the providers of one cloud, for all plans that are searched in it.
+    """The room of the providers of one cloud, for all plans searched in it.
 
     Args:
         facts: the cloud.
@@ -21,12 +21,12 @@ class SummedRoom:
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
         self._limits: dict[str, dict[int, tuple[int, int]]] = {}
-        """For each class what each provider has left, and its largest unit."""
+        """By class and provider, what is left and the largest unit."""
 
     def of(self, plan: Plan, name: str, without: Condition | None) -> RoomOf:
-        """Return what tells how much of a class all slots of a plan may take, without a condition on single amounts.
+        """Return how much of a class all slots of a plan may take from a provider, a condition on amounts left out.
 
-        More than all of them ask for is the same as what they ask for: it makes trees more alike.
+        Capped at what all slots ask for, which makes trees more alike.
         """
         asked = sum([dict(slot.resources).get(name, 0) for slot in plan.slots])
         lifted = without.kind if without and without.resource_class == name else None

@@ -22,9 +22,9 @@ class TreeFilter(NamedTuple):
 
 
 def tree_filters(plan: Plan, facts: Facts) -> Iterator[TreeFilter]:
-    """Yield filters for the root of a tree, then for traits that some provider of the tree, or sharing with it, has.
+    """Yield filters on the root, then on traits that some provider in the tree or sharing with it must have.
 
-    Whether the traits are on the very providers that serve is left to the search.
+    Whether the providers that serve have these traits is left to the search.
     """
     every = _every_tree(plan, facts)
     for name in sorted(plan.request.root_required):

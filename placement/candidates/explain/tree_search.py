@@ -1,6 +1,6 @@
-"""The question an explanation asks of trees: is there any candidate?
+"""Finds the trees of a cloud that have any candidate, for explanations.
 
-Most trees of a cloud are alike: hosts of one model, some of them in use. A tree is searched only if none like it was.
+Most trees of a cloud are alike: hosts of one model, some of them in use. Of trees that are alike, one is searched.
 """
 
 from collections import defaultdict
@@ -19,9 +19,9 @@ from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
 STEPS_OF_A_TREE = 5
-"""What looking at a tree costs for each slot of the plan, in steps of the search."""
+"""The steps charged per slot of the plan for looking at a tree."""
 STEPS_OF_A_SEARCH = 35
-"""What beginning a search costs for each slot besides."""
+"""The steps charged per slot for starting a search, on top of that."""
 
 
 @dataclass(slots=True)
@@ -42,11 +42,11 @@ class TreeSearch:
 
     Args:
         plan: the plan.
-        demands: who can serve each.
+        demands: the providers that can serve each demand.
         facts: the cloud.
         room: how much its providers have for several slots.
-        without: a condition that is left out. One on capacity, on the largest unit or on both is also left out where
-            amounts add up; what else leaving it out means for the plan has been done to the plan.
+        without: the condition to leave out, if any. A condition on capacity, the largest unit or the whole amount is
+            also left out where amounts add up; the plan reflects everything else that leaving it out means.
     """
 
     def __init__(
@@ -66,9 +66,9 @@ class TreeSearch:
         self._memo: Memo[Choice | None] = Memo()
 
     def served(self, roots: AbstractSet[int], budget: RequestBudget) -> SearchedTrees:
-        """Find the trees with a candidate, among those in which every demand has somebody.
+        """Find the trees with a candidate, among trees that have a provider for every demand.
 
-        ``budget`` bounds the steps; what they do not suffice for is undecided, and the budget remembers that.
+        ``budget`` bounds the steps. Trees that it does not suffice for are undecided, and it is marked as hit.
         """
         if self._plan.is_unconstrained or not roots:
             return SearchedTrees(dict.fromkeys(sorted(roots)))
@@ -93,7 +93,7 @@ class TreeSearch:
         return found
 
     def _candidate(self, tree: Tree, composer: SlotComposer, budget: RequestBudget) -> Choice | None:
-        """Return a candidate of a tree, if there is one and the budget suffices to find out."""
+        """Return a candidate of a tree, if there is one and the budget suffices to find it."""
         if not budget.take(STEPS_OF_A_TREE * len(self._plan.slots)):
             return None
         form, providers = composer.sketcher.sketch(tree)
@@ -115,12 +115,12 @@ class TreeSearch:
         left_of = [(name, _asking(plan, name), self._room.of(plan, name, self._without)) for name in plan.contended]
         for root in roots:
             rows = [of_tree[root] for of_tree in by_tree]
-            # How much of each contended class the sum of all slots may take from each provider that serves any.
+            # How much of each contended class all slots together may take from each provider that serves any.
             room = {(one, name): left(one) for name, asking, left in left_of for index in asking for one in rows[index]}
             yield Tree(root, rows, room, met=met, parents=parents, home=home, sharing=sharing)
 
     def _met(self) -> dict[int, int]:
-        """Which trait sets each provider of the unsuffixed group meets, as bits."""
+        """Return the trait sets that each provider of the unsuffixed group meets, as bits."""
         met: dict[int, int] = defaultdict(int)
         loose = [demand for demand in self._demands if not demand.asked.group.is_granular]
         for demand in loose if self._plan.trait_sets else []:

@@ -117,7 +117,7 @@ def of_groups(condition: Condition) -> str:
 
 
 def cause_in_words(condition: Condition, shortfall: Shortfall | None = None) -> str:
-    """Return a sentence about the condition that left nothing."""
+    """Return a sentence about the condition that leaves nothing."""
     left = "tree" if condition.kind in OF_TREES or _is_of_trees(condition) else "provider"
     return (
         f"No {left} is left after this condition: {in_words(condition)}{of_groups(condition)}"
@@ -152,7 +152,7 @@ def hint_in_words(hint: Hint) -> str:
 
 
 def _is_of_trees(condition: Condition) -> bool:
-    """Tell whether a condition is a trait that the unsuffixed group wants somewhere in the tree."""
+    """Tell whether a condition is a trait that the unsuffixed group needs somewhere in the tree."""
     return condition.kind == ConditionKind.REQUIRED and condition.groups == LOOSE
 
 
