@@ -1,6 +1,6 @@
 """Which providers can serve each demand of a plan, and which fail only one condition."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import reduce
@@ -108,37 +108,40 @@ class DemandFilters:
         return found
 
     def _filtered(self, demand: Demand, groups: tuple[str, ...]) -> FilteredDemand:
-        filters, facts = self._filters, self._facts
+        filters = self._filters
         reaches = filters.reaches(demand)
         filters_of_each = [list(filters.filters(demand, groups, reach)) for reach in reaches]
         own = [_Filtered(filters.base(demand, reach)) for reach in reaches if reach is not Reach.SHARED]
         shared = [_Filtered(filters.base(demand, reach)) for reach in reaches if reach is Reach.SHARED]
-        steps = tuple(self._steps(own, shared, zip(*filters_of_each, strict=True)))
-        in_own = _options(own, filters.by_tree(demand, Reach.ITSELF))
-        as_shared = _options(shared, filters.by_tree(demand, Reach.SHARED))
+        steps, reached = self._applied(own, shared, zip(*filters_of_each, strict=True))
         return FilteredDemand(
             demand,
             groups,
             tuple(filter_.condition for filter_ in filters_of_each[0]),
-            in_own,
-            as_shared,
-            facts.trees_with(in_own.fitting, as_shared.fitting),
+            _options(own, filters.by_tree(demand, Reach.ITSELF)),
+            _options(shared, filters.by_tree(demand, Reach.SHARED)),
+            reached,
             steps,
         )
 
-    def _steps(
+    def _applied(
         self,
         own: Sequence["_Filtered"],
         shared: Sequence["_Filtered"],
         filters_of_each: Iterable[Sequence[Filter]],
-    ) -> Iterator[Remainder]:
+    ) -> tuple[tuple[Remainder, ...], AbstractSet[int]]:
+        """Apply filters; return what is left after each, and the trees in which any provider is left in the end."""
+        steps: list[Remainder] = []
+        reached: AbstractSet[int] = frozenset()
         counted: tuple[int, int] | None = None
         for filter_of_each in filters_of_each:
             refused = [one.apply(filter_) for one, filter_ in zip((*own, *shared), filter_of_each, strict=True)]
             if counted is None or any(refused):
                 in_own, as_shared = _union([one.left for one in own]), _union([one.left for one in shared])
-                counted = len(in_own | as_shared), len(self._facts.trees_with(in_own, as_shared))
-            yield Remainder(filter_of_each[0].condition, *counted)
+                reached = self._facts.trees_with(in_own, as_shared)
+                counted = len(in_own | as_shared), len(reached)
+            steps.append(Remainder(filter_of_each[0].condition, *counted))
+        return tuple(steps), reached
 
 
 class _Filtered:
