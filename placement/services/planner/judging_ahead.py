@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 from placement.domain.tree import Tree
-from placement.services.planner.details import LARGEST_BATCH, ReadingAhead
+from placement.services.planner.details import MAX_BATCH, ReadingAhead
 from placement.services.planner.serving_kinds import ServingKinds
 
 TREES_IN_VAIN = 16
@@ -42,7 +42,7 @@ class JudgingAhead:
             in_vain: how many have served nothing, beyond what is to be expected.
         """
         trees = self._unjudged(wanted, JUDGED_FOR_EACH * in_vain) if self._is_due(in_vain) else []
-        if self._kinds is None or len(trees) < LARGEST_BATCH:
+        if self._kinds is None or len(trees) < MAX_BATCH:
             return frozenset()
         self._judged.update([tree.root for tree in trees])
         lacking = self._kinds.lacking_in(trees)
