@@ -1,6 +1,6 @@
 """The candidates for a request, best first: the use case behind POST /planner/v1/candidates."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import islice
@@ -21,7 +21,7 @@ from placement.services.planner.hypothetical_trees import HypotheticalTrees
 from placement.services.planner.planned_candidate import PlannedCandidate
 from placement.services.planner.planning import Planning
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
-from placement.store.search.summaries import Summaries, tree_summaries
+from placement.store.search.summaries import Summaries, TreeMember, providers_of_trees, tree_summaries
 from placement.store.search.tree_rows import NamedMember
 
 __all__ = [
@@ -104,11 +104,19 @@ def _answer(
     return PlannerAnswer(
         candidates=candidates,
         members=members,
-        providers=tree_summaries(tx, roots),
+        providers=_summaries(tx, members, roots),
         levels=planning.levels,
         searched=planning.searched + hypothetical.searched,
         complete=complete,
     )
+
+
+def _summaries(tx: Transaction, members: Mapping[int, NamedMember], roots: Collection[int]) -> Summaries:
+    """Return the summaries of trees, all of whose providers are among those read."""
+    if not roots:
+        return Summaries()
+    known = {id_: TreeMember(*member[:4]) for id_, member in members.items() if member.root_id in roots}
+    return tree_summaries(tx, roots, providers_of_trees(tx, roots, known))
 
 
 def _explained(ground: Ground, options: PlannerOptions, overlay: Overlay, *, nothing_found: bool) -> Explained | None:

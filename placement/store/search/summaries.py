@@ -78,9 +78,18 @@ class ProvidersOfTrees(NamedTuple):
     traits: list[tuple[int, int]]
 
 
-def providers_of_trees(tx: Transaction, roots: Collection[int]) -> ProvidersOfTrees:
-    """Return the providers of the trees with these roots, of which there must be at least one."""
-    members = _members(tx, roots)
+def providers_of_trees(
+    tx: Transaction, roots: Collection[int], members: dict[int, TreeMember] | None = None
+) -> ProvidersOfTrees:
+    """Return the providers of the trees with these roots, of which there must be at least one.
+
+    Args:
+        tx: the transaction.
+        roots: the root ids.
+        members: all providers of these trees by id, if already read.
+    """
+    if members is None:
+        members = _members(tx, roots)
     return ProvidersOfTrees(roots, members, _of_providers(tx, _traits, members))
 
 
