@@ -52,9 +52,8 @@ def preempt(
     rights = ClaimRights(shares, claimant, task, waiting=waiting)
     if not rights.needs:
         return Giving(feasible=True)
-    return _least_important(
-        rights, [one for one in held if is_preemptible(rights, priority, one)], priority, steps=steps
-    )
+    willing = [one for one in held if is_preemptible(rights, priority, one)]
+    return _least_important(rights, willing, priority, steps=steps)
 
 
 def _least_important(rights: ClaimRights, willing: Sequence[Held], priority: Number, *, steps: int) -> Giving:

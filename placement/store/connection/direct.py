@@ -117,7 +117,7 @@ def _sent(connection: Connection, text: str, values: Sequence[Any]) -> "RawCurso
     for listener in connection.engine.dispatch.before_cursor_execute:
         listener(connection, statement.cursor, text, values, None, False)  # noqa: FBT003 - the event's own shape
     _run(connection, statement, values)
-    if statement.cursor.rowcount <= MAX_ROWS_HELD:
+    if statement.cursor.rowcount <= MAX_ROWS_HELD and len(text) < MAX_PREPARED_LENGTH:
         kept[text] = statement
         if len(kept) > MAX_STATEMENTS:
             del kept[next(iter(kept))]
