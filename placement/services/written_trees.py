@@ -66,9 +66,7 @@ class TreeWriter:
     def has_written(self, roots: Collection[int], *, of: int) -> bool:
         """Write the trees with these roots, ``of`` so many in all; return False if any cannot be written."""
         trees = self._trees(roots, of)
-        if any(
-            prod([len(tree.options[slot.demand]) for slot in self._plan.slots]) > MAX_COMBINATIONS for tree in trees
-        ):
+        if any(self._combinations(tree) > MAX_COMBINATIONS for tree in trees):
             return False
         self.written.update(dict.fromkeys(roots))
         budget = RequestBudget(per_tree=self._steps, per_request=self._steps * len(roots))
