@@ -1,10 +1,12 @@
 """Translate names of resource classes and traits into ids and back.
 
 Standard names never change their ids, so these are cached. Any server on this database may delete and recreate a custom
-name, so those are looked up in each transaction.
+name, so those are looked up in each transaction: once in a snapshot, each time in one that writes.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
+from typing import TypeVar
 
 import os_resource_classes
 import os_traits
@@ -12,7 +14,11 @@ from sqlalchemy import Connection, Table, bindparam, select
 
 from placement.store.connection.chunks import chunks
 from placement.store.connection.prepared import PreparedStatement
-from placement.store.tables import resource_classes, traits
+from placement.store.tables import resource_classes
+from placement.store.tables import traits as traits_table
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class NameTable:
@@ -53,9 +59,46 @@ class NameTable:
         return pairs
 
 
-class Names:
-    """A database's tables of names."""
+class _TableInSnapshot(NameTable):
+    """A table as one snapshot shows it, each name and id looked up once, even if it does not exist.
 
-    def __init__(self) -> None:
-        self.classes = NameTable(resource_classes, os_resource_classes.STANDARDS)
-        self.traits = NameTable(traits, os_traits.get_traits())
+    Args:
+        table: looks them up.
+    """
+
+    def __init__(self, table: NameTable) -> None:
+        self._looked_up_in = table
+        self._ids: dict[str, int | None] = {}
+        self._names: dict[int, str | None] = {}
+
+    def ids(self, connection: Connection, names: Iterable[str]) -> dict[str, int]:
+        """Return the ids of those names that exist."""
+        return _from_memo(self._ids, {*names}, partial(self._looked_up_in.ids, connection))
+
+    def names(self, connection: Connection, ids: Iterable[int]) -> dict[int, str]:
+        """Return the names of those ids that exist."""
+        return _from_memo(self._names, {*ids}, partial(self._looked_up_in.names, connection))
+
+
+def _from_memo(memo: dict[K, V | None], wanted: set[K], look_up: Callable[[set[K]], dict[K, V]]) -> dict[K, V]:
+    """Return the values of those keys that have one; look up those not in the memo, and add them."""
+    if unknown := wanted - memo.keys():
+        memo.update(dict.fromkeys(unknown) | look_up(unknown))
+    return {key: value for key in wanted if (value := memo[key]) is not None}
+
+
+class Names:
+    """A database's tables of names.
+
+    Args:
+        classes: the resource classes.
+        traits: the traits.
+    """
+
+    def __init__(self, classes: NameTable | None = None, traits: NameTable | None = None) -> None:
+        self.classes = classes or NameTable(resource_classes, os_resource_classes.STANDARDS)
+        self.traits = traits or NameTable(traits_table, os_traits.get_traits())
+
+    def in_snapshot(self) -> "Names":
+        """Return the same tables for one snapshot, where nothing is looked up twice."""
+        return Names(_TableInSnapshot(self.classes), _TableInSnapshot(self.traits))

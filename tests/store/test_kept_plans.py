@@ -1,13 +1,10 @@
 """Orders of trees that the planner keeps between requests do not change its plans."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from random import Random
 
 import pytest
-from sqlalchemy import event
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile
@@ -23,6 +20,7 @@ from tests.databases import open_database
 from tests.planner_clouds import LEVELS, LOCKS, make_names, random_cloud, random_request
 from tests.small_clouds import Cloud, Node, load
 from tests.store.rows import VCPU, add_providers, allocate, run, stocking
+from tests.store.statements import statements
 
 CLOUDS, CHANGES, HOSTS = 6, 3, 80
 PACKED = RankingProfile(strategy=Profile(fit=Fit({"PGPU": Preference("MostAllocated")})), compactness=1)
@@ -32,19 +30,6 @@ LISTED = re.compile(r"root_provider_id (= ANY|IN) \(")
 
 def options_with(orders: TreeOrders | None) -> PlannerOptions:
     return PlannerOptions(RankingProfile(), LEVELS, LOCKS, orders=orders)
-
-
-@contextmanager
-def statements(database: Database) -> Iterator[list[str]]:
-    """Yield the statements that are sent to a database meanwhile."""
-    sent: list[str] = []
-
-    def note(*call: object) -> None:
-        sent.append(str(call[2]))
-
-    event.listen(database.reader, "before_cursor_execute", note)
-    yield sent
-    event.remove(database.reader, "before_cursor_execute", note)
 
 
 def planned(database: Database, request: PlannerRequest, options: PlannerOptions, overlay: Overlay) -> object:

@@ -3,9 +3,10 @@
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
 from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.connection.unit_of_work import Transaction, reads, writes
 from placement.store.search.names import ids_for
 from tests.store.rows import add_providers, run
+from tests.store.statements import statements
 
 PROVIDERS = 3000
 READ = "SELECT seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'resource_provider_traits'"
@@ -31,3 +32,29 @@ def test_whether_a_level_is_in_use_is_told_by_an_index(postgresql: Database) -> 
         return found
 
     assert read(postgresql) == 0
+
+
+def test_a_snapshot_looks_up_no_name_twice(migrated: Database) -> None:
+    """Not even one that does not exist; the next snapshot looks it up again."""
+
+    @reads
+    def look_up_repeatedly(tx: Transaction) -> list[set[str]]:
+        asked = (["CUSTOM_GOLD"], ["CUSTOM_GOLD", "CUSTOM_LEAD"], ["CUSTOM_GOLD"])
+        return [{*tx.names.traits.ids(tx.connection, names)} for names in asked]
+
+    for existing in (set[str](), {"CUSTOM_GOLD"}):
+        with migrated.writer.begin() as connection:
+            run(connection, *[f"INSERT INTO traits (name) VALUES ('{name}')" for name in existing])
+        with statements(migrated) as sent:
+            assert look_up_repeatedly(migrated) == [existing] * 3
+        assert len([one for one in sent if "FROM traits" in one]) == 2
+
+
+def test_a_writing_transaction_looks_up_what_it_has_created(migrated: Database) -> None:
+    @writes
+    def create(tx: Transaction) -> None:
+        assert tx.names.traits.ids(tx.connection, ["CUSTOM_GOLD"]) == {}
+        run(tx.connection, "INSERT INTO traits (name) VALUES ('CUSTOM_GOLD')")
+        assert tx.names.traits.ids(tx.connection, ["CUSTOM_GOLD"]).keys() == {"CUSTOM_GOLD"}
+
+    create(migrated)

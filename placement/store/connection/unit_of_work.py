@@ -19,7 +19,6 @@ from placement.store.connection.database import READ, WRITE, Database
 from placement.store.connection.faults import READ_ONLY, TOO_LONG, fault_of, first_line
 from placement.store.connection.prepared import NO_VALUES, PreparedInsert, PreparedStatement, Values
 from placement.store.connection.retry import OutcomeUnknown, given_up, retried
-from placement.store.names import Names
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -34,7 +33,7 @@ class Transaction:
         is_snapshot: whether all reads see the same moment; nothing can be written then.
     """
 
-    __slots__ = ("connection", "database", "is_snapshot", "remembered")
+    __slots__ = ("connection", "database", "is_snapshot", "names", "remembered")
 
     def __init__(self, connection: Connection, database: Database, *, is_snapshot: bool = False) -> None:
         self.connection = connection
@@ -42,11 +41,8 @@ class Transaction:
         self.is_snapshot = is_snapshot
         self.remembered: dict[Hashable, Any] = {}
         """Results computed from this snapshot, shared by everyone who may need them again."""
-
-    @property
-    def names(self) -> Names:
-        """The database's cache of resource class and trait ids."""
-        return self.database.names
+        self.names = database.names.in_snapshot() if is_snapshot else database.names
+        """The ids of resource classes and traits by name."""
 
     @property
     def dialect(self) -> str:
