@@ -1,20 +1,23 @@
 """The names in a request as ids, and the facts of a cloud, looked up without reading the cloud."""
 
+import pytest
+
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads, writes
-from placement.store.search.names import ids_for
+from placement.store.search.names import NamedIds, ids_for
 from tests.store.rows import add_providers, run
 from tests.store.statements import statements
 
 PROVIDERS = 3000
-READ = "SELECT seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'resource_provider_traits'"
+IN_OTHER_ORDER = "resource_provider_traits_resource_provider_trait_idx"
 PLAN = plan_for(CandidateRequest(groups=(RequestGroup(resources={"VCPU": 1}),)))
 
 
-def test_whether_a_level_is_in_use_is_told_by_an_index(postgresql: Database) -> None:
-    """If all providers have the same trait, PostgreSQL expects to find any other trait soon, and reads all rows."""
+@pytest.mark.parametrize("plan_cache_mode", ["force_generic_plan", "force_custom_plan"])
+def test_the_primary_key_tells_which_traits_are_in_use(postgresql: Database, plan_cache_mode: str) -> None:
+    """If all providers have the same trait, PostgreSQL expects to find any other one soon, whatever it reads."""
     with postgresql.writer.begin() as connection:
         add_providers(connection, PROVIDERS)
         has = "INSERT INTO resource_provider_traits (resource_provider_id, trait_id)"
@@ -26,12 +29,30 @@ def test_whether_a_level_is_in_use_is_told_by_an_index(postgresql: Database) -> 
         run(connection, "ANALYZE")
 
     @reads
-    def read(tx: Transaction) -> int:
-        assert ids_for(tx, PLAN, ["HW_NUMA_ROOT", "HW_CPU_X86_AVX2"]).levels[0] is None
-        found: int = tx.connection.exec_driver_sql(READ).scalar_one()
-        return found
+    def read(tx: Transaction) -> tuple[NamedIds, int, int]:
+        run(tx.connection, f"SET LOCAL plan_cache_mode = {plan_cache_mode}")
+        before = _rows_read(tx), _blocks_read(tx)
+        found = ids_for(tx, PLAN, ["HW_NUMA_ROOT", "HW_CPU_X86_AVX2"])
+        return found, _rows_read(tx) - before[0], _blocks_read(tx) - before[1]
 
-    assert read(postgresql) == 0
+    found, rows, blocks = read(postgresql)
+    assert (found.shares, found.levels[0], found.levels[1] is None) == (False, None, False)
+    assert rows == 0
+    assert blocks <= 2  # planning looks at the first ones of each index
+
+
+def _rows_read(tx: Transaction) -> int:
+    """Return how many rows of providers' traits this transaction has read from the table itself."""
+    read = "SELECT seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'resource_provider_traits'"
+    found: int = tx.connection.exec_driver_sql(read).scalar_one()
+    return found
+
+
+def _blocks_read(tx: Transaction) -> int:
+    """Return how many blocks this transaction has read of their index by provider."""
+    read = f"SELECT pg_stat_get_xact_blocks_fetched(oid) FROM pg_class WHERE relname = '{IN_OTHER_ORDER}'"
+    found: int = tx.connection.exec_driver_sql(read).scalar_one()
+    return found
 
 
 def test_a_snapshot_looks_up_no_name_twice(migrated: Database) -> None:

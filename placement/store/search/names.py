@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 import os_traits
-from sqlalchemy import ScalarSelect, bindparam, func, select
+from sqlalchemy import BindParameter, Integer, ScalarSelect, bindparam, func, select
 
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.place_lock import PlaceLock
@@ -28,33 +28,35 @@ _ROOTS = PreparedStatement(
     )
 )
 _HIGHEST_ROOT = select(func.max(resource_providers.c.root_provider_id)).scalar_subquery()
-_HAS = resource_provider_traits.c
+_IN_USE = resource_provider_traits.c.trait_id
 
 
-def _first_with(trait: Any) -> ScalarSelect[int]:
-    """Return the lowest id of a provider with a trait, NULL if there is none.
+def _next_in_use(trait: Any) -> ScalarSelect[int]:
+    """Return the lowest id of a trait in use from this one on: itself, if any provider has it.
 
-    The minimum comes straight from the index, whereas PostgreSQL would answer EXISTS by scanning the whole table.
+    Only the primary key, which begins with the trait, has this order, so that PostgreSQL looks it up there. Asked for a
+    provider with the trait, it may expect to find one soon in any order, and in vain read all rows or a whole index.
     """
-    return select(func.min(_HAS.resource_provider_id)).where(_HAS.trait_id == trait).scalar_subquery()
+    return select(func.min(_IN_USE)).where(trait <= _IN_USE).scalar_subquery()
 
 
-_SHARER = _first_with(bindparam("sharing_trait"))
+_SHARING_TRAIT: BindParameter[int] = bindparam("sharing_trait", type_=Integer)
+_SHARES = _next_in_use(_SHARING_TRAIT) == _SHARING_TRAIT
 
 
 @lru_cache(maxsize=16)
 def _cloud(levels: int, locks: int) -> PreparedStatement:
     """Return the statement for the facts that steer the search.
 
-    They are the highest root, the lowest sharing provider, the traits of levels in use, and the lock classes in use.
+    They are the highest root, whether any provider shares, the traits of levels in use, and the lock classes in use.
     """
     in_use = [
         select(traits.c.id)
-        .where(traits.c.name == bindparam(f"level_{level}"), _first_with(traits.c.id).is_not(None))
+        .where(traits.c.name == bindparam(f"level_{level}"), traits.c.id == _next_in_use(traits.c.id))
         .scalar_subquery()
         for level in range(levels)
     ]
-    return PreparedStatement(select(_HIGHEST_ROOT, _SHARER, *in_use, *lock_columns(locks)))
+    return PreparedStatement(select(_HIGHEST_ROOT, _SHARES, *in_use, *lock_columns(locks)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +101,14 @@ def ids_for(tx: Transaction, plan: Plan, levels: Sequence[str] = (), *, locks: S
     values: dict[str, object] = {f"level_{index}": name for index, name in enumerate(levels)}
     sharing_trait = trait_ids.get(os_traits.MISC_SHARES_VIA_AGGREGATE, -1)
     values |= {**lock_values(locks), "sharing_trait": sharing_trait}
-    highest, sharer, *in_use = tx.tuples(_cloud(len(levels), len(locks)), values)[0]
+    highest, shares, *in_use = tx.tuples(_cloud(len(levels), len(locks)), values)[0]
     return NamedIds(
         classes=classes,
         traits=trait_ids,
         aggregates=_by_uuid(tx, _AGGREGATES, _aggregate_uuids(request)),
         roots=_by_uuid(tx, _ROOTS, {group.in_tree for group in request.groups if group.in_tree}),
         highest_root=highest or 0,
-        shares=sharer is not None,
+        shares=bool(shares),
         levels=tuple(in_use[: len(levels)]),
         locks=used_locks(locks, in_use[len(levels) :]),
     )
