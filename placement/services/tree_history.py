@@ -8,14 +8,16 @@ a snapshot, or whose changes the journal does not fully cover, are read in that 
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple
 
 from placement.services.tree_sums import AskedSums, SumsByClass
 from placement.store.connection.database import Database
+from placement.store.connection.prepared import PreparedScalars, Values
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.journal.changes import MAX_CHANGED, TreeChanges, look
+from placement.store.journal.changes import MAX_CHANGED, JournalLook, TreeChanges, look
 from placement.store.journal.cursor import Cursor
+from placement.store.journal.tree_rows import Along
 from placement.store.search.scores import TreeSums, class_sums, roots_with_unstocked_use, tree_sums
 
 MAX_AGE_S = 300.0
@@ -75,27 +77,36 @@ class TreeHistory:
         Memoised per snapshot: later commits do not change what it shows.
         """
         if self not in tx.remembered:
-            tx.remembered[self] = self._moment(tx)
+            self._look(tx)
         known: Moment | None = tx.remembered[self]
         return known
 
-    def _moment(self, tx: Transaction) -> Moment | None:
+    def scalars(self, tx: Transaction, scalars: PreparedScalars, values: Values) -> Sequence[Any]:
+        """Return scalars in a snapshot, read in one statement with its moment if that is not known yet."""
+        found = None if self in tx.remembered else self._look(tx, Along(scalars, values))
+        return scalars.read(tx.connection, values) if found is None else found
+
+    def _look(self, tx: Transaction, along: Along | None = None) -> Sequence[Any] | None:
+        """Find the moment of a snapshot; return the scalars that were read along."""
         with self._lock:
             newest = self._states[-1] if self._states else None
             if self._clock() - self._begun_at > MAX_AGE_S:
                 newest = None
-            found = look(tx, newest and newest.place)
-            if found is None:
-                return None
-            if newest is None:
-                self._begun_at = self._clock()
-                return self._noted(found.place, None)
-            if found.changes is None and not newest.place.seen.is_part_of(found.place.seen):
-                return self._earlier(tx, found.place)
-            if found.changes is None or found.changes.roots:
-                return self._noted(*found)
-            self._states[-1] = newest._replace(place=found.place)
-            return Moment(newest.number)
+            found = look(tx, newest and newest.place, along)
+            tx.remembered[self] = found and self._moment(tx, found, newest)
+        return found and found.along
+
+    def _moment(self, tx: Transaction, found: JournalLook, newest: _SeenState | None) -> Moment | None:
+        """Return the moment of a snapshot from what it shows of the journal since the newest state."""
+        if newest is None:
+            self._begun_at = self._clock()
+            return self._noted(found.place, None)
+        if found.changes is None and not newest.place.seen.is_part_of(found.place.seen):
+            return self._earlier(tx, found.place)
+        if found.changes is None or found.changes.roots:
+            return self._noted(found.place, found.changes)
+        self._states[-1] = newest._replace(place=found.place)
+        return Moment(newest.number)
 
     def changed(self, one: int, other: int) -> Roots | None:
         """Return the roots of the trees that may differ between two states; None for all."""

@@ -9,6 +9,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from placement.candidates.frontier import Key
 from placement.candidates.key_order import KeyOrder
@@ -16,6 +17,7 @@ from placement.candidates.ranking import TreeScores
 from placement.services.place_size_cache import PlaceSizeCache
 from placement.services.tree_history import Moment, Roots, TreeHistories, TreeHistory
 from placement.services.tree_sums import AskedSums, is_much
+from placement.store.connection.prepared import PreparedScalars, Values
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.scores import ABSENT
 
@@ -57,6 +59,10 @@ class TreeOrders:
         """How many keys are cached."""
         return sum([len(order) for order in self._orders.values()])
 
+    def scalars(self, tx: Transaction, scalars: PreparedScalars, values: Values) -> Sequence[Any]:
+        """Return scalars in a snapshot, at best in the statement that orders need anyway."""
+        return self.histories.of(tx.database).scalars(tx, scalars, values)
+
     def in_snapshot(self, tx: Transaction, scores: TreeScores, found_by: Sequence[str]) -> KeyOrder | None:
         """Return the keys of all trees in ascending order in this snapshot; None if they cannot be cached.
 
@@ -82,13 +88,19 @@ class TreeOrders:
                 self._orders[name] = _CachedKeys(scores, ids, found_by)
             order = self._orders[name]
             self._orders.move_to_end(name)
+        length = len(order)
         keys = order.at(tx, moment, self.histories.of(tx.database))
+        if len(order) > length:
+            self._evict()
+        return keys
+
+    def _evict(self) -> None:
+        """Drop the least recently used orders until no more are cached than may be."""
         with self._lock:
             while len(self._orders) > self._most_orders or (
                 self.cached_keys > self._most_keys and len(self._orders) > 1
             ):
                 self._orders.popitem(last=False)
-        return keys
 
 
 class _CachedKeys:

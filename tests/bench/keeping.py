@@ -4,8 +4,9 @@ The servers run in this process and share a PostgreSQL database of flat hosts. T
 trees have changed, and updates its orders itself. For the second, the benchmark does the same with the same code
 between claims, off the clock. So both have the same orders and read the changed hosts again, which any correct answer
 requires. They claim in turn, once each, so with each claim the first server follows two, one of its own and one of the
-other's, like one of two workers. Writing the journal, which both do, is not included. A third server has no index and
-sums up all hosts, which shows what the index saves.
+other's, like one of two workers. What the first learns in the statement that reads the journal, the second asks in one
+of its own, as a server without a journal does. Writing the journal, which both do, is not included. A third server has
+no index and sums up all hosts, which shows what the index saves.
 
 The cost is the median of the differences between the two claims of a turn, with its 95 % confidence interval: single
 claims vary far more than the cost itself. A second table shows what it takes to follow one claim, and a thousand hosts
@@ -20,6 +21,7 @@ import uuid
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psycopg
 from flask import Flask
@@ -31,6 +33,7 @@ from placement.services.place_size_cache import PlaceSizeCache
 from placement.services.tree_history import Moment, TreeHistories, TreeHistory
 from placement.services.tree_orders import TreeOrders
 from placement.store.connection.database import Database
+from placement.store.connection.prepared import PreparedScalars, Values
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.tuning import spare_the_collector
 from tests.bench.bulk import FLAVOR, SMALL, flat_host
@@ -58,6 +61,9 @@ class ToldHistory(TreeHistory):
     def look(self, tx: Transaction) -> Moment | None:
         """Read the position of a snapshot."""
         return super().moment(tx)
+
+    def scalars(self, tx: Transaction, scalars: PreparedScalars, values: Values) -> Sequence[Any]:
+        return scalars.read(tx.connection, values)
 
 
 class ToldHistories(TreeHistories):
@@ -96,6 +102,9 @@ class NoHistory(TreeHistory):
 
     def moment(self, tx: Transaction) -> Moment | None:
         return None
+
+    def scalars(self, tx: Transaction, scalars: PreparedScalars, values: Values) -> Sequence[Any]:
+        return scalars.read(tx.connection, values)
 
 
 class NoHistories(TreeHistories):

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import Column, Connection, Executable, Table, bindparam, func, insert, select
+from sqlalchemy import Column, ColumnElement, Connection, Executable, Table, bindparam, func, insert, select
 
 from placement.store.connection import direct
 from placement.store.connection.direct import Values
 
-__all__ = ["NO_VALUES", "PreparedInsert", "PreparedStatement", "Values"]
+__all__ = ["NO_VALUES", "PreparedInsert", "PreparedScalars", "PreparedStatement", "Values"]
 
 NO_VALUES: Values = {}
 
@@ -55,6 +55,23 @@ class PreparedStatement:
 
     def _made(self) -> Executable:
         return self._given if isinstance(self._given, Executable) else self._given()
+
+
+class PreparedScalars:
+    """Scalar subqueries, read by a statement of their own or along with the row of another one.
+
+    Args:
+        columns: the subqueries.
+    """
+
+    def __init__(self, *columns: ColumnElement[Any]) -> None:
+        self.columns = columns
+        self._alone = PreparedStatement(select(*columns))
+
+    def read(self, connection: Connection, values: Values = NO_VALUES) -> Sequence[Any]:
+        """Read them alone."""
+        found: Sequence[Any] = self._alone.tuples(connection, values)[0]
+        return found
 
 
 class PreparedInsert:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -11,7 +11,7 @@ from placement.domain.inventory import Inventory
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.cursor import Cursor
 from placement.store.journal.order import POSTGRESQL, SQLITE, JournalOfAnother, now
-from placement.store.journal.tree_rows import RowOfTree, new_rows
+from placement.store.journal.tree_rows import Along, RowOfTree, new_rows
 from placement.store.journal.watched import AGGREGATE, ALLOCATION, INVENTORY, PROVIDER, TRAIT
 
 MAX_CHANGED = 20_000
@@ -53,13 +53,15 @@ class JournalLook(NamedTuple):
     Args:
         place: its cursor.
         changes: what has changed; None for everything.
+        along: the scalars that were read along; None if none were.
     """
 
     place: Cursor
     changes: TreeChanges | None
+    along: Sequence[Any] | None = None
 
 
-def look(tx: Transaction, since: Cursor | None) -> JournalLook | None:
+def look(tx: Transaction, since: Cursor | None, along: Along | None = None) -> JournalLook | None:
     """Return what has changed between a reader's cursor and this snapshot; None without a usable journal.
 
     A writing transaction gets None: the cursor would advance past its own uncommitted rows. For a reader that has seen
@@ -68,16 +70,17 @@ def look(tx: Transaction, since: Cursor | None) -> JournalLook | None:
     Args:
         tx: the snapshot.
         since: the reader's cursor; None before it has read anything.
+        along: scalars to read in the same statement, which saves one, where that is possible.
     """
     if not tx.is_snapshot or not tx.database.keeps_journal or tx.dialect not in {POSTGRESQL, SQLITE}:
         return None
     try:
         if since is None:
             return JournalLook(now(tx), None)
-        place, rows = new_rows(tx, since)
+        place, rows, read_along = new_rows(tx, since, along)
     except JournalOfAnother:
         return None
-    return JournalLook(place, None if rows is None else _told(rows, is_exact=since.is_exact))
+    return JournalLook(place, None if rows is None else _told(rows, is_exact=since.is_exact), read_along)
 
 
 def _told(rows: Collection[RowOfTree], *, is_exact: bool) -> TreeChanges | None:

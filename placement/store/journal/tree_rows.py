@@ -2,7 +2,8 @@
 
 On PostgreSQL one statement reads both under one generic plan: marks are bounded on both sides and come from
 subqueries, so that a custom plan never looks cheaper; planning each time would take longer than execution. The text
-changes whenever the journal has doubled, because the plan for a small one scans all of it.
+changes whenever the journal has doubled, because the plan for a small one scans all of it. It may bring along what else
+a request needs to know first, and spare it a statement: to send one takes longer than to look up an id.
 """
 
 from collections.abc import Sequence
@@ -31,7 +32,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from placement.store.connection.prepared import PreparedStatement
+from placement.store.connection.prepared import NO_VALUES, PreparedScalars, PreparedStatement, Values
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.cursor import BEFORE_ALL, Cursor
 from placement.store.journal.order import HEAD_OF_ALL, SQLITE, CursorGone, J, now, place_on_postgresql, verify
@@ -82,22 +83,34 @@ class NewRows(NamedTuple):
     Args:
         place: its cursor.
         rows: those that an older one did not show; None if unknown.
+        along: the scalars that were read along; None if none were.
     """
 
     place: Cursor
     rows: Sequence[RowOfTree] | None
+    along: Sequence[Any] | None = None
 
 
-def new_rows(tx: Transaction, since: Cursor) -> NewRows:
+class Along(NamedTuple):
+    """Scalars to read along, and their values, none of them named like one of the statement itself."""
+
+    scalars: PreparedScalars
+    values: Values
+
+
+_NOTHING_ALONG = Along(PreparedScalars(), NO_VALUES)
+
+
+def new_rows(tx: Transaction, since: Cursor, along: Along | None = None) -> NewRows:
     """Return the rows that a cursor has not seen; rows that were shown without counting as seen come again.
 
     Raises:
         JournalOfAnother: the marks must be corrected first.
     """
-    place, rows = _on_sqlite(tx, since) if tx.dialect == SQLITE else _on_postgresql(tx, since)
-    if rows is None or len(rows) == MAX_ROWS or not since.seen.is_part_of(place.seen):
-        return NewRows(place, None)
-    return NewRows(place, rows)
+    found = _on_sqlite(tx, since) if tx.dialect == SQLITE else _on_postgresql(tx, since, along)
+    if found.rows is not None and (len(found.rows) == MAX_ROWS or not since.seen.is_part_of(found.place.seen)):
+        return found._replace(rows=None)
+    return found
 
 
 def _on_sqlite(tx: Transaction, since: Cursor) -> NewRows:
@@ -111,17 +124,18 @@ def _on_sqlite(tx: Transaction, since: Cursor) -> NewRows:
     return NewRows(place, tx.tuples(_ROWS_ON_SQLITE, {"begin": since.seen.begin}))
 
 
-def _on_postgresql(tx: Transaction, since: Cursor) -> NewRows:
+def _on_postgresql(tx: Transaction, since: Cursor, along: Along | None) -> NewRows:
     seen, (id_, time, mark) = since.seen, since.anchor or _NO_ROW
+    scalars, values = along or _NOTHING_ALONG
     bounds = {"begin": seen.begin, "end": seen.end, "open": list(seen.still_open)}
-    statement = _rows_and_place(doubled=id_.bit_length())
-    rows = tx.tuples(statement, {**bounds, "id": id_, "time": time, "mark": mark})
+    statement = _rows_and_place(scalars, doubled=id_.bit_length())
+    rows = tx.tuples(statement, {**bounds, "id": id_, "time": time, "mark": mark, **values})
     found = next((number for number, row in enumerate(rows) if row[2] == _PLACE), None)
     if found is None:
         return NewRows(Cursor(), () if since == Cursor() else None)
-    id_, time, mark, snapshot, is_standby, is_there = orjson.loads(rows.pop(found)[6])
+    id_, time, mark, snapshot, is_standby, is_there, *read_along = orjson.loads(rows.pop(found)[6])
     place = place_on_postgresql((id_, time, mark), snapshot, is_standby=is_standby)
-    return NewRows(place, rows if is_there or seen.end == BEFORE_ALL else None)
+    return NewRows(place, rows if is_there or seen.end == BEFORE_ALL else None, read_along if along else None)
 
 
 def _rows(*, on_sqlite: bool) -> Select[*tuple[Any, ...]]:
@@ -139,28 +153,30 @@ def _rows(*, on_sqlite: bool) -> Select[*tuple[Any, ...]]:
     ).where(J.kind.not_in([_word(kind) for kind in _OF_NO_TREE]))
 
 
-def _place() -> Select[*tuple[Any, ...]]:
-    """Return the query for one row of that form with the snapshot's cursor, and whether the anchor still exists."""
+def _place(along: Sequence[ColumnElement[Any]]) -> Select[*tuple[Any, ...]]:
+    """Return the query for one row of that form: the cursor, whether the anchor still exists, and further scalars."""
     newest, remembered = HEAD_OF_ALL.subquery("newest").c, placement_journal.alias("remembered").c
     is_there = exists().where(
         remembered.id == bindparam("id", type_=BigInteger),
         _microseconds(remembered.time) == bindparam("time", type_=BigInteger),
         remembered.commit_mark == bindparam("mark", type_=BigInteger),
     )
+    head = newest.id, _microseconds(newest.time), newest.commit_mark
     snapshot = cast(func.pg_current_snapshot(), Text), func.pg_is_in_recovery()
-    place = func.json_build_array(newest.id, _microseconds(newest.time), newest.commit_mark, *snapshot, is_there)
+    place = func.json_build_array(*head, *snapshot, is_there, *along)
     return select(null(), null(), _word(_PLACE), null(), null(), null(), cast(place, Text), null())
 
 
 @lru_cache
-def _rows_and_place(*, doubled: int) -> PreparedStatement:
+def _rows_and_place(along: PreparedScalars, *, doubled: int) -> PreparedStatement:
     """Return the statement for a journal that has doubled this often."""
     begin, end = (select(bindparam(name, type_=BigInteger)).scalar_subquery() for name in ("begin", "end"))
     known_open = select(bindparam("open", type_=ARRAY(BigInteger))).scalar_subquery()
     still_open = J.commit_mark == any_(cast(known_open, ARRAY(BigInteger)))
     is_new = (J.commit_mark >= begin) & (J.commit_mark <= _HIGHEST) & or_(J.commit_mark >= end, still_open)
     of_this_size = literal_column(str(doubled), Integer) >= _NOTHING
-    return PreparedStatement(union_all(_place(), _rows(on_sqlite=False).where(is_new, of_this_size).limit(_MAX_ROWS)))
+    rows = _rows(on_sqlite=False).where(is_new, of_this_size).limit(_MAX_ROWS)
+    return PreparedStatement(union_all(_place(along.columns), rows))
 
 
 def _word(word: str) -> ColumnElement[str]:

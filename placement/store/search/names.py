@@ -1,6 +1,6 @@
 """Resolve the names in a candidate request to ids, and read the few facts that steer the search."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -12,7 +12,7 @@ from placement.domain.candidate_request import CandidateRequest
 from placement.domain.place_lock import PlaceLock
 from placement.domain.search_plan import Plan
 from placement.errors import Invalid
-from placement.store.connection.prepared import PreparedStatement
+from placement.store.connection.prepared import PreparedScalars, PreparedStatement, Values
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.locks import UsedLocks, lock_columns, lock_values, used_locks
 from placement.store.tables import placement_aggregates, resource_provider_traits, resource_providers, traits
@@ -44,9 +44,13 @@ _SHARING_TRAIT: BindParameter[int] = bindparam("sharing_trait", type_=Integer)
 _SHARES = _next_in_use(_SHARING_TRAIT) == _SHARING_TRAIT
 
 
+ReadScalars = Callable[[Transaction, PreparedScalars, Values], Sequence[Any]]
+"""Reads scalars in a snapshot."""
+
+
 @lru_cache(maxsize=16)
-def _cloud(levels: int, locks: int) -> PreparedStatement:
-    """Return the statement for the facts that steer the search.
+def _facts(levels: int, locks: int) -> PreparedScalars:
+    """Return the facts that steer the search.
 
     They are the highest root, whether any provider shares, the traits of levels in use, and the lock classes in use.
     """
@@ -56,7 +60,7 @@ def _cloud(levels: int, locks: int) -> PreparedStatement:
         .scalar_subquery()
         for level in range(levels)
     ]
-    return PreparedStatement(select(_HIGHEST_ROOT, _SHARES, *in_use, *lock_columns(locks)))
+    return PreparedScalars(_HIGHEST_ROOT, _SHARES, *in_use, *lock_columns(locks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +87,22 @@ class NamedIds:
         return self.traits[os_traits.MISC_SHARES_VIA_AGGREGATE]
 
 
-def ids_for(tx: Transaction, plan: Plan, levels: Sequence[str] = (), *, locks: Sequence[PlaceLock] = ()) -> NamedIds:
+def ids_for(
+    tx: Transaction,
+    plan: Plan,
+    levels: Sequence[str] = (),
+    *,
+    locks: Sequence[PlaceLock] = (),
+    read: ReadScalars | None = None,
+) -> NamedIds:
     """Look up all names of a plan, and which level traits and lock classes are in use.
+
+    Args:
+        tx: the transaction.
+        plan: the plan.
+        levels: the traits of levels.
+        locks: the locks of places.
+        read: reads the facts that steer the search; None if that takes a statement of its own.
 
     Raises:
         Invalid: a resource class or trait does not exist. Unknown aggregates and providers are no error: they are just
@@ -101,7 +119,8 @@ def ids_for(tx: Transaction, plan: Plan, levels: Sequence[str] = (), *, locks: S
     values: dict[str, object] = {f"level_{index}": name for index, name in enumerate(levels)}
     sharing_trait = trait_ids.get(os_traits.MISC_SHARES_VIA_AGGREGATE, -1)
     values |= {**lock_values(locks), "sharing_trait": sharing_trait}
-    highest, shares, *in_use = tx.tuples(_cloud(len(levels), len(locks)), values)[0]
+    facts = _facts(len(levels), len(locks))
+    highest, shares, *in_use = read(tx, facts, values) if read else facts.read(tx.connection, values)
     return NamedIds(
         classes=classes,
         traits=trait_ids,
