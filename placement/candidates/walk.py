@@ -30,19 +30,19 @@ def candidates_in(
 
 def walked(compositions: Iterable[tuple[Tree, Iterator[Choice]]], *, breadth_first: bool) -> Iterator[Candidate]:
     """Yield the candidates of trees composed lazily, depth or breadth first, without duplicates."""
-    once = _Once()
-    candidates = (zip(repeat(tree.root), once.choices_of(tree, choices)) for tree, choices in compositions)
+    distinct = _DistinctChoices()
+    candidates = (zip(repeat(tree.root), distinct.of(tree, choices)) for tree, choices in compositions)
     return _round_robin(candidates) if breadth_first else _one_by_one(candidates)
 
 
-class _Once:
+class _DistinctChoices:
     """Drops choices that another tree has given: those of sharing providers alone can be found in several trees."""
 
     def __init__(self) -> None:
         self._seen: set[Choice] = set()
         self._of_pools: dict[tuple[tuple[int, ...], ...], Iterator[Choice]] = {}
 
-    def choices_of(self, tree: Tree, choices: Iterator[Choice]) -> Iterator[Choice]:
+    def of(self, tree: Tree, choices: Iterator[Choice]) -> Iterator[Choice]:
         """Return those of a tree's choices that are new when they are pulled."""
         if not tree.sharing:
             return choices

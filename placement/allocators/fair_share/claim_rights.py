@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from placement.allocators.fair_share.entitlement import Entitlements
-from placement.allocators.fair_share.state import UNBOUNDED, FairShares
+from placement.allocators.fair_share.state import NO_LIMIT, FairShares
 from placement.allocators.fair_share.tree import SEPARATOR, Amounts, way
 
 
@@ -75,7 +75,7 @@ class ClaimRights:
         self.classes = tuple(dict.fromkeys(lacking if classes is None else classes))
         asked = {leaf: shares.wanted(leaf) for leaf in shares.leaves()} if waiting is None else dict(waiting)
         # The claimant may want more later: its entitlement must not depend on the size of a single claim.
-        asked[claimant] = dict.fromkeys(self.classes, UNBOUNDED)
+        asked[claimant] = dict.fromkeys(self.classes, NO_LIMIT)
         self.entitlements = Entitlements(shares, self.classes, waiting=asked)
         self._may_give: dict[str, bool] = {}
         self._keepers: dict[str, tuple[str, ...]] = {}

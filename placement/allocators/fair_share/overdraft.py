@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import ceil
 
 from placement.allocators.fair_share.entitlement import Entitlements
-from placement.allocators.fair_share.state import UNBOUNDED, FairShares
+from placement.allocators.fair_share.state import NO_LIMIT, FairShares
 from placement.allocators.fair_share.tree import SEPARATOR, Amounts, branches_of, way
 
 
@@ -63,7 +63,7 @@ def overdraft(shares: FairShares, taken: Mapping[str, Amounts]) -> Overdraft | N
     grown = [(path, name) for (path, name), amount in _by_node(taken).items() if amount > 0]
     limits = {path: branch.limit for path, branch in branches_of(shares.root)}
     for path, name in grown:
-        most = limits.get(path, {}).get(name, UNBOUNDED)
+        most = limits.get(path, {}).get(name, NO_LIMIT)
         if used[path][name] > most:
             return Overdraft(path, name, used[path][name], most)
     entitlements = _if_all_want_more(shares, {name for _path, name in grown})
@@ -92,7 +92,7 @@ def _by_node(taken: Mapping[str, Amounts]) -> dict[tuple[str, str], int]:
 def _if_all_want_more(shares: FairShares, classes: Collection[str]) -> Entitlements:
     """Compute entitlements as if every leaf wanted endlessly more of whatever it uses."""
     waiting = {
-        leaf: {name: UNBOUNDED for name, amount in shares.usage(leaf).items() if amount} for leaf in shares.leaves()
+        leaf: {name: NO_LIMIT for name, amount in shares.usage(leaf).items() if amount} for leaf in shares.leaves()
     }
     return Entitlements(shares, sorted(classes), waiting=waiting)
 

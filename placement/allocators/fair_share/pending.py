@@ -40,7 +40,7 @@ class Ceiling:
     """What is left of each class for one part of the tree, and the pending tasks of everything below.
 
     Args:
-        left: what is left; ``UNBOUNDED`` or the like where there is no bound.
+        left: what is left; ``NO_LIMIT`` or the like where there is no bound.
         above: the next ceiling outwards.
     """
 

@@ -9,7 +9,7 @@ from placement.allocators.fair_share.pending import Ceiling, PendingTask, TaskAm
 from placement.allocators.fair_share.shares import ShareTree, is_blocked, rank_of
 from placement.allocators.fair_share.tree import SEPARATOR, Amounts, Branch, branches_of, way
 
-UNBOUNDED = 1 << 80
+NO_LIMIT = 1 << 80
 """More than anybody can ask for; stands for what is left where there is no limit."""
 
 
@@ -104,7 +104,7 @@ class FairShares:
             if above is None:
                 found[path] = Ceiling(self._totals)
             elif branch.limit:
-                found[path] = Ceiling([branch.limit.get(name, UNBOUNDED) for name in self.classes], above)
+                found[path] = Ceiling([branch.limit.get(name, NO_LIMIT) for name in self.classes], above)
             else:
                 found[path] = above
         return found

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from placement.allocators.fair_share import Amounts, Entitlements
-from placement.allocators.fair_share.state import UNBOUNDED
+from placement.allocators.fair_share.state import NO_LIMIT
 from placement.allocators.headroom import Copies
 from placement.candidates.headroom.plans import CountedRequest
 from placement.domain.candidate_request import CandidateRequest
@@ -60,7 +60,7 @@ def by_share(
 
 def _by_share(reading: Reading, settings: FairShareSettings, taken: Amounts, copies: Copies) -> list[ShareRoom]:
     shares = reading.shares(settings)
-    more = dict.fromkeys(taken, UNBOUNDED)
+    more = dict.fromkeys(taken, NO_LIMIT)
     entitlements = Entitlements(shares, taken, waiting=dict.fromkeys(shares.leaves(), more))
     rooms = []
     for path, member in leaf_names(settings, reading.members(settings)).items():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from placement.allocators import fair_share as shares_of
 from placement.allocators.fair_share import Amounts, FairShares, NodeShare, Task, Turn
-from placement.allocators.fair_share.state import UNBOUNDED
+from placement.allocators.fair_share.state import NO_LIMIT
 from placement.errors import InvalidAt
 from placement.services.fair_share.usage_cache import Reading, UsageCache
 from placement.settings.planner.values import FairShareSettings
@@ -110,7 +110,7 @@ def shares_of_reading(reading: Reading, settings: FairShareSettings, *, age_s: f
 def _entitled(shares: FairShares) -> dict[str, dict[str, float]]:
     """Return the entitlement of each node if all leaves want unlimited amounts of what they wait for."""
     waiting = {
-        leaf: {name: UNBOUNDED for name, amount in shares.wanted(leaf).items() if amount} for leaf in shares.leaves()
+        leaf: {name: NO_LIMIT for name, amount in shares.wanted(leaf).items() if amount} for leaf in shares.leaves()
     }
     found = shares_of.Entitlements(shares, shares.classes, waiting=waiting)
     return {path: {name: float(amount) for name, amount in found.of(path).items()} for path in found.used}
