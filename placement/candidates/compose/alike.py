@@ -7,8 +7,8 @@ from placement.candidates.budget import RequestBudget
 from placement.domain.search_plan import Choice
 
 MAX_REMEMBERED = 1000
-"""How many candidates are remembered of a form; the rest is searched for tree by tree. A memo must stay small beside an
-answer.
+"""The most candidates to remember of a form, as a memo must stay small beside an answer. All others are searched for in
+each tree.
 """
 
 

@@ -1,8 +1,8 @@
-"""Whether a tree has one provider for each group of a planner request, told before its details are read.
+"""Rules out trees without a provider for each group of a planner request, before their details are read.
 
-Each proposal of the planner has in it a choice of the plain search: one provider for each group, with the same traits,
-isolation and ties. Where there is none, hosts are alike for that search though different amounts of them are in use, so
-one of them speaks for many; where it does not matter what stands where, even for those with the same room elsewhere.
+Every proposal of the planner contains a choice of the plain search: one provider for each group, with the same traits,
+isolation and ties. If a host has none, neither has any other with the same canonical form, whatever is in use there. If
+it does not matter which provider is which, the room is enough to tell hosts apart.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -18,10 +18,10 @@ from placement.domain.tree import Tree
 
 STEPS_OF_A_TREE = 1_000
 STEPS = 200_000
-"""So many steps may be taken for one request to find out that trees have no choice; composing tells of all others."""
+"""The most steps for one request. Trees that are not ruled out by then are composed."""
 
 ParentsIn = Callable[[AbstractSet[int]], Mapping[int, int | None]]
-"""Reads the parents of all providers of trees, given by their roots."""
+"""Reads the parents of all providers of the trees with some roots."""
 
 
 class AnyChoice:
@@ -29,13 +29,13 @@ class AnyChoice:
 
     Args:
         request: the request.
-        parents_in: reads parents, where groups are tied.
+        parents_in: reads parents, which matter if groups are tied.
     """
 
     def __init__(self, request: PlannerRequest, parents_in: ParentsIn) -> None:
         plan = plan_for(replace(request.plain, same_subtree=request.same_subtree))
-        # Of what is counted in a tree, or taken as a whole, there may be none; several providers of one class may have
-        # more traits together than one of them; and names of places have a plan of their own.
+        # A group that is counted in the tree, or takes everything, may end up with nothing; several providers together
+        # may have more traits than each of them; and names of places have a plan of their own.
         is_open = any([one.per_subtree or one.everything for one in request.groups])
         has_more_traits = bool(plan.trait_sets) and any([one.count > 1 and not one.suffix for one in request.groups])
         self._matters = not (request.paths or is_open or has_more_traits or plan.is_unconstrained)
@@ -47,7 +47,7 @@ class AnyChoice:
         self._known: dict[Hashable, bool] = {}
 
     def lacking_in(self, trees: Sequence[Tree]) -> set[int]:
-        """Return the roots of those of some trees that certainly have no choice."""
+        """Return the roots of the trees that certainly have no choice."""
         if not trees or not self._matters:
             return set()
         if self._parents_in is not None:
@@ -66,6 +66,6 @@ class AnyChoice:
         return known
 
     def _sketched(self, tree: Tree) -> Hashable:
-        """Return what tells trees apart where it matters which provider stands where or meets which traits."""
+        """Return what tells trees apart if it matters which provider is where, or has which traits."""
         form, _providers = self._composer.sketcher.sketch(tree)
         return form

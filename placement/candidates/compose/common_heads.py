@@ -1,6 +1,6 @@
-"""A quick proof that a tree serves groups of a same_subtree: once its head is given, only room decides whoever serves.
+"""A quick proof that a tree serves the groups of a same_subtree: with its head fixed, all that matters is room.
 
-In most hosts the first heads show a way. That costs far less than a search, which lays out all ways first.
+In most hosts one of the first heads will do. Trying them costs far less than a search, which lays out every way first.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,17 +11,17 @@ from placement.candidates.compose.common_places import HasRoom, WantedOfParts
 from placement.candidates.compose.device_parts import Heads, Part
 
 HEADS_OF_A_TREE = 8
-"""So many heads are tried in a tree at most."""
+"""The most heads to try in a tree."""
 
 TREES_IN_VAIN = 100
-"""After so many trees in which no head that was tried would do, the search is asked at once."""
+"""After this many trees in which no head would do, no more are tried: the search decides."""
 
 AncestryOf = Callable[[int], frozenset[int]]
-"""Tells what is above a provider, itself included."""
+"""Returns the ancestors of a provider, itself included."""
 
 
 class _HeadsInTree(NamedTuple):
-    """A search in one tree: what is known of it, and how many more heads may be tried."""
+    """What is known of a tree, and how many more heads may be tried in it."""
 
     ancestry: AncestryOf
     has_room: HasRoom
@@ -29,7 +29,7 @@ class _HeadsInTree(NamedTuple):
 
 
 class CommonHeads:
-    """The same_subtrees of a request of which only room decides besides.
+    """The same_subtrees of a request that has no other rule but room.
 
     Args:
         parts: the parts of the request.
@@ -40,13 +40,13 @@ class CommonHeads:
         self._in_vain = Budget(TREES_IN_VAIN)
 
     def are_found(self, wanted: WantedOfParts, heads: Heads, *, ancestry: AncestryOf, has_room: HasRoom) -> bool:
-        """Tell whether heads that were tried serve all parts. Where they do not, others may.
+        """Tell whether any heads that were tried serve all parts. If not, others still may.
 
         Args:
-            wanted: who can serve each part, below some head of each of its same_subtrees, and how many it wants.
+            wanted: the providers of each part, each below some head of every same_subtree it is in, and their number.
             heads: these heads.
-            ancestry: tells what is above a provider, itself included.
-            has_room: tells whether each part has its providers, wherever they are.
+            ancestry: returns the ancestors of a provider.
+            has_room: tells whether each part gets its providers, wherever they are.
         """
         if self._in_vain.is_used_up:
             return False
@@ -68,7 +68,7 @@ class CommonHeads:
     def _below_one(
         self, wanted: WantedOfParts, tie: tuple[frozenset[str], frozenset[int]], ancestry: AncestryOf
     ) -> Iterator[WantedOfParts]:
-        """Yield for each head, and each part that may have it as its only provider, what is left of all parts then."""
+        """Fix each head in turn, as the only provider of each part it can serve; yield what all parts still want."""
         suffixes, heads = tie
         tied = [part.slot.suffix in suffixes for part in self._parts]
         for number, (row, count) in enumerate(wanted):

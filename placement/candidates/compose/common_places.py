@@ -1,6 +1,7 @@
-"""The places of groups that have to lie in one (``within``): once these are given, only room decides whoever serves.
+"""Tells whether groups that must lie in one place (``within``) find one: with it fixed, all that matters is room.
 
-A host has few places, and to which of them it comes is seen by the room in each, much of which other hosts have, too.
+A host has few places, so each is tried. What is found out about the room in one serves for other hosts that have as
+much.
 """
 
 from collections import Counter
@@ -12,14 +13,14 @@ from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
 
 WantedOfParts = Sequence[tuple[Sequence[int], int]]
-"""For each part the providers that can serve it, and how many different ones it wants."""
+"""For each part, the providers that can serve it, and how many different ones it wants."""
 
 HasRoom = Callable[[WantedOfParts], bool | None]
-"""Tells whether each part has its providers, wherever they are; None where that is not found out."""
+"""Tells whether each part gets its providers, wherever they are; None if that remains unknown."""
 
 
 class _TiedParts(NamedTuple):
-    """A level, and the parts that lie in one place of it."""
+    """A level, and the parts that must lie in one place of it."""
 
     level: int
     parts: frozenset[int]
@@ -50,12 +51,12 @@ class CommonPlaces:
         return bool(self._rules)
 
     def serve(self, wanted: WantedOfParts, details: PlannerTree, has_room: HasRoom) -> bool | None:
-        """Tell whether all parts have their providers, with places for all rules; None where that is not found out.
+        """Tell whether all parts get their providers, with a place for each rule; None if that remains unknown.
 
         Args:
-            wanted: who can serve each part, wherever they are, and how many it wants.
+            wanted: the providers of each part, wherever they are, and how many it wants.
             details: the tree.
-            has_room: tells the same of parts with the providers that are left in the places that were given so far.
+            has_room: tells whether the providers that lie in the places fixed so far are enough.
         """
         return self._serve(wanted, details, has_room, given=0) if self._rules else has_room(wanted)
 
@@ -73,7 +74,7 @@ class CommonPlaces:
 
 
 def _inside(wanted: WantedOfParts, rule: _TiedParts, details: PlannerTree) -> Iterator[WantedOfParts]:
-    """Yield for each place that has enough providers for each part of a rule what is left of all parts then."""
+    """Fix each place with enough providers for every part of a rule in turn; yield what all parts still want."""
     positions, level = details.positions, rule.level
     of_parts = [Counter([positions[one][level] for one in wanted[part][0]]) for part in rule.parts]
     counts = [wanted[part][1] for part in rule.parts]

@@ -1,6 +1,6 @@
-"""Rules out trees by what is in use, before they are read in detail, for groups that want a place to themselves.
+"""Rules out trees by what is in use, before they are read in detail, if groups want a place to themselves.
 
-In a busy cloud something is in use almost everywhere, and something else on each host.
+In a busy cloud something is in use almost everywhere, and hardly any two hosts are alike in it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

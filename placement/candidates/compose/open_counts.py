@@ -1,4 +1,4 @@
-"""How much a request can take in a tree where it says no number: of all providers there, or of one for each place."""
+"""How much a request takes of a tree if groups leave their number open: of all providers, or of one for each place."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -9,13 +9,16 @@ from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 
 MAX_SUMS = 64
-"""So many sums are told apart in a tree; where there are more, nothing is said."""
+"""The most sums to tell apart in a tree. If there are more, none are returned."""
 
 
 class _Open(NamedTuple):
-    """A group that says no number: what each provider gives, the demand that tells how many there are, and the least.
+    """A group that leaves its number open.
 
-    ``least`` is None where it takes all of them.
+    Args:
+        amounts: what each provider gives.
+        demand: the demand whose options are the providers there are.
+        least: the fewest it takes; None if it takes all of them.
     """
 
     amounts: ResourceAmounts
@@ -24,7 +27,7 @@ class _Open(NamedTuple):
 
 
 class OpenCounts:
-    """The groups of one request that say how many providers they take, and those that do not.
+    """The groups of a request that take a fixed number of providers, and those that leave it open.
 
     Args:
         request: the request.
@@ -39,7 +42,7 @@ class OpenCounts:
         for one in request.groups:
             amounts = one.group.resources
             if one.everything:
-                # How many devices are to have one virtual function each is told only by the details of a tree.
+                # If each device gives one virtual function, only the details of a tree tell how many devices there are.
                 self._open.append(_Open(amounts, every[one.suffix], None if one.device is None else 1))
             elif one.per_subtree:
                 self._open.append(_Open(amounts, demands[one.suffix], one.count))
@@ -49,7 +52,7 @@ class OpenCounts:
         self._known: dict[tuple[int, ...], Sequence[Mapping[str, int]]] = {}
 
     def amounts_in(self, tree: Tree) -> Sequence[ResourceAmounts]:
-        """Return all amounts that the request may take in a tree, and perhaps more; none if there are too many."""
+        """Return the amounts that the request may take in a tree, perhaps with some it cannot; none if too many."""
         supplies = tuple([len(tree.options[one.demand]) for one in self._open])
         known = self._known.get(supplies)
         if known is None:
