@@ -23,6 +23,8 @@ HARD_TEXT = (
     "' OR 1=1 --", "in:", "!", "!in:", "!!", ",", ",,", ":", "::", "0", "-1", "1e5", "1_000", "0x1", "NaN", "null",
     "\N{ARABIC-INDIC DIGIT ONE}", "\N{LATIN SMALL LETTER SHARP S}", "CUSTOM_" + "B" * 249, "a\nb", "a\rb", "\u202e",
 )  # fmt: skip
+RAW_TEXT = ("%", "%z", "%zz", "%0", "%00", "%ff", "%c0%af", "%u0041", "%25", "&&", ";", "=", "+", "#", "\xff", "\0")
+"""What is put into query strings as it is."""
 HARD_JSON: tuple[Any, ...] = (
     None, True, False, -1, 0, 1, 1.0, 1.5, -0.0, 1e-320, 1e308, 2**31 - 1, 2**31, 2**63 - 1, 2**63, 10**30,
     [], [[]], {}, {"": {}}, {"\0": 1}, [None], {"a": {"a": {"a": {}}}}, *HARD_TEXT,
@@ -205,12 +207,16 @@ class _Sentence:
         )
 
     def _encoded(self, pairs: list[tuple[str, str]]) -> str:
-        """Return the encoded query string, parts of which may not be UTF-8."""
+        """Return the encoded query string, parts of which may not be UTF-8, or not properly encoded."""
         texts = [
             f"{quote_plus(key.encode('utf-8', 'surrogatepass'))}={quote_plus(value.encode('utf-8', 'surrogatepass'))}"
             for key, value in pairs
         ]
-        return "&".join(texts)
+        query = "&".join(texts)
+        if self._is_broken and self._choice.random() < 0.2:
+            cut = self._choice.randint(0, len(query))
+            query = query[:cut] + self._choice.choice(RAW_TEXT) + query[cut:]
+        return query
 
     def _times(self) -> int:
         """Return how often something is repeated: mostly only once per request, or bodies would have gigabytes."""
