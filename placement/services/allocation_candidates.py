@@ -141,8 +141,8 @@ class _Answering:
         self._plan = plan_for(request)
         self._wanted = _wanted(request.limit, options)
         self._budget = RequestBudget(per_tree=limits.steps_per_tree, per_request=limits.steps_per_request)
-        levels, read = ranking.levels if ranking else (), orders.scalars if orders and ranking else None
-        self._ids = ids_for(tx, self._plan, levels, locks=options.locks, read=read)
+        levels, read_along = ranking.levels if ranking else (), orders.read_along if orders and ranking else None
+        self._ids = ids_for(tx, self._plan, levels, locks=options.locks, read_along=read_along)
         # Places matter only to a ranking, and only if any provider anchors one.
         with_places = ranking is not None and any(self._ids.levels)
         narrowing = Narrowing(tx, self._plan, self._ids, with_fit_counts=with_places)

@@ -81,10 +81,9 @@ class TreeHistory:
         known: Moment | None = tx.remembered[self]
         return known
 
-    def scalars(self, tx: Transaction, scalars: PreparedScalars, values: Values) -> Sequence[Any]:
-        """Return scalars in a snapshot, read in one statement with its moment if that is not known yet."""
-        found = None if self in tx.remembered else self._look(tx, Along(scalars, values))
-        return scalars.read(tx.connection, values) if found is None else found
+    def read_along(self, tx: Transaction, scalars: PreparedScalars, values: Values) -> Sequence[Any] | None:
+        """Return scalars in a snapshot, read in one statement with its moment; None if they must be read alone."""
+        return None if self in tx.remembered else self._look(tx, Along(scalars, values))
 
     def _look(self, tx: Transaction, along: Along | None = None) -> Sequence[Any] | None:
         """Find the moment of a snapshot; return the scalars that were read along."""

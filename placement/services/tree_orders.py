@@ -59,9 +59,9 @@ class TreeOrders:
         """How many keys are cached."""
         return sum([len(order) for order in self._orders.values()])
 
-    def scalars(self, tx: Transaction, scalars: PreparedScalars, values: Values) -> Sequence[Any]:
-        """Return scalars in a snapshot, at best in the statement that orders need anyway."""
-        return self.histories.of(tx.database).scalars(tx, scalars, values)
+    def read_along(self, tx: Transaction, scalars: PreparedScalars, values: Values) -> Sequence[Any] | None:
+        """Return scalars, read in the statement that orders need anyway; None if they must be read alone."""
+        return self.histories.of(tx.database).read_along(tx, scalars, values)
 
     def in_snapshot(self, tx: Transaction, scores: TreeScores, found_by: Sequence[str]) -> KeyOrder | None:
         """Return the keys of all trees in ascending order in this snapshot; None if they cannot be cached.

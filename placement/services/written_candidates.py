@@ -97,7 +97,7 @@ def written_answer(tx: Transaction, question: Question, kept: CachedTexts, order
     It is empty if there is no candidate, or if only this snapshot must be searched.
     """
     plan, options, ranking = plan_for(question.request), question.options, question.ranking
-    ids = ids_for(tx, plan, ranking.levels, locks=options.locks, read=orders.scalars)
+    ids = ids_for(tx, plan, ranking.levels, locks=options.locks, read_along=orders.read_along)
     if ids.shares or ids.locks:
         return None
     history = orders.histories.of(tx.database)

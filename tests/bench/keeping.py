@@ -21,7 +21,6 @@ import uuid
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import psycopg
 from flask import Flask
@@ -62,8 +61,8 @@ class ToldHistory(TreeHistory):
         """Read the position of a snapshot."""
         return super().moment(tx)
 
-    def scalars(self, tx: Transaction, scalars: PreparedScalars, values: Values) -> Sequence[Any]:
-        return scalars.read(tx.connection, values)
+    def read_along(self, tx: Transaction, scalars: PreparedScalars, values: Values) -> None:
+        return None
 
 
 class ToldHistories(TreeHistories):
@@ -103,8 +102,8 @@ class NoHistory(TreeHistory):
     def moment(self, tx: Transaction) -> Moment | None:
         return None
 
-    def scalars(self, tx: Transaction, scalars: PreparedScalars, values: Values) -> Sequence[Any]:
-        return scalars.read(tx.connection, values)
+    def read_along(self, tx: Transaction, scalars: PreparedScalars, values: Values) -> None:
+        return None
 
 
 class NoHistories(TreeHistories):

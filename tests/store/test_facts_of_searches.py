@@ -65,7 +65,7 @@ def event(choice: Random, number: int) -> list[str]:
 
 
 def facts(tx: Transaction, orders: TreeOrders | None) -> tuple[NamedIds, int]:
-    found = ids_for(tx, PLAN, LEVELS, locks=LOCKS, read=orders and orders.scalars)
+    found = ids_for(tx, PLAN, LEVELS, locks=LOCKS, read_along=orders and orders.read_along)
     return found, found.highest_root
 
 

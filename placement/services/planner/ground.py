@@ -76,7 +76,7 @@ class Ground:
         self.served: dict[int, bool] = {}
         """By root, whether an unchanged tree can serve it, as far as known."""
         # Narrow demand by demand, as for candidates; rules on several providers are left to composing.
-        ids = ids_for(tx, plan, read=self._orders.scalars if self._orders else None)
+        ids = ids_for(tx, plan, read_along=self._orders.read_along if self._orders else None)
         self._narrowing = Narrowing(tx, plan, ids, spared=overlay.released)
         self.reader = RememberingReader(TreeReader(tx, self._narrowing))
         self._locks = frozenset(options.locks.values())

@@ -44,8 +44,8 @@ _SHARING_TRAIT: BindParameter[int] = bindparam("sharing_trait", type_=Integer)
 _SHARES = _next_in_use(_SHARING_TRAIT) == _SHARING_TRAIT
 
 
-ReadScalars = Callable[[Transaction, PreparedScalars, Values], Sequence[Any]]
-"""Reads scalars in a snapshot."""
+ReadAlong = Callable[[Transaction, PreparedScalars, Values], Sequence[Any] | None]
+"""Reads scalars in a snapshot along with something else; returns None if they must be read alone."""
 
 
 @lru_cache(maxsize=16)
@@ -93,7 +93,7 @@ def ids_for(
     levels: Sequence[str] = (),
     *,
     locks: Sequence[PlaceLock] = (),
-    read: ReadScalars | None = None,
+    read_along: ReadAlong | None = None,
 ) -> NamedIds:
     """Look up all names of a plan, and which level traits and lock classes are in use.
 
@@ -102,7 +102,7 @@ def ids_for(
         plan: the plan.
         levels: the traits of levels.
         locks: the locks of places.
-        read: reads the facts that steer the search; None if that takes a statement of its own.
+        read_along: may read the facts that steer the search, and spare a statement.
 
     Raises:
         Invalid: a resource class or trait does not exist. Unknown aggregates and providers are no error: they are just
@@ -120,7 +120,8 @@ def ids_for(
     sharing_trait = trait_ids.get(os_traits.MISC_SHARES_VIA_AGGREGATE, -1)
     values |= {**lock_values(locks), "sharing_trait": sharing_trait}
     facts = _facts(len(levels), len(locks))
-    highest, shares, *in_use = read(tx, facts, values) if read else facts.read(tx.connection, values)
+    found = read_along(tx, facts, values) if read_along else None
+    highest, shares, *in_use = facts.read(tx.connection, values) if found is None else found
     return NamedIds(
         classes=classes,
         traits=trait_ids,
