@@ -68,7 +68,7 @@ def test_the_form_is_opened_filled_in_and_sent_with_the_keyboard_alone(opening: 
     with opening() as seen:
         page = seen.open("/request?query=resources%3DVCPU%3A1")
         page.get_by_label("Query string").focus()
-        assert tab(seen, 3) == "Change it in a form"
+        assert tab(seen, 3) == "Edit it in a form"
         page.keyboard.press("Enter")
         assert tab(seen) == "resources-0"
         page.keyboard.press("Control+A")

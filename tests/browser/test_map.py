@@ -35,7 +35,7 @@ def test_the_card_of_a_host_comes_where_the_pointer_rests_and_goes_with_escape(b
         page.locator(".cells button.s").first.hover()
         card = page.locator(".host-card")
         card.locator("h2").wait_for()
-        assert "in the way" in card.inner_text()
+        assert "not the only obstacle" in card.inner_text()
         assert seen.findings() == []
         page.keyboard.press("Escape")
         assert not card.is_visible()
