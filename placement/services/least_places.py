@@ -11,7 +11,7 @@ from placement.services.place_size_cache import PlaceSizeCache, SizesByDemand
 from placement.services.planner.place_layout import all_places
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.narrowing import Narrowing
-from placement.store.search.serving import DEMAND, PARENT, PROVIDER, ROOT
+from placement.store.search.serving import DEMANDS, PARENT, PROVIDER, ROOT
 
 CountedDemands = Sequence[tuple[int, int]]
 """(demand, number of different providers), for demands that want more than one provider."""
@@ -60,9 +60,12 @@ def _sizes(
     serving = narrowing.own_providers(demands, roots)
     anchors = all_places(tx, levels, roots)
     standing: dict[int, list[tuple[int, Locator]]] = defaultdict(list)
-    demand, root, provider, parent = serving.columns.at(DEMAND, ROOT, PROVIDER, PARENT)
+    served = serving.demands
+    number, root, provider, parent = serving.columns.at(DEMANDS, ROOT, PROVIDER, PARENT)
     for row in serving.rows:
-        standing[row[demand]].append((row[root], row[provider] if row[provider] in anchors.level_bits else row[parent]))
+        where = row[root], row[provider] if row[provider] in anchors.level_bits else row[parent]
+        for demand in served[row[number]]:
+            standing[demand].append(where)
     among = {one for of_demand in standing.values() for _root, one in of_demand if one is not None}
     positions = anchors.positions_of(tx, among, serving.roots())
     known = dict[Locator, Position]([(None, (None,) * len(levels)), *positions.items()])

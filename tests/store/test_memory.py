@@ -20,6 +20,7 @@ from placement.store.search.shapes import DemandShape, NarrowingShape
 
 SMALL = DemandShape(
     granular=True,
+    classes=(0,),
     contended=(None,),
     required=NO_SETS,
     forbidden=False,

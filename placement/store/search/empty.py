@@ -29,7 +29,7 @@ from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.any_of import NO_SETS, has_one_of_each, has_trait, is_in_one_of_each, is_member
 from placement.store.search.names import NamedIds
-from placement.store.search.shapes import DemandShape, demand_shape, parameters
+from placement.store.search.shapes import DemandShape, demand_shapes, parameters
 from placement.store.stock import StockSource
 from placement.store.tables import resource_providers
 
@@ -64,7 +64,7 @@ def conditions_that_left_nobody(tx: Transaction, plan: Plan, ids: NamedIds, aske
     """
     if not asked:
         return {}
-    demands = tuple([demand_shape(plan, demand) for demand in plan.demands])
+    demands = demand_shapes(plan)
     shape = _RefusalShape(demands, tuple(asked), tx.database.keeps_usage)
     furthest = dict(tx.tuples(_furthest(shape), parameters(plan, ids)))
     # Without any row, no provider has inventory.

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import bindparam, select
 
@@ -18,8 +18,8 @@ from placement.store.search.empty import conditions_that_left_nobody
 from placement.store.search.names import NamedIds
 from placement.store.search.ranges import EVERYWHERE, Extent, Scope
 from placement.store.search.roots import RootShape, root_conditions
-from placement.store.search.serving import DEMAND, PROVIDER, ROOT, Columns, Serving, serving_providers
-from placement.store.search.shapes import narrowing_shape, parameters
+from placement.store.search.serving import DEMANDS, PROVIDER, ROOT, Columns, Serving, serving_providers
+from placement.store.search.shapes import NarrowingShape, narrowing_shape, parameters
 from placement.store.tables import resource_provider_aggregates, resource_providers
 
 Options = dict[int, list[list[int]]]
@@ -52,7 +52,7 @@ class Narrowed(NamedTuple):
     serving: Serving
 
 
-NOTHING_LEFT = Narrowed({}, Serving([], Columns(())))
+NOTHING_LEFT = Narrowed({}, Serving([], Columns(()), ()))
 
 
 class Narrowing:
@@ -143,23 +143,31 @@ class Narrowing:
         """
         if extent.scope is Scope.ALL and self._is_hopeless:
             return NOTHING_LEFT
-        demands = range(len(self.plan.demands))
-        options: Options = defaultdict(lambda: [[] for _ in demands])
         serving = self._serving(extent, with_parents=with_parents)
-        demand, root, provider = serving.columns.at(DEMAND, ROOT, PROVIDER)
-        for row in serving.rows:
-            options[row[root]][row[demand]].append(row[provider])
+        options = self._options(serving)
         if self.sharing.home:
             self._add_sharing(options, extent)
         complete = {root: options[root] for root in sorted(options) if all(options[root])}
         if not complete:
             self._was_in_vain = True
-            self._served.update([number for of in options.values() for number in demands if of[number]])
+            self._served.update([number for of in options.values() for number, providers in enumerate(of) if providers])
         for of_root in complete.values():
             for providers in of_root:
                 if len(providers) > 1:
                     providers.sort()
         return Narrowed(complete, serving)
+
+    def _options(self, serving: Serving) -> Options:
+        """Return by tree and demand the providers in some rows, in no particular order."""
+        demands = range(len(self.plan.demands))
+        options: Options = defaultdict(lambda: [[] for _ in demands])
+        number, root, provider = serving.columns.at(DEMANDS, ROOT, PROVIDER)
+        served = serving.demands
+        for row in serving.rows:
+            of_root, one = options[row[root]], row[provider]
+            for demand in served[row[number]]:
+                of_root[demand].append(one)
+        return options
 
     def are_shared(self, demands: Iterable[int]) -> bool:
         """Tell whether providers of other trees can serve any of some demands."""
@@ -180,21 +188,28 @@ class Narrowing:
         if not self.ids.shares:
             return Sharing(options, {})
         home: dict[int, int] = {}
-        statement, columns = serving_providers(replace(self._shape, sharing=True))
-        rows = []
-        demand, root, provider = columns.at(DEMAND, ROOT, PROVIDER)
-        for row in self._tx.tuples(statement, self._values):
-            if self._shape.demands[row[demand]].in_tree and not self.plan.demands[row[demand]].group.is_granular:
-                continue  # in_tree keeps the unsuffixed group inside the tree.
-            options[row[demand]].add(row[provider])
-            home[row[provider]] = row[root]
-            rows.append(row)
-        return Sharing(options, home, Serving(rows, columns))
+        serving = self._found(replace(self._shape, sharing=True), {})
+        number, root, provider = serving.columns.at(DEMANDS, ROOT, PROVIDER)
+        served, rows = serving.demands, []
+        for row in serving.rows:
+            if shared := [demand for demand in served[row[number]] if not self._stays_inside(demand)]:
+                for demand in shared:
+                    options[demand].add(row[provider])
+                home[row[provider]] = row[root]
+                rows.append(row)
+        return Sharing(options, home, replace(serving, rows=rows))
+
+    def _stays_inside(self, demand: int) -> bool:
+        """Tell whether in_tree keeps a demand, one of the unsuffixed group, inside the tree."""
+        return self._shape.demands[demand].in_tree and not self.plan.demands[demand].group.is_granular
 
     def _serving(self, extent: Extent, *, with_parents: bool, only: tuple[int, ...] | None = None) -> Serving:
         shape = replace(self._shape, scope=extent.scope, with_parents=with_parents)
-        statement, columns = serving_providers(shape, only)
-        return Serving(self._tx.tuples(statement, {**self._values, **extent.values}), columns)
+        return self._found(shape, extent.values, only)
+
+    def _found(self, shape: NarrowingShape, values: Mapping[str, Any], only: tuple[int, ...] | None = None) -> Serving:
+        statement, columns, together = serving_providers(shape, only)
+        return Serving(self._tx.tuples(statement, {**self._values, **values}), columns, together)
 
     def _add_sharing(self, options: Options, extent: Extent) -> None:
         """Add each sharing provider to the trees it shares with, even those without a fitting provider of their own."""

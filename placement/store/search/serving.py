@@ -1,9 +1,10 @@
 """The providers that can serve a demand alone: the SQL that narrows, and its rows.
 
-One statement covers all demands (UNION ALL). It checks everything that depends on a single provider: capacity, unit
-rules, traits, aggregates, tree; what depends on others is left to the search.
+One statement covers all demands, those read together by one SELECT (UNION ALL). It checks everything that depends on a
+single provider: capacity, unit rules, traits, aggregates, tree; what depends on others is left to the search.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -38,6 +39,7 @@ from placement.store.search.any_of import (
 from placement.store.search.ranges import Scope
 from placement.store.search.roots import root_conditions
 from placement.store.search.shapes import DemandShape, NarrowingShape
+from placement.store.search.together import BITS, DemandReads, ServedDemands, read_together
 from placement.store.stock import NOTHING, StockSource
 from placement.store.tables import resource_providers
 from placement.store.whole_numbers import whole
@@ -56,7 +58,7 @@ class Columns(tuple[str, ...]):
         return tuple(self.index(name) for name in names)
 
 
-DEMAND, ROOT, PROVIDER, PARENT, FIT_COUNT = "demand", "root", "provider", "parent", "fit_count"
+DEMANDS, ROOT, PROVIDER, PARENT, FIT_COUNT = "demands", "root", "provider", "parent", "fit_count"
 
 
 def room_of(place: int) -> str:
@@ -66,10 +68,16 @@ def room_of(place: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """Providers that can serve demands alone, with a row for each provider and demand."""
+    """Providers that can serve demands alone, with a row for each provider and read; ``together`` has the reads."""
 
     rows: list[tuple[Any, ...]]
     columns: Columns
+    together: DemandReads
+
+    @property
+    def demands(self) -> ServedDemands:
+        """The demands that a number in the column DEMANDS stands for."""
+        return ServedDemands(self.together)
 
     def roots(self) -> set[int]:
         """Return the roots of all their trees."""
@@ -91,10 +99,11 @@ class Serving:
 
 
 class ServingStatement(NamedTuple):
-    """The statement whose rows make up Serving, and their columns."""
+    """The statement whose rows make up Serving, their columns, and the demands of each read."""
 
     statement: PreparedStatement
     columns: Columns
+    together: DemandReads
 
 
 def _weight(shape: NarrowingShape, only: tuple[int, ...] | None = None) -> int:  # noqa: ARG001 - as the function
@@ -103,52 +112,101 @@ def _weight(shape: NarrowingShape, only: tuple[int, ...] | None = None) -> int: 
 
 @remembered(_weight)
 def serving_providers(shape: NarrowingShape, only: tuple[int, ...] | None = None) -> ServingStatement:
-    """Return the statement with a row for each provider and each demand that it can serve alone.
+    """Return the statement with a row for each provider and each read that finds it for any demand.
 
-    Rows have (demand, root id, provider id, room of each contended class), then the parent and the fit count if the
+    Rows have (demands, root id, provider id, room of each contended class), then the parent and the fit count if the
     shape includes them. The fit count is summed over the classes, in whole millionths of type float: such sums are
     exact, whatever the order of the rows. ``only`` selects demands.
     """
-    indices = range(len(shape.demands)) if only is None else only
+    together = read_together(shape, range(len(shape.demands)) if only is None else only)
 
     def made() -> Executable:
-        selects = [_serving(shape, index)[1] for index in indices]
+        selects = [_serving(shape, demands, read=read)[1] for read, demands in enumerate(together)]
         return selects[0] if len(selects) == 1 else union_all(*selects)
 
-    columns, _select = _serving(shape, indices[0])
-    return ServingStatement(PreparedStatement(made), columns)
+    columns, _select = _serving(shape, together[0], read=0)
+    return ServingStatement(PreparedStatement(made), columns, together)
 
 
-def _serving(shape: NarrowingShape, index: int) -> tuple[Columns, Select[Any]]:
-    """Return the select for one demand; its columns are the same for all demands of a shape."""
-    demand = shape.demands[index]
-    provider = resource_providers.alias(f"rp{index}")
+def _serving(shape: NarrowingShape, demands: Sequence[int], *, read: int) -> tuple[Columns, Select[Any]]:
+    """Return the select for demands of the same classes; its columns are the same for all demands of a shape."""
+    first = demands[0]
+    provider = resource_providers.alias(f"rp{first}")
     source: Any = provider
-    conditions: list[SqlCondition] = []
+    stocks: list[StockSource] = []
     rooms: dict[str, Any] = {room_of(place): literal_column("0.0") for place in range(shape.contended)}
-    counts: list[Any] = []
-    for position, place in enumerate(demand.contended):
-        stock = StockSource(keeps_usage=shape.keeps_usage, name=f"{index}_{position}")
-        class_id = bindparam(f"d{index}_class_{position}", type_=Integer, literal_execute=True)
-        amount = bindparam(f"d{index}_amount_{position}", type_=BigInteger)
+    for position, place in enumerate(shape.demands[first].contended):
+        stock = StockSource(keeps_usage=shape.keeps_usage, name=f"{first}_{position}")
+        class_id = bindparam(f"d{first}_class_{position}", type_=Integer, literal_execute=True)
         # Classes correlate: a provider that has one usually has the next, but PostgreSQL's planner multiplies their
         # selectivities. Rows without inventory do not fit, so an outer join gives the same result with a better
         # estimate.
         may_lack = shape.scope is Scope.ALL and position > 0
         source = stock.of_class(source, provider.c.id, class_id, or_none=may_lack)
-        fits = stock.capacity > NOTHING if demand.ignores_usage else _fits(shape, stock, provider.c.id, amount)
-        conditions.append(_guessed_as_half(fits) if shape.scope is Scope.ALL else fits)
-        counts.append(whole(cast(stock.left, Double) * MILLION / cast(amount, Double)))
+        stocks.append(stock)
         if place is not None:
             most = stock.inventory.c.max_unit
             rooms[room_of(place)] = case((stock.left < most, stock.left), else_=most)
-    columns = {DEMAND: literal_column(str(index)), ROOT: provider.c.root_provider_id, PROVIDER: provider.c.id, **rooms}
+    served = [_conditions(shape, demand, provider, stocks) for demand in demands]
+    columns = {DEMANDS: _number(read, served), ROOT: provider.c.root_provider_id, PROVIDER: provider.c.id, **rooms}
     if shape.with_parents:
         columns[PARENT] = provider.c.parent_provider_id
     if shape.with_fit_counts:
-        columns[FIT_COUNT] = sum(counts[1:], start=counts[0]) if counts else literal_column("0.0")
-    conditions += _provider_conditions(shape, index, provider)
+        columns[FIT_COUNT] = _fit_count(first, stocks)
+    conditions = [*_any_of(shape, served), *_tree_conditions(shape, provider)]
     return Columns(columns), select(*columns.values()).select_from(source).where(*conditions)
+
+
+class _DemandConditions(NamedTuple):
+    """The conditions that a provider can serve a demand, besides those on its tree: on its stock, and all others."""
+
+    fits: Sequence[SqlCondition]
+    others: Sequence[SqlCondition]
+
+    @property
+    def together(self) -> SqlCondition:
+        return and_(*self.fits, *self.others)
+
+
+def _conditions(shape: NarrowingShape, index: int, provider: Any, stocks: Sequence[StockSource]) -> _DemandConditions:
+    is_there = shape.demands[index].ignores_usage
+    fits = [
+        stock.capacity > NOTHING if is_there else _fits(shape, stock, provider.c.id, _amount(index, position))
+        for position, stock in enumerate(stocks)
+    ]
+    return _DemandConditions(fits, _provider_conditions(shape, index, provider))
+
+
+def _any_of(shape: NarrowingShape, served: Sequence[_DemandConditions]) -> list[SqlCondition]:
+    """Return the conditions that a provider can serve any of some demands."""
+    if len(served) > 1:
+        return [_half_if_all(shape, or_(*[one.together for one in served]))]
+    (alone,) = served
+    return [*[_half_if_all(shape, fits) for fits in alone.fits], *alone.others]
+
+
+def _number(read: int, served: Sequence[_DemandConditions]) -> Any:
+    """Return the column of numbers that ``ServedDemands`` explains."""
+    first = read << BITS
+    if len(served) == 1:
+        return literal_column(str(first + 1), Integer)
+    bits = [
+        case((one.together, literal_column(str(1 << place), Integer)), else_=NOTHING)
+        for place, one in enumerate(served)
+    ]
+    return sum(bits, start=literal_column(str(first), Integer))
+
+
+def _fit_count(index: int, stocks: Sequence[StockSource]) -> Any:
+    counts = [
+        whole(cast(stock.left, Double) * MILLION / cast(_amount(index, position), Double))
+        for position, stock in enumerate(stocks)
+    ]
+    return sum(counts[1:], start=counts[0]) if counts else literal_column("0.0")
+
+
+def _amount(index: int, position: int) -> Any:
+    return bindparam(f"d{index}_amount_{position}", type_=BigInteger)
 
 
 def _fits(shape: NarrowingShape, stock: StockSource, provider_id: Any, amount: Any) -> SqlCondition:
@@ -160,12 +218,12 @@ def _fits(shape: NarrowingShape, stock: StockSource, provider_id: Any, amount: A
     return and_(has_room, *rules.values())
 
 
-def _guessed_as_half(condition: SqlCondition) -> SqlCondition:
-    """Wrap a condition in CASE, so that PostgreSQL's planner estimates that every other row meets it.
+def _half_if_all(shape: NarrowingShape, condition: SqlCondition) -> SqlCondition:
+    """Wrap a condition in CASE, so that PostgreSQL's planner estimates that every other row of all trees meets it.
 
     Otherwise it multiplies the selectivities of the parts, which is far too low for a whole cloud, where most rows fit.
     """
-    return case((condition, true()), else_=false())
+    return case((condition, true()), else_=false()) if shape.scope is Scope.ALL else condition
 
 
 def _provider_conditions(shape: NarrowingShape, index: int, provider: Any) -> list[SqlCondition]:
@@ -182,11 +240,14 @@ def _provider_conditions(shape: NarrowingShape, index: int, provider: Any) -> li
         conditions.append(_membership(shape, demand, provider, f"{prefix}member_of"))
     if demand.in_tree:
         conditions.append(provider.c.root_provider_id == bindparam(f"{prefix}root"))
-    if shape.sharing:
-        conditions.append(has_trait(provider.c.id, "sharing_trait"))
-    else:
-        conditions += root_conditions(shape.root, provider.c.root_provider_id, scope=shape.scope)
     return conditions
+
+
+def _tree_conditions(shape: NarrowingShape, provider: Any) -> list[SqlCondition]:
+    """Return the conditions that all demands have in common: on the provider's tree, or that it shares."""
+    if shape.sharing:
+        return [has_trait(provider.c.id, "sharing_trait")]
+    return root_conditions(shape.root, provider.c.root_provider_id, scope=shape.scope)
 
 
 def _membership(shape: NarrowingShape, demand: DemandShape, provider: Any, name: str) -> SqlCondition:

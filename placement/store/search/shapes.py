@@ -18,9 +18,14 @@ Parameters = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class DemandShape:
-    """The shape of a demand's conditions. ``contended`` has each class's index in the plan's list, or None."""
+    """The shape of a demand's conditions.
+
+    ``classes`` numbers the classes in the order in which the plan names them; ``contended`` has each class's index in
+    the plan's list of these, or None.
+    """
 
     granular: bool
+    classes: tuple[int, ...]
     contended: tuple[int | None, ...]
     required: SetsShape
     forbidden: bool
@@ -65,7 +70,7 @@ def narrowing_shape(
 ) -> NarrowingShape:
     """Return the shape of the statement that narrows all trees by their own providers."""
     return NarrowingShape(
-        demands=tuple(demand_shape(plan, demand) for demand in plan.demands),
+        demands=demand_shapes(plan),
         root=RootShape(
             required=sets_shape([frozenset({name}) for name in plan.request.root_required]),
             forbidden=bool(plan.request.root_forbidden),
@@ -82,14 +87,18 @@ def narrowing_shape(
     )
 
 
-def demand_shape(plan: Plan, demand: Demand) -> DemandShape:
-    """Return the shape of one demand of a plan."""
-    group = demand.group
+def demand_shapes(plan: Plan) -> tuple[DemandShape, ...]:
+    """Return the shapes of the demands of a plan."""
+    numbers: dict[str, int] = {}
+    return tuple([_demand_shape(plan, demand, numbers) for demand in plan.demands])
+
+
+def _demand_shape(plan: Plan, demand: Demand, numbers: dict[str, int]) -> DemandShape:
+    group, names = demand.group, [name for name, _amount in demand.resources]
     return DemandShape(
         granular=group.is_granular,
-        contended=tuple(
-            plan.contended.index(name) if name in plan.contended else None for name, _amount in demand.resources
-        ),
+        classes=tuple([numbers.setdefault(name, len(numbers)) for name in names]),
+        contended=tuple([plan.contended.index(name) if name in plan.contended else None for name in names]),
         required=sets_shape(demand.required),
         forbidden=bool(group.forbidden),
         member_of=sets_shape(group.member_of),

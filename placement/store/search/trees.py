@@ -12,7 +12,7 @@ from placement.store.search.details import DetailReader, TreeDetails
 from placement.store.search.narrowing import Narrowed, Narrowing
 from placement.store.search.ranges import EVERYWHERE, Extent
 from placement.store.search.scores import TreeSums, sums_by_name
-from placement.store.search.serving import DEMAND, PROVIDER, Serving, room_of
+from placement.store.search.serving import DEMANDS, PROVIDER, Serving, room_of
 from placement.store.search.summaries import ProvidersOfTrees, providers_of_trees
 
 Room = dict[tuple[int, str], float]
@@ -149,11 +149,13 @@ class TreeReader:
     def _room(self, serving: Serving) -> Room:
         """Return the room of these providers in the contended classes."""
         room: Room = {}
-        demand, provider = serving.columns.at(DEMAND, PROVIDER)
+        number, provider = serving.columns.at(DEMANDS, PROVIDER)
+        numbers, served = {row[number] for row in serving.rows} if self.plan.contended else (), serving.demands
         for place, name in enumerate(self.plan.contended):
             (amount,) = serving.columns.at(room_of(place))
             asking = {index for index, demand in enumerate(self.plan.demands) if name in dict(demand.resources)}
-            room.update({(row[provider], name): row[amount] for row in serving.rows if row[demand] in asking})
+            of_class = {one for one in numbers if not asking.isdisjoint(served[one])}
+            room.update({(row[provider], name): row[amount] for row in serving.rows if row[number] in of_class})
         return room
 
     def _details_of(self, narrowed: Narrowed, fits: Mapping[int, float], extent: Extent) -> TreeDetails:
