@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 from operator import ge, sub
+from typing import NamedTuple
 
 from placement.allocators.budget import Budget
 from placement.allocators.devices import Device, Group, Host, Request, allocate
@@ -21,8 +22,42 @@ from placement.domain.tree import Tree
 _ProviderRoom = tuple[int, tuple[float, ...]]
 """The parts that a provider can serve, as bits, and its room of each class."""
 
+_RoomThere = tuple[int, _ProviderRoom]
+"""A provider, and its room."""
+
 _Rooms = tuple[tuple[_ProviderRoom, ...], ...]
 """The room on each card, in ascending order; where it does not matter what is of one card, each provider is one."""
+
+CardOf = Callable[[int], int]
+"""Tells which card virtual functions are of."""
+
+
+class _RivalParts(NamedTuple):
+    """Parts that may take something of each other.
+
+    Args:
+        parts: the parts, as bits.
+        members: the same, by number.
+        names: the classes that they take of what others could take, too.
+        by_card: those whose providers have to be of different cards.
+    """
+
+    parts: int
+    members: tuple[int, ...]
+    names: tuple[str, ...]
+    by_card: tuple[int, ...]
+
+
+class _FallenApart(NamedTuple):
+    """The parts of a request in trees where the same parts are served together.
+
+    Args:
+        sets: the parts in sets; no two of different sets are rivals. Parts that any providers can serve are left out.
+        taking: for the parts that a provider can serve, as bits, the number of each set with any of them, and these.
+    """
+
+    sets: Sequence[_RivalParts]
+    taking: Mapping[int, Sequence[tuple[int, int]]]
 
 
 def only_room_decides(request: PlannerRequest, plan: Plan) -> bool:
@@ -75,7 +110,7 @@ class RoomAlone:
         self._rivals = list(map(self._rivals_of, range(len(parts))))
         self._useful = UsefulRoom(plan)
         self._known: dict[object, bool] = {}
-        self._known_sets: dict[frozenset[int], list[int]] = {}
+        self._known_sets: dict[frozenset[int], _FallenApart] = {}
 
     def serves(
         self,
@@ -83,7 +118,7 @@ class RoomAlone:
         wanted: Sequence[tuple[Sequence[int], int]],
         budget: Budget,
         *,
-        card_of: Callable[[int], int] | None = None,
+        card_of: CardOf | None = None,
     ) -> bool | None:
         """Tell whether a tree has room for all parts; None if the steps of a budget do not suffice to tell.
 
@@ -99,12 +134,13 @@ class RoomAlone:
         for part, (row, _count) in enumerate(wanted):
             for provider in row:
                 serves[provider] |= 1 << part
+        fallen_apart = self._fallen_apart(frozenset(serves.values()))
         verdicts = set()
-        for parts in self._independent(frozenset(serves.values())):
-            counts = tuple([wanted[part][1] for part in _members(parts)])
-            is_by_card = any([self._by_card[part] and wanted[part][1] > 1 for part in _members(parts)])
-            rooms = self._rooms(tree, serves, parts, card_of=card_of if is_by_card else None)
-            verdicts.add(self._has_room(parts, counts, rooms, budget))
+        for rivals, room in zip(fallen_apart.sets, self._room(tree, serves, fallen_apart), strict=True):
+            counts = tuple([wanted[part][1] for part in rivals.members])
+            is_by_card = any([wanted[part][1] > 1 for part in rivals.by_card])
+            rooms = _on_cards(room, card_of if is_by_card else None)
+            verdicts.add(self._has_room(rivals, counts, rooms, budget))
             if False in verdicts:
                 return False
         return None if None in verdicts else True
@@ -115,11 +151,20 @@ class RoomAlone:
         is_rival = [(a and self._apart[part]) or of for a, of in zip(self._apart, of_classes, strict=True)]
         return sum([1 << other for other, is_one in enumerate(is_rival) if is_one]) | 1 << part
 
+    def _fallen_apart(self, served_together: frozenset[int]) -> _FallenApart:
+        known = self._known_sets.get(served_together)
+        if known is None:
+            found = [self._set(parts) for parts in self._independent(served_together)]
+            sets = [one for one in found if len(one.members) > 1 or one.names or one.by_card]
+            taking = {
+                parts: [(number, parts & one.parts) for number, one in enumerate(sets) if parts & one.parts]
+                for parts in served_together
+            }
+            known = self._known_sets[served_together] = _FallenApart(sets, taking)
+        return known
+
     def _independent(self, served_together: frozenset[int]) -> list[int]:
         """Return all parts in sets, as bits: no two of different sets are rivals on any provider."""
-        known = self._known_sets.get(served_together)
-        if known is not None:
-            return known
         sets: list[int] = []
         for together in served_together:
             for part in _members(together):
@@ -127,43 +172,44 @@ class RoomAlone:
                 touched = [one for one in sets if one & linked]
                 sets = [one for one in sets if not one & linked]
                 sets.append(linked | sum(touched))
-        return self._known_sets.setdefault(served_together, sorted(sets))
+        return sorted(sets)
 
-    def _rooms(
-        self, tree: Tree, serves: Mapping[int, int], parts: int, *, card_of: Callable[[int], int] | None
-    ) -> _Rooms:
-        names = self._names(parts)
+    def _set(self, parts: int) -> _RivalParts:
+        members = tuple(_members(parts))
+        names = sorted({name for part in members for name in self._amounts[part]})
+        return _RivalParts(parts, members, tuple(names), tuple([part for part in members if self._by_card[part]]))
+
+    def _room(self, tree: Tree, serves: Mapping[int, int], apart: _FallenApart) -> list[list[_RoomThere]]:
+        """Return for each set of rivals the providers that can serve any, and the room of each."""
         room, useful = tree.room, self._useful.of
-        cards: dict[int, list[_ProviderRoom]] = defaultdict(list)
+        found: list[list[_RoomThere]] = [[] for _ in apart.sets]
         for provider, of in serves.items():
-            if of & parts:
+            for number, parts in apart.taking[of]:
+                names = apart.sets[number].names
                 left = tuple([useful(name, room.get((provider, name), inf)) for name in names])
-                cards[card_of(provider) if card_of else provider].append((of & parts, left))
-        return tuple(sorted([tuple(sorted(card)) for card in cards.values()]))
+                found[number].append((provider, (parts, left)))
+        return found
 
-    def _names(self, parts: int) -> list[str]:
-        """Return the classes of which some parts take anything."""
-        return sorted({name for part in _members(parts) for name in self._amounts[part]})
-
-    def _has_room(self, parts: int, counts: tuple[int, ...], rooms: _Rooms, budget: Budget) -> bool | None:
-        known = self._known.get((parts, counts, rooms))
+    def _has_room(self, rivals: _RivalParts, counts: tuple[int, ...], rooms: _Rooms, budget: Budget) -> bool | None:
+        asked = rivals.parts, counts, rooms
+        known = self._known.get(asked)
         if known is not None or budget.is_used_up:
             return known
-        if self._has_room_at_once(parts, counts, rooms):
-            return self._known.setdefault((parts, counts, rooms), True)
-        found = allocate(*self._problem(parts, counts, rooms), budget=budget, any_way=True)
+        if self._has_room_at_once(rivals, counts, rooms):
+            return self._known.setdefault(asked, True)
+        found = allocate(*self._problem(rivals, counts, rooms), budget=budget, any_way=True)
         if not found.allocations and not found.complete:
             return None
-        return self._known.setdefault((parts, counts, rooms), bool(found.allocations))
+        return self._known.setdefault(asked, bool(found.allocations))
 
-    def _has_room_at_once(self, parts: int, counts: tuple[int, ...], rooms: _Rooms) -> bool:
+    def _has_room_at_once(self, rivals: _RivalParts, counts: tuple[int, ...], rooms: _Rooms) -> bool:
         """Tell whether parts find what they want one after the other, the most demanding first, where most is left.
 
         That proves it in far fewer steps than a search. Where it does not, there may be room all the same.
         """
-        names = self._names(parts)
+        names = rivals.names
         providers = [_StillLeft(card, of, list(room)) for card, on_card in enumerate(rooms) for of, room in on_card]
-        wanted = sorted(zip(_members(parts), counts, strict=True), key=lambda one: -sum(self._amounts[one[0]].values()))
+        wanted = sorted(zip(rivals.members, counts, strict=True), key=lambda one: -sum(self._amounts[one[0]].values()))
         for part, count in wanted:
             amounts, apart = [self._amounts[part].get(name, 0) for name in names], self._apart[part]
             fitting = [one for one in providers if one.parts >> part & 1 and one.fits(amounts, apart=apart)]
@@ -176,8 +222,8 @@ class RoomAlone:
                 one.take(amounts, apart=apart)
         return True
 
-    def _problem(self, parts: int, counts: tuple[int, ...], rooms: _Rooms) -> tuple[Host, Request]:
-        names = self._names(parts)
+    def _problem(self, rivals: _RivalParts, counts: tuple[int, ...], rooms: _Rooms) -> tuple[Host, Request]:
+        names = rivals.names
         providers = [(card, of, room) for card, on_card in enumerate(rooms) for of, room in on_card]
         devices = [
             Device(str(number), (), dict(zip(names, room, strict=True)), card=f"card {card}")
@@ -192,13 +238,23 @@ class RoomAlone:
                 apart=self._apart[part],
                 by_card=self._by_card[part],
             )
-            for part, count in zip(_members(parts), counts, strict=True)
+            for part, count in zip(rivals.members, counts, strict=True)
         ]
         return Host((), tuple(devices)), Request(groups=tuple(groups))
 
 
 def _contended(part: Part, plan: Plan) -> Mapping[str, int]:
     return {name: amount for name, amount in part.slot.resources if name in plan.contended}
+
+
+def _on_cards(room: Sequence[_RoomThere], card_of: CardOf | None) -> _Rooms:
+    """Return room by card; without ``card_of`` each provider counts as one."""
+    if card_of is None:
+        return tuple(sorted([(of_provider,) for _provider, of_provider in room]))
+    cards: dict[int, list[_ProviderRoom]] = defaultdict(list)
+    for provider, of_provider in room:
+        cards[card_of(provider)].append(of_provider)
+    return tuple(sorted([tuple(sorted(card)) for card in cards.values()]))
 
 
 def _members(parts: int) -> Iterator[int]:
