@@ -50,7 +50,7 @@ def _tree_steps(cloud: FilteredCloud, budget: RequestBudget) -> Iterator[Remaind
         yield Remainder(filter_.condition, None, len(left))
     for stage in stages(cloud.plan):
         if left:
-            left = cloud.search(stage.plan).served(left, budget).possible
+            left = cloud.search(stage.plan).possible(left, budget)
         yield Remainder(stage.condition, None, len(left))
 
 

@@ -1,18 +1,21 @@
 """Finds the trees of a cloud that have any candidate, for explanations.
 
-Most trees of a cloud are alike: hosts of one model, some of them in use. Of trees that are alike, one is searched.
+Most trees of a cloud are alike: hosts of one model, some of them in use. Of trees that are alike, one is searched; none
+is that obviously has too little room.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from placement.candidates.budget import RequestBudget
 from placement.candidates.canonical import Memo, numbered
 from placement.candidates.compose.slots import SlotComposer
 from placement.candidates.explain.conditions import Condition
 from placement.candidates.explain.demands import FilteredDemand
+from placement.candidates.explain.plan_room import PlanRoom
 from placement.candidates.explain.summed_room import SummedRoom
 from placement.domain.facts import Facts
 from placement.domain.search_plan import Choice, Plan
@@ -92,9 +95,31 @@ class TreeSearch:
         budget.was_hit = was_hit or bool(found.undecided)
         return found
 
+    def possible(self, roots: AbstractSet[int], budget: RequestBudget) -> AbstractSet[int]:
+        """Return those of the same trees that are not known to have no candidate.
+
+        Where room decides, a tree is searched only if it is hard to say whether it has room.
+        """
+        if self._plan.is_unconstrained or not self._room_needed.decides:
+            return self.served(roots, budget).possible
+        was_hit = budget.was_hit
+        verdicts = {
+            tree.root: self._room_needed.suffices(tree, budget)
+            for tree in self._trees(sorted(roots))
+            if budget.take(STEPS_OF_A_TREE * len(self._plan.slots))
+        }
+        budget.was_hit = was_hit
+        serving = {root for root, suffices in verdicts.items() if suffices}
+        unknown = {root for root in roots if verdicts.get(root) is None}
+        return serving | self.served(unknown, budget).possible
+
+    @cached_property
+    def _room_needed(self) -> PlanRoom:
+        return PlanRoom(self._plan)
+
     def _candidate(self, tree: Tree, composer: SlotComposer, budget: RequestBudget) -> Choice | None:
         """Return a candidate of a tree, if there is one and the budget suffices to find it."""
-        if not budget.take(STEPS_OF_A_TREE * len(self._plan.slots)):
+        if not budget.take(STEPS_OF_A_TREE * len(self._plan.slots)) or self._room_needed.is_lacking(tree):
             return None
         form, providers = composer.sketcher.sketch(tree)
         if form in self._memo:
