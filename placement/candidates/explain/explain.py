@@ -28,11 +28,12 @@ def explain(plan: Plan, facts: Facts) -> Explanation:
     """
     cloud = FilteredCloud(with_traits_apart(plan), facts, DemandFilters(facts), SummedRoom(facts))
     budget = RequestBudget(per_tree=STEPS_PER_TREE, per_request=STEPS_FOR_CAUSE)
-    trees = tuple(_tree_steps(cloud, budget))
+    left = [*_trees_left(cloud, budget)]
+    trees = tuple([Remainder(condition, None, len(roots)) for condition, roots in left])
     demands = tuple(demand.described for demand in cloud.demands)
     cause = next(_emptied([step for demand in demands for step in demand.steps], trees), None)
     if cause is None:
-        return Explanation(None, demands, trees, complete=not budget.was_hit)
+        return Explanation(None, demands, trees, complete=not budget.was_hit, serving=left[-1][1])
     # Near misses get a budget of their own, because they are searched for in more trees than the cause.
     more = RequestBudget(per_tree=STEPS_PER_TREE, per_request=STEPS_FOR_NEAR_MISSES)
     missed = near_misses(cloud, more)
@@ -41,17 +42,17 @@ def explain(plan: Plan, facts: Facts) -> Explanation:
     )
 
 
-def _tree_steps(cloud: FilteredCloud, budget: RequestBudget) -> Iterator[Remainder]:
-    """Yield how many trees are left after each condition. Trees that the search cannot decide count as left."""
+def _trees_left(cloud: FilteredCloud, budget: RequestBudget) -> Iterator[tuple[Condition, AbstractSet[int]]]:
+    """Yield the trees left after each condition. Those that the search cannot decide count as left."""
     left: AbstractSet[int] = common(cloud.reached) or frozenset()
-    yield Remainder(Condition(ConditionKind.EVERY_GROUP), None, len(left))
+    yield Condition(ConditionKind.EVERY_GROUP), left
     for filter_ in cloud.filters:
         left = left & filter_.trees
-        yield Remainder(filter_.condition, None, len(left))
+        yield filter_.condition, left
     for stage in stages(cloud.plan):
         if left:
             left = cloud.search(stage.plan).possible(left, budget)
-        yield Remainder(stage.condition, None, len(left))
+        yield stage.condition, left
 
 
 def _emptied(of_providers: Sequence[Remainder], of_trees: Sequence[Remainder]) -> Iterator[Condition]:

@@ -8,7 +8,7 @@ under fewer rules. Trees are read only where neither room nor places in use deci
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import partial
+from functools import cache, partial
 from typing import NamedTuple
 
 from placement.allocators.budget import Budget
@@ -67,15 +67,14 @@ class RuleSearch:
 
     def __init__(self, hosts: SearchedHosts, composer_for: ComposerFor, budget: Budget) -> None:
         self._hosts = hosts
-        by_room: dict[Hashable, list[Tree]] = defaultdict(list)
-        for tree in hosts.trees:
-            by_room[hosts.room_of(tree)].append(tree)
-        self._by_room = list(by_room.values())
+        trees = {tree.root: tree for tree in hosts.trees}
+        self._trees = trees
+        self._room_of = cache(lambda root: hosts.room_of(trees[root]))
         self._composer_for = composer_for
         self._budget = budget
         self._known: list[tuple[PlannerRequest, ServingTrees]] = []
         self._noted: list[tuple[PlannerRequest, ServingTrees]] = []
-        self.roots = frozenset([tree.root for tree in hosts.trees])
+        self.roots = frozenset(trees)
         """The roots of all trees."""
 
     def note(self, request: PlannerRequest, served: Mapping[int, bool]) -> None:
@@ -130,16 +129,23 @@ class RuleSearch:
 
     def _questions(self, composer: ProposalComposer, left: AbstractSet[int]) -> Iterator[tuple[Iterable[int], _Serves]]:
         """Yield the roots of trees of one kind, and what tells whether they serve; skip those that certainly do not."""
-        by_room, candidates = composer.by_room, []
-        for alike in self._by_room:
-            some = [tree for tree in alike if tree.root in left]
-            if not some or composer.is_hopeless(some[0]) or composer.lacks_room(some[0]):
+        by_room = composer.by_room
+        candidates: list[Tree] = []
+        for alike in self._alike_in_room(left):
+            if composer.is_hopeless(alike[0]) or composer.lacks_room(alike[0]):
                 continue
             if by_room is not None:
-                yield [tree.root for tree in some], partial(by_room, some[0], self._budget)
-            candidates += some
+                yield [tree.root for tree in alike], partial(by_room, alike[0], self._budget)
+            candidates += alike
         if by_room is None and candidates:
             yield from self._questions_of_outlines(composer, candidates)
+
+    def _alike_in_room(self, roots: AbstractSet[int]) -> Iterable[Sequence[Tree]]:
+        """Return some trees by kind."""
+        found: dict[Hashable, list[Tree]] = defaultdict(list)
+        for root in sorted(roots):
+            found[self._room_of(root)].append(self._trees[root])
+        return found.values()
 
     def _questions_of_outlines(
         self, composer: ProposalComposer, trees: Sequence[Tree]

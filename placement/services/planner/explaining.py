@@ -9,6 +9,7 @@ from placement.candidates.compose.paths import PathComposer
 from placement.candidates.compose.proposals import ProposalComposer
 from placement.candidates.explain.explain import explain
 from placement.candidates.explain.explain_rules import explained_with_rules
+from placement.candidates.explain.explanation import Explanation
 from placement.candidates.explain.rule_search import RuleSearch, SearchedHosts
 from placement.candidates.explain.rules import rules_of, with_rules
 from placement.candidates.host_kinds import RoomKinds
@@ -34,13 +35,13 @@ def explained_plan(ground: Ground, options: PlannerOptions, *, nothing_found: bo
     plan = prepared.plan if request.paths else plan_for(request.plain)
     explanation = explain(plan, facts_for(ground.tx, plan, ids_for(ground.tx, plan)))
     if explanation.cause is None:
-        explanation = explained_with_rules(explanation, request, _search(ground, options))
+        explanation = explained_with_rules(explanation, request, _search(ground, options, explanation))
     if explanation.cause is None and explanation.complete and nothing_found and options.profile.filters:
         explanation = explanation.left_out_by_profile()
     return Explained(explanation, named_providers(ground.tx, explanation.providers()))
 
 
-def _search(ground: Ground, options: PlannerOptions) -> RuleSearch:
+def _search(ground: Ground, options: PlannerOptions, plain: Explanation) -> RuleSearch:
     plan, levels = ground.prepared.plan, ground.prepared.levels
     existing = ground.tx.names.classes.ids(ground.tx.connection, {*options.locks.values()})
     # Nobody can hold a place by a class that does not exist.
@@ -62,4 +63,7 @@ def _search(ground: Ground, options: PlannerOptions) -> RuleSearch:
     hosts = SearchedHosts(trees, room_of, kind, ground.outlines.of, cache(places_in_use))
     search = RuleSearch(hosts, composer_for, Budget(STEPS_PER_REQUEST))
     search.note(with_rules(ground.request, rules_of(ground.request)), ground.served)
+    if plain.complete and not (ground.request.paths or locks or ground.spares):
+        # Where nobody can hold a place, a request without its rules is a plain one.
+        search.note(with_rules(ground.request, ()), {root: root in plain.serving for root in search.roots})
     return search

@@ -75,6 +75,8 @@ class Ground:
         """The roots of the trees that the request avoids."""
         self.served: dict[int, bool] = {}
         """By root, whether an unchanged tree can serve it, as far as known."""
+        self.spares = bool(overlay.released)
+        """Whether trees are read with providers that have room only under an overlay."""
         # Narrow demand by demand, as for candidates; rules on several providers are left to composing.
         ids = ids_for(tx, plan, read_along=self._orders.read_along if self._orders else None)
         self._narrowing = Narrowing(tx, plan, ids, spared=overlay.released)

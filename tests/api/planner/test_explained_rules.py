@@ -1,11 +1,14 @@
 """Explanations of rules over several providers in planner requests, compared with brute force."""
 
+from dataclasses import replace
+from itertools import pairwise
 from random import Random
 from typing import Any
 
 import pytest
 from flask import Flask
 
+from placement.app import create_app
 from placement.candidates.explain.rules import rules_of, with_rules
 from placement.domain.planner_request import PlannerRequest
 from placement.store.connection.database import Database
@@ -127,35 +130,41 @@ def test_paths_that_do_not_nest(database: Database, api: Api) -> None:
 
 
 @pytest.mark.any_database
+@pytest.mark.parametrize("locks", [LOCKS, {}], ids=["with locks", "where nobody can hold a place"])
 def test_what_is_said_is_what_trying_everything_finds(
-    database: Database, api: Api, is_long: bool, request: pytest.FixtureRequest
+    database: Database, app: Flask, locks: dict[str, str], is_long: bool, request: pytest.FixtureRequest
 ) -> None:
+    settings = app.extensions["placement"].settings
+    api = Api(create_app(replace(settings, planner=replace(settings.planner, exclusive=locks))))
     first = 1000 * request.config.getoption("--seed")
     for seed in range(first, first + CLOUDS * (40 if is_long else 1)):
         chance = Random(seed)
         cloud = random_cloud(chance)
         load(database, cloud)
         for _ in range(REQUESTS):
-            one_request(api, random_request(chance), cloud)
+            one_request(api, random_request(chance), cloud, locks)
 
 
-def one_request(api: Api, wanted: PlannerRequest, cloud: Cloud) -> None:
+def one_request(api: Api, wanted: PlannerRequest, cloud: Cloud, locks: dict[str, str]) -> None:
     """Compare the number of trees, and the number without each rule."""
     rules = rules_of(wanted)
     try:
-        trees = trees_of(with_rules(wanted, rules), cloud)
-        less = {rule: trees_of(with_rules(wanted, [one for one in rules if one != rule]), cloud) for rule in rules}
+        trees = trees_of(with_rules(wanted, rules), cloud, locks)
+        rest = {rule: with_rules(wanted, [one for one in rules if one != rule]) for rule in rules}
+        less = {rule: trees_of(without, cloud, locks) for rule, without in rest.items()}
     except TooMany:
         return
     found = explained(api, body_of(wanted))
     assert found["complete"]
     assert found["trees_with_candidates"] == trees, body_of(wanted)
     assert (found["cause"] is None) == (trees > 0)
+    steps = {one["condition"]: before["trees"] - one["trees"] for before, one in pairwise(found["trees"])}
+    assert locks or not steps.get("held_exclusively")
     if found["cause"] and found["trees"][-1]["condition"] == (rules or [None])[-1]:
         counted = {(one["condition"], tuple(one["groups"]), one["value"]): one["trees"] for one in found["near_misses"]}
         assert counted == {(rule.kind, rule.groups, rule.value): number for rule, number in less.items() if number}
 
 
-def trees_of(wanted: PlannerRequest, cloud: Cloud) -> int:
-    definition = PlanDefinition(wanted, cloud, levels=LEVELS, locks=LOCKS)
+def trees_of(wanted: PlannerRequest, cloud: Cloud, locks: dict[str, str]) -> int:
+    definition = PlanDefinition(wanted, cloud, levels=LEVELS, locks=locks)
     return sum(bool(definition.best(node.id)) for node in cloud.values() if node.parent is None)

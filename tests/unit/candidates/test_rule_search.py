@@ -64,6 +64,25 @@ def test_details_are_read_of_trees_that_may_serve_and_only_where_they_decide() -
     assert read == [1, 2]
 
 
+def test_what_was_noted_of_a_request_is_not_asked_again() -> None:
+    request = request_of([("PGPU", 1, 2, False), ("VCPU", 1, 1, False)], isolate=False)
+    plan = plan_for(request.plain)
+    trees = [replace(tree_of(plan, [(5, 5, False)] * 3), root=root) for root in (1, 2, 3)]
+    room_of: list[int] = []
+
+    def kind(tree: Tree) -> Hashable:
+        room_of.append(tree.root)
+        return tree.root
+
+    search = _search(SearchedHosts(trees, kind, _never, _never, _never), request)
+    bare = with_rules(request, ())
+    search.note(bare, {1: True, 2: False})
+    assert search.serving(request).trees == {1, 3}
+    assert search.serving(bare).trees == {1, 3}
+    # Whoever does not serve the request without its rules does not serve it with them.
+    assert room_of == [1, 3]
+
+
 def _search(hosts: SearchedHosts, request: PlannerRequest) -> RuleSearch:
     plan = plan_for(request.plain)
     return RuleSearch(hosts, lambda one: DeviceComposer(one, plan, LEVELS, locks={}), Budget(1_000_000))
