@@ -12,6 +12,7 @@ from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 from placement.allocators.budget import Budget
+from placement.allocators.devices.debts import debts_of
 from placement.allocators.devices.known_tables import KnownTables, SharedTables
 from placement.allocators.devices.nesting import nesting
 from placement.allocators.devices.options import DeviceOption
@@ -118,25 +119,13 @@ class Knapsack:
         tables, spare = outside.tables, [*outside.spare]
         for some, other in self._in_cards(parts, tables) if self._rules.by_card else parts:
             self._take_from(spare, some)
-            table = self._without_debts(tables.merged(table, other), spare)
+            table = tables.merged(table, other, debts_of(self._request.groups, spare, self._counters))
         return table
 
     def _take_from(self, spare: list[int], devices: Sequence[Device]) -> None:
         for device in devices:
             for option in self._of_device[device.name]:
                 spare[option.group] -= 1
-
-    def _without_debts(self, table: Table, spare: Sequence[int]) -> Table:
-        """Drop states that leave more to do than the devices outside can provide.
-
-        Args:
-            table: the table of some devices.
-            spare: by group, the options outside beyond what the group wants; negative if there are too few.
-        """
-        if min(spare) >= 0:
-            return table
-        floor, reaches = self._counters.floor([-number for number in spare]), self._counters.reaches
-        return {state: costs for state, costs in table.items() if reaches(state, floor)}
 
     def _table_of_place(self, place: str | None, devices: Sequence[Device], depth: int, outside: _Outside) -> Table:
         if place is None:
@@ -146,7 +135,7 @@ class Knapsack:
             if table is not None:
                 spare = [*outside.spare]
                 self._take_from(spare, devices)
-                return self._without_debts(table, spare)
+                return outside.tables.without_debts(table, debts_of(self._request.groups, spare, self._counters))
         return self._closed(self._table(devices, depth + 1, outside), devices, depth, outside.tables)
 
     def _shared_table(self, shared: SharedTables, devices: Sequence[Device], depth: int) -> Table | None:

@@ -4,16 +4,20 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import product
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from placement.allocators.budget import Budget
 from placement.allocators.devices.counters import Counters
+from placement.allocators.devices.debts import NO_DEBTS, Debts
 
 Table = dict[int, list[int]]
 """State (packed counters) -> the costs of the best ways to get there, ascending."""
 
 NOTHING_TAKEN: Final[Table] = {0: [0]}
 """The table of no device."""
+
+_COST: Final = itemgetter(0)
 
 
 class Limits(NamedTuple):
@@ -48,27 +52,38 @@ class Tables:
         """Whether the budget was hit; tables are unreliable then."""
         return self.budget.was_hit
 
-    def merged(self, left: Table, right: Table) -> Table:
-        """Return the table of two disjoint sets of devices."""
+    def merged(self, left: Table, right: Table, debts: Debts = NO_DEBTS) -> Table:
+        """Return the table of two disjoint sets of devices, without states that leave debts."""
         if left == NOTHING_TAKEN and self._limit is None:
             self.budget.take(len(right))
-            return {0: [0]} if self.is_over else self.narrowed(right)
-        others = self._others(left, right)
+            return {0: [0]} if self.is_over else self.narrowed(self.without_debts(right, debts))
+        others = self._others(left, right, debts)
         self.budget.take(sum(map(len, others)))
         if self.is_over:
             return {0: [0]}
         merge = self._merged_best if self._most == 1 else self._merged_several
-        return self.narrowed(merge(left, right, others))
+        return self.narrowed(self.without_debts(merge(left, right, others), debts))
 
-    def _others(self, left: Table, right: Table) -> list[list[tuple[int, int]]]:
+    def without_debts(self, table: Table, debts: Debts) -> Table:
+        """Drop states that leave more to do than the devices outside can provide."""
+        if not debts.floor:
+            return table
+        reaches, floor = self._counters.reaches, debts.floor
+        return {state: costs for state, costs in table.items() if reaches(state, floor)}
+
+    def _others(self, left: Table, right: Table, debts: Debts) -> Sequence[Sequence[tuple[int, int]]]:
         """Return for each state of a table the least costs and the states of the other that it may be merged with."""
-        every = [(costs[0], state) for state, costs in right.items()]
+        settled, complement = debts.settled, debts.complement
+        every: dict[int, list[tuple[int, int]]] = defaultdict(list)  # By what they have of the settled counters.
+        for state, costs in right.items():
+            every[state & settled].append((costs[0], state))
+        others = [every.get(complement(state), ()) for state in left]
         if self._limit is None:
-            return [every] * len(left)
-        every.sort()
-        least = [cost for cost, _state in every]
-        within = [bisect_right(least, self._limit - costs[0]) for costs in left.values()]
-        return [every[:number] for number in within]
+            return others
+        for some in every.values():
+            some.sort()
+        limits = [self._limit - costs[0] for costs in left.values()]
+        return [some[: bisect_right(some, most, key=_COST)] for some, most in zip(others, limits, strict=True)]
 
     def beside(self, left: Table, right: Table, caps: Sequence[tuple[int, int]]) -> Table:
         """Return the table of two parts of a card. ``caps`` has counters and the most to which both may raise them."""

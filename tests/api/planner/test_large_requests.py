@@ -16,9 +16,9 @@ def test_a_request_that_would_take_too_long_is_cut_off(api: Api) -> None:
 
 
 def test_many_different_groups_have_an_answer_that_may_not_be_the_best(api: Api) -> None:
-    """Fifteen groups fit the same two providers in thousands of ways."""
-    register(api)
-    groups = {f"_{number}": {"resources": {"VCPU": number}} for number in range(1, 16)}
+    """Twenty groups fit the same two providers in hundreds of thousands of ways."""
+    register(api, numa_inventory={"VCPU": {"total": 120}})
+    groups = {f"_{number}": {"resources": {"VCPU": number}} for number in range(1, 21)}
     answer = ask(api, "POST", CANDIDATES, body={"groups": groups})
     assert answer["complete"] is False
     (request,) = answer["allocation_requests"]

@@ -330,14 +330,26 @@ def test_a_search_that_would_take_too_long_has_an_answer_that_may_not_be_the_bes
 
 @pytest.mark.exhaustive
 def test_groups_of_different_amounts_are_packed_although_the_search_takes_too_long() -> None:
-    numas = tuple([Device(f"numa{n}", (f"numa{n}", None), {"VCPU": 64}) for n in range(2)])
-    options = {"numa0": 0, "numa1": 0}
+    numas = tuple([Device(f"numa{n}", (f"numa{n}", None), {"VCPU": 43}) for n in range(3)])
+    options = {one.name: 0 for one in numas}
     groups = [Group(label=str(n), options=options, amounts={"VCPU": n}, apart=False) for n in range(1, 16)]
     found = allocate(Host(LEVELS, numas), Request(groups=tuple(groups)))
     assert found.best is not None
     assert not found.complete
     for name in options:
-        assert sum(int(label) for label, (numa,) in found.best.devices.items() if numa == name) <= 64
+        assert sum(int(label) for label, (numa,) in found.best.devices.items() if numa == name) <= 43
+
+
+def test_the_last_devices_are_only_asked_for_what_the_others_lack() -> None:
+    """Twelve groups on two devices: 4,000 states of each, but to each state belongs only one of the other."""
+    numas = tuple([Device(f"numa{n}", (f"numa{n}", None), {"VCPU": 40}) for n in range(2)])
+    options = {one.name: 0 for one in numas}
+    groups = [Group(label=str(n), options=options, amounts={"VCPU": n}, apart=False) for n in range(1, 13)]
+    found = allocate(Host(LEVELS, numas), Request(groups=tuple(groups)), budget=Budget(200_000))
+    assert found.complete
+    assert found.best is not None
+    for name in options:
+        assert sum(int(label) for label, (numa,) in found.best.devices.items() if numa == name) <= 40
 
 
 def test_counts_of_groups_that_take_different_devices_do_not_multiply() -> None:
