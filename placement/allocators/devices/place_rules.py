@@ -11,6 +11,7 @@ from placement.allocators.devices.counters import Counter, Counters
 from placement.allocators.devices.options import Numbering
 from placement.allocators.devices.request import Group, InOnePlace, Joint, Request
 from placement.allocators.devices.tables import Table
+from placement.allocators.devices.wholes import Whole
 
 Closing = Callable[[int], int | None]
 """Maps a state of a complete place to the cost that a rule adds; None if the rule forbids the state."""
@@ -55,6 +56,8 @@ class PlaceRules:
         self._apart = self.counters.mask([index for index, one in enumerate(request.groups) if one.apart])
         self._closings = [self._closings_of(level, name) for level, name in enumerate(layout.levels)]
         self._bounds = [self._bounds_of(name) for name in layout.levels]
+        self.wholes = [[self._whole(one) for one in self._bound if one.level == name] for name in layout.levels]
+        """For each level the groups that a place of it serves completely or not at all."""
 
     def rules_at(self, level: int) -> int:
         """Return how many rules there are about a level."""
@@ -121,6 +124,12 @@ class PlaceRules:
             for within, unit in zip(self._bound, units, strict=False)
             if within.level == name
         ]
+
+    def _whole(self, within: InOnePlace) -> Whole:
+        groups = [(index, self._request.groups[index]) for index in map(self._index.__getitem__, within.groups)]
+        exact = [(index, group.count) for index, group in groups if not group.per_subtree]
+        full = sum([count * self.counters.units[index] for index, count in exact])
+        return Whole(self.counters.mask([index for index, _count in exact]), full)
 
     def _marked(self, state: int, level: int) -> int:
         """Mark a state as touching a place of a level at which other devices may be in none."""

@@ -15,14 +15,13 @@ from placement.allocators.budget import Budget
 from placement.allocators.devices.debts import debts_of
 from placement.allocators.devices.known_tables import KnownTables, SharedTables
 from placement.allocators.devices.nesting import nesting
+from placement.allocators.devices.one_device import OneDevice
 from placement.allocators.devices.options import DeviceOption
 from placement.allocators.devices.own_costs import OwnCosts
 from placement.allocators.devices.place_rules import PlaceRules, SearchLayout
 from placement.allocators.devices.request import Device, Host, Request
 from placement.allocators.devices.tables import Limits, Table, Tables
-
-STEPS_FOR_A_SET = 5
-"""The cost of looking at a set of groups on one device, in pairs of states."""
+from placement.allocators.devices.wholes import Whole, joined
 
 SHARED_WIDTH = 100
 """Tables of more states are computed for each host: there what other devices have to offer leaves less to look at."""
@@ -33,16 +32,22 @@ STEPS_TO_SHARE = 20_000
 PLENTY = 1_000_000
 
 
+_TableOf = tuple[Sequence[Device], Table]
+"""The table of some devices."""
+
+
 class _Outside(NamedTuple):
     """What the tables of some devices depend on besides these.
 
     Args:
         tables: merges them.
         spare: by group, the options of all devices beyond what the group wants; negative if there are too few.
+        wholes: groups that these devices serve completely or not at all.
     """
 
     tables: Tables
     spare: Sequence[int]
+    wholes: tuple[Whole, ...] = ()
 
 
 class Knapsack:
@@ -75,13 +80,14 @@ class Knapsack:
         self._most = most
         self._own = own
         self._counts_places = counts_places
-        self._divided = divided_cards(host.devices)
+        divided = divided_cards(host.devices)
         partial = _partial_levels(host, options) if counts_places else ()
-        cards = len(self._divided)
+        cards = len(divided)
         layout = SearchLayout(host.levels, host.uncounted, own.numbering, partial, cards, counts_places, most)
         # A card that is divided has a name of its own in states.
         self._shared = known.under(request, layout) if known is not None and not cards else None
         self._rules = self._shared.rules if self._shared else PlaceRules(request, layout)
+        self._one = OneDevice(request, self._rules, own, divided)
         self._counters, self._costs = self._rules.counters, self._rules.costs
         self._number = {option.device.name: own.numbering.device_of(option) for option in options}
         self._devices = list({option.device.name: option.device for option in options}.values())
@@ -107,20 +113,30 @@ class Knapsack:
 
     def _table(self, devices: Sequence[Device], depth: int, outside: _Outside) -> Table:
         """Return the table of devices that share their places at the outermost ``depth`` levels."""
-        parts: list[tuple[Sequence[Device], Table]]
-        if depth == len(self._order):
-            parts = [([device], self._table_of(device, outside)) for device in devices]
-        else:
-            places: dict[str | None, list[Device]] = defaultdict(list)
-            for device in devices:
-                places[device.path[self._order[depth]]].append(device)
-            parts = [(some, self._table_of_place(place, some, depth, outside)) for place, some in places.items()]
+        parts = self._parts(devices, depth, outside)
         table: Table = {0: [0]}
-        tables, spare = outside.tables, [*outside.spare]
-        for some, other in self._in_cards(parts, tables) if self._rules.by_card else parts:
+        spare = [*outside.spare]
+        for number, (some, other) in enumerate(parts, 1):
             self._take_from(spare, some)
-            table = tables.merged(table, other, debts_of(self._request.groups, spare, self._counters))
+            wholes = outside.wholes if number == len(parts) else ()
+            debts = debts_of(self._request.groups, spare, self._counters, wholes)
+            table = outside.tables.merged(table, other, debts)
         return table
+
+    def _parts(self, devices: Sequence[Device], depth: int, outside: _Outside) -> Sequence[_TableOf]:
+        """Return the tables of devices that share no further place."""
+        level = self._order[depth] if depth < len(self._order) else None
+        places: dict[str | None, list[Device]] = defaultdict(list)
+        for device in devices:
+            places[device.name if level is None else device.path[level]].append(device)
+        if len(places) > 1:
+            outside = outside._replace(wholes=())
+        if level is None:
+            table_of, of, (tables, _spare, wholes) = self._one.table, self._of_device, outside
+            parts = [([one], table_of(of[one.name], tables, wholes)) for one in devices]
+        else:
+            parts = [(some, self._table_of_place(place, some, depth, outside)) for place, some in places.items()]
+        return self._in_cards(parts, outside.tables) if self._rules.by_card else parts
 
     def _take_from(self, spare: list[int], devices: Sequence[Device]) -> None:
         for device in devices:
@@ -131,31 +147,32 @@ class Knapsack:
         if place is None:
             return self._table(devices, depth + 1, outside)
         if self._shared is not None:
-            table = self._shared_table(self._shared, devices, depth)
+            table = self._shared_table(self._shared, devices, depth, wholes=outside.wholes)
             if table is not None:
                 spare = [*outside.spare]
                 self._take_from(spare, devices)
                 return outside.tables.without_debts(table, debts_of(self._request.groups, spare, self._counters))
-        return self._closed(self._table(devices, depth + 1, outside), devices, depth, outside.tables)
+        return self._closed(devices, depth, outside)
 
-    def _shared_table(self, shared: SharedTables, devices: Sequence[Device], depth: int) -> Table | None:
+    def _shared_table(
+        self, shared: SharedTables, devices: Sequence[Device], depth: int, *, wholes: tuple[Whole, ...]
+    ) -> Table | None:
         """Return the table of a place as all have that are like it, None if it is too large."""
         options = sum([len(self._of_device[device.name]) for device in devices])
         if shared.is_too_large(options):
             return None
         form, first = self._form_of(devices, depth)
-        known = shared.get(form)
+        known = shared.get((form, wholes))
         if known is not None:
             return self._moved(known, first)
         # What is not worth sharing costs the request nothing: it is found out only once.
         tables = Tables(self._counters, most=self._most, limits=Limits(Budget(STEPS_TO_SHARE), SHARED_WIDTH))
-        outside = _Outside(tables, [PLENTY] * len(self._request.groups))
-        table = self._closed(self._table(devices, depth + 1, outside), devices, depth, tables)
+        table = self._closed(devices, depth, _Outside(tables, [PLENTY] * len(self._request.groups), wholes))
         if tables.is_cut or tables.is_over:
             shared.note_too_large(options)
             return None
         self.tables.budget.take(STEPS_TO_SHARE - tables.budget.left)
-        shared.remember(form, self._moved(table, -first))
+        shared.remember((form, wholes), self._moved(table, -first))
         return table
 
     def _form_of(self, devices: Sequence[Device], depth: int) -> tuple[Hashable, int]:
@@ -184,16 +201,17 @@ class Knapsack:
         moved, bits = self._costs.moved, by * self._own.numbering.turns
         return {state: [moved(cost, bits) for cost in costs] for state, costs in table.items()} if by else table
 
-    def _closed(self, table: Table, devices: Sequence[Device], depth: int, tables: Tables) -> Table:
-        level = self._order[depth]
-        tables.budget.take(len(table) * (1 + self._rules.rules_at(level)))
-        return self._rules.closed(table, level, len({device.whole for device in devices}))
+    def _closed(self, devices: Sequence[Device], depth: int, outside: _Outside) -> Table:
+        """Return the table of a place, with its rules applied."""
+        level, rules = self._order[depth], self._rules
+        wholes = joined([*outside.wholes, *rules.wholes[level]])
+        table = self._table(devices, depth + 1, outside._replace(wholes=wholes))
+        outside.tables.budget.take(len(table) * (1 + rules.rules_at(level)))
+        return rules.closed(table, level, len({device.whole for device in devices}))
 
-    def _in_cards(
-        self, parts: Sequence[tuple[Sequence[Device], Table]], tables: Tables
-    ) -> list[tuple[Sequence[Device], Table]]:
+    def _in_cards(self, parts: Sequence[_TableOf], tables: Tables) -> Sequence[_TableOf]:
         """Combine the parts that belong to one card, of which some groups take only one."""
-        found: dict[object, tuple[Sequence[Device], Table]] = {}
+        found: dict[object, _TableOf] = {}
         for number, (devices, table) in enumerate(parts):
             cards = {device.whole for device in devices}
             card = cards.pop() if len(cards) == 1 else number
@@ -203,45 +221,6 @@ class Knapsack:
             else:
                 found[card] = devices, table
         return list(found.values())
-
-    def _table_of(self, device: Device, outside: _Outside) -> Table:
-        """Return the ways to use one device: for no group, for one, or for several that it can serve at once."""
-        tables, rules = outside.tables, self._rules
-        table: Table = {0: [0]}
-        options = self._of_device[device.name]
-        room, asked, guard = self._packed_room(device, options)
-        left, settled = {0: room}, self._counters.settled
-        for option, amounts in zip(options, asked, strict=True):
-            units, cost = self._units(option), self._own.of[option.number]
-            tables.budget.take(STEPS_FOR_A_SET * len(table))
-            for state in [] if tables.is_over else rules.before(option.group, option.turn, table):
-                still_left, both = left[state] - amounts, settled(state + units)
-                if both is not None and still_left & guard == guard:
-                    table[both], left[both] = [known + cost for known in table[state]], still_left
-            table = tables.narrowed(table)
-        return table
-
-    def _packed_room(self, device: Device, options: Sequence[DeviceOption]) -> tuple[int, list[int], int]:
-        """Return a device's room, what each option asks of it, and a bit for each class that is lost with too little.
-
-        Each class has a field of one number, so that all are subtracted and compared at once.
-        """
-        room, guard, asked = 0, 0, [0] * len(options)
-        wanted = [self._request.groups[option.group].amounts for option in options]
-        shift = 0
-        for name, left in device.room.items():
-            amounts = [of.get(name, 0) for of in wanted]
-            together = sum(amounts)  # More room makes no difference.
-            asked = [packed | amount << shift for packed, amount in zip(asked, amounts, strict=True)]
-            room |= int(max(0, min(left, together))) << shift
-            shift += together.bit_length()
-            guard |= 1 << shift
-            shift += 1
-        return room | guard, asked, guard
-
-    def _units(self, option: DeviceOption) -> int:
-        meets, card = self._request.groups[option.group].meets.get(option.device.name, 0), option.device.whole
-        return self._rules.units(option.group, meets, self._divided.index(card) if card in self._divided else None)
 
 
 def _partial_levels(host: Host, options: Sequence[DeviceOption]) -> tuple[int, ...]:

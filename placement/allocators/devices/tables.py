@@ -73,17 +73,19 @@ class Tables:
 
     def _others(self, left: Table, right: Table, debts: Debts) -> Sequence[Sequence[tuple[int, int]]]:
         """Return for each state of a table the least costs and the states of the other that it may be merged with."""
-        settled, complement = debts.settled, debts.complement
-        every: dict[int, list[tuple[int, int]]] = defaultdict(list)  # By what they have of the settled counters.
+        decisive = debts.decisive
+        every: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for state, costs in right.items():
-            every[state & settled].append((costs[0], state))
-        others = [every.get(complement(state), ()) for state in left]
+            every[state & decisive].append((costs[0], state))
+        parts = [state & decisive for state in left]
+        fitting = {part: [one for rest in debts.complements(part) for one in every.get(rest, ())] for part in {*parts}}
         if self._limit is None:
-            return others
-        for some in every.values():
+            return [fitting[part] for part in parts]
+        for some in fitting.values():
             some.sort()
         limits = [self._limit - costs[0] for costs in left.values()]
-        return [some[: bisect_right(some, most, key=_COST)] for some, most in zip(others, limits, strict=True)]
+        rows = zip([fitting[part] for part in parts], limits, strict=True)
+        return [some[: bisect_right(some, most, key=_COST)] for some, most in rows]
 
     def beside(self, left: Table, right: Table, caps: Sequence[tuple[int, int]]) -> Table:
         """Return the table of two parts of a card. ``caps`` has counters and the most to which both may raise them."""

@@ -352,6 +352,31 @@ def test_the_last_devices_are_only_asked_for_what_the_others_lack() -> None:
         assert sum(int(label) for label, (numa,) in found.best.devices.items() if numa == name) <= 40
 
 
+def test_groups_of_one_place_are_laid_out_on_a_lone_device_together() -> None:
+    """Sixteen groups have 65,000 states on each NUMA node; but if all are in one place, there are two."""
+    numas = tuple([Device(f"numa{n}", (f"numa{n}", None), {"VCPU": 136}) for n in range(2)])
+    labels, options = [str(n) for n in range(1, 17)], {one.name: 0 for one in numas}
+    groups = [Group(label=one, options=options, amounts={"VCPU": int(one)}, apart=False) for one in labels]
+    overlapping = [InOnePlace(groups=tuple(some), level="numa") for some in (labels[:6], labels[5:11], labels[10:])]
+    request, budget = Request(groups=tuple(groups), within=tuple(overlapping)), Budget(1_000)
+    found = allocate(Host(LEVELS, numas), request, most=3, budget=budget)
+    assert found.complete
+    assert [{*one.devices.values()} for one in found.allocations] == [{("numa0",)}, {("numa1",)}]
+
+
+def test_a_place_is_only_completed_for_groups_that_belong_in_one() -> None:
+    """Two NICs of a NUMA node serve five groups in 1,024 ways; most of them leave some of the groups out."""
+    nics = [Device(f"nic{n}", (f"numa{n // 2}", f"pcie{n}"), {"VF": 16}) for n in range(6)]
+    options = {one.name: 0 for one in nics}
+    groups = [Group(label=str(n), options=options, amounts={"VF": n}, apart=False) for n in range(1, 6)]
+    together = InOnePlace(groups=tuple([group.label for group in groups]), level="numa")
+    request, budget = Request(groups=tuple(groups), within=(together,)), Budget(2_000)
+    found = allocate(Host(LEVELS, tuple(nics)), request, most=3, budget=budget, width=1_000)
+    assert found.complete
+    for one in found.allocations:
+        assert len({int(name.removeprefix("nic")) // 2 for (name,) in one.devices.values()}) == 1
+
+
 def test_counts_of_groups_that_take_different_devices_do_not_multiply() -> None:
     """Four kinds of GPU and five kinds of NIC took 209,000 steps when all were counted in one table."""
     devices = [Device(f"gpu{n}", (f"numa{n // 4}", None)) for n in range(8)]
