@@ -51,10 +51,8 @@ class FilteredCloud:
         changed: dict[int, AbstractSet[int]] = {}
         affected: set[int] = set()
         for index, demand in enumerate(self.demands):
-            own = demand.own.failing_only.get(condition, frozenset())
-            shared = demand.shared.failing_only.get(condition, frozenset())
-            if own or shared:
-                more = self.facts.trees_with(own, shared)
+            more = demand.trees_failing_only(condition, self.facts)
+            if more:
                 changed[index] = self.reached[index] | more
                 affected |= more
         left_out = {

@@ -40,18 +40,10 @@ class OptionsByTree(dict[int, list[int]]):
 
     def __init__(self, of: Sequence[DemandOptions], without: Condition | None = None) -> None:
         super().__init__()
-        nobody = frozenset[int]()
-        self._of = [
-            (one.there, one.fitting, one.failing_only.get(without, nobody) if without else nobody) for one in of
-        ]
+        self._of = [(one.there, one.options(without)) for one in of]
 
     def __missing__(self, root: int) -> list[int]:
-        found = [
-            provider
-            for there, fitting, more in self._of
-            for provider in there.get(root, ())
-            if provider in fitting or provider in more
-        ]
+        found = [provider for there, options in self._of for provider in there.get(root, ()) if provider in options]
         # A sharing provider may belong to the tree itself.
         options = self[root] = sorted(set(found)) if len(self._of) > 1 else found
         return options
@@ -77,6 +69,12 @@ class FilteredDemand:
     def described(self) -> DemandCounts:
         """What an explanation says about it."""
         return DemandCounts(self.groups, self.asked.resources, self.steps)
+
+    def trees_failing_only(self, condition: Condition, facts: Facts) -> AbstractSet[int]:
+        """Return the roots of the trees in which a provider fails only this condition."""
+        nobody = frozenset[int]()
+        own, shared = (one.failing_only.get(condition, nobody) for one in (self.own, self.shared))
+        return _trees_with(facts, self.own.there, own, shared) if own or shared else nobody
 
     def by_tree(self, without: Condition | None = None) -> OptionsByTree:
         """Return by tree the providers that can serve it if a condition is left out."""
@@ -113,12 +111,13 @@ class DemandFilters:
         filters_of_each = [list(filters.filters(demand, groups, reach)) for reach in reaches]
         own = [_Filtered(filters.base(demand, reach)) for reach in reaches if reach is not Reach.SHARED]
         shared = [_Filtered(filters.base(demand, reach)) for reach in reaches if reach is Reach.SHARED]
-        steps, reached = self._applied(own, shared, zip(*filters_of_each, strict=True))
+        there = filters.by_tree(demand, Reach.ITSELF)
+        steps, reached = self._applied(own, shared, zip(*filters_of_each, strict=True), there=there)
         return FilteredDemand(
             demand,
             groups,
             tuple(filter_.condition for filter_ in filters_of_each[0]),
-            _options(own, filters.by_tree(demand, Reach.ITSELF)),
+            _options(own, there),
             _options(shared, filters.by_tree(demand, Reach.SHARED)),
             reached,
             steps,
@@ -129,6 +128,8 @@ class DemandFilters:
         own: Sequence["_Filtered"],
         shared: Sequence["_Filtered"],
         filters_of_each: Iterable[Sequence[Filter]],
+        *,
+        there: ByTree,
     ) -> tuple[tuple[Remainder, ...], AbstractSet[int]]:
         """Apply filters; return what is left after each, and the trees in which any provider is left in the end."""
         steps: list[Remainder] = []
@@ -138,8 +139,8 @@ class DemandFilters:
             refused = [one.apply(filter_) for one, filter_ in zip((*own, *shared), filter_of_each, strict=True)]
             if counted is None or any(refused):
                 in_own, as_shared = _union([one.left for one in own]), _union([one.left for one in shared])
-                reached = self._facts.trees_with(in_own, as_shared)
-                counted = len(in_own | as_shared), len(reached)
+                reached = _trees_with(self._facts, there, in_own, as_shared)
+                counted = len(in_own) + len(as_shared - in_own), len(reached)
             steps.append(Remainder(filter_of_each[0].condition, *counted))
         return tuple(steps), reached
 
@@ -180,6 +181,17 @@ def _options(filtered: Sequence["_Filtered"], there: ByTree) -> DemandOptions:
 
 def _union(sets: Sequence[AbstractSet[int]]) -> AbstractSet[int]:
     return reduce(or_, sets) if sets else frozenset()
+
+
+def _trees_with(facts: Facts, there: ByTree, own: AbstractSet[int], shared: AbstractSet[int]) -> AbstractSet[int]:
+    """Return the trees of some of the providers ``there``, and those that others share with.
+
+    O(trees) where that is less than O(providers).
+    """
+    if len(own) <= len(there):
+        return facts.trees_with(own, shared)
+    at_home = {root for root, providers in there.items() if not own.isdisjoint(providers)}
+    return at_home | facts.trees_with(frozenset(), shared) if shared else at_home
 
 
 def groups_of(plan: Plan, demand: int) -> tuple[str, ...]:
