@@ -69,7 +69,9 @@ class RuleSearch:
         self._hosts = hosts
         trees = {tree.root: tree for tree in hosts.trees}
         self._trees = trees
-        self._room_of = cache(lambda root: hosts.room_of(trees[root]))
+        self._kinds: dict[Hashable, int] = {}
+        # A number is compared faster than what it stands for.
+        self._room_of = cache(lambda root: self._kinds.setdefault(hosts.room_of(trees[root]), len(self._kinds)))
         self._composer_for = composer_for
         self._budget = budget
         self._known: list[tuple[PlannerRequest, ServingTrees]] = []
@@ -124,21 +126,29 @@ class RuleSearch:
 
     def _verdicts(self, request: PlannerRequest, left: AbstractSet[int]) -> Iterator[tuple[Iterable[int], bool | None]]:
         """Yield the roots of trees of one kind, and whether they serve; some that certainly do not are skipped."""
-        for roots, serves in self._questions(self._composer_for(request), left):
+        for roots, serves in self._questions(request, left):
             yield roots, None if self._budget.is_used_up else serves()
 
-    def _questions(self, composer: ProposalComposer, left: AbstractSet[int]) -> Iterator[tuple[Iterable[int], _Serves]]:
+    def _questions(self, request: PlannerRequest, left: AbstractSet[int]) -> Iterator[tuple[Iterable[int], _Serves]]:
         """Yield the roots of trees of one kind, and what tells whether they serve; skip those that certainly do not."""
+        composer, roomy = self._composer_for(request), self._roomy(request)
         by_room = composer.by_room
         candidates: list[Tree] = []
         for alike in self._alike_in_room(left):
-            if composer.is_hopeless(alike[0]) or composer.lacks_room(alike[0]):
+            one = alike[0]
+            if composer.is_hopeless(one) or (one.root not in roomy and composer.lacks_room(one)):
                 continue
             if by_room is not None:
-                yield [tree.root for tree in alike], partial(by_room, alike[0], self._budget)
+                yield [tree.root for tree in alike], partial(by_room, one, self._budget)
             candidates += alike
         if by_room is None and candidates:
             yield from self._questions_of_outlines(composer, candidates)
+
+    def _roomy(self, request: PlannerRequest) -> AbstractSet[int]:
+        """Return trees that are known to have room for a request, because they serve one that asks for as much."""
+        amounts = request.groups, request.paths
+        known = [of.trees for one, of in (*self._noted, *self._known) if (one.groups, one.paths) == amounts]
+        return frozenset[int]().union(*known)
 
     def _alike_in_room(self, roots: AbstractSet[int]) -> Iterable[Sequence[Tree]]:
         """Return some trees by kind."""

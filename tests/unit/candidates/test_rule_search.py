@@ -83,6 +83,31 @@ def test_what_was_noted_of_a_request_is_not_asked_again() -> None:
     assert room_of == [1, 3]
 
 
+def test_trees_that_serve_as_much_are_not_asked_for_room_again() -> None:
+    plain = request_of([("PGPU", 1, 2, False)], isolate=False)
+    request = replace(plain, within=(Within(groups=("_0",), level="numa", required=True),))
+    plan = plan_for(request.plain)
+    # Two GPUs in one place, two in two places, one alone.
+    places = {1: (10, 10), 2: (20, 21), 3: (30,)}
+    trees = [Tree(root, [[100 * root + n for n, _place in enumerate(of)]]) for root, of in places.items()]
+    asked: list[int] = []
+
+    class Asked(DeviceComposer):
+        def lacks_room(self, tree: Tree) -> bool:
+            asked.append(tree.root)
+            return super().lacks_room(tree)
+
+    def in_detail(some: list[Tree]) -> list[PlannerTree]:
+        return [_host(tree, places[tree.root]) for tree in some]
+
+    kind = HostKinds(plan, lock_classes=(), counts_use=False).kind
+    hosts = SearchedHosts(trees, lambda tree: tree.root, kind, in_detail, _never)
+    search = RuleSearch(hosts, lambda one: Asked(one, plan, LEVELS, locks={}), Budget(1_000_000))
+    search.note(plain, {1: True})
+    assert search.serving(request).trees == {1}
+    assert asked == [2]  # The third one has too few GPUs, whatever their room.
+
+
 def _search(hosts: SearchedHosts, request: PlannerRequest) -> RuleSearch:
     plan = plan_for(request.plain)
     return RuleSearch(hosts, lambda one: DeviceComposer(one, plan, LEVELS, locks={}), Budget(1_000_000))
