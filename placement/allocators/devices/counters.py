@@ -1,6 +1,7 @@
 """Small counters packed into one integer, so that adding two sets of counts is one addition."""
 
 from collections.abc import Sequence
+from math import prod
 from typing import NamedTuple
 
 
@@ -33,6 +34,8 @@ class Counters:
         self._field = (1 << field) - 1
         self._shifts = range(0, field * len(counters), field)
         self.units = [1 << shift for shift in self._shifts]
+        self.states = prod([one.most + 1 for one in counters])
+        """How many states there are."""
         self.offset = self.guard = 0
         self.forbids = 0
         """The spare bits of counters that must not exceed their most."""

@@ -41,7 +41,9 @@ class Tables:
     def __init__(self, counters: Counters, *, most: int, limits: Limits) -> None:
         self._counters = counters
         self._most = most
-        self._width = limits.width
+        # Where there are hardly more states, looking at all of them once takes less than doing so after another search.
+        is_narrow = limits.width is not None and counters.states > 2 * limits.width
+        self._width = limits.width if is_narrow else None
         self._limit = limits.cost
         self.budget = limits.budget
         self.is_cut = False
