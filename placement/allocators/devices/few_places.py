@@ -90,7 +90,10 @@ class FewPlaces:
         return option.device.path[: self._counted]
 
     def _regions(self) -> Iterator[tuple[int, int]]:
-        """Yield all sets of places with the cost of touching them, which grows with the number of devices there."""
+        """Yield all sets of places with the cost of touching them, which grows with the number of devices there.
+
+        At each level, touching no place costs as much as touching one.
+        """
         wholes: dict[tuple[int, str], set[str]] = defaultdict(set)
         for option in self._options:
             for level, place in enumerate(self._innermost(option)):
@@ -101,8 +104,9 @@ class FewPlaces:
         for number in range(len(self._places) + 1):
             for paths in combinations(self._places, number):
                 touched = {(level, place) for path in paths for level, place in enumerate(path) if place is not None}
-                cost = sum([costs[one] for one in touched])
-                yield packing.of_whole(cost), sum([self._places[path] for path in paths])
+                levels = {level for level, _place in touched}
+                nowhere = sum([unit for level, unit in enumerate(packing.touched) if level not in levels])
+                yield nowhere + sum([costs[one] for one in touched]), sum([self._places[path] for path in paths])
 
     def _least(self, region: int, everyone: Sequence[Rivals]) -> int | None:
         """Return a lower bound on the cost of all groups in a region; None if it certainly has too little for them."""

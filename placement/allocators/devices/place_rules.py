@@ -100,8 +100,8 @@ class PlaceRules:
                 state_after, further = after
                 if state & self._taking:
                     state_after, further = self._marked(state_after, level), further + touched
-                known = closed.get(state_after, [])
-                closed[state_after] = sorted([*known, *[cost + further for cost in of_state]])[:most]
+                costs_after, known = [cost + further for cost in of_state], closed.get(state_after)
+                closed[state_after] = costs_after if known is None else sorted([*known, *costs_after])[:most]
         return closed
 
     def _all_counters(self) -> list[Counter]:

@@ -4,7 +4,6 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import product
-from operator import itemgetter
 from typing import Final, NamedTuple
 
 from placement.allocators.budget import Budget
@@ -16,8 +15,6 @@ Table = dict[int, list[int]]
 
 NOTHING_TAKEN: Final[Table] = {0: [0]}
 """The table of no device."""
-
-_COST: Final = itemgetter(0)
 
 
 class Limits(NamedTuple):
@@ -56,11 +53,11 @@ class Tables:
 
     def merged(self, left: Table, right: Table, debts: Debts = NO_DEBTS) -> Table:
         """Return the table of two disjoint sets of devices, without states that leave debts."""
-        if left == NOTHING_TAKEN and self._limit is None:
+        if left == NOTHING_TAKEN:
             self.budget.take(len(right))
-            return {0: [0]} if self.is_over else self.narrowed(self.without_debts(right, debts))
+            return {0: [0]} if self.is_over else self.narrowed(self.without_debts(self._within_limit(right), debts))
         others = self._others(left, right, debts)
-        self.budget.take(sum(map(len, others)))
+        self.budget.take(max(len(left), sum(map(len, others))))
         if self.is_over:
             return {0: [0]}
         merge = self._merged_best if self._most == 1 else self._merged_several
@@ -70,8 +67,12 @@ class Tables:
         """Drop states that leave more to do than the devices outside can provide."""
         if not debts.floor:
             return table
-        reaches, floor = self._counters.reaches, debts.floor
-        return {state: costs for state, costs in table.items() if reaches(state, floor)}
+        floor, guard = debts.floor, self._counters.guard  # ``Counters.reaches``, but without a call for each state.
+        return {state: costs for state, costs in table.items() if (state + floor) & guard == guard}
+
+    def _within_limit(self, table: Table) -> Table:
+        limit = self._limit
+        return table if limit is None else {state: costs for state, costs in table.items() if costs[0] <= limit}
 
     def _others(self, left: Table, right: Table, debts: Debts) -> Sequence[Sequence[tuple[int, int]]]:
         """Return for each state of a table the least costs and the states of the other that it may be merged with."""
@@ -85,9 +86,9 @@ class Tables:
             return [fitting[part] for part in parts]
         for some in fitting.values():
             some.sort()
-        limits = [self._limit - costs[0] for costs in left.values()]
-        rows = zip([fitting[part] for part in parts], limits, strict=True)
-        return [some[: bisect_right(some, most, key=_COST)] for some, most in rows]
+        least = {part: [cost for cost, _state in some] for part, some in fitting.items()}
+        rows = zip(parts, [self._limit - costs[0] for costs in left.values()], strict=True)
+        return [fitting[part][: bisect_right(least[part], most)] for part, most in rows]
 
     def beside(self, left: Table, right: Table, caps: Sequence[tuple[int, int]]) -> Table:
         """Return the table of two parts of a card. ``caps`` has counters and the most to which both may raise them."""

@@ -8,7 +8,7 @@ then differ by at most one, nobody gets a device twice or two of one card, and w
 everybody has one.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -34,12 +34,18 @@ def without_twins(host: Host, request: Request) -> tuple[Request, Twins]:
     """Merge groups that are interchangeable; return the reduced request, and which groups each group represents."""
     primaries = {joint.primary for joint in request.joint}
     alone = {group.label for group in request.groups if _counts_cards(group) and divided_cards(host.devices)}
-    found: dict[object, list[Group]] = defaultdict(list)
-    for group in request.groups:
-        is_alone = group.label in primaries | alone or group.stands_for > 1
-        found[group.label if is_alone else _wants(group, request)].append(group)
+    kinds = [
+        group.label if group.label in primaries | alone or group.stands_for > 1 else _kind(group, request)
+        for group in request.groups
+    ]
+    numbers, found = Counter(kinds), defaultdict(list)
+    for group, kind in zip(request.groups, kinds, strict=True):
+        # Most groups differ in something that is told faster than by which devices may serve them.
+        found[kind if numbers[kind] == 1 else (kind, _served_by(group))].append(group)
     groups = tuple([_as_one(family) for family in found.values()])
     twins = {one.label: Family(of, _is_dealt(of[0], request)) for one, of in zip(groups, found.values(), strict=True)}
+    if len(groups) == len(request.groups):
+        return request, twins
 
     def left(labels: Sequence[str]) -> tuple[str, ...]:
         return tuple([label for label in labels if label in twins])
@@ -107,15 +113,19 @@ def _is_dealt(group: Group, request: Request) -> bool:
     return group.per_subtree or (group.count > 1 and (is_joined or not group.apart or group.by_card))
 
 
-def _wants(group: Group, request: Request) -> object:
-    """Return a key that twins share."""
-    rules = tuple([rule for rule in request.within if group.label in rule.groups])
+def _kind(group: Group, request: Request) -> object:
+    """Return a key that twins share, whichever devices may serve them."""
+    rules = tuple([number for number, rule in enumerate(request.within) if group.label in rule.groups])
     joint = tuple([number for number, rule in enumerate(request.joint) if group.label in rule.secondaries])
-    numbers = [frozenset(one.items()) for one in (group.options, group.amounts, group.meets)]
     is_dealt = joint or group.by_card or group.per_subtree or not group.apart
     of_equal_count = group.count if is_dealt else None
     kind = (group.apart, group.per_subtree, _counts_cards(group), group.exclusive, group.takes)
-    return (*numbers, *kind, rules, joint, of_equal_count)
+    return (frozenset(group.amounts.items()), *kind, rules, joint, of_equal_count)
+
+
+def _served_by(group: Group) -> object:
+    """Return a key that groups share which the same devices serve alike."""
+    return frozenset(group.options.items()), frozenset(group.meets.items())
 
 
 def _as_one(family: Sequence[Group]) -> Group:
