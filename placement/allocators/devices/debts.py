@@ -1,6 +1,7 @@
 """What the devices of a table must have served, because the devices outside cannot make up for it."""
 
 from collections.abc import Sequence
+from math import inf
 from typing import Final, NamedTuple
 
 from placement.allocators.devices.counters import Counters
@@ -43,40 +44,50 @@ class Debts(NamedTuple):
 NO_DEBTS: Final = Debts()
 
 
-def debts_of(
-    groups: Sequence[Group], spare: Sequence[int], counters: Counters, wholes: tuple[Whole, ...] = ()
-) -> Debts:
-    """Return what some devices owe.
+class Creditors:
+    """The groups of a request, to which its devices owe.
 
     Args:
-        groups: the groups of the request; their counters come first.
-        spare: by group, the options outside beyond what the group wants; negative if there are too few.
-        counters: the layout of states.
-        wholes: groups that these devices serve completely or not at all.
+        groups: the groups.
+        counters: the layout of states; the groups' counters come first.
 
     Outside, there is one device for the first group, and none for the second:
 
     >>> from placement.allocators.devices.counters import Counter
     >>> counters = Counters([Counter(2, 2), Counter(3, 3)])
     >>> groups = [Group(label="gpu", options={}, count=2), Group(label="nic", options={}, count=3)]
-    >>> debts = debts_of(groups, [-1, -3], counters)
+    >>> debts = Creditors(groups, counters).debts([-1, -3])
     >>> gpu, nic = counters.units
     >>> [counters.reaches(state, debts.floor) for state in (3 * nic, gpu + 2 * nic, gpu + 3 * nic)]
     [False, False, True]
     >>> debts.complements(gpu + nic) == [2 * nic]
     True
     """
-    if min(spare) >= 0:
-        return Debts(wholes=wholes[:MOST_WHOLES]) if wholes else NO_DEBTS
-    settled = [
-        index
-        for index, (group, more) in enumerate(zip(groups, spare, strict=True))
-        if more == -group.count and not group.per_subtree
-    ]
-    final = sum([groups[index].count * counters.units[index] for index in settled])
-    mask = counters.mask(settled)
-    for whole in wholes:
-        if whole.mask & mask:
-            mask, final = mask | whole.mask, final | whole.full
-    others = tuple([whole for whole in wholes if not whole.mask & mask][:MOST_WHOLES])
-    return Debts(counters.floor([-number for number in spare]), mask, final, others)
+
+    def __init__(self, groups: Sequence[Group], counters: Counters) -> None:
+        self._guard = counters.guard
+        self._rows = [
+            (unit, counters.mask([index]), -group.count if not group.per_subtree else -inf)
+            for index, (group, unit) in enumerate(zip(groups, counters.units, strict=False))
+        ]
+
+    def debts(self, spare: Sequence[int], wholes: tuple[Whole, ...] = ()) -> Debts:
+        """Return what some devices owe.
+
+        Args:
+            spare: by group, the options outside beyond what the group wants; negative if there are too few.
+            wholes: groups that these devices serve completely or not at all.
+        """
+        if min(spare) >= 0:
+            return Debts(wholes=wholes[:MOST_WHOLES]) if wholes else NO_DEBTS
+        floor, settled, final = self._guard, 0, 0
+        for (unit, mask, none_outside), more in zip(self._rows, spare, strict=True):
+            if more < 0:
+                floor += more * unit
+                if more == none_outside:
+                    settled, final = settled | mask, final - more * unit
+        for whole in wholes:
+            if whole.mask & settled:
+                settled, final = settled | whole.mask, final | whole.full
+        others = tuple([whole for whole in wholes if not whole.mask & settled][:MOST_WHOLES])
+        return Debts(floor, settled, final, others)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from placement.allocators.devices.costs import Costs
 from placement.allocators.devices.counters import Counter, Counters
+from placement.allocators.devices.debts import Creditors
 from placement.allocators.devices.options import Numbering
 from placement.allocators.devices.request import Group, InOnePlace, Joint, Request
 from placement.allocators.devices.tables import Table
@@ -49,6 +50,8 @@ class PlaceRules:
         self._index = {group.label: index for index, group in enumerate(request.groups)}
         self._bound = [within for within in request.within if within.required and within.stands_for == 1]
         self.counters = Counters(self._all_counters())
+        self.creditors = Creditors(request.groups, self.counters)
+        """What devices owe to the groups."""
         self.by_card = [(index, one.stands_for) for index, one in enumerate(request.groups) if one.by_card]
         """The groups of which no card may serve more than so many."""
         self._own_masks = [self.counters.mask([index]) for index in range(len(request.groups))]
