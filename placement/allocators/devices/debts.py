@@ -8,8 +8,8 @@ from placement.allocators.devices.counters import Counters
 from placement.allocators.devices.request import Group
 from placement.allocators.devices.wholes import Whole
 
-MOST_WHOLES = 4
-"""So many sets of groups are told apart by whether they are served; each may double what a state is merged with."""
+MAX_WHOLES = 4
+"""The most sets of groups to tell apart by whether they are served: each may double what a state is merged with."""
 
 
 class Debts(NamedTuple):
@@ -45,7 +45,7 @@ NO_DEBTS: Final = Debts()
 
 
 class Creditors:
-    """The groups of a request, to which its devices owe.
+    """The groups of a request, to which devices owe what no others can serve.
 
     Args:
         groups: the groups.
@@ -79,7 +79,7 @@ class Creditors:
             wholes: groups that these devices serve completely or not at all.
         """
         if min(spare) >= 0:
-            return Debts(wholes=wholes[:MOST_WHOLES]) if wholes else NO_DEBTS
+            return Debts(wholes=wholes[:MAX_WHOLES]) if wholes else NO_DEBTS
         floor, settled, final = self._guard, 0, 0
         for (unit, mask, none_outside), more in zip(self._rows, spare, strict=True):
             if more < 0:
@@ -89,5 +89,5 @@ class Creditors:
         for whole in wholes:
             if whole.mask & settled:
                 settled, final = settled | whole.mask, final | whole.full
-        others = tuple([whole for whole in wholes if not whole.mask & settled][:MOST_WHOLES])
+        others = tuple([whole for whole in wholes if not whole.mask & settled][:MAX_WHOLES])
         return Debts(floor, settled, final, others)
