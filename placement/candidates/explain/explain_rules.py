@@ -37,7 +37,7 @@ def explained_with_rules(plain: Explanation, request: PlannerRequest, search: Ru
     undecided = search.serving(with_rules(request, rules)).undecided
     steps = list(_steps(request, rules, search))
     # Places are rarely held, so mention that only where it matters.
-    shown = steps[1:] if steps[0] == Remainder(FREE_PLACES, None, len(search.roots)) else steps
+    shown = steps[1:] if steps[0] == Remainder(FREE_PLACES, None, plain.found) else steps
     explained = replace(plain, trees=(*plain.trees, *shown), complete=plain.complete and not undecided)
     emptied = next((number for number, step in enumerate(steps) if not step.trees), None)
     if emptied is None:

@@ -117,6 +117,17 @@ def test_joined_with_what_is_elsewhere(database: Database, api: Api) -> None:
     assert found["cause"]["shortfall"] == {"group": "_GPU", "asked": 8, "most": 4}
 
 
+def test_held_places_are_mentioned_only_where_somebody_holds_any(database: Database, api: Api) -> None:
+    """The first host lacks room for both groups, which is another condition."""
+    gpus = {root: Node(root, None, root, {"PGPU": Inventory(4 * root)}, frozenset(), frozenset()) for root in (1, 2)}
+    load(database, gpus)
+    group = {"resources": {"PGPU": 3}}
+    body = {"groups": {"_A": group, "_B": group}, "within": [{"groups": ["_A"], "level": LEVELS["numa"]}]}
+    found = explained(api, body)
+    assert found["cause"]["condition"] == "within"
+    assert [one["trees"] for one in found["trees"]] == [2, 1, 0]
+
+
 def test_paths_that_do_not_nest(database: Database, api: Api) -> None:
     load(database, hosts(1, gpus=1))
     paths = {
@@ -159,7 +170,8 @@ def one_request(api: Api, wanted: PlannerRequest, cloud: Cloud, locks: dict[str,
     assert found["trees_with_candidates"] == trees, body_of(wanted)
     assert (found["cause"] is None) == (trees > 0)
     steps = {one["condition"]: before["trees"] - one["trees"] for before, one in pairwise(found["trees"])}
-    assert locks or not steps.get("held_exclusively")
+    held = steps.get("held_exclusively")
+    assert held is None or (held and locks)  # mentioned only where it leaves out any tree
     if found["cause"] and found["trees"][-1]["condition"] == (rules or [None])[-1]:
         counted = {(one["condition"], tuple(one["groups"]), one["value"]): one["trees"] for one in found["near_misses"]}
         assert counted == {(rule.kind, rule.groups, rule.value): number for rule, number in less.items() if number}
