@@ -38,7 +38,8 @@ _MODIFIED = func.coalesce(A.updated_at, A.created_at)
 _HELD = PreparedStatement(
     select(A.consumer_id, A.resource_provider_id, A.resource_class_id, A.used).where(
         A.consumer_id.in_(bindparam("consumers", expanding=True))
-    )
+    ),
+    by_key=True,
 )
 _OF_CONSUMER = PreparedStatement(
     select(
@@ -78,12 +79,15 @@ _OF_PROVIDER = PreparedStatement(
     )
     .where(resource_providers.c.uuid == bindparam("provider"))
 )
-_DELETE = PreparedStatement(delete(allocations).where(A.consumer_id.in_(bindparam("consumers", expanding=True))))
+_DELETE = PreparedStatement(
+    delete(allocations).where(A.consumer_id.in_(bindparam("consumers", expanding=True))), by_key=True
+)
 _INSERT = PreparedInsert(allocations, A.consumer_id, A.resource_provider_id, A.resource_class_id, A.used)
 _ADVANCE_PROVIDERS = PreparedStatement(
     update(resource_providers)
     .where(resource_providers.c.id.in_(bindparam("ids", expanding=True)))
-    .values(generation=resource_providers.c.generation + bindparam("steps"))
+    .values(generation=resource_providers.c.generation + bindparam("steps")),
+    by_key=True,
 )
 
 
@@ -106,7 +110,8 @@ def _supply_query(locks: int, *, keeps_usage: bool) -> PreparedStatement:
             *lock_columns(locks),
         )
         .select_from(stock.with_usage(inventories, asked))
-        .where(inventories.c.resource_provider_id.in_(bindparam("providers", expanding=True)))
+        .where(inventories.c.resource_provider_id.in_(bindparam("providers", expanding=True))),
+        by_key=True,
     )
 
 

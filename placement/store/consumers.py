@@ -24,10 +24,12 @@ _LOCK = PreparedStatement(
     )
     .where(consumers.c.uuid.in_(bindparam("uuids", expanding=True)))
     .order_by(consumers.c.uuid)
-    .with_for_update()
+    .with_for_update(),
+    by_key=True,
 )
 _GENERATIONS = PreparedStatement(
-    select(consumers.c.uuid, consumers.c.generation).where(consumers.c.uuid.in_(bindparam("uuids", expanding=True)))
+    select(consumers.c.uuid, consumers.c.generation).where(consumers.c.uuid.in_(bindparam("uuids", expanding=True))),
+    by_key=True,
 )
 _ADVANCE = PreparedStatement(
     update(consumers)
@@ -37,9 +39,10 @@ _ADVANCE = PreparedStatement(
         project_id=bindparam("project"),
         user_id=bindparam("user"),
         consumer_type_id=bindparam("type"),
-    )
+    ),
+    by_key=True,
 )
-_DELETE = PreparedStatement(delete(consumers).where(consumers.c.id.in_(bindparam("ids", expanding=True))))
+_DELETE = PreparedStatement(delete(consumers).where(consumers.c.id.in_(bindparam("ids", expanding=True))), by_key=True)
 _INSERT = PreparedInsert(
     consumers,
     consumers.c.uuid,

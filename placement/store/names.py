@@ -30,8 +30,10 @@ class NameTable:
         self._id_by_name: dict[str, int] = {}
         self._name_by_id: dict[int, str] = {}
         pairs = select(table.c.name, table.c.id)
-        self._by_name = PreparedStatement(pairs.where(table.c.name.in_(bindparam("names", expanding=True))))
-        self._by_id = PreparedStatement(pairs.where(table.c.id.in_(bindparam("ids", expanding=True))))
+        self._by_name = PreparedStatement(
+            pairs.where(table.c.name.in_(bindparam("names", expanding=True))), by_key=True
+        )
+        self._by_id = PreparedStatement(pairs.where(table.c.id.in_(bindparam("ids", expanding=True))), by_key=True)
 
     def ids(self, connection: Connection, names: Iterable[str]) -> dict[str, int]:
         """Return the ids of those names that exist."""

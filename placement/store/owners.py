@@ -21,7 +21,8 @@ _BY_NAME = PreparedStatement(
             )
             for kind, column in enumerate(_COLUMNS)
         )
-    )
+    ),
+    by_key=True,
 )
 
 Ids = dict[str, int]

@@ -21,9 +21,12 @@ _C = planner_claims.c
 _BY_CONSUMERS = PreparedStatement(
     select(_C.consumer_uuid, _C.digest, _C.generation, _C.answer).where(
         _C.consumer_uuid.in_(bindparam("uuids", expanding=True))
-    )
+    ),
+    by_key=True,
 )
-_FORGET = PreparedStatement(delete(planner_claims).where(_C.consumer_uuid.in_(bindparam("uuids", expanding=True))))
+_FORGET = PreparedStatement(
+    delete(planner_claims).where(_C.consumer_uuid.in_(bindparam("uuids", expanding=True))), by_key=True
+)
 _INSERT = PreparedInsert(planner_claims, _C.consumer_uuid, _C.digest, _C.generation, _C.answer)
 _HIGHEST = select(func.max(_C.id))
 _WINDOW = (

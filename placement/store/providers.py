@@ -43,7 +43,7 @@ _PROVIDER = select(
     )
 )
 _BY_UUID = PreparedStatement(_PROVIDER.where(RP.uuid == bindparam("uuid")))
-_BY_UUIDS = PreparedStatement(_PROVIDER.where(RP.uuid.in_(bindparam("uuids", expanding=True))))
+_BY_UUIDS = PreparedStatement(_PROVIDER.where(RP.uuid.in_(bindparam("uuids", expanding=True))), by_key=True)
 
 _LOCK_BY_UUID = PreparedStatement(
     select(RP.id, RP.uuid, RP.generation).where(RP.uuid == bindparam("uuid")).with_for_update()
@@ -52,10 +52,12 @@ _LOCK_BY_UUIDS = PreparedStatement(
     select(RP.id, RP.uuid, RP.generation)
     .where(RP.uuid.in_(bindparam("uuids", expanding=True)))
     .order_by(RP.id)
-    .with_for_update()
+    .with_for_update(),
+    by_key=True,
 )
 _LOCK_BY_IDS = PreparedStatement(
-    select(RP.id, RP.generation).where(RP.id.in_(bindparam("ids", expanding=True))).order_by(RP.id).with_for_update()
+    select(RP.id, RP.generation).where(RP.id.in_(bindparam("ids", expanding=True))).order_by(RP.id).with_for_update(),
+    by_key=True,
 )
 
 _OF_PROVIDER = RP.id == bindparam("provider_id")

@@ -125,7 +125,8 @@ def serving_providers(shape: NarrowingShape, only: tuple[int, ...] | None = None
         return selects[0] if len(selects) == 1 else union_all(*selects)
 
     columns, _select = _serving(shape, together[0], read=0)
-    return ServingStatement(PreparedStatement(made), columns, together)
+    statement = PreparedStatement(made, by_key=shape.scope is Scope.LISTED)
+    return ServingStatement(statement, columns, together)
 
 
 def _serving(shape: NarrowingShape, demands: Sequence[int], *, read: int) -> tuple[Columns, Select[Any]]:

@@ -159,7 +159,7 @@ _HAS = resource_provider_traits.c
 
 def _among(statement: Select[Any], column: Any, *, listed: bool) -> PreparedStatement:
     condition = column.in_(bindparam("ids", expanding=True)) if listed else is_between(column, "first", "last")
-    return PreparedStatement(statement.where(condition))
+    return PreparedStatement(statement.where(condition), by_key=listed)
 
 
 @lru_cache(maxsize=2)

@@ -130,7 +130,7 @@ def _of_trees(columns: Any, source: Any, only: Any, *, listed: bool) -> Prepared
     roots = _RP.root_provider_id
     among = roots.in_(bindparam("ids", expanding=True)) if listed else is_between(roots, "first", "last")
     narrowed = [] if only is None else [only.in_(bindparam("only", expanding=True))]
-    return PreparedStatement(select(*columns).select_from(source).where(among, *narrowed))
+    return PreparedStatement(select(*columns).select_from(source).where(among, *narrowed), by_key=listed)
 
 
 @lru_cache(maxsize=2)
