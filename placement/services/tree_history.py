@@ -17,7 +17,7 @@ from placement.store.connection.prepared import PreparedScalars, Values
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.changes import MAX_CHANGED, JournalLook, TreeChanges, look
 from placement.store.journal.cursor import Cursor
-from placement.store.journal.tree_rows import Along
+from placement.store.journal.tree_rows import Along, may_read_along
 from placement.store.search.scores import TreeSums, class_sums, roots_with_unstocked_use, tree_sums
 
 MAX_AGE_S = 300.0
@@ -83,7 +83,9 @@ class TreeHistory:
 
     def read_along(self, tx: Transaction, scalars: PreparedScalars, values: Values) -> Sequence[Any] | None:
         """Return scalars in a snapshot, read in one statement with its moment; None if they must be read alone."""
-        return None if self in tx.remembered else self._look(tx, Along(scalars, values))
+        if self in tx.remembered or not self._states or not may_read_along(tx):
+            return None
+        return self._look(tx, Along(scalars, values))
 
     def _look(self, tx: Transaction, along: Along | None = None) -> Sequence[Any] | None:
         """Find the moment of a snapshot; return the scalars that were read along."""

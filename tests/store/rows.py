@@ -102,5 +102,7 @@ def _usage(rows: Iterable[tuple[int, int, int]]) -> dict[Spot, int]:
 def by_request() -> Iterator[None]:
     """Attribute everything written meanwhile to a request of this server in the journal."""
     token = CURRENT_ORIGIN.set(Origin("req-1", "u", "p", "PUT /allocations/<consumer_uuid>"))
-    yield
-    CURRENT_ORIGIN.reset(token)
+    try:
+        yield
+    finally:
+        CURRENT_ORIGIN.reset(token)

@@ -197,11 +197,14 @@ def _beside_older_snapshot(tx: Transaction, history: TreeHistory, events: Events
 
 
 def _beside_slow_writer(database: Database, history: TreeHistory, events: Events) -> None:
-    with by_request(), database.writer.connect() as slow, slow.begin():
-        pass_write_gate(slow)
-        allocate(slow, "slow", {(SLOW, VCPU): 1})
-        events.one()
-        assert_known(database, history, events.choice)
+    with database.writer.connect() as slow:
+        with by_request():
+            transaction = slow.begin()
+            pass_write_gate(slow)
+            allocate(slow, "slow", {(SLOW, VCPU): 1})
+        with transaction:
+            events.one()
+            assert_known(database, history, events.choice)
 
 
 def test_what_requests_of_this_server_change_is_not_read_again(cloud: Database) -> None:

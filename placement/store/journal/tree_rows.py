@@ -35,7 +35,16 @@ from sqlalchemy import (
 from placement.store.connection.prepared import NO_VALUES, PreparedScalars, PreparedStatement, Values
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.cursor import BEFORE_ALL, Cursor
-from placement.store.journal.order import HEAD_OF_ALL, SQLITE, CursorGone, J, now, place_on_postgresql, verify
+from placement.store.journal.order import (
+    HEAD_OF_ALL,
+    POSTGRESQL,
+    SQLITE,
+    CursorGone,
+    J,
+    now,
+    place_on_postgresql,
+    verify,
+)
 from placement.store.journal.watched import (
     CONSUMER,
     GENERATION,
@@ -96,6 +105,11 @@ class Along(NamedTuple):
 
     scalars: PreparedScalars
     values: Values
+
+
+def may_read_along(tx: Transaction) -> bool:
+    """Tell whether the journal is read by one statement, which can bring something along."""
+    return tx.dialect == POSTGRESQL
 
 
 _NOTHING_ALONG = Along(PreparedScalars(), NO_VALUES)
