@@ -64,6 +64,8 @@ def test_a_request_is_explained_by_what_is_in_the_database(database, situation):
 @example(random_situation(2278)).via("in one of two aggregates itself, in the other one by its root")
 @example(random_situation(2_377_589_480)).via("no provider has the trait, and the root is in a forbidden aggregate")
 @example(random_situation(94)).via("a group that only forbids, in a tree that does not exist")
+@example(random_situation(1147)).via("no provider has the trait, and another group asks for nothing")
+@example(random_situation(1705)).via("all providers are forbidden, and no tree has the trait")
 def test_the_cause_in_a_word_is_the_one_of_the_explanation(database, situation):
     """Without examining trees, the cause may only be that no tree is left, or that the search rejected them all."""
     request, cloud = situation
@@ -81,17 +83,26 @@ def test_the_cause_in_a_word_is_the_one_of_the_explanation(database, situation):
             *OF_LOOSE_GROUP,
             ConditionKind.IN_TREE,
         )
-    elif word.kind == ConditionKind.TRAIT_PLACEMENT:
-        # If providers share, the traits of a tree alone are not decisive. Aggregates come before them.
-        assert cause.kind in (*OF_LOOSE_GROUP, ConditionKind.TRAIT_PLACEMENT)
     elif word.kind == ConditionKind.TOGETHER:
         assert cause.kind in SEARCHED
+    elif (word.kind, word.groups) != (cause.kind, cause.groups):
+        # The word comes from providers; an explanation checks the traits of the unsuffixed group by tree, after all
+        # conditions on providers. Where several conditions leave nobody, each may name another one.
+        assert any(group.required for group in request.groups if not group.suffix)
+        assert word.kind == ConditionKind.TRAIT_PLACEMENT or cause.kind in LATER
     else:
-        assert (word.kind, word.groups) == (cause.kind, cause.groups)
         assert cause.value.partition(":")[0].removeprefix("!") in word.value
 
 
 OF_LOOSE_GROUP = (ConditionKind.REQUIRED, ConditionKind.FORBIDDEN_AGGREGATES)
+LATER = (
+    ConditionKind.EMPTY_GROUP,
+    ConditionKind.EVERY_GROUP,
+    ConditionKind.ROOT_REQUIRED,
+    ConditionKind.ROOT_FORBIDDEN,
+    ConditionKind.REQUIRED,
+    ConditionKind.TRAIT_PLACEMENT,
+)
 SEARCHED = (
     *(
         ConditionKind.REQUIRED,
