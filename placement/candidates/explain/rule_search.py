@@ -69,9 +69,9 @@ class RuleSearch:
         self._hosts = hosts
         trees = {tree.root: tree for tree in hosts.trees}
         self._trees = trees
-        self._kinds: dict[Hashable, int] = {}
-        # A number is compared faster than what it stands for.
-        self._room_of = cache(lambda root: self._kinds.setdefault(hosts.room_of(trees[root]), len(self._kinds)))
+        kinds: dict[Hashable, int] = {}
+        # A number is compared faster than what it stands for. Not by ``self``, which would be a circle of references.
+        self._room_of = cache(lambda root: kinds.setdefault(hosts.room_of(trees[root]), len(kinds)))
         self._composer_for = composer_for
         self._budget = budget
         self._known: list[tuple[PlannerRequest, ServingTrees]] = []

@@ -109,13 +109,7 @@ def ids_for(
             empty.
     """
     request = plan.request
-    classes = tx.names.classes.ids(tx.connection, _class_names(request))
-    if unknown := sorted(_class_names(request) - classes.keys()):
-        raise Invalid(f"Invalid resource class in resources parameter: No such resource class {unknown[0]}.")
-    wanted = _trait_names(request)
-    trait_ids = tx.names.traits.ids(tx.connection, wanted | {os_traits.MISC_SHARES_VIA_AGGREGATE})
-    if missing := sorted(wanted - trait_ids.keys()):
-        raise Invalid(f"No such trait(s): {', '.join(missing)}.")
+    classes, trait_ids = _known_names(tx, request)
     values: dict[str, object] = {f"level_{index}": name for index, name in enumerate(levels)}
     sharing_trait = trait_ids.get(os_traits.MISC_SHARES_VIA_AGGREGATE, -1)
     values |= {**lock_values(locks), "sharing_trait": sharing_trait}
@@ -132,6 +126,22 @@ def ids_for(
         levels=tuple(in_use[: len(levels)]),
         locks=used_locks(locks, in_use[len(levels) :]),
     )
+
+
+def _known_names(tx: Transaction, request: CandidateRequest) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the ids of all resource classes and of all traits in a request, and of the trait that marks sharing.
+
+    Raises:
+        Invalid: one does not exist.
+    """
+    class_names, trait_names = _class_names(request), _trait_names(request)
+    classes = tx.names.classes.ids(tx.connection, class_names)
+    if unknown := sorted(class_names - classes.keys()):
+        raise Invalid(f"Invalid resource class in resources parameter: No such resource class {unknown[0]}.")
+    trait_ids = tx.names.traits.ids(tx.connection, trait_names | {os_traits.MISC_SHARES_VIA_AGGREGATE})
+    if missing := sorted(trait_names - trait_ids.keys()):
+        raise Invalid(f"No such trait(s): {', '.join(missing)}.")
+    return classes, trait_ids
 
 
 def _by_uuid(tx: Transaction, statement: PreparedStatement, uuids: Iterable[str]) -> dict[str, int]:
