@@ -20,7 +20,7 @@ class Tree:
         room: (provider, contended class) -> how much all slots together may take there.
         met: provider -> a bit mask of the plan's trait sets that it meets.
         parents: the parent of each provider, None for roots; filled only for requests with same_subtree.
-        home: the root of each provider that is not of this tree.
+        home: the root of each provider that shares with other trees, and so may not be of this one.
         sharing: all providers that share with other trees and can serve something of the request.
         places: the places that the providers lie in; none if levels do not matter.
     """

@@ -9,14 +9,15 @@ from placement.domain.tree import Tree
 
 
 def once_of_pools(portions: Iterable[Portion]) -> Iterator[Portion]:
-    """Yield trees, skipping those that contribute nothing of their own and share the same as an earlier one.
+    """Yield trees, skipping those that contribute nothing and share the same as an earlier one.
 
     Thousands of hosts may use the same pools: each would be read and composed, just to repeat what the first has given.
+    The trees of the pools themselves are always tried, as a group may ask for everything a tree has of a class.
     """
     known: set[tuple[tuple[int, ...], ...]] = set()
 
     def is_new(tree: Tree) -> bool:
-        if tree.gives_of_its_own:
+        if _contributes(tree):
             return True
         options = tuple(map(tuple, tree.options))
         is_known = options in known
@@ -25,6 +26,11 @@ def once_of_pools(portions: Iterable[Portion]) -> Iterator[Portion]:
 
     for trees, rest in portions:
         yield Portion([keyed for keyed in sorted(trees, key=itemgetter(0)) if is_new(keyed[1])], rest)
+
+
+def _contributes(tree: Tree) -> bool:
+    """Tell whether any provider that can serve something of the request is of the tree itself."""
+    return any(tree.home.get(provider, tree.root) == tree.root for row in tree.options for provider in row)
 
 
 def not_seen(proposals: Iterable[Proposal]) -> Iterator[Proposal]:

@@ -85,6 +85,14 @@ def test_all_devices_are_those_of_the_tree_itself(pool: Api) -> None:
     assert planned(pool, body) == [{"_GPU": ["other"], "_M": ["other"]}]
 
 
+def test_all_devices_of_a_pool_are_found_in_its_own_tree(api: Api) -> None:
+    """A tree that comes first and has nothing itself, but shares the pool, does not stand for the pool's tree."""
+    provider(api, "empty", None, {}, [])
+    provider(api, "pool", None, {"PGPU": {"total": 3}}, [SHARES])
+    join(api, "empty", "pool")
+    assert planned(api, {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": "all"}}}) == [{"_GPU": ["pool"]}]
+
+
 def test_what_takes_of_a_pool_alone_comes_once(api: Api) -> None:
     """It is the same candidate for each tree that the pool shares with."""
     provider(api, "pool", None, {"DISK_GB": {"total": 100}}, [SHARES])
