@@ -22,3 +22,10 @@ def test_who_gives_the_same_of_its_own_is_another_tree():
     trees = [keyed(root, [POOL], [root, OTHER]) for root in (20, 30)]
     (portion,) = once_of_pools([Portion(trees, LAST)])
     assert portion.trees == trees
+
+
+def test_the_tree_of_a_pool_is_left_whoever_came_first():
+    """A group that asks for everything finds it there, and nothing in a tree that only shares it."""
+    trees = [keyed(root, [POOL]) for root in (5, POOL, 20)]
+    (portion,) = once_of_pools([Portion(trees, LAST)])
+    assert [tree.root for _key, tree in portion.trees] == [5, POOL]

@@ -28,6 +28,7 @@ from placement.candidates.compose.device_parts import (
 from placement.candidates.compose.device_room import DeviceRoom
 from placement.candidates.compose.free_places import WantedFree, wanted_free
 from placement.candidates.compose.locks import Locks
+from placement.candidates.compose.one_place import with_single_places
 from placement.candidates.compose.proposals import Proposal, Proposals
 from placement.candidates.compose.room_alone import RoomAlone, only_room_decides
 from placement.candidates.compose.torn_subtrees import TornSubtrees
@@ -73,7 +74,7 @@ class DeviceComposer:
         locks: Mapping[str, str],
         judge: Callable[[], DeviceJudge | None] | None = None,
     ) -> None:
-        self._request = request
+        self._request = request = with_single_places(request)
         self._judge = judge
         self._plan = plan
         self._levels = levels
