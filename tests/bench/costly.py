@@ -26,6 +26,7 @@ from placement.app import create_app
 from placement.settings import DatabaseSettings, Settings
 from placement.tuning import tune_process
 from tests.bench.clouds import AGGREGATES
+from tests.bench.floor import floor
 from tests.bench.hard_plans import claim, claim_on_pools, plan, plan_on_pools
 from tests.bench.hard_queries import on_pools
 from tests.bench.meters import CpuMeter, spent_ms, with_children
@@ -159,6 +160,7 @@ def main() -> None:
     print(f"{name}, {'uneven' if is_uneven else 'even'}, seed {options.seed}")
     too_much, hosts = 0, int(name.rpartition("-")[2])
     tune_process()
+    print(floor())
     routes = ON_POOLS if name.startswith("pooled") else ROUTES
     with running_postgresql() as postgresql:
         url = postgresql.database("costly")
@@ -179,7 +181,7 @@ def main() -> None:
                 mark = "!" if cost.is_too_much(hosts) else " "
                 print(f"{mark}{cost.cpu:6.2f} {cost.clock:6.2f} {cost.status} {cost.size:9} {cost.target}")
             too_much += sum(cost.is_too_much(hosts) for cost in costs)
-    print(f"\n{too_much} took more than their answers are worth")
+    print(f"\n{floor()}\n{too_much} took more than their answers are worth")
     sys.exit(bool(too_much))
 
 

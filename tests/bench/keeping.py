@@ -37,6 +37,7 @@ from placement.store.connection.unit_of_work import Transaction, reads
 from placement.tuning import spare_the_collector
 from tests.bench.bulk import FLAVOR, SMALL, flat_host
 from tests.bench.bursts import BURST, BURSTS, RESERVE, USE, burst
+from tests.bench.floor import floor
 from tests.bench.loading import insert_rows, rows_for
 from tests.bench.meters import CpuMeter, spent_ms, with_children
 from tests.bench.planner import HEADERS, OWNER, made
@@ -225,6 +226,8 @@ def tables(hosts: int) -> list[str]:
         "| change | to follow it, ms |",
         "| --- | --- |",
         *[f"| {name} | {spent} |" for name, spent in followed.items()],
+        "",
+        floor(),
     ]
 
 

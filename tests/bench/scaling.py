@@ -23,6 +23,7 @@ from placement.tuning import spare_the_collector
 from tests.bench.bulk import FLAVOR, SMALL, flat_host
 from tests.bench.bursts import BURSTS, RESERVE, USE, burst
 from tests.bench.clouds import Node
+from tests.bench.floor import floor
 from tests.bench.loading import insert_rows, rows_for
 from tests.bench.meters import CpuMeter, spent_ms, with_children
 from tests.bench.planner import HEADERS, OWNER, made
@@ -150,5 +151,6 @@ if __name__ == "__main__":
     parser.add_argument("--nested", action="store_true", help="Hosts with two NUMA nodes each.")
     options = parser.parse_args()
     spare_the_collector()
+    print(floor(), flush=True)
     for line in table(options.hosts, nested_host if options.nested else flat_host):
         print(line, flush=True)
