@@ -42,8 +42,17 @@ class StockSource:
 
     @property
     def in_use(self) -> Join:
-        """The inventories that have, or once had, usage."""
+        """The inventories that have, or once had, usage: all of them, where it is kept."""
         return self.inventory.join(self.usage, self._of_same)
+
+    def in_use_of(self, class_id: ColumnElement[Any]) -> Join:
+        """Return the same of one class."""
+        return self.inventory.join(self.usage, and_(self._of_same, self.inventory.c.resource_class_id == class_id))
+
+    @property
+    def root(self) -> ColumnElement[Any]:
+        """The root of the provider's tree. Only kept usage has it; reading all stock then takes no join with owners."""
+        return self.usage.c.root_provider_id
 
     def with_usage(self, source: FromClause, *conditions: ColumnElement[bool]) -> Join:
         """Join a source that contains the inventories with the usage of each, NULL where there is none.

@@ -11,13 +11,14 @@ from placement.domain.search_plan import plan_for
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.search.names import ids_for
-from placement.store.search.narrowing import NOTHING_LEFT, Narrowed, Narrowing
+from placement.store.search.narrowing import NOTHING_LEFT, Narrowed, Narrowing, Options
 from placement.store.search.ranges import EVERYWHERE, Extent
 from placement.store.search.serving import DEMANDS, PROVIDER, Serving
 from placement.store.search.together import BITS, DemandReads
 from tests.examples import examples
 from tests.small_clouds import load, situations
 from tests.store.rows import DISK_GB, VCPU, add_providers, run, stocking
+from tests.store.statements import statements
 
 on_one_database = examples(100, settings(suppress_health_check=[HealthCheck.function_scoped_fixture]))
 
@@ -47,6 +48,45 @@ def test_trees_that_were_read_in_vain_hide_no_other(database, situation):
     load(database, cloud)
     roots = sorted({provider.root for provider in cloud.values()})
     assert narrowed(database, request, first=roots[:1]).options == narrowed(database, request, first=[]).options
+
+
+@reads
+def narrowed_one_by_one(tx: Transaction, request: CandidateRequest, roots: list[int]) -> Options:
+    """Return the result of narrowing each tree alone."""
+    plan = plan_for(request)
+    narrowing = Narrowing(tx, plan, ids_for(tx, plan))
+    found: Options = {}
+    for root in roots if narrowing.is_possible else ():
+        found |= narrowing.narrowed(Extent.listed([root])).options
+    return found
+
+
+@on_one_database
+@given(situation=situations)
+def test_all_trees_at_once_give_what_each_gives_alone(database, situation):
+    request, cloud = situation
+    load(database, cloud)
+    roots = sorted({provider.root for provider in cloud.values()})
+    assert narrowed(database, request, first=[]).options == narrowed_one_by_one(database, request, roots)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "reads_providers"),
+    [
+        pytest.param({}, False, id="any"),
+        pytest.param({"forbidden": frozenset({"HW_CPU_X86_AVX2"})}, False, id="a trait of the provider"),
+        pytest.param({"resources": {"VCPU": 1, "DISK_GB": 1}}, True, id="two classes"),
+    ],
+)
+def test_stock_of_one_class_is_read_without_its_providers(database, conditions, reads_providers):
+    with database.writer.begin() as connection:
+        (provider,) = add_providers(connection, 1)
+        run(connection, stocking((provider, VCPU), total=8), stocking((provider, DISK_GB), total=8))
+    group = RequestGroup(**{"suffix": "_A", "resources": {"VCPU": 1}, **conditions})
+    with statements(database) as sent:
+        assert [*narrowed(database, CandidateRequest(groups=(group,)), first=[]).options] == [provider]
+    (narrowing,) = [text for text in sent if "max_unit" in text]
+    assert (" resource_providers " in narrowing) is reads_providers
 
 
 def test_all_trees_are_not_read_for_a_group_that_nobody_can_serve(database):

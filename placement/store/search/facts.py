@@ -151,15 +151,16 @@ _NAMED = PreparedStatement(
 def _stocks(*, keeps_usage: bool) -> PreparedStatement:
     """Return the statement for rows of ``Stocks``."""
     stock = StockSource(keeps_usage=keeps_usage)
+    owned = inventories.join(resource_providers, _RP.id == _INV.resource_provider_id)
+    source, root = (stock.in_use, stock.root) if keeps_usage else (stock.with_usage(owned), _RP.root_provider_id)
     columns = (
         _INV.resource_class_id,
         _INV.resource_provider_id,
-        _RP.root_provider_id,
+        root,
         stock.left,
         _INV.min_unit,
         _INV.max_unit,
         _INV.step_size,
     )
-    owned = inventories.join(resource_providers, _RP.id == _INV.resource_provider_id)
     wanted = _INV.resource_class_id.in_(bindparam("classes", expanding=True))
-    return PreparedStatement(select(*columns).select_from(stock.with_usage(owned)).where(wanted))
+    return PreparedStatement(select(*columns).select_from(source).where(wanted))
