@@ -78,7 +78,7 @@ def allocate(
         request: what to allocate.
         most: the number of ways to find.
         budget: the steps to spend; by default a million for the best way, and as many for finding any at all.
-        width: how many states of a table the first search keeps.
+        width: how many states of a table the first search, a beam search, keeps.
         any_way: whether any way will do, not just the best; the result need not be complete then.
         known: remembers searches made for this request on other hosts with the same levels and rules; it grows.
 

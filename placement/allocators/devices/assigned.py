@@ -1,4 +1,4 @@
-"""Finds some way to give each group its devices, at any cost, where the search prunes too much to find one.
+"""Finds some way to give each group its devices, at any cost, where the beam of the search was too narrow to find one.
 
 Groups take devices one after another, the most demanding first; a group whose devices are all taken makes another one
 move on (augmenting paths). Where each device serves only one group, this finds a way whenever one exists.

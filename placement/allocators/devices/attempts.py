@@ -1,9 +1,9 @@
-"""The strategy of the search: a quick, pruned search first, then an exact one where pruning may have lost something.
+"""The strategy of the search: first a quick one, a beam search, then an exact one if the beam was too narrow.
 
-On hosts with few places, each set of places is searched separately if one way is wanted, which yields the optimum. Most
-other requests are so small that the first search prunes nothing. For many of the rest, the second search proves
-optimality, as the known cost lets it prune. All others get an answer at least: if even the first search finds none, the
-neighbourhood of an arbitrary assignment is searched.
+If one way is wanted on a host with few places, each set of places is searched by itself, which yields the optimum.
+Otherwise, most requests are so small that all their states fit into the beam. For many of the rest, the exact search
+proves optimality: it need not look at what costs more than the way already known. All others get an answer at least: if
+even the beam search finds none, the neighbourhood of an arbitrary assignment is searched.
 """
 
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ from placement.allocators.devices.search import Knapsack
 from placement.allocators.devices.tables import Limits
 
 STEPS = 1_000_000
-"""How many pairs of states the first search may look at; the second one may use what is left of them."""
+"""How many pairs of states the beam search may look at; the exact one may use what is left of them."""
 
 WIDTH = 100
-"""How many states of a table the first search keeps."""
+"""The width of the beam: how many states of a table the first search keeps."""
 
 
 class Attempts:

@@ -94,13 +94,13 @@ class FewPlaces:
 
         At each level, touching no place costs as much as touching one.
         """
-        wholes: dict[tuple[int, str], set[str]] = defaultdict(set)
+        devices_in: dict[tuple[int, str], set[str]] = defaultdict(set)
         for option in self._options:
             for level, place in enumerate(self._innermost(option)):
                 if place is not None:
-                    wholes[level, place].add(option.device.whole)
+                    devices_in[level, place].add(option.device.whole)
         packing = self._own.packing
-        costs = {key: packing.touched[key[0]] + len(some) * packing.free[key[0]] for key, some in wholes.items()}
+        costs = {key: packing.touched[key[0]] + len(some) * packing.free[key[0]] for key, some in devices_in.items()}
         for number in range(len(self._places) + 1):
             for paths in combinations(self._places, number):
                 touched = {(level, place) for path in paths for level, place in enumerate(path) if place is not None}

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from placement.allocators.devices.all_or_none import AllOrNone, taken_together
 from placement.allocators.devices.options import DeviceOption
 from placement.allocators.devices.own_costs import OwnCosts
 from placement.allocators.devices.place_rules import PlaceRules
 from placement.allocators.devices.request import Request
 from placement.allocators.devices.tables import Table, Tables
-from placement.allocators.devices.wholes import Whole, taken_together
 
 STEPS_FOR_A_SET = 5
 """The cost of looking at a set of groups on one device, in pairs of states."""
@@ -46,18 +46,18 @@ class OneDevice:
         self._own = own
         self._divided = divided
 
-    def table(self, options: Sequence[DeviceOption], tables: Tables, wholes: Sequence[Whole] = ()) -> Table:
+    def table(self, options: Sequence[DeviceOption], tables: Tables, all_or_none: Sequence[AllOrNone] = ()) -> Table:
         """Return the table of a device.
 
         Args:
             options: the options of this device, in order.
             tables: has the steps to spend, and the number of states to keep.
-            wholes: groups that it serves completely or not at all.
+            all_or_none: groups of which it serves all or none.
         """
         table: Table = {0: [0]}
         room, asked, guard = self._packed_room(options)
         left, settled, before = {0: room}, self._rules.counters.settled, self._rules.before
-        for first, units, cost, amounts in self._additions(options, asked, wholes):
+        for first, units, cost, amounts in self._additions(options, asked, all_or_none):
             tables.budget.take(STEPS_FOR_A_SET * len(table))
             for state in [] if tables.is_over else before(first.group, first.turn, table):
                 still_left, both = left[state] - amounts, settled(state + units)
@@ -67,12 +67,12 @@ class OneDevice:
         return table
 
     def _additions(
-        self, options: Sequence[DeviceOption], asked: Sequence[int], wholes: Sequence[Whole]
+        self, options: Sequence[DeviceOption], asked: Sequence[int], all_or_none: Sequence[AllOrNone]
     ) -> Iterator[_Addition]:
         """Yield what can be added to a state; ``asked`` is what each option asks of the device."""
         amounts = {option.number: packed for option, packed in zip(options, asked, strict=True)}
         own, settled = self._own.of, self._rules.counters.settled
-        for some in taken_together(options, wholes, self._rules.counters.units):
+        for some in taken_together(options, all_or_none, self._rules.counters.units):
             apart = [option for option in some if self._groups[option.group].apart]
             units: int | None = 0
             for option in some:

@@ -6,13 +6,13 @@ States of tables are read and written here; how devices nest in places, and whic
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from placement.allocators.devices.all_or_none import AllOrNone
 from placement.allocators.devices.costs import Costs
 from placement.allocators.devices.counters import Counter, Counters
-from placement.allocators.devices.debts import Creditors
 from placement.allocators.devices.options import Numbering
+from placement.allocators.devices.pruning import Pruner
 from placement.allocators.devices.request import Group, InOnePlace, Joint, Request
 from placement.allocators.devices.tables import Table
-from placement.allocators.devices.wholes import Whole
 
 Closing = Callable[[int], int | None]
 """Maps a state of a complete place to the cost that a rule adds; None if the rule forbids the state."""
@@ -50,17 +50,19 @@ class PlaceRules:
         self._index = {group.label: index for index, group in enumerate(request.groups)}
         self._bound = [within for within in request.within if within.required and within.stands_for == 1]
         self.counters = Counters(self._all_counters())
-        self.creditors = Creditors(request.groups, self.counters)
-        """What devices owe to the groups."""
+        self.pruner = Pruner(request.groups, self.counters)
+        """Tells which states the devices that are left cannot complete."""
         self.by_card = [(index, one.stands_for) for index, one in enumerate(request.groups) if one.by_card]
-        """The groups of which no card may serve more than so many."""
+        """The groups that want different cards, each with how many devices of one card it may have."""
         self._own_masks = [self.counters.mask([index]) for index in range(len(request.groups))]
         self._taking = self.counters.mask([index for index, one in enumerate(request.groups) if one.takes])
         self._apart = self.counters.mask([index for index, one in enumerate(request.groups) if one.apart])
         self._closings = [self._closings_of(level, name) for level, name in enumerate(layout.levels)]
         self._bounds = [self._bounds_of(name) for name in layout.levels]
-        self.wholes = [[self._whole(one) for one in self._bound if one.level == name] for name in layout.levels]
-        """For each level the groups that a place of it serves completely or not at all."""
+        self.all_or_none = [
+            [self._all_or_none(one) for one in self._bound if one.level == name] for name in layout.levels
+        ]
+        """For each level the groups of which a place serves all or none."""
 
     def rules_at(self, level: int) -> int:
         """Return how many rules there are about a level."""
@@ -116,7 +118,11 @@ class PlaceRules:
         return groups + withins + conditions + of_cards + touched
 
     def _bounds_of(self, name: str) -> list[tuple[int, int, int]]:
-        """Return a level's in-one-place rules: the mask of the groups, the floor at which all are present, a unit."""
+        """Return the in-one-place rules about a level.
+
+        For each: the bits of its groups, the floor at which all of them are served, and what a place that serves them
+        adds to a state, which only one place may.
+        """
         units, groups = self.counters.units[len(self._request.groups) :], self._request.groups
         return [
             (
@@ -128,11 +134,11 @@ class PlaceRules:
             if within.level == name
         ]
 
-    def _whole(self, within: InOnePlace) -> Whole:
+    def _all_or_none(self, within: InOnePlace) -> AllOrNone:
         groups = [(index, self._request.groups[index]) for index in map(self._index.__getitem__, within.groups)]
         exact = [(index, group.count) for index, group in groups if not group.per_subtree]
         full = sum([count * self.counters.units[index] for index, count in exact])
-        return Whole(self.counters.mask([index for index, _count in exact]), full)
+        return AllOrNone(self.counters.mask([index for index, _count in exact]), full)
 
     def _marked(self, state: int, level: int) -> int:
         """Mark a state as touching a place of a level at which other devices may be in none."""
@@ -150,10 +156,10 @@ class PlaceRules:
             if added is None:
                 return None
             further += added
-        for mask, whole, unit in self._bounds[level]:
+        for mask, complete, unit in self._bounds[level]:
             if state & mask:
                 # Devices missing here would have to be elsewhere.
-                settled = self.counters.settled(state + unit) if self.counters.reaches(state, whole) else None
+                settled = self.counters.settled(state + unit) if self.counters.reaches(state, complete) else None
                 if settled is None:
                     return None
                 state = settled

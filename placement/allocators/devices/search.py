@@ -1,9 +1,10 @@
 """The device allocator's search: a knapsack over the tree of places, exact and polynomial.
 
-Only counts matter. A place's table has the cheapest cost for each combination of device counts per group inside it.
-Sibling tables are merged by adding, without what devices outside cannot complete; once a place is complete, its rules
-are applied. So the work grows with devices x (counts)^2 rather than with the number of combinations: eight GPUs and
-eight NICs on sixteen switches take milliseconds.
+Only counts matter. The table of a place has a state for each combination of counts, such as "two GPUs and one NIC", and
+the cheapest way to take so many of the devices inside. Two places side by side are merged by adding each state of one
+to each state of the other; states that the devices outside cannot complete are dropped (``pruning``). Once a place is
+complete, the rules about it are applied. So the work grows with devices x (counts)^2 rather than with the number of
+combinations: eight GPUs and eight NICs on sixteen switches take milliseconds.
 """
 
 from collections import Counter as Counts
@@ -12,6 +13,7 @@ from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 from placement.allocators.budget import Budget
+from placement.allocators.devices.all_or_none import AllOrNone, joined
 from placement.allocators.devices.known_tables import KnownTables, SharedTables
 from placement.allocators.devices.nesting import nesting
 from placement.allocators.devices.one_device import OneDevice
@@ -20,7 +22,6 @@ from placement.allocators.devices.own_costs import OwnCosts
 from placement.allocators.devices.place_rules import PlaceRules, SearchLayout
 from placement.allocators.devices.request import Device, Host, Request
 from placement.allocators.devices.tables import Limits, Table, Tables
-from placement.allocators.devices.wholes import Whole, joined
 
 SHARED_WIDTH = 100
 """Tables of more states are computed for each host: there what other devices have to offer leaves less to look at."""
@@ -41,12 +42,12 @@ class _Outside(NamedTuple):
     Args:
         tables: merges them.
         spare: by group, the options of all devices beyond what the group wants; negative if there are too few.
-        wholes: groups that these devices serve completely or not at all.
+        all_or_none: groups of which these devices serve all or none.
     """
 
     tables: Tables
     spare: Sequence[int]
-    wholes: tuple[Whole, ...] = ()
+    all_or_none: tuple[AllOrNone, ...] = ()
 
 
 class Knapsack:
@@ -117,8 +118,8 @@ class Knapsack:
         spare = [*outside.spare]
         for number, (some, other) in enumerate(parts, 1):
             self._take_from(spare, some)
-            wholes = outside.wholes if number == len(parts) else ()
-            table = outside.tables.merged(table, other, self._rules.creditors.debts(spare, wholes))
+            all_or_none = outside.all_or_none if number == len(parts) else ()
+            table = outside.tables.merged(table, other, self._rules.pruner.pruning(spare, all_or_none))
         return table
 
     def _parts(self, devices: Sequence[Device], depth: int, outside: _Outside) -> Sequence[_TableOf]:
@@ -128,10 +129,10 @@ class Knapsack:
         for device in devices:
             places[device.name if level is None else device.path[level]].append(device)
         if len(places) > 1:
-            outside = outside._replace(wholes=())
+            outside = outside._replace(all_or_none=())
         if level is None:
-            table_of, of, (tables, _spare, wholes) = self._one.table, self._of_device, outside
-            parts = [([one], table_of(of[one.name], tables, wholes)) for one in devices]
+            table_of, of, (tables, _spare, all_or_none) = self._one.table, self._of_device, outside
+            parts = [([one], table_of(of[one.name], tables, all_or_none)) for one in devices]
         else:
             parts = [(some, self._table_of_place(place, some, depth, outside)) for place, some in places.items()]
         return self._in_cards(parts, outside.tables) if self._rules.by_card else parts
@@ -145,32 +146,32 @@ class Knapsack:
         if place is None:
             return self._table(devices, depth + 1, outside)
         if self._shared is not None:
-            table = self._shared_table(self._shared, devices, depth, wholes=outside.wholes)
+            table = self._shared_table(self._shared, devices, depth, all_or_none=outside.all_or_none)
             if table is not None:
                 spare = [*outside.spare]
                 self._take_from(spare, devices)
-                return outside.tables.without_debts(table, self._rules.creditors.debts(spare))
+                return outside.tables.pruned(table, self._rules.pruner.pruning(spare))
         return self._closed(devices, depth, outside)
 
     def _shared_table(
-        self, shared: SharedTables, devices: Sequence[Device], depth: int, *, wholes: tuple[Whole, ...]
+        self, shared: SharedTables, devices: Sequence[Device], depth: int, *, all_or_none: tuple[AllOrNone, ...]
     ) -> Table | None:
         """Return the table of a place as all have that are like it, None if it is too large."""
         options = sum([len(self._of_device[device.name]) for device in devices])
         if shared.is_too_large(options):
             return None
         form, first = self._form_of(devices, depth)
-        known = shared.get((form, wholes))
+        known = shared.get((form, all_or_none))
         if known is not None:
             return self._moved(known, first)
         # What is not worth sharing costs the request nothing: it is found out only once.
         tables = Tables(self._counters, most=self._most, limits=Limits(Budget(STEPS_TO_SHARE), SHARED_WIDTH))
-        table = self._closed(devices, depth, _Outside(tables, [PLENTY] * len(self._request.groups), wholes))
+        table = self._closed(devices, depth, _Outside(tables, [PLENTY] * len(self._request.groups), all_or_none))
         if tables.is_cut or tables.is_over:
             shared.note_too_large(options)
             return None
         self.tables.budget.take(STEPS_TO_SHARE - tables.budget.left)
-        shared.remember((form, wholes), self._moved(table, -first))
+        shared.remember((form, all_or_none), self._moved(table, -first))
         return table
 
     def _form_of(self, devices: Sequence[Device], depth: int) -> tuple[Hashable, int]:
@@ -202,8 +203,8 @@ class Knapsack:
     def _closed(self, devices: Sequence[Device], depth: int, outside: _Outside) -> Table:
         """Return the table of a place, with its rules applied."""
         level, rules = self._order[depth], self._rules
-        wholes = joined([*outside.wholes, *rules.wholes[level]])
-        table = self._table(devices, depth + 1, outside._replace(wholes=wholes))
+        all_or_none = joined([*outside.all_or_none, *rules.all_or_none[level]])
+        table = self._table(devices, depth + 1, outside._replace(all_or_none=all_or_none))
         outside.tables.budget.take(len(table) * (1 + rules.rules_at(level)))
         return rules.closed(table, level, len({device.whole for device in devices}))
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from placement.allocators.budget import Budget
 from placement.allocators.devices.counters import Counters
-from placement.allocators.devices.debts import NO_DEBTS, Debts
+from placement.allocators.devices.pruning import NO_PRUNING, Pruning
 
 Table = dict[int, list[int]]
 """State (packed counters) -> the costs of the best ways to get there, ascending."""
@@ -51,37 +51,39 @@ class Tables:
         """Whether the budget was hit; tables are unreliable then."""
         return self.budget.was_hit
 
-    def merged(self, left: Table, right: Table, debts: Debts = NO_DEBTS) -> Table:
-        """Return the table of two disjoint sets of devices, without states that leave debts."""
+    def merged(self, left: Table, right: Table, pruning: Pruning = NO_PRUNING) -> Table:
+        """Return the table of two disjoint sets of devices together, pruned."""
         if left == NOTHING_TAKEN:
             self.budget.take(len(right))
-            return {0: [0]} if self.is_over else self.narrowed(self.without_debts(self._within_limit(right), debts))
-        others = self._others(left, right, debts)
+            return {0: [0]} if self.is_over else self.narrowed(self.pruned(self._within_limit(right), pruning))
+        others = self._others(left, right, pruning)
         self.budget.take(max(len(left), sum(map(len, others))))
         if self.is_over:
             return {0: [0]}
         merge = self._merged_best if self._most == 1 else self._merged_several
-        return self.narrowed(self.without_debts(merge(left, right, others), debts))
+        return self.narrowed(self.pruned(merge(left, right, others), pruning))
 
-    def without_debts(self, table: Table, debts: Debts) -> Table:
-        """Drop states that leave more to do than the devices outside can provide."""
-        if not debts.floor:
+    def pruned(self, table: Table, pruning: Pruning) -> Table:
+        """Drop states that the devices outside cannot complete."""
+        if not pruning.floor:
             return table
-        floor, guard = debts.floor, self._counters.guard  # ``Counters.reaches``, but without a call for each state.
+        floor, guard = pruning.floor, self._counters.guard  # ``Counters.reaches``, but without a call for each state.
         return {state: costs for state, costs in table.items() if (state + floor) & guard == guard}
 
     def _within_limit(self, table: Table) -> Table:
         limit = self._limit
         return table if limit is None else {state: costs for state, costs in table.items() if costs[0] <= limit}
 
-    def _others(self, left: Table, right: Table, debts: Debts) -> Sequence[Sequence[tuple[int, int]]]:
-        """Return for each state of a table the least costs and the states of the other that it may be merged with."""
-        decisive = debts.decisive
+    def _others(self, left: Table, right: Table, pruning: Pruning) -> Sequence[Sequence[tuple[int, int]]]:
+        """Return for each state of one table the (least cost, state) pairs of the other that it may be merged with."""
+        decisive = pruning.decisive
         every: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for state, costs in right.items():
             every[state & decisive].append((costs[0], state))
         parts = [state & decisive for state in left]
-        fitting = {part: [one for rest in debts.complements(part) for one in every.get(rest, ())] for part in {*parts}}
+        fitting = {
+            part: [one for rest in pruning.complements(part) for one in every.get(rest, ())] for part in {*parts}
+        }
         if self._limit is None:
             return [fitting[part] for part in parts]
         for some in fitting.values():

@@ -1,0 +1,102 @@
+"""Which states of a table are dropped, because the devices that are not in the table could not complete them.
+
+A table grows device by device. Say a request wants two GPUs and three NICs, and the devices yet to come are one GPU and
+no NIC: then only states with at least one GPU and exactly three NICs can still serve it. All others are dropped before
+they are merged with anything.
+"""
+
+from collections.abc import Sequence
+from math import inf
+from typing import Final, NamedTuple
+
+from placement.allocators.devices.all_or_none import AllOrNone
+from placement.allocators.devices.counters import Counters
+from placement.allocators.devices.request import Group
+
+MAX_ALL_OR_NONE = 4
+"""The most sets of groups to tell apart by whether they are served: each may double what a state is merged with."""
+
+
+class Pruning(NamedTuple):
+    """What a state must have, so that the devices outside can complete it.
+
+    Args:
+        floor: least values of all counters, as ``Counters.reaches`` wants them; 0 if any will do.
+        settled: the bits of the counters that must have their final values, as nothing outside adds to them.
+        final: these values, as a state.
+        all_or_none: further groups, of which a state must serve all or none.
+    """
+
+    floor: int = 0
+    settled: int = 0
+    final: int = 0
+    all_or_none: tuple[AllOrNone, ...] = ()
+
+    @property
+    def decisive(self) -> int:
+        """The bits of all counters of which something is known."""
+        return self.settled | sum([one.mask for one in self.all_or_none])
+
+    def complements(self, state: int) -> Sequence[int]:
+        """Return what another state may have of the decisive counters, so that the sum of both is not dropped."""
+        found = [self.final - (state & self.settled)]
+        for mask, full in self.all_or_none:
+            part = state & mask
+            found = [one + more for one in found for more in ((full - part,) if part else (0, full))]
+        return found
+
+
+NO_PRUNING: Final = Pruning()
+
+
+class Pruner:
+    """Tells what can be dropped for the groups of one request.
+
+    Args:
+        groups: the groups.
+        counters: the layout of states; the groups' counters come first.
+
+    The example above: for two GPUs and three NICs, one device outside is too few for the first group by one, and none
+    is too few for the second by three.
+
+    >>> from placement.allocators.devices.counters import Counter
+    >>> counters = Counters([Counter(2, 2), Counter(3, 3)])
+    >>> groups = [Group(label="gpu", options={}, count=2), Group(label="nic", options={}, count=3)]
+    >>> pruning = Pruner(groups, counters).pruning([-1, -3])
+    >>> gpu, nic = counters.units
+    >>> [counters.reaches(state, pruning.floor) for state in (3 * nic, gpu + 2 * nic, gpu + 3 * nic)]
+    [False, False, True]
+
+    A state with one NIC is merged only with states that have the other two:
+
+    >>> pruning.complements(gpu + nic) == [2 * nic]
+    True
+    """
+
+    def __init__(self, groups: Sequence[Group], counters: Counters) -> None:
+        self._guard = counters.guard
+        self._rows = [
+            (unit, counters.mask([index]), -group.count if not group.per_subtree else -inf)
+            for index, (group, unit) in enumerate(zip(groups, counters.units, strict=False))
+        ]
+
+    def pruning(self, spare: Sequence[int], all_or_none: tuple[AllOrNone, ...] = ()) -> Pruning:
+        """Return what the table of some devices can do without.
+
+        Args:
+            spare: by group, the options outside beyond what the group wants; negative if there are too few.
+            all_or_none: groups of which these devices serve all or none.
+        """
+        if min(spare) >= 0:
+            return Pruning(all_or_none=all_or_none[:MAX_ALL_OR_NONE]) if all_or_none else NO_PRUNING
+        floor, settled, final = self._guard, 0, 0
+        for (unit, mask, none_outside), more in zip(self._rows, spare, strict=True):
+            if more < 0:
+                floor += more * unit
+                if more == none_outside:
+                    settled, final = settled | mask, final - more * unit
+        for one in all_or_none:
+            if one.mask & settled:
+                settled, final = settled | one.mask, final | one.full
+        others = tuple([one for one in all_or_none if not one.mask & settled][:MAX_ALL_OR_NONE])
+        return Pruning(floor, settled, final, others)
