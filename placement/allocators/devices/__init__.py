@@ -14,9 +14,9 @@ from placement.allocators.budget import Budget
 from placement.allocators.devices.attempts import STEPS, WIDTH, Attempts
 from placement.allocators.devices.confined import without_places_too_small
 from placement.allocators.devices.costs import DeviceObjective
-from placement.allocators.devices.known_searches import KnownSearches
 from placement.allocators.devices.options import DeviceOption, options_of
 from placement.allocators.devices.request import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request
+from placement.allocators.devices.search_memo import SearchMemo
 from placement.allocators.devices.tables import Limits
 from placement.allocators.devices.ties import LikeTies, without_like_ties
 from placement.allocators.devices.twins import Twins, shared_out, without_twins
@@ -31,8 +31,8 @@ __all__ = [
     "Host",
     "InOnePlace",
     "Joint",
-    "KnownSearches",
     "Request",
+    "SearchMemo",
     "allocate",
 ]
 
@@ -69,7 +69,7 @@ def allocate(
     budget: Budget | None = None,
     width: int = WIDTH,
     any_way: bool = False,
-    known: KnownSearches | None = None,
+    memo: SearchMemo | None = None,
 ) -> DeviceAllocations:
     """Find the best ways to serve a request on a host.
 
@@ -80,7 +80,7 @@ def allocate(
         budget: the steps to spend; by default a million for the best way, and as many for finding any at all.
         width: how many states of a table the first search, a beam search, keeps.
         any_way: whether any way will do, not just the best; the result need not be complete then.
-        known: remembers searches made for this request on other hosts with the same levels and rules; it grows.
+        memo: what was found for this request on other hosts with the same levels and rules; it grows.
 
     Raises:
         ValueError: the request refers to an unknown group or level, repeats a label, or has a group without devices.
@@ -103,7 +103,7 @@ def allocate(
     if _is_hopeless(searched, usable):
         return DeviceAllocations(())
     limits = Limits(Budget(2 * STEPS) if budget is None else budget, width)
-    attempts = Attempts(host, searched, options, usable=usable, most=most, limits=limits, known=known)
+    attempts = Attempts(host, searched, options, usable=usable, most=most, limits=limits, memo=memo)
     costs, packing = attempts.best(of_any_cost=any_way), attempts.packing
     numbered = {option.number: option for option in options}
     chosen = [[numbered[number] for number in packing.chosen(cost)] for cost in costs]

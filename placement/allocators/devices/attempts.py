@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from placement.allocators.devices.assigned import assigned
 from placement.allocators.devices.costs import Costs
 from placement.allocators.devices.few_places import FewPlaces
-from placement.allocators.devices.known_searches import KnownSearches
 from placement.allocators.devices.options import DeviceOption
 from placement.allocators.devices.own_costs import OwnCosts
 from placement.allocators.devices.request import Group, Host, Request
 from placement.allocators.devices.room_alone import any_way, only_room_decides
 from placement.allocators.devices.search import Knapsack
+from placement.allocators.devices.search_memo import SearchMemo
 from placement.allocators.devices.tables import Limits
 
 STEPS = 1_000_000
@@ -36,7 +36,7 @@ class Attempts:
         usable: the options that some way can use.
         most: the number of ways to find.
         limits: the budget of all searches together, and the width of the first one.
-        known: the searches in few places already made for this request on other hosts.
+        memo: what was found for this request on other hosts; it grows.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Attempts:
         usable: Sequence[DeviceOption],
         most: int,
         limits: Limits,
-        known: KnownSearches | None = None,
+        memo: SearchMemo | None = None,
     ) -> None:
         self._host = host
         self._request = request
@@ -56,7 +56,7 @@ class Attempts:
         self._own = OwnCosts(host, request, options)
         self._usable = usable
         self._most = most
-        self._known = known
+        self._memo = memo
         self._budget = limits.budget
         self._width = limits.width
         self._steps = min(STEPS, self._budget.left)
@@ -110,7 +110,7 @@ class Attempts:
             usable=self._usable,
             own=self._own,
             limits=self._quick,
-            known=self._known,
+            memo=self._memo,
         )
         best = search.best() if search.are_few else None
         self._left -= before - self._budget.left
@@ -124,9 +124,9 @@ class Attempts:
 
     def _searched(self, limits: Limits, options: Sequence[DeviceOption] | None = None) -> list[int]:
         before = self._budget.left
-        known = self._known.tables if self._known is not None else None
+        memo = self._memo.tables if self._memo is not None else None
         search = Knapsack(
-            self._host, self._request, self._options, own=self._own, most=self._most, limits=limits, known=known
+            self._host, self._request, self._options, own=self._own, most=self._most, limits=limits, memo=memo
         )
         costs = search.run(self._usable if options is None else options)
         self._left -= before - self._budget.left

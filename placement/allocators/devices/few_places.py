@@ -9,13 +9,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from placement.allocators.devices.known_searches import KnownSearches, form_of_search
 from placement.allocators.devices.nesting import PlacePath, nesting
 from placement.allocators.devices.options import DeviceOption
 from placement.allocators.devices.own_costs import OwnCosts
 from placement.allocators.devices.request import Host, Request
 from placement.allocators.devices.rivals import EVERYWHERE, Rivals, has_room_alone, rivals_of
 from placement.allocators.devices.search import Knapsack
+from placement.allocators.devices.search_memo import SearchMemo, form_of_search
 from placement.allocators.devices.supplies import PlacedOption
 from placement.allocators.devices.tables import Limits
 
@@ -33,7 +33,7 @@ class FewPlaces:
         usable: the options that some way can use.
         own: the options' own costs.
         limits: the steps to spend, and how many states of a table to keep.
-        known: the searches already made for this request on other hosts.
+        memo: what was found for this request on other hosts; it grows.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class FewPlaces:
         usable: Sequence[DeviceOption],
         own: OwnCosts,
         limits: Limits,
-        known: KnownSearches | None = None,
+        memo: SearchMemo | None = None,
     ) -> None:
         self._host = host
         self._request = request
@@ -53,7 +53,7 @@ class FewPlaces:
         self._usable = usable
         self._own = own
         self._limits = limits
-        self._known = known
+        self._memo = memo
         self._budget = limits.budget
         self._counted = len(host.levels) - host.uncounted
         taking = [self._innermost(one) for one in usable if request.groups[one.group].takes]
@@ -137,15 +137,15 @@ class FewPlaces:
     def _searched(self, rivals: Rivals, region: int, limit: int | None) -> int | None:
         """Return the least cost of serving some rivals in a region."""
         options = rivals.inside(region)
-        if self._known is None:
+        if self._memo is None:
             return self._search(rivals, options, limit)
         form = form_of_search(self._host, rivals, options)
-        known = self._known.get(form)
+        known = self._memo.get(form)
         if known is not None:
             return known.cost(options, self._own)
         cost = self._search(rivals, options, None)
         if self.is_complete:
-            self._known.remember(form, cost, options, self._own)
+            self._memo.remember(form, cost, options, self._own)
         return cost
 
     def _search(self, rivals: Rivals, options: Sequence[DeviceOption], limit: int | None) -> int | None:

@@ -14,26 +14,27 @@ from typing import NamedTuple
 
 from placement.allocators.budget import Budget
 from placement.allocators.devices.all_or_none import AllOrNone, joined
-from placement.allocators.devices.known_tables import KnownTables, SharedTables
 from placement.allocators.devices.nesting import nesting
 from placement.allocators.devices.one_device import OneDevice
 from placement.allocators.devices.options import DeviceOption
 from placement.allocators.devices.own_costs import OwnCosts
 from placement.allocators.devices.place_rules import PlaceRules, SearchLayout
 from placement.allocators.devices.request import Device, Host, Request
+from placement.allocators.devices.table_memo import RuledTables, TableMemo
 from placement.allocators.devices.tables import Limits, Table, Tables
 
-SHARED_WIDTH = 100
-"""Tables of more states are computed for each host: there what other devices have to offer leaves less to look at."""
+MEMO_WIDTH = 100
+"""The most states of a table in the memo. Larger ones are computed for each host, whose other devices prune them."""
 
-STEPS_TO_SHARE = 20_000
-"""So many steps may be taken for a table that is shared."""
+STEPS_TO_MEMOISE = 20_000
+"""The most steps to take for a table that is to go into the memo."""
 
-PLENTY = 1_000_000
+PLENTY_OUTSIDE = 1_000_000
+"""As spare options of a group: so many outside that nothing is pruned, because a memo holds for any host."""
 
 
 _TableOf = tuple[Sequence[Device], Table]
-"""The table of some devices."""
+"""Some devices, and their table."""
 
 
 class _Outside(NamedTuple):
@@ -61,7 +62,7 @@ class Knapsack:
         most: the number of ways to find.
         limits: the limits of the search.
         counts_places: whether touching places costs anything.
-        known: the tables of this request on other hosts; they grow.
+        memo: the tables of this request on other hosts; it grows.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Knapsack:
         most: int,
         limits: Limits,
         counts_places: bool = True,
-        known: KnownTables | None = None,
+        memo: TableMemo | None = None,
     ) -> None:
         self._request = request
         self._most = most
@@ -84,9 +85,9 @@ class Knapsack:
         partial = _partial_levels(host, options) if counts_places else ()
         cards = len(divided)
         layout = SearchLayout(host.levels, host.uncounted, own.numbering, partial, cards, counts_places, most)
-        # A card that is divided has a name of its own in states.
-        self._shared = known.under(request, layout) if known is not None and not cards else None
-        self._rules = self._shared.rules if self._shared else PlaceRules(request, layout)
+        # States count the devices of each divided card apart, so their tables hold for this host alone.
+        self._memo = memo.under(request, layout) if memo is not None and not cards else None
+        self._rules = self._memo.rules if self._memo else PlaceRules(request, layout)
         self._one = OneDevice(request, self._rules, own, divided)
         self._counters, self._costs = self._rules.counters, self._rules.costs
         self._number = {option.device.name: own.numbering.device_of(option) for option in options}
@@ -145,37 +146,42 @@ class Knapsack:
     def _table_of_place(self, place: str | None, devices: Sequence[Device], depth: int, outside: _Outside) -> Table:
         if place is None:
             return self._table(devices, depth + 1, outside)
-        if self._shared is not None:
-            table = self._shared_table(self._shared, devices, depth, all_or_none=outside.all_or_none)
+        if self._memo is not None:
+            table = self._memoised_table(self._memo, devices, depth, all_or_none=outside.all_or_none)
             if table is not None:
                 spare = [*outside.spare]
                 self._take_from(spare, devices)
                 return outside.tables.pruned(table, self._rules.pruner.pruning(spare))
         return self._closed(devices, depth, outside)
 
-    def _shared_table(
-        self, shared: SharedTables, devices: Sequence[Device], depth: int, *, all_or_none: tuple[AllOrNone, ...]
+    def _memoised_table(
+        self, memo: RuledTables, devices: Sequence[Device], depth: int, *, all_or_none: tuple[AllOrNone, ...]
     ) -> Table | None:
-        """Return the table of a place as all have that are like it, None if it is too large."""
+        """Return the unpruned table of a place, the same for all places like it; None if it is too large."""
         options = sum([len(self._of_device[device.name]) for device in devices])
-        if shared.is_too_large(options):
+        if memo.is_too_large(options):
             return None
         form, first = self._form_of(devices, depth)
-        known = shared.get((form, all_or_none))
+        known = memo.get((form, all_or_none))
         if known is not None:
             return self._moved(known, first)
-        # What is not worth sharing costs the request nothing: it is found out only once.
-        tables = Tables(self._counters, most=self._most, limits=Limits(Budget(STEPS_TO_SHARE), SHARED_WIDTH))
-        table = self._closed(devices, depth, _Outside(tables, [PLENTY] * len(self._request.groups), all_or_none))
+        # On a budget of its own: if the table turns out too large, the request has lost nothing.
+        tables = Tables(self._counters, most=self._most, limits=Limits(Budget(STEPS_TO_MEMOISE), MEMO_WIDTH))
+        table = self._closed(
+            devices, depth, _Outside(tables, [PLENTY_OUTSIDE] * len(self._request.groups), all_or_none)
+        )
         if tables.is_cut or tables.is_over:
-            shared.note_too_large(options)
+            memo.note_too_large(options)
             return None
-        self.tables.budget.take(STEPS_TO_SHARE - tables.budget.left)
-        shared.remember((form, all_or_none), self._moved(table, -first))
+        self.tables.budget.take(STEPS_TO_MEMOISE - tables.budget.left)
+        memo.remember((form, all_or_none), self._moved(table, -first))
         return table
 
     def _form_of(self, devices: Sequence[Device], depth: int) -> tuple[Hashable, int]:
-        """Return what tells a place with some devices from others at its depth, and the number of its first device."""
+        """Return the canonical form of a place with some devices, and the number of its first device.
+
+        Places of one form have the same table, but for the numbers of the devices in it.
+        """
         first = min([self._number[device.name] for device in devices])
         inside = self._order[depth + 1 :]
         places: dict[str | None, int] = {None: -1}

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 
 from placement.allocators.budget import Budget
-from placement.allocators.devices import DeviceAllocations, Group, Host, KnownSearches, Request, allocate
+from placement.allocators.devices import DeviceAllocations, Group, Host, Request, SearchMemo, allocate
 from placement.candidates.canonical import CanonicalForm, Memo
 
 MAX_HOSTS = 10_000
-"""So many forms are remembered: allocating again would cost steps again."""
+"""How many forms of hosts to remember: many, because allocating again costs far more than looking a form up."""
 
 
 class DeviceMemo:
@@ -22,14 +22,14 @@ class DeviceMemo:
         self._most = most
         self._any_way = any_way
         self._memo: Memo[DeviceAllocations] = Memo(MAX_HOSTS)
-        self._searches = KnownSearches()
+        self._searches = SearchMemo()
 
     def allocate(self, host: Host, request: Request, budget: Budget) -> DeviceAllocations:
-        """Return what the allocator finds. Where no steps are left, only what has been worked out already is found.
+        """Return what the allocator finds. Once no steps are left, only what is in the memo is found.
 
         Args:
-            host: a host. Its devices and places have numbers as names, so that it is like others.
-            request: what is asked of it; for all hosts of a memo labels, amounts and rules are the same.
+            host: a host. Its devices and places have numbers for names, so that hosts built alike are equal.
+            request: what is asked of it: for all hosts of a memo the same labels, amounts and rules.
             budget: the steps that may be taken.
         """
         form = _form(host, request.groups)
@@ -37,13 +37,13 @@ class DeviceMemo:
         if found is None and budget.is_used_up:
             return DeviceAllocations((), complete=False)
         if found is None:
-            found = allocate(host, request, most=self._most, budget=budget, any_way=self._any_way, known=self._searches)
+            found = allocate(host, request, most=self._most, budget=budget, any_way=self._any_way, memo=self._searches)
             self._memo.remember(form, found)
         return found
 
 
 def _form(host: Host, groups: tuple[Group, ...]) -> CanonicalForm:
-    """Return what tells problems of one request apart."""
+    """Return what the allocator's result depends on, besides what is the same for all hosts of a request."""
     devices = tuple([(device.path, tuple(device.room.items()), device.card) for device in host.devices])
     wanted = tuple([(one.count, _items(one.options), _items(one.meets)) for one in groups])
     return (devices, host.in_use, wanted)

@@ -18,8 +18,8 @@ from placement.allocators.devices import (
     Host,
     InOnePlace,
     Joint,
-    KnownSearches,
     Request,
+    SearchMemo,
     allocate,
 )
 from placement.allocators.devices.confined import without_places_too_small
@@ -282,7 +282,7 @@ def test_what_was_found_on_other_hosts_changes_nothing(instance, chance, most) -
     If several ways are wanted, hosts are searched as a whole, with the tables of places that other hosts have, too.
     """
     first, request = instance
-    known = KnownSearches()
+    memo = SearchMemo()
     for _turn in range(6):
         rooms = [one.room for one in first.devices]
         chance.shuffle(rooms)
@@ -290,7 +290,7 @@ def test_what_was_found_on_other_hosts_changes_nothing(instance, chance, most) -
         host = replace(first, devices=tuple([one for one in devices if chance.random() < 0.9]))
         groups = [replace(one, options=_misfits_moved(one.options, chance)) for one in request.groups]
         asked = replace(request, groups=tuple(groups))
-        assert allocate(host, asked, most=most, known=known) == allocate(host, asked, most=most)
+        assert allocate(host, asked, most=most, memo=memo) == allocate(host, asked, most=most)
 
 
 def _misfits_moved(options: Mapping[str, int], chance: random.Random) -> Mapping[str, int]:

@@ -1,6 +1,7 @@
-"""The tables of devices and places, computed once for all of a request's hosts where they are the same again.
+"""Memo of the tables of places, computed once for all places of one form on all hosts of a request.
 
-Hosts of which hardly two are alike are made of places that are: a switch with a GPU and a NIC is in one of few states.
+Hardly two hosts in use may be alike, but the places that they consist of are: a switch with a GPU and a NIC has one of
+few tables.
 """
 
 from collections.abc import Hashable
@@ -12,11 +13,11 @@ from placement.allocators.devices.request import Request
 from placement.allocators.devices.tables import Table
 
 MAX_STATES = 100_000
-"""Tables of so many states in all are remembered for one request, some twenty megabytes."""
+"""The most states, in all tables together, to remember for one request: some twenty megabytes."""
 
 
-class SharedTables:
-    """The rules of a request, and the tables of places under them.
+class RuledTables:
+    """The rules of a request in one layout, and the tables of places that were computed under these rules.
 
     Args:
         rules: the rules.
@@ -28,7 +29,7 @@ class SharedTables:
         self._room = room
         self._known: dict[Hashable, Table] = {}
         self._too_many = inf
-        """The fewest options of a place with a table that was too large to be worth keeping."""
+        """The fewest options of any place whose table was too large to remember."""
 
     def get(self, form: Hashable) -> Table | None:
         """Return the table of a place of this form, if known."""
@@ -48,24 +49,24 @@ class SharedTables:
         self._too_many = min(options, self._too_many)
 
 
-class KnownTables:
-    """The tables of one request on any of its hosts."""
+class TableMemo:
+    """The tables of places on all hosts of one request."""
 
     def __init__(self) -> None:
-        self._by_rules: dict[Hashable, SharedTables] = {}
+        self._by_rules: dict[Hashable, RuledTables] = {}
         self._room = Budget(MAX_STATES)
 
-    def under(self, request: Request, layout: SearchLayout) -> SharedTables:
-        """Return the tables of searches of one layout for a request, whatever devices it is asked of."""
+    def under(self, request: Request, layout: SearchLayout) -> RuledTables:
+        """Return the tables for a request in searches of one layout, whichever devices its groups may have."""
         form = layout, _form_of(request)
         known = self._by_rules.get(form)
         if known is None:
-            known = self._by_rules[form] = SharedTables(PlaceRules(request, layout), self._room)
+            known = self._by_rules[form] = RuledTables(PlaceRules(request, layout), self._room)
         return known
 
 
 def _form_of(request: Request) -> Hashable:
-    """Return what tells the groups and rules of a request from others, devices aside."""
+    """Return all of a request that states and rules depend on: everything but the devices."""
     groups = [
         (one.label, one.count, one.per_subtree, one.stands_for, one.by_card, one.apart, one.takes, *one.amounts.items())
         for one in request.groups

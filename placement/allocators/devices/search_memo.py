@@ -1,34 +1,35 @@
-"""What was found out about groups in some places of a host, read off for all places where it is the same again.
+"""Memo of the device allocator: a search in some places of a host, reused wherever the same has to be searched again.
 
-Hosts of which hardly two are alike are made of places that are: a NUMA node with two NICs is in one of few states.
+Hardly two hosts in use may be alike, but the places that they consist of are: a NUMA node with two NICs has nothing,
+one or both of them in use, and for a request for NICs no more than that matters.
 """
 
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
-from placement.allocators.devices.known_tables import KnownTables
 from placement.allocators.devices.options import DeviceOption
 from placement.allocators.devices.own_costs import OwnCosts
 from placement.allocators.devices.request import Host
 from placement.allocators.devices.rivals import Rivals
+from placement.allocators.devices.table_memo import TableMemo
 
 MAX_SEARCHES = 10_000
-"""So many are remembered for one request."""
+"""The most searches to remember for one request."""
 
 
 class BestOfPlaces(NamedTuple):
     """The best way to serve some groups with some options; nothing is chosen if there is none.
 
     Args:
-        chosen: which of the options, by their order.
-        missed: for each level how often wishes about it are not met, by more than one device.
+        chosen: the positions of the chosen options among all of them.
+        missed: for each level, how many wishes about it that concern several devices at once are not met.
     """
 
     chosen: Sequence[int]
     missed: Sequence[int] = ()
 
     def cost(self, options: Sequence[DeviceOption], own: OwnCosts) -> int | None:
-        """Return what it costs with options like these, None if there is no way."""
+        """Return its cost with these options, in the order of those that were searched; None if there is no way."""
         if not self.chosen:
             return None
         missed = [number * unit for number, unit in zip(self.missed, own.packing.missed, strict=False)]
@@ -38,16 +39,16 @@ class BestOfPlaces(NamedTuple):
 NO_WAY = BestOfPlaces(())
 
 
-class KnownSearches(dict[Hashable, BestOfPlaces]):
-    """What was found for one request on any of its hosts, by the forms of what was searched."""
+class SearchMemo(dict[Hashable, BestOfPlaces]):
+    """The best ways found for one request on all hosts so far, by the canonical form of what was searched."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.tables = KnownTables()
-        """The tables of places where hosts were searched as a whole."""
+        self.tables = TableMemo()
+        """The tables of places, from searches of hosts as a whole."""
 
     def remember(self, form: Hashable, cost: int | None, options: Sequence[DeviceOption], own: OwnCosts) -> None:
-        """Remember what a search with some options came to, while there is room."""
+        """Remember the cost that a search with some options has found, None for no way, while there is room."""
         if len(self) >= MAX_SEARCHES:
             return
         if cost is None:
@@ -60,7 +61,10 @@ class KnownSearches(dict[Hashable, BestOfPlaces]):
 
 
 def form_of_search(host: Host, rivals: Rivals, options: Sequence[DeviceOption]) -> Hashable:
-    """Return what tells searches for some groups apart, names aside: of these, which are the same, and their order."""
+    """Return the canonical form of a search for some groups: all that matters, with names replaced by numbers.
+
+    Names matter only by which of them are the same and, for ties, by their order, which is that of the options.
+    """
     numbers: dict[str | None, int] = {None: -1}
     number, groups = numbers.setdefault, rivals.groups
     devices: dict[str, Hashable] = {}
