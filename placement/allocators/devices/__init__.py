@@ -18,7 +18,7 @@ from placement.allocators.devices.options import DeviceOption, options_of
 from placement.allocators.devices.request import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request
 from placement.allocators.devices.search_memo import SearchMemo
 from placement.allocators.devices.tables import Limits
-from placement.allocators.devices.ties import LikeTies, without_like_ties
+from placement.allocators.devices.ties import IdenticalTies, without_identical_ties
 from placement.allocators.devices.twins import Twins, shared_out, without_twins
 
 __all__ = [
@@ -96,7 +96,7 @@ def allocate(
     {'gpu': ('gpu1', 'gpu2'), 'nic': ('nic1', 'nic2')}
     """
     _check(host, request)
-    host, counted, ties = without_like_ties(host, request)
+    host, counted, ties = without_identical_ties(host, request)
     searched, twins = without_twins(host, counted)
     options = options_of(host, searched)
     usable = without_places_too_small(host, searched, options)
@@ -126,7 +126,7 @@ def _is_hopeless(request: Request, options: Sequence[DeviceOption]) -> bool:
 
 
 def _devices(
-    host: Host, chosen: list[DeviceOption], twins: Twins, ties: Sequence[LikeTies]
+    host: Host, chosen: list[DeviceOption], twins: Twins, ties: Sequence[IdenticalTies]
 ) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for index, family in enumerate(twins.values()):

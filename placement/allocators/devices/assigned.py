@@ -15,6 +15,7 @@ def assigned(request: Request, options: Sequence[DeviceOption]) -> list[DeviceOp
     """Return an option for each device that groups need at least; None if none were found.
 
     Considers room, and that groups that are apart share no device, but no rules about places.
+
     >>> from placement.allocators.devices.request import Device, Group
     >>> big, small = Device("big", (), {"VCPU": 4}), Device("small", (), {"VCPU": 2})
     >>> groups = tuple([Group(label=str(n), options={"big": 0, "small": 0}, amounts={"VCPU": n}) for n in (1, 3)])
@@ -22,14 +23,14 @@ def assigned(request: Request, options: Sequence[DeviceOption]) -> list[DeviceOp
     >>> [(option.group, option.device.name) for option in assigned(Request(groups=groups), some)]
     [(0, 'small'), (1, 'big')]
     """
-    turns = _Turns(request, options)
-    if not all([turns.serve(index, set()) for index in turns.most_demanding_first()]):
+    taken = _TakenOptions(request, options)
+    if not all([taken.serve(index, set()) for index in taken.most_demanding_first()]):
         return None
-    return sorted(turns.taken())
+    return taken.in_order()
 
 
-class _Turns:
-    """Which options are taken while groups are being served."""
+class _TakenOptions:
+    """Which options are taken so far, device by device, while groups are being served."""
 
     def __init__(self, request: Request, options: Sequence[DeviceOption]) -> None:
         self._groups = request.groups
@@ -47,11 +48,12 @@ class _Turns:
     def _ease(self, index: int) -> tuple[int, int]:
         return -sum(self._groups[index].amounts.values()), len(self._options[index])
 
-    def taken(self) -> list[DeviceOption]:
-        return [option for on_device in self._on.values() for option in on_device]
+    def in_order(self) -> list[DeviceOption]:
+        """Return the options taken."""
+        return sorted([option for on_device in self._on.values() for option in on_device])
 
     def serve(self, index: int, asked: set[str]) -> bool:
-        """Find a device for a group. ``asked`` are the devices already tried as links of the augmenting path."""
+        """Find a device for a group. ``asked`` has the names of devices already on the augmenting path; it grows."""
         free = [option for option in self._options[index] if self._fits(option)]
         if free:
             self._take(min(free, key=self._distance))
@@ -78,7 +80,7 @@ class _Turns:
     def _fits(self, option: DeviceOption, without: DeviceOption | None = None) -> bool:
         """Tell whether a device has room for an option beside its holders, or all of them but one."""
         others = [one for one in self._on[option.device.name] if one is not without]
-        if option in others or any([one.group == option.group and not option.turn + one.turn for one in others]):
+        if option in others:
             return False
         groups = [self._groups[one.group] for one in (*others, option)]
         if sum([group.apart for group in groups]) > 1:
@@ -87,6 +89,7 @@ class _Turns:
         return all([sum([group.amounts.get(name, 0) for group in groups]) <= room for name, room in rooms])
 
     def _distance(self, option: DeviceOption) -> tuple[int, int]:
+        """Return a sort key that prefers devices in places that are touched already, then the order of options."""
         return sum([place not in self._touched for place in option.device.path]), option.number
 
     def _take(self, option: DeviceOption) -> None:

@@ -8,13 +8,13 @@ even the beam search finds none, the neighbourhood of an arbitrary assignment is
 
 from collections.abc import Sequence
 
+from placement.allocators.devices.any_way import any_way, has_no_rules
 from placement.allocators.devices.assigned import assigned
 from placement.allocators.devices.costs import Costs
 from placement.allocators.devices.few_places import FewPlaces
 from placement.allocators.devices.options import DeviceOption
 from placement.allocators.devices.own_costs import OwnCosts
 from placement.allocators.devices.request import Group, Host, Request
-from placement.allocators.devices.room_alone import any_way, only_room_decides
 from placement.allocators.devices.search import Knapsack
 from placement.allocators.devices.search_memo import SearchMemo
 from placement.allocators.devices.tables import Limits
@@ -72,7 +72,7 @@ class Attempts:
 
     def best(self, *, of_any_cost: bool = False) -> list[int]:
         """Return the costs of the best ways found, in ascending order; of arbitrary ways if those will do."""
-        if of_any_cost and only_room_decides(self._request):
+        if of_any_cost and has_no_rules(self._request):
             return self._any_way()
         if self._most == 1:
             few = self._in_few_places()
@@ -93,7 +93,7 @@ class Attempts:
         return better if self.is_complete else costs
 
     def _any_way(self) -> list[int]:
-        """Return a cost that encodes some way, given that only room decides; empty if there is none."""
+        """Return the cost of some way to serve a request without rules; empty if there is none."""
         before, budget = self._budget.left, self._budget.child(self._steps)
         some = any_way(self._request, self._usable, budget)
         self._left -= before - self._budget.left

@@ -10,7 +10,7 @@ from placement.allocators.devices.supplies import PlacedOption, Supplies
 def without_places_too_small(host: Host, request: Request, options: Sequence[DeviceOption]) -> Sequence[DeviceOption]:
     """Drop options in places where the other groups of an in-one-place rule cannot be served.
 
-    Dropped options still count as free, so that a place does not appear smaller.
+    The devices of dropped options still count as free, or a place would appear smaller than it is.
     """
     for rule in request.within:
         if rule.required and rule.stands_for == 1:

@@ -38,9 +38,12 @@ class DeviceObjective:
 
 
 class Costs:
-    """The layout of costs for a number of levels, and options numbered below some number.
+    """The layout of costs.
 
-    The last levels may be ``uncounted``.
+    Args:
+        levels: how many levels there are.
+        options: a number that is greater than those of all options.
+        uncounted: how many of the last levels cost nothing.
     """
 
     def __init__(self, levels: int, options: int, *, uncounted: int = 0) -> None:
@@ -70,7 +73,7 @@ class Costs:
         return found
 
     def moved(self, cost: int, by: int) -> int:
-        """Return what a cost is if all options that it records are those with numbers higher by so much.
+        """Return a cost that records, instead of each option, the one whose number is higher by ``by``.
 
         >>> costs = Costs(1, 8)
         >>> cost = costs.choice(3) + costs.choice(5)
@@ -82,7 +85,7 @@ class Costs:
 
     @property
     def of_choices(self) -> int:
-        """More than recording a choice may lower a cost by."""
+        """An upper bound on how much all recorded choices together lower a cost."""
         return 1 << self._options
 
     def of_whole(self, cost: int) -> int:

@@ -73,9 +73,10 @@ class Counters:
         return self.cut(state, too_high) if too_high else state
 
     def cut(self, state: int, too_high: int) -> int:
-        """Return a sum of two states in which some saturating counters are too high, by their spare bits, cut.
+        """Set the saturating counters that exceed their most, given by their spare bits, back to it.
 
-        Where none of them is in ``sticky``, this is ``state - (too_high >> 1)``: 2 becomes 1.
+        ``state`` is the sum of two states. If none of these counters is in ``sticky``, all of them are 2 instead of 1,
+        and this is just ``state - (too_high >> 1)``.
         """
         for spare, shift, most in self._sticky:
             if too_high & spare:
@@ -83,7 +84,7 @@ class Counters:
         return state - ((too_high & ~self.sticky) >> 1)
 
     def floor(self, least: Sequence[int]) -> int:
-        """Return the argument of ``reaches`` for least values of the first counters; all others may be 0."""
+        """Return what ``reaches`` takes: least values of the first counters, packed; all others may be 0."""
         return self.guard - sum([max(0, number) << shift for number, shift in zip(least, self._shifts, strict=False)])
 
     def reaches(self, state: int, floor: int) -> bool:

@@ -18,7 +18,7 @@ class _Addition(NamedTuple):
     """Options that a device takes together.
 
     Args:
-        first: one of them; where it can be taken, all others can.
+        first: one of them; a state that it can be added to takes all others, too.
         units: what they add to a state.
         cost: their own costs.
         amounts: what they ask of the device, packed.
@@ -83,9 +83,10 @@ class OneDevice:
                 yield _Addition((apart or some)[0], units, cost, together)
 
     def _packed_room(self, options: Sequence[DeviceOption]) -> tuple[int, list[int], int]:
-        """Return a device's room, what each option asks of it, and a bit for each class that is lost with too little.
+        """Return a device's room, what each option asks of it, and the guard bits, each as one number.
 
-        Each class has a field of one number, so that all are subtracted and compared at once.
+        Each class has a field in these numbers, topped by a guard bit. So one subtraction takes from all classes, and
+        clears the guard bit of each that has too little.
         """
         room, guard, asked = 0, 0, [0] * len(options)
         wanted = [self._groups[option.group].amounts for option in options]

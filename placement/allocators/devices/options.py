@@ -20,14 +20,15 @@ class DeviceOption(NamedTuple):
 
 
 class Numbering(NamedTuple):
-    """How options are numbered: devices with their natural order of names have equally distant numbers for all groups.
+    """How options are numbered: by group, then by the place of the device in the natural order of names, then by turn.
 
-    So the options of some devices have the same numbers but for one shift wherever such devices stand in their host,
-    and on other hosts, of up to as many devices.
+    Each group has a range of numbers for the same number of devices, whether it has options on all of them or not. So
+    if a switch and its devices are like another one of the host, or of another host numbered the same way, the numbers
+    of all their options differ by one constant, and costs found for one can be moved to the other (``Costs.moved``).
 
     Args:
         groups: how many groups there are.
-        devices: the most devices, a power of 2.
+        devices: the size of a group's range: the number of devices, rounded up to a power of 2.
         turns: how often a group may take a device.
     """
 

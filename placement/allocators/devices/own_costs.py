@@ -55,7 +55,7 @@ class OwnCosts:
         return [(level, number * missed[level]) for level, number in enumerate(wishes) if number]
 
     def _absent_around(self, joint: Joint, label: str) -> int:
-        """Return how many groups a device of a group lacks beside it where there is no place at all."""
+        """Return how many wishes being in no place misses: a primary lacks each secondary, and vice versa."""
         if label == joint.primary:
             return sum([self._stand_for[one] for one in joint.secondaries])
         return 1 if label in joint.secondaries else 0

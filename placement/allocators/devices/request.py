@@ -37,7 +37,7 @@ class Host:
         levels: the kinds of places (NUMA node, PCIe switch), the most important first. They are nested, usually in this
             order.
         devices: the devices, in any order.
-        in_use: the names of the devices and places of which somebody holds something, of themselves or inside.
+        in_use: the names of the devices and places that are in use, or contain something that is.
         uncounted: how many of the last levels matter only to rules: touching their places costs nothing.
     """
 

@@ -1,4 +1,10 @@
-"""Groups that may get in each other's way: what they would cost if they did not, and whether they do."""
+"""Groups that may get in each other's way: what they would cost if they did not, and whether they do.
+
+Say a request wants two GPUs and, of different NICs, a fast port and a slow one. No NIC is a GPU, so among given places
+the GPUs can be chosen as if nothing else were asked for. But the two ports may want the same NIC: they are rivals. Even
+so, the best NIC for one is often not the best for the other, and both are content. Only if they are not, a search has
+to decide, and only for these two.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -13,7 +19,6 @@ from placement.allocators.devices.supplies import PlacedOption, Supplies
 
 EVERYWHERE = -1
 """The region of all places."""
-
 
 Rows = Mapping[int, Sequence[PlacedOption]]
 """Group index -> its options, the cheapest first."""
@@ -64,7 +69,7 @@ class Rivals:
         return self._supplies.suffice(region)
 
     def inside(self, region: int) -> list[DeviceOption]:
-        """Return their options in a region, by number."""
+        """Return their options in a region, in the order of numbers."""
         return sorted([one.option for row in self._rows.values() for one in row if not one.place & ~region])
 
     @cached_property

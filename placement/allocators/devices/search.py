@@ -215,7 +215,7 @@ class Knapsack:
         return rules.closed(table, level, len({device.whole for device in devices}))
 
     def _in_cards(self, parts: Sequence[_TableOf], tables: Tables) -> Sequence[_TableOf]:
-        """Combine the parts that belong to one card, of which some groups take only one."""
+        """Combine the parts that belong to one card, because some groups want different cards."""
         found: dict[object, _TableOf] = {}
         for number, (devices, table) in enumerate(parts):
             cards = {device.whole for device in devices}
@@ -231,8 +231,8 @@ class Knapsack:
 def _partial_levels(host: Host, options: Sequence[DeviceOption]) -> tuple[int, ...]:
     """Return the counted levels at which some devices are in a place and others in none.
 
-    There the cheapest part is not necessarily the best: touching no place is free, but so is touching the first one. So
-    the best parts of both kinds are kept.
+    At these, the cheapest way in one part of a host need not belong to the cheapest way in all of it: touching no place
+    is free, but so is touching the first one. So states tell whether any place is touched, and both kinds are kept.
     """
     counted = range(len(host.levels) - host.uncounted)
     return tuple([level for level in counted if len({option.device.path[level] is None for option in options}) > 1])

@@ -38,7 +38,7 @@ class Tables:
     def __init__(self, counters: Counters, *, most: int, limits: Limits) -> None:
         self._counters = counters
         self._most = most
-        # Where there are hardly more states, looking at all of them once takes less than doing so after another search.
+        # If there can be hardly more states, keeping all of them now costs less than an exact search afterwards.
         is_narrow = limits.width is not None and counters.states > 2 * limits.width
         self._width = limits.width if is_narrow else None
         self._limit = limits.cost
@@ -93,7 +93,10 @@ class Tables:
         return [fitting[part][: bisect_right(least[part], most)] for part, most in rows]
 
     def beside(self, left: Table, right: Table, caps: Sequence[tuple[int, int]]) -> Table:
-        """Return the table of two parts of a card. ``caps`` has counters and the most to which both may raise them."""
+        """Return the table of two parts of one card.
+
+        ``caps`` has the index of each counter of which a card may serve only so many, and how many.
+        """
         value = self._counters.value
         self.budget.take(len(left) * len(right))
         table: Table = defaultdict(list)

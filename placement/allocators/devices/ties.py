@@ -1,8 +1,9 @@
 """Identical ties between groups, such as several switches that each need a GPU and a NIC below them.
 
-Seven ties of three groups would be twenty-one groups whose counts multiply. Identical ties are interchangeable, so they
-are searched for as one, whose groups need seven times as many devices, with a whole number of ties in each place.
-Afterwards the devices are divided among the ties.
+A tie is a rule that groups are in one place, and that one of their devices is the place itself: the switch, in the
+example. Seven ties of three groups would be twenty-one groups whose counts multiply. Identical ties are
+interchangeable, so they are searched for as one, whose groups need seven times as many devices, with a whole number of
+ties in each place. Afterwards the devices are divided among the ties.
 """
 
 from collections import defaultdict
@@ -13,7 +14,7 @@ from placement.allocators.devices.request import Device, Group, Host, InOnePlace
 
 
 @dataclass(frozen=True, slots=True)
-class LikeTies:
+class IdenticalTies:
     """Identical ties, represented in the search by the first of them.
 
     Args:
@@ -44,22 +45,22 @@ class LikeTies:
         return shared
 
 
-def without_like_ties(host: Host, request: Request) -> tuple[Host, Request, Sequence[LikeTies]]:
+def without_identical_ties(host: Host, request: Request) -> tuple[Host, Request, Sequence[IdenticalTies]]:
     """Merge identical ties; return the host and the request without the others, and the merged ties."""
     found: dict[object, list[InOnePlace]] = defaultdict(list)
     for rule in request.within:
-        if _may_be_alike(rule, host, request):
+        if _can_be_merged(rule, host, request):
             found[_wants(rule, host, request)].append(rule)
     families = [rules for rules in found.values() if len(rules) > 1]
     if not families:
         return host, request, ()
     levels = [host.levels.index(rule.level) for rules in families for rule in rules[1:]]
     left = _without_levels(host, levels)
-    alike = [_like_ties(rules, left, request) for rules in families]
+    alike = [_identical_ties(rules, left, request) for rules in families]
     return left, _merged(request, families), alike
 
 
-def _may_be_alike(rule: InOnePlace, host: Host, request: Request) -> bool:
+def _can_be_merged(rule: InOnePlace, host: Host, request: Request) -> bool:
     """Tell whether a rule is a tie whose groups can be counted together.
 
     One of its groups must consist of nothing but places, so that nothing else has to ensure that the place is taken.
@@ -104,10 +105,10 @@ def _in_order(rule: InOnePlace, request: Request) -> list[Group]:
     return sorted(_groups(rule, request), key=lambda group: _wants_of(group, rule, request))
 
 
-def _like_ties(rules: Sequence[InOnePlace], host: Host, request: Request) -> LikeTies:
+def _identical_ties(rules: Sequence[InOnePlace], host: Host, request: Request) -> IdenticalTies:
     orders = [_in_order(rule, request) for rule in rules]
     labels = [[group.label for group in groups] for groups in orders]
-    return LikeTies(host.levels.index(rules[0].level), labels, [group.count for group in orders[0]])
+    return IdenticalTies(host.levels.index(rules[0].level), labels, [group.count for group in orders[0]])
 
 
 def _without_levels(host: Host, levels: Sequence[int]) -> Host:

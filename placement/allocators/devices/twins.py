@@ -3,9 +3,9 @@
 Eight groups of one device each have 2^8 combinations of counts, one group of eight has nine. Groups are compared by the
 devices that remain for them, so differently worded groups are twins if these devices are the same.
 
-Where it matters who gets which device, devices are dealt like cards, place by place: the groups' numbers in each place
-then differ by at most one, nobody gets a device twice or two of one card, and where there are enough for all of them,
-everybody has one.
+Where it matters which group gets which device, the devices are dealt: place by place, each goes to the next group in
+turn. How many devices the groups have in a place then differs by one at most, no group gets a device twice or two of
+one card, and in a place with enough for all of them, each group has one.
 """
 
 from collections import Counter, defaultdict
@@ -20,7 +20,7 @@ from placement.allocators.devices.search import divided_cards
 
 
 class Family(NamedTuple):
-    """Groups that are searched for as one, and whether it matters which devices each of them gets."""
+    """Twins that are searched for as one, and whether it matters which devices each of them gets."""
 
     groups: Sequence[Group]
     is_dealt: bool = False
@@ -40,7 +40,7 @@ def without_twins(host: Host, request: Request) -> tuple[Request, Twins]:
     ]
     numbers, found = Counter(kinds), defaultdict(list)
     for group, kind in zip(request.groups, kinds, strict=True):
-        # Most groups differ in something that is told faster than by which devices may serve them.
+        # Comparing which devices may serve two groups takes longest, and most groups differ in something else.
         found[kind if numbers[kind] == 1 else (kind, _served_by(group))].append(group)
     groups = tuple([_as_one(family) for family in found.values()])
     twins = {one.label: Family(of, _is_dealt(of[0], request)) for one, of in zip(groups, found.values(), strict=True)}
@@ -71,8 +71,8 @@ def shared_out(host: Host, chosen: Sequence[DeviceOption], family: Family) -> di
     if len(groups) == 1:
         return {groups[0].label: _names(chosen)}
     if family.is_dealt:
-        cards = sorted(chosen, key=_place_by_place(host, chosen))
-        hands = [sorted(cards[place :: len(groups)]) for place in range(len(groups))]
+        in_order = sorted(chosen, key=_place_by_place(host, chosen))
+        hands = [sorted(in_order[first :: len(groups)]) for first in range(len(groups))]
         return {group.label: _names(hand) for group, hand in zip(groups, hands, strict=True)}
     left = iter(chosen)
     return {group.label: _names([next(left) for _one in range(group.count)]) for group in groups}
@@ -83,7 +83,7 @@ def _names(options: Sequence[DeviceOption]) -> tuple[str, ...]:
 
 
 def _place_by_place(host: Host, chosen: Sequence[DeviceOption]) -> Callable[[DeviceOption], tuple[int, ...]]:
-    """Return a sort key that keeps devices together that share a place, at every level, or a card."""
+    """Return a sort key that keeps the devices of a place together, at every level, and those of a card."""
     order = nesting({device.path for device in host.devices}, len(host.levels)) or range(len(host.levels))
 
     def stands(option: DeviceOption) -> list[object]:
@@ -104,6 +104,7 @@ def _place_by_place(host: Host, chosen: Sequence[DeviceOption]) -> Callable[[Dev
 
 
 def _counts_cards(group: Group) -> bool:
+    """Tell whether a group may have several devices, all of different cards."""
     return group.by_card and (group.count > 1 or group.per_subtree)
 
 
@@ -124,7 +125,7 @@ def _kind(group: Group, request: Request) -> object:
 
 
 def _served_by(group: Group) -> object:
-    """Return a key that groups share which the same devices serve alike."""
+    """Return a key that groups share if the same devices may serve them, equally well."""
     return frozenset(group.options.items()), frozenset(group.meets.items())
 
 

@@ -1,7 +1,7 @@
-"""Finds any way to serve a request where only room decides, class by class, which is far less work than jointly.
+"""Finds any way to serve a request without rules, in which only room decides.
 
-Groups that ask for different classes do not compete, unless they must not share a device. So the counts of devices of
-one class do not multiply with those of another.
+Groups that ask for different classes do not compete, unless they must not share a device. So they are served apart from
+each other: the counts of devices of one class then do not multiply with those of another.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,15 +16,15 @@ from placement.allocators.devices.search import Knapsack
 from placement.allocators.devices.tables import Limits
 
 
-def only_room_decides(request: Request) -> bool:
-    """Tell whether no rule concerns several devices."""
+def has_no_rules(request: Request) -> bool:
+    """Tell whether no rule concerns several devices, so that only room decides."""
     return not (request.joint or request.within or request.conditions)
 
 
 def any_way(request: Request, options: Sequence[DeviceOption], budget: Budget) -> list[DeviceOption] | None:
-    """Return options that serve a request in which only room decides, at any cost; None if none were found.
+    """Return options that serve a request without rules, at any cost; None if none were found.
 
-    If the budget is hit, there may be some all the same.
+    That proves that there are none, unless the budget was hit.
     """
     found: list[DeviceOption] = []
     for groups in _independent(request):
@@ -38,7 +38,7 @@ def any_way(request: Request, options: Sequence[DeviceOption], budget: Budget) -
 
 
 def _independent(request: Request) -> Iterator[set[int]]:
-    """Yield the groups in sets that do not compete with each other."""
+    """Yield the groups, by index, in sets that do not compete with each other."""
     sets: list[tuple[set[object], set[int]]] = []
     for number, group in enumerate(request.groups):
         uses: set[object] = {*group.amounts} | ({None} if group.apart else set())
@@ -53,6 +53,7 @@ def _any_way_of(request: Request, options: Sequence[DeviceOption], budget: Budge
     some = None if any([group.by_card for group in request.groups]) else assigned(request, options)
     if some is not None:
         return some
+    # Where a device lies does not matter, so the search need not go place by place.
     plain = [
         option._replace(number=number, device=replace(option.device, path=())) for number, option in enumerate(options)
     ]
