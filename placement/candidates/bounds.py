@@ -6,7 +6,7 @@ from functools import cache
 from typing import NamedTuple
 
 from placement.allocators.compactness import Counts
-from placement.candidates.compose.given import Given
+from placement.candidates.compose.own_parts import OwnAmounts
 from placement.candidates.frontier import Key
 from placement.candidates.packing import TreePacking
 from placement.candidates.ranking import MAX_SCORE, Ranking, Shared, TreeScores
@@ -146,7 +146,7 @@ class BoundedScores(TreeScores):
         # A key that was not made here has no bound on places in it.
         return self._highest.get(root, below) + self.lost(counts)
 
-    def key_of(self, row: Sequence[int], given: Given, counts: Counts) -> Key:
+    def key_of(self, row: Sequence[int], given: OwnAmounts, counts: Counts) -> Key:
         """Return the key of a composed result."""
         self.note(counts)
         return super().key_of(row, given, counts)

@@ -11,7 +11,7 @@ from itertools import chain
 
 from placement.allocators.compactness import Counts
 from placement.candidates.budget import RequestBudget
-from placement.candidates.compose.given import Given, OwnParts
+from placement.candidates.compose.own_parts import OwnAmounts, OwnParts
 from placement.candidates.compose.pooled import BestFirst, CandidateRank
 from placement.candidates.frontier import Key, Keyed
 from placement.candidates.ranking import TreeScores
@@ -47,7 +47,7 @@ class PooledRanking:
         """Yield the candidates of some trees in groups, each with the key of its best."""
         trees = [tree for _key, tree in batch]
         self._scores.prefer_devices(trees)
-        alike: dict[int, Given] = {}
+        alike: dict[int, OwnAmounts] = {}
         for tree in trees:
             alone, possible = self._own_parts.of_pools_alone(tree), self._own_parts.possible(tree)
             if alone is not None:
@@ -58,7 +58,7 @@ class PooledRanking:
                 yield from self._of_tree(tree)
         yield from self._all_alike([tree for tree in trees if tree.root in alike], alike)
 
-    def _all_alike(self, trees: Sequence[Tree], given: Mapping[int, Given]) -> Iterator[RankedPart]:
+    def _all_alike(self, trees: Sequence[Tree], given: Mapping[int, OwnAmounts]) -> Iterator[RankedPart]:
         """Yield the candidates of trees that give the same in each of theirs, so that only compactness orders them."""
         for tree, composed in zip(trees, self._composer.composed(trees), strict=True):
             if composed is not None:
@@ -116,6 +116,6 @@ class PooledRanking:
         if ranked is not None:
             yield (*ranked.rank, tree.root), (), tree, ranked.ways
 
-    def _rank(self, row: Sequence[int], given: Given, counts: Counts) -> CandidateRank | None:
+    def _rank(self, row: Sequence[int], given: OwnAmounts, counts: Counts) -> CandidateRank | None:
         fails, below = self._scores.weight(row, given)
         return None if fails and self._scores.filters else (fails, below + self._scores.lost(counts))

@@ -14,7 +14,7 @@ from placement.allocators.compactness import MAX_COMPACTNESS, Counts, compactnes
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import NodeScorer, OwnPart
 from placement.candidates.compose.composer import Composer
-from placement.candidates.compose.given import Given
+from placement.candidates.compose.own_parts import OwnAmounts
 from placement.candidates.frontier import Key, Keyed
 from placement.candidates.packing import TreePacking
 from placement.domain.search_plan import Choice, Plan
@@ -123,7 +123,7 @@ class TreeScores:
         self.weighed = tuple([name for name in requested if name in self.classes])
         """The classes for which the amount that a tree gives matters."""
         self._everything = tuple([requested[name] for name in self.weighed])
-        self._of_given: dict[Given, _TreeJudge] = {}
+        self._of_given: dict[OwnAmounts, _TreeJudge] = {}
 
     @property
     def tell_trees_apart(self) -> bool:
@@ -186,7 +186,7 @@ class TreeScores:
 
         return judged
 
-    def weight(self, row: Sequence[int], given: Given) -> tuple[bool, float]:
+    def weight(self, row: Sequence[int], given: OwnAmounts) -> tuple[bool, float]:
         """Return whether candidates break a proportion, and their negated score if compact.
 
         Args:
@@ -204,7 +204,7 @@ class TreeScores:
         """
         return self._judged_of(row, self._everything)
 
-    def _judged_of(self, row: Sequence[int], given: Given) -> tuple[bool, float]:
+    def _judged_of(self, row: Sequence[int], given: OwnAmounts) -> tuple[bool, float]:
         """Return the same as ``weight``, without the part of the score for devices."""
         if given not in self._of_given:
             own = OwnPart.exactly(dict(zip(self.weighed, given, strict=True)))
@@ -212,7 +212,7 @@ class TreeScores:
         fails, below = self._of_given[given](tuple(row[1:]))
         return fails, below - self._jitter(row[0]) if self._near_equal else below
 
-    def key_of(self, row: Sequence[int], given: Given, counts: Counts) -> Key:
+    def key_of(self, row: Sequence[int], given: OwnAmounts, counts: Counts) -> Key:
         """Return the key of a composed candidate.
 
         Args:

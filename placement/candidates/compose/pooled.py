@@ -16,7 +16,7 @@ from placement.allocators.compactness import Counts
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import FEW, CompactFirst
 from placement.candidates.compose.constraints import Constraint
-from placement.candidates.compose.given import Given, Gives, OwnParts
+from placement.candidates.compose.own_parts import OwnAmounts, OwnParts, WithOwnPart
 from placement.candidates.compose.regions import Regions, Touches
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
@@ -24,8 +24,10 @@ from placement.domain.tree import Tree
 CandidateRank = tuple[bool, float]
 """Whether a candidate breaks a proportion, and its negated score."""
 
-CandidateRankOf = Callable[[Given, Counts], CandidateRank | None]
-"""Returns the rank of candidates with this own part that touch so many places of each level; None to leave them out."""
+CandidateRankOf = Callable[[OwnAmounts, Counts], CandidateRank | None]
+"""Returns the rank of candidates, by their own part and how many places of each level they touch; None to leave them
+out.
+"""
 
 
 class RankedWays(NamedTuple):
@@ -84,12 +86,12 @@ class BestFirst(CompactFirst):
                     yield (rank, counts), choice
 
     def _conditions(
-        self, tree: Tree, possible: AbstractSet[Given], rank_of: CandidateRankOf
+        self, tree: Tree, possible: AbstractSet[OwnAmounts], rank_of: CandidateRankOf
     ) -> Iterator[tuple[Counts, Sequence[Constraint]]]:
-        """Yield constraints, each set met by candidates that score the same, the best score first."""
+        """Yield counts with the constraints for candidates of one score that touch so many places, best score first."""
         slots = self._composer.slots_in_order(tree)
         regions = Regions(self._plan, tree, slots) if tree.places.of else None
-        alike: dict[tuple[CandidateRank, Counts], set[Given]] = defaultdict(set)
+        alike: dict[tuple[CandidateRank, Counts], set[OwnAmounts]] = defaultdict(set)
         for counts in regions.possible if regions else [()]:
             for given in possible:
                 rank = rank_of(given, counts)
@@ -97,8 +99,8 @@ class BestFirst(CompactFirst):
                     alike[rank, counts].add(given)
         touching = cache(regions.touching) if regions else None
         for (_rank, counts), amounts in sorted(alike.items(), key=itemgetter(0)):
-            gives = Gives(self._own_parts, tree, slots, amounts)
+            with_own_part = WithOwnPart(self._own_parts, tree, slots, amounts)
             if touching is None:
-                yield counts, [gives]
+                yield counts, [with_own_part]
             elif (found := touching(counts)) != []:
-                yield counts, [gives, Touches(slots, tree.places, counts, found)]
+                yield counts, [with_own_part, Touches(slots, tree.places, counts, found)]

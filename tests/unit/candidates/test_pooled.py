@@ -11,7 +11,7 @@ from placement.allocators.compactness import compactness
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, ScoredNode, Sra, assess
 from placement.candidates.budget import RequestBudget
-from placement.candidates.compose.given import OwnParts
+from placement.candidates.compose.own_parts import OwnParts
 from placement.candidates.compose.pooled import BestFirst
 from placement.candidates.compose.slots import SlotComposer
 from placement.candidates.in_memory import TreesInMemory

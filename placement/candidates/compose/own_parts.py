@@ -1,4 +1,9 @@
-"""The own part of a candidate: what a tree itself gives where others share with it. The score charges only this."""
+"""The own part of a candidate: what a tree itself gives where others share with it. The score charges only this.
+
+Say a host has two pools to take storage from, its own disk and a shared one. A candidate with 4 VCPU and 100 GB has the
+own part (4, 100) if the disk serves, and (4, 0) if the pool does. There are few own parts, though there may be many
+candidates: thus they can be composed own part by own part, the best score first.
+"""
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
@@ -9,19 +14,20 @@ from operator import add
 from placement.domain.search_plan import Choice, Plan, Slot
 from placement.domain.tree import Tree
 
-Given = tuple[int, ...]
-"""An own part: how much a tree itself gives of each of some classes."""
+OwnAmounts = tuple[int, ...]
+"""An own part: how much a tree itself gives of each class that matters, in their order."""
 
-PartSoFar = tuple[Given, bool]
+OwnPartSoFar = tuple[OwnAmounts, bool]
 """The own part so far, and whether any provider that does not share contributes to it."""
 
 OWN, ITS_OWN_SHARING, FOREIGN = 1, 2, 4
-"""A provider of the tree; one of the tree that also shares with others; one of another tree. A set of them is their
-sum.
+"""The kinds of providers: of the tree; of the tree, but also sharing with others; of another tree.
+
+A set of kinds is their sum.
 """
 
-MAX_GIVEN = 256
-"""If a tree may have more different own parts, its candidates do not come in the order of their scores."""
+MAX_OWN_PARTS = 256
+"""The most own parts, or sets of pools, to tell apart in a tree. With more, candidates do not come best score first."""
 
 
 class OwnParts:
@@ -33,7 +39,7 @@ class OwnParts:
     """
 
     def __init__(self, plan: Plan, weighed: Sequence[str]) -> None:
-        self.nothing: PartSoFar = (0,) * len(weighed), False
+        self.nothing: OwnPartSoFar = (0,) * len(weighed), False
         self.amounts = {slot: tuple([dict(slot.resources).get(name, 0) for name in weighed]) for slot in plan.slots}
         """What each slot takes of these classes."""
         self._taking = [
@@ -42,12 +48,12 @@ class OwnParts:
         self._demands = {demand for _index, demand, _amounts in self._taking}
         self._possible = lru_cache(maxsize=1000)(self._states)
 
-    def possible(self, tree: Tree) -> AbstractSet[Given] | None:
-        """Return the own parts a tree may have where it gives anything; None if there may be too many."""
+    def possible(self, tree: Tree) -> AbstractSet[OwnAmounts] | None:
+        """Return the own parts of candidates to which a tree itself gives anything; None if there may be too many."""
         return self._possible(self._kinds(tree))
 
     def _kinds(self, tree: Tree) -> tuple[int, ...]:
-        """Return for each demand the kinds of its providers, as a sum."""
+        """Return for each demand the set of kinds of its providers."""
         sharing = tree.sharing
         return tuple(
             [
@@ -56,17 +62,17 @@ class OwnParts:
             ]
         )
 
-    def _states(self, kinds: tuple[int, ...]) -> AbstractSet[Given] | None:
+    def _states(self, kinds: tuple[int, ...]) -> AbstractSet[OwnAmounts] | None:
         states = {self.nothing}
         for _index, demand, amounts in self._taking:
             found = [kind for kind in (OWN, ITS_OWN_SHARING, FOREIGN) if kind & kinds[demand]]
             states = {taken(state, amounts, kind) for state in states for kind in found}
-            if len(states) > 2 * MAX_GIVEN:
+            if len(states) > 2 * MAX_OWN_PARTS:
                 return None
         given = {given for given, is_of_tree in states if is_of_tree}
-        return None if len(given) > MAX_GIVEN else given
+        return None if len(given) > MAX_OWN_PARTS else given
 
-    def of(self, choice: Choice, tree: Tree) -> Given | None:
+    def of(self, choice: Choice, tree: Tree) -> OwnAmounts | None:
         """Return the own part of a choice; None if sharing providers alone serve."""
         state = self.nothing
         for index, _demand, amounts in self._taking:
@@ -95,7 +101,7 @@ class OwnParts:
         for _index, demand, _amounts in self._taking:
             homes = {home_of(provider, alone) for provider in alone.options[demand]}
             found = {roots | {home} for roots in found for home in homes}
-            if len(found) > MAX_GIVEN:
+            if len(found) > MAX_OWN_PARTS:
                 return None
         return found
 
@@ -120,7 +126,7 @@ def kind_of(provider: int, tree: Tree) -> int:
     return ITS_OWN_SHARING if home_of(provider, tree) == tree.root else FOREIGN
 
 
-def taken(state: PartSoFar, amounts: Given, kind: int) -> PartSoFar:
+def taken(state: OwnPartSoFar, amounts: OwnAmounts, kind: int) -> OwnPartSoFar:
     """Return the own part so far with the amounts of one more provider, of some kind."""
     given, is_of_tree = state
     if kind == FOREIGN:
@@ -128,8 +134,8 @@ def taken(state: PartSoFar, amounts: Given, kind: int) -> PartSoFar:
     return tuple(map(add, given, amounts)), is_of_tree or kind == OWN
 
 
-class Gives:
-    """The constraint that the own part is one of those wanted.
+class WithOwnPart:
+    """The constraint that the own part of a candidate is one of those wanted.
 
     Which states can still reach a wanted part is computed up front, for all depths, so ``take`` looks ahead in O(1).
 
@@ -140,24 +146,24 @@ class Gives:
         wanted: the own parts wanted.
     """
 
-    def __init__(self, own_parts: OwnParts, tree: Tree, slots: Sequence[Slot], wanted: AbstractSet[Given]) -> None:
+    def __init__(self, own_parts: OwnParts, tree: Tree, slots: Sequence[Slot], wanted: AbstractSet[OwnAmounts]) -> None:
         self.depths = frozenset(depth for depth, slot in enumerate(slots) if slot.resources)
         self._amounts = [own_parts.amounts[slot] for slot in slots]
         self._tree = tree
         self._states = [own_parts.nothing]
         kinds = [{kind_of(provider, tree) for provider in tree.options[slot.demand]} for slot in slots]
-        self._good: list[AbstractSet[PartSoFar]] = []
+        self._good: list[AbstractSet[OwnPartSoFar]] = []
         """For each depth, the states after it from which a wanted part can be reached."""
-        reached: list[AbstractSet[PartSoFar]] = [{own_parts.nothing}]
+        reached: list[AbstractSet[OwnPartSoFar]] = [{own_parts.nothing}]
         for depth in range(len(slots)):
             reached.append(self._following(reached[-1], depth, kinds[depth]))
-        good: AbstractSet[PartSoFar] = {(given, True) for given in wanted}
+        good: AbstractSet[OwnPartSoFar] = {(given, True) for given in wanted}
         for depth in reversed(range(len(slots))):
             self._good.insert(0, good)
             good = {one for one in reached[depth] if not good.isdisjoint(self._following([one], depth, kinds[depth]))}
         self._is_hopeless = not good
 
-    def _following(self, states: Iterable[PartSoFar], depth: int, kinds: Iterable[int]) -> AbstractSet[PartSoFar]:
+    def _following(self, states: Iterable[OwnPartSoFar], depth: int, kinds: Iterable[int]) -> AbstractSet[OwnPartSoFar]:
         if depth not in self.depths:
             return {*states}
         return {taken(state, self._amounts[depth], kind) for state in states for kind in kinds}
