@@ -2,6 +2,10 @@
 
 A cloud has thousands of hosts of a few models. Two trees have the same *canonical form* if the search cannot tell them
 apart but by the ids of their providers. Then their candidates differ in the ids alone, and come in the same order.
+
+To compare trees, each is drawn with numbers instead of ids, as a *sketch*: its form, and the providers that the numbers
+stand for. If providers 7 and 9 can serve the only demand in one tree, and 21 and 25 in another, both have the form
+``((0, 1),)``. Of the choice ``(1,)``, found once, one tree reads off ``(9,)`` and the other ``(25,)``.
 """
 
 from collections import Counter

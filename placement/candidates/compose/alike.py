@@ -1,4 +1,9 @@
-"""The candidates of all trees of one canonical form: composed once, and only as far as they are pulled."""
+"""The candidates of all trees of one canonical form: composed once, and only as far as any of them is asked.
+
+Say the first tree was asked for two candidates, and 4 providers stand for the numbers 0 to 3: then ``(0, 2)`` and
+``(0, 3)`` are known. For the next tree of the form they are translated into its providers. Only if it is asked for a
+third does the search in the first tree go on.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
@@ -7,8 +12,9 @@ from placement.candidates.budget import RequestBudget
 from placement.domain.search_plan import Choice
 
 MAX_REMEMBERED = 1000
-"""The most candidates to remember of a form, as a memo must stay small beside an answer. All others are searched for in
-each tree.
+"""The most candidates to remember of a form, as a memo must stay small beside an answer.
+
+Each tree searches for its others itself.
 """
 
 

@@ -1,8 +1,8 @@
 """Rules out trees without a provider for each group of a planner request, before their details are read.
 
 Every proposal of the planner contains a choice of the plain search: one provider for each group, with the same traits,
-isolation and ties. If a host has none, neither has any other with the same canonical form, whatever is in use there. If
-it does not matter which provider is which, the room is enough to tell hosts apart.
+isolation and same_subtrees. So a host without any choice has no proposal, nor has any other of the same canonical form.
+If it does not matter where the providers are, a kind by room will do instead of the form (``host_kinds``).
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -34,8 +34,8 @@ class AnyChoice:
 
     def __init__(self, request: PlannerRequest, parents_in: ParentsIn) -> None:
         plan = plan_for(replace(request.plain, same_subtree=request.same_subtree))
-        # A group that is counted in the tree, or takes everything, may end up with nothing; several providers together
-        # may have more traits than each of them; and names of places have a plan of their own.
+        # A group with an open count may end up with no provider; several providers together may have more traits than
+        # each of them; and hierarchical names have a plan of their own.
         is_open = any([one.per_subtree or one.everything for one in request.groups])
         has_more_traits = bool(plan.trait_sets) and any([one.count > 1 and not one.suffix for one in request.groups])
         self._matters = not (request.paths or is_open or has_more_traits or plan.is_unconstrained)
@@ -66,6 +66,6 @@ class AnyChoice:
         return known
 
     def _sketched(self, tree: Tree) -> Hashable:
-        """Return what tells trees apart if it matters which provider is where, or has which traits."""
+        """Return the canonical form of a tree: it matters which provider is where, or has which traits."""
         form, _providers = self._composer.sketcher.sketch(tree)
         return form

@@ -1,6 +1,6 @@
 """A quick proof that a tree serves the groups of a same_subtree: with its head fixed, all that matters is room.
 
-In most hosts one of the first heads will do. Trying them costs far less than a search, which lays out every way first.
+In most hosts one of the first heads will do, and trying a few costs far less than asking the device allocator.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,14 +14,14 @@ HEADS_OF_A_TREE = 8
 """The most heads to try in a tree."""
 
 TREES_IN_VAIN = 100
-"""After this many trees in which no head would do, no more are tried: the search decides."""
+"""After this many trees where none of the heads tried would do, no more are tried: the device allocator decides."""
 
 AncestryOf = Callable[[int], frozenset[int]]
 """Returns the ancestors of a provider, itself included."""
 
 
 class _HeadsInTree(NamedTuple):
-    """What is known of a tree, and how many more heads may be tried in it."""
+    """What heads are tried with in one tree, and how many more may be tried there."""
 
     ancestry: AncestryOf
     has_room: HasRoom
@@ -40,10 +40,11 @@ class CommonHeads:
         self._in_vain = Budget(TREES_IN_VAIN)
 
     def are_found(self, wanted: WantedOfParts, heads: Heads, *, ancestry: AncestryOf, has_room: HasRoom) -> bool:
-        """Tell whether any heads that were tried serve all parts. If not, others still may.
+        """Tell whether some of the first heads serve all parts. If not, others still may.
 
         Args:
-            wanted: the providers of each part, each below some head of every same_subtree it is in, and their number.
+            wanted: the providers that can serve each part, all below some head of its same_subtrees; and how many it
+                wants.
             heads: these heads.
             ancestry: returns the ancestors of a provider.
             has_room: tells whether each part gets its providers, wherever they are.

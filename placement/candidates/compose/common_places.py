@@ -1,7 +1,7 @@
 """Tells whether groups that must lie in one place (``within``) find one: with it fixed, all that matters is room.
 
-A host has few places, so each is tried. What is found out about the room in one serves for other hosts that have as
-much.
+A host has few places, so each is tried. What was found out about the room in one of them holds for any other place with
+the same room (``room_alone``).
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ HasRoom = Callable[[WantedOfParts], bool | None]
 
 
 class _TiedParts(NamedTuple):
-    """A level, and the parts that must lie in one place of it."""
+    """A level, and the parts, by number, that must lie in one place of it."""
 
     level: int
     parts: frozenset[int]

@@ -34,8 +34,9 @@ class _Known(NamedTuple):
 
     Args:
         counts: the least counts of places, those of the first candidate; None if there is no candidate.
-        readers: functions that read each candidate off the providers of a sketch, in order; None if too many.
-        alike: the candidates as far as they have been searched for, if there were too many.
+        readers: for each candidate, in order, a function that reads it off the providers of a sketch; None if there are
+            too many candidates.
+        alike: if so, the candidates as far as they have been searched for.
     """
 
     counts: Counts | None
@@ -177,9 +178,9 @@ class CompactFirst:
         return tuple(touched)
 
     def _as_alike(self, tree: Tree, sketch: Sketch, form: CanonicalForm) -> Composed[Choice] | None:
-        """Search a tree, or, if an equivalent one was searched before, only for what has not been found there.
+        """Search a tree, or, if one of its form was searched before, only for what has not been found there.
 
-        It is lazy, because all that most trees are asked for is the counts of their best candidate.
+        Lazily, because all that most trees are asked for is the counts of their best candidate.
         """
         _drawn, providers = sketch
         known = self._memo.get(form)

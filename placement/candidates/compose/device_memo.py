@@ -1,4 +1,4 @@
-"""The device allocator with a memo: hosts of a cloud are much alike, so most of them are the same problem again."""
+"""The device allocator with a memo: the hosts of a cloud are much alike, so most pose the same problem again."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ MAX_HOSTS = 10_000
 
 
 class DeviceMemo:
-    """Allocates for the hosts of one request, but once for all that are the same to it.
+    """Allocates in the hosts for one request, and only once in those that are the same to it.
 
     Args:
         most: how many ways are wanted of each host.

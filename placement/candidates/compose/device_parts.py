@@ -1,4 +1,7 @@
-"""One planner request in one tree: which providers can serve its parts, as the device allocator wants to know it."""
+"""Puts one planner request in one tree into the words of the device allocator: devices, places and groups.
+
+The allocator knows no trees. What lies below the head of a same_subtree is a place to it, of a level made up for that.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -32,14 +35,25 @@ class Levels:
 
 
 Heads = tuple[tuple[frozenset[str], frozenset[int]], ...]
-"""For each same_subtree (its groups) providers, none above another, of which one is to be above all others."""
+"""For each same_subtree the suffixes of its groups, and heads to choose one from.
+
+The head of a same_subtree is the provider of one of its groups that has those of all its groups at or below it. None of
+the heads to choose from is above another.
+"""
 
 PartProviders = Sequence[Sequence[int]]
 """For each part the providers that can serve it."""
 
 
 class Part(NamedTuple):
-    """Something the device allocator gives devices to: a granular group, or one class of the unsuffixed group."""
+    """What the device allocator knows as a group: a granular group, or one class of the unsuffixed group.
+
+    Args:
+        slot: what one of its providers serves.
+        group: the group of the request.
+        every: if it wants all providers, the demand whose options these are; otherwise None.
+        exclusive: the levels at which it wants a place to itself, by name.
+    """
 
     slot: Slot
     group: PlannerGroup
@@ -48,9 +62,12 @@ class Part(NamedTuple):
 
 
 class DeviceCase(NamedTuple):
-    """What the device allocator is asked about one tree: how many each part wants, and under which heads.
+    """One question to the device allocator.
 
-    ``numbers`` is what the providers are called there.
+    Args:
+        counts: how many providers each part wants.
+        heads: the heads to choose from.
+        numbers: the names that the providers have as devices.
     """
 
     counts: Sequence[int]
@@ -59,24 +76,24 @@ class DeviceCase(NamedTuple):
 
 
 def device_of(details: PlannerTree, functions: int) -> int:
-    """Return the device that virtual functions are of: their parent."""
+    """Return the device that a provider of virtual functions belongs to: its parent."""
     parent = details.parents.get(functions)
     return functions if parent is None else parent
 
 
 def level_of_tie(number: int) -> str:
-    """Return the level at which what is below a head of a same_subtree lies in one place. No other has such a name."""
+    """Return the name of a level whose places are the heads of a same_subtree. No real level has such a name."""
     return f"same_subtree/{number}"
 
 
 class Misfits:
-    """How ill providers fit the parts of one request, computed once for all with equal stocks."""
+    """How badly providers fit the parts of one request, computed once for all providers with equal stocks."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, ProviderStocks], int] = {}
 
     def of(self, slot: Slot, stocks: ProviderStocks) -> int:
-        """Return how ill a provider with these stocks fits."""
+        """Return how badly a provider with these stocks fits, as ``allocators.devices.fit.misfit``."""
         key = slot.demand, stocks
         known = self._known.get(key)
         if known is None:
@@ -87,7 +104,16 @@ class Misfits:
 
 
 class TreeParts:
-    """One request in one tree."""
+    """One request in one tree.
+
+    Args:
+        request: the request.
+        plan: its plan.
+        tree: the tree, with the options of each demand.
+        details: the same tree in detail.
+        misfits: remembers how badly providers fit.
+        judge: judges devices instead, where the profile counts fragmentation.
+    """
 
     def __init__(
         self,
@@ -108,7 +134,7 @@ class TreeParts:
         self._ancestries: dict[int, frozenset[int]] = {}
 
     def options(self, part: Part) -> list[int]:
-        """Return the providers that can serve a part; what wants all does not count those of other trees."""
+        """Return the providers that can serve a part; one that wants all wants only those of the tree itself."""
         providers = self._tree.options[part.slot.demand]
         if part.every is not None:
             providers = self._details.own(providers)
@@ -130,7 +156,7 @@ class TreeParts:
         return not traits & group.device.forbidden and all([any_of & traits for any_of in wanted])
 
     def _misfits(self, slot: Slot, row: Sequence[int], count: int) -> dict[int, int]:
-        """Return how ill each provider fits; where devices are judged, how ill it serves what is expected."""
+        """Return how badly each provider fits; where devices are judged, how much it would fragment."""
         stocks, misfit_of = self._details.stocks, self._misfits_of
         misfits = {provider: misfit_of(slot, stocks.get(provider, NO_STOCKS)) for provider in row}
         if self._judge is None:
@@ -151,15 +177,15 @@ class TreeParts:
     def heads(
         self, parts: Sequence[Part], options: PartProviders, counts: Sequence[int], *, known: Heads = ()
     ) -> Iterator[tuple[Heads, PartProviders]]:
-        """Yield every choice of heads for each same_subtree, with the options that are left then.
+        """Yield heads for all same_subtrees, in every combination, with the options that are below them.
 
-        Where too few are left of any part, it is no choice.
+        Combinations that leave too few options for any part are skipped.
 
         Args:
             parts: the parts of the request.
             options: the providers that can serve each part.
             counts: how many each part wants.
-            known: what has been chosen for the first of the same_subtrees.
+            known: the heads chosen so far, for the first of the same_subtrees.
         """
         if any([len(row) < count for row, count in zip(options, counts, strict=True)]):
             return
@@ -174,13 +200,16 @@ class TreeParts:
             yield from self.heads(parts, left, counts, known=(*known, (suffixes, heads)))
 
     def _possible_heads(self, rows: Sequence[tuple[Sequence[int], int]]) -> list[int]:
-        """Return those in these rows that have enough of each row below them; they are below themselves."""
+        """Return the providers in these rows with enough of each row at or below them.
+
+        ``rows`` has the options of the parts of a same_subtree, and how many of them each wants.
+        """
         below = [Counter([above for one in row for above in self.ancestry(one)]) for row, _count in rows]
         enough = [{head for head, found in of.items() if found >= c} for of, (_, c) in zip(below, rows, strict=True)]
         return sorted(set.intersection(*enough) & {provider for row, _count in rows for provider in row})
 
     def _apart(self, heads: Collection[int]) -> Iterator[frozenset[int]]:
-        """Yield heads in sets: in one are those that stand alike in the tree, so none is above another."""
+        """Yield heads in sets of those at the same depth, and in places of the same levels: none is above another."""
         alike: dict[object, list[int]] = defaultdict(list)
         for head in heads:
             places = [(place is None, place == head) for place in self._details.positions[head]]
@@ -191,7 +220,7 @@ class TreeParts:
         return [provider for provider in row if not heads.isdisjoint(self.ancestry(provider))]
 
     def ancestry(self, provider: int) -> frozenset[int]:
-        """Return a provider and all that is above it."""
+        """Return a provider and all its ancestors."""
         known = self._ancestries.get(provider)
         if known is None:
             known = self._ancestries[provider] = frozenset(upwards(provider, self._details.parents))
@@ -204,7 +233,14 @@ class TreeParts:
         return {some[place]: str(number) for number, place in enumerate(order)}
 
     def group(self, index: int, part: Part, row: Sequence[int], case: DeviceCase) -> Group:
-        """Return a part, by its place among all, as the device allocator wants it; ``row`` are who may serve it."""
+        """Return a part as a group of the device allocator.
+
+        Args:
+            index: its position among the parts, which is its label.
+            part: the part.
+            row: the providers that may serve it.
+            case: the question that the group belongs to.
+        """
         count, heads, numbers = case.counts[index], case.heads, case.numbers
         misfits = self._misfits(part.slot, row, count)
         contended = {name: amount for name, amount in part.slot.resources if name in self._plan.contended}
@@ -233,10 +269,14 @@ class TreeParts:
         return mask
 
     def host(self, case: DeviceCase, functions: Collection[int], levels: Levels) -> Host:
-        """Return the providers as devices; some of them are virtual functions of another.
+        """Return the host that the device allocator sees: the providers as devices, each with its places.
 
-        What is below a head is in a place of a level that does not count (``level_of_tie``). Places are numbered as
-        they are met.
+        Places are numbered as they are met.
+
+        Args:
+            case: the question.
+            functions: those of the providers that have virtual functions of a device.
+            levels: the levels; a further one for each same_subtree comes last (``level_of_tie``), and costs nothing.
         """
         numbers, heads = case.numbers, case.heads
         room, positions, known = self._tree.room, self._details.positions, self._details.names

@@ -1,7 +1,8 @@
-"""Whether a tree has enough for all groups together, wherever in it: told by few numbers before its details are read.
+"""Rules out trees with too little for all groups together: a few sums, before the details of a tree are read.
 
-Where hosts are all different no search in one of them says anything about the next. What each provider has room for
-alone does: so many devices of so much are there at most. A host that passes may still have no place for the groups.
+A search in one host says nothing about others if no two are alike. Sums tell of any host. For two groups of 4 VCPU and
+one of 8, for example, the providers of a tree need room for three portions of 4, and for 16 VCPU in all. A tree that
+has both may still have no place for the groups.
 """
 
 from collections import defaultdict
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class _Portions(NamedTuple):
-    """So many portions of a class, none of them less than an amount.
+    """What a tree needs: a number of portions of a class, each of them of at least some amount.
 
     Args:
         resource_class: the class.
-        amount: the least of them.
-        number: how many there are.
-        loose: for each demand how many of them a provider can be asked for, besides those of other demands.
-        apart: likewise, but of all these demands a provider serves one part.
+        amount: the amount.
+        number: how many portions.
+        loose: demand -> how many of the portions one provider can be asked for, besides those of other demands.
+        apart: the same for the demands of isolated groups, of which a provider serves only one.
     """
 
     resource_class: str
@@ -36,8 +37,8 @@ class _Portions(NamedTuple):
     loose: Mapping[int, int]
     apart: Mapping[int, int]
 
-    def there(self, tree: Tree) -> dict[int, float]:
-        """Return how many each provider of a tree can give at most."""
+    def available(self, tree: Tree) -> dict[int, float]:
+        """Return how many portions each provider of a tree can give at most."""
         most: dict[int, int] = {}
         for demand, number in self.apart.items():
             for provider in tree.options[demand]:
@@ -50,11 +51,11 @@ class _Portions(NamedTuple):
 
 
 class DeviceRoom:
-    """What the parts of one request take in all.
+    """What the parts of one request need in all.
 
     Args:
         parts: the parts.
-        isolate: whether those that are granular share no provider.
+        isolate: whether no two granular parts may be on one provider.
     """
 
     def __init__(self, parts: Sequence[Part], *, isolate: bool) -> None:
@@ -64,15 +65,15 @@ class DeviceRoom:
 
     def is_lacking(self, tree: Tree) -> bool:
         """Tell whether a tree certainly has too little for all parts together."""
-        return any(sum(portions.there(tree).values()) < portions.number for portions in self._portions)
+        return any(sum(portions.available(tree).values()) < portions.number for portions in self._portions)
 
     def least_places(self, tree: Tree, details: PlannerTree, *, levels: int) -> Counts:
-        """Return in how few places of each level a tree can serve all parts at least, by the room of its places."""
+        """Return a lower bound on the places of each level that serving all parts takes, by the room of the places."""
         found, positions, foreign = [1] * levels, details.positions, details.foreign_providers
         nowhere: Position = (None,) * levels
         for portions in self._portions:
             at: dict[Position, float] = defaultdict(float)
-            for provider, number in portions.there(tree).items():
+            for provider, number in portions.available(tree).items():
                 at[nowhere if provider in foreign else positions[provider]] += number
             for level in range(levels):
                 of_place: dict[int | None, float] = defaultdict(float)
@@ -84,7 +85,7 @@ class DeviceRoom:
         return tuple(found)
 
     def _portions_of(self, name: str, parts: Sequence[Part]) -> Iterator[_Portions]:
-        """Yield for each amount that is asked for of a class all portions that are not less, and the sum of all."""
+        """Yield the portions needed of a class: for each amount asked for, those of at least it; and the sum of all."""
         asking = [part for part in parts if name in dict(part.slot.resources)]
         amounts = {dict(part.slot.resources)[name] for part in asking}
         for amount in sorted(amounts):
@@ -94,7 +95,13 @@ class DeviceRoom:
             yield from self._together(name, 1, [(part, dict(part.slot.resources)[name]) for part in asking])
 
     def _together(self, name: str, amount: int, asking: Sequence[tuple[Part, int]]) -> Iterator[_Portions]:
-        """Yield the portions of parts that ask each of their providers for so many, if there are several."""
+        """Yield the portions that some parts need together, if they need several: single providers tell of one.
+
+        Args:
+            name: the class.
+            amount: the least amount of a portion.
+            asking: the parts, each with the number of portions that it takes of each of its providers.
+        """
         apart: dict[int, int] = {}
         loose: dict[int, int] = defaultdict(int)
         for part, number in asking:

@@ -1,4 +1,9 @@
-"""Composes a planner request of groups in one tree: from providers and rules to the device allocator and back."""
+"""Composes a planner request of groups in one tree: from providers and rules to the device allocator and back.
+
+The device allocator decides, but it is asked last. Cheaper questions come first, and rule out most trees: are there
+enough providers for each group, have they room for all groups together (``device_room``), and for each that must stay
+in one place with others (``common_places``, ``room_alone``)?
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -39,14 +44,14 @@ from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 
 STEPS_OF_ROOM = 100_000
-"""So many steps may be taken for one request to find out that trees have no room, before the best way is looked for."""
+"""How many steps one request may take to find out which trees have no room, before the best way is looked for."""
 
 ChosenProviders = list[list[int]]
 """For each part the providers that serve it."""
 
 
 class _DeviceProblem(NamedTuple):
-    """What the device allocator is asked, and the providers that the devices with these numbers are."""
+    """What the device allocator is asked. Device "0" stands for the first of ``providers``, and so on."""
 
     host: Host
     request: Request
@@ -111,7 +116,7 @@ class DeviceComposer:
 
     @property
     def by_room(self) -> Callable[[Tree, Budget], bool | None] | None:
-        """What tells of a tree without its details what ``serves`` does; None where they decide."""
+        """What answers ``serves`` without the details of a tree; None if these may matter."""
         groups = self._request.groups
         if self._locks.are_any or any([one.device is not None or one.everything for one in groups]):
             return None
@@ -121,7 +126,7 @@ class DeviceComposer:
 
     @property
     def tells_at_once(self) -> bool:
-        """Whether room alone tells of each tree that there is no way, while there are steps left for that."""
+        """Whether room alone shows quickly that a tree has no way; only while there are steps left for that."""
         return self._only_room_decides and not self._steps_of_room.is_used_up
 
     def is_hopeless(self, tree: Tree) -> bool:
@@ -138,13 +143,13 @@ class DeviceComposer:
         return self._room.least_places(tree, details, levels=len(self._levels.names))
 
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:
-        """Return the best ways to serve the request in a tree, as far as the steps of a budget suffice to tell."""
+        """Return the best ways to serve the request in a tree, as far as found before the budget runs out."""
         judge = self._judge() if self._judge else None
         composition = self._composition(tree, details, judge)
         options = self._locks.usable([composition.options(part) for part in self._parts], details)
         counts = [composition.count(part) for part in self._parts]
         wanted = [*zip(options, counts, strict=True)]
-        # Few steps may show that there is no way, whatever other rules than those about one place say.
+        # Room, and rules about one place, may show in few steps that there is no way; other rules only forbid more.
         if not all(counts) or self._have_places(tree, wanted, details, self._steps_of_room) is False:
             return Proposals()
         found: list[tuple[tuple[int, ...], ChosenProviders]] = []
@@ -159,7 +164,7 @@ class DeviceComposer:
         return Proposals([self._proposal(details, rows) for rows in chosen], complete)
 
     def serves(self, tree: Tree, details: PlannerTree, budget: Budget) -> bool | None:
-        """Tell whether there is any way to serve the request in a tree; None if the steps do not suffice to tell."""
+        """Tell whether there is any way to serve the request in a tree; None if the budget runs out first."""
         composition = self._composition(tree, details)
         options = self._locks.usable([composition.options(part) for part in self._parts], details)
         counts = [composition.count(part) for part in self._parts]
@@ -191,7 +196,7 @@ class DeviceComposer:
     def _have_places(self, tree: Tree, wanted: WantedOfParts, details: PlannerTree, budget: Budget) -> bool | None:
         """Tell whether all parts have providers with room, those that belong together in one place.
 
-        None if the steps do not suffice to tell.
+        None if the budget runs out first.
         """
         has_room = partial(self._room_alone.serves, tree, budget=budget, card_of=partial(device_of, details))
         return self._common_places.serve(wanted, details, has_room)
@@ -258,7 +263,7 @@ class DeviceComposer:
 
     @cached_property
     def _within(self) -> tuple[InOnePlace, ...]:
-        """Return the rules about one place, and those of same_subtree as such, too."""
+        """Return the rules about one place, same_subtree among them: all below its head."""
         rules = [
             InOnePlace(groups=self._labels(one.groups), level=self._levels.named(one.level), required=one.required)
             for one in self._request.within
@@ -271,7 +276,7 @@ class DeviceComposer:
         return (*rules, *ties)
 
     def _place(self, details: PlannerTree, part: Part, provider: int, *, level: str) -> int | None:
-        """Return what has to be held for a provider to be alone at a level."""
+        """Return the place to hold for a provider to be alone at a level: its anchor, or the device itself."""
         if level == THE_DEVICE:
             return provider if part.group.device is None else device_of(details, provider)
         return details.positions[provider][self._levels.names.index(level)]

@@ -21,7 +21,7 @@ class WantedFree(NamedTuple):
         number: how many different providers.
         levels: the levels, by number, whose place around each provider must be free.
         is_device: whether each provider itself must be free.
-        is_card: whether what each is a virtual function of must be free.
+        is_card: whether the device that each is a virtual function of must be free.
     """
 
     demand: int
@@ -36,7 +36,7 @@ class PlacesInUse(NamedTuple):
 
     Args:
         parents: the parent of each provider.
-        anchors: for each level the anchors of its places.
+        anchors: for each level, by number, the anchors of its places.
         in_use: the providers with allocations on them or below them.
     """
 

@@ -1,8 +1,7 @@
-"""Exclusivity as inventory: a place has a lock class, of which sharing it takes 1 and exclusive use takes everything.
+"""Exclusivity as inventory: whoever uses a place takes 1 of its lock class, and whoever holds it exclusively takes all.
 
-If ``min_unit`` or ``step_size`` rules 1 out, sharing takes the least amount possible.
-
-Ordinary allocations then keep the promise, without races, for as long as they live.
+If ``min_unit`` or ``step_size`` rules out 1, users take the least amount possible. So the promise is kept by ordinary
+allocations, without races, for as long as they live.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +30,7 @@ class Locks:
         return bool(self._classes)
 
     def usable(self, rows: Sequence[Sequence[int]], details: PlannerTree) -> list[list[int]]:
-        """Return the options outside any place that is held exclusively or is full."""
+        """Return the options outside all places that are held exclusively, or whose lock class is used up."""
         held = {
             (place, level)
             for place, of_place in details.stocks.items()

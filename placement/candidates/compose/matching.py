@@ -1,7 +1,7 @@
 """Incremental bipartite matching of rows to columns, where a column has places for several rows.
 
 It lets the search look ahead: nine groups that need a device each fail at once on eight devices, rather than after 8!
-tries. Augmenting paths (Kuhn).
+tries. By augmenting paths (Kuhn's algorithm).
 """
 
 from collections.abc import Mapping, Sequence

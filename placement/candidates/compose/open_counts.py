@@ -1,4 +1,8 @@
-"""How much a request takes of a tree if groups leave their number open: of all providers, or of one for each place."""
+"""How much a request may take of a tree if the count of a group is open: all providers, or one for each place.
+
+Scores depend on it, and have to be bounded before anything is composed. In a tree with four GPUs, a group that wants
+all of them takes 4; one that wants a GPU for each place, but at least two, takes 2, 3 or 4.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -13,12 +17,12 @@ MAX_SUMS = 64
 
 
 class _Open(NamedTuple):
-    """A group that leaves its number open.
+    """A group with an open count.
 
     Args:
         amounts: what each provider gives.
         demand: the demand whose options are the providers there are.
-        least: the fewest it takes; None if it takes all of them.
+        least: the fewest providers it takes; None if it takes all of them.
     """
 
     amounts: ResourceAmounts
@@ -27,7 +31,7 @@ class _Open(NamedTuple):
 
 
 class OpenCounts:
-    """The groups of a request that take a fixed number of providers, and those that leave it open.
+    """The groups of a request with a fixed count of providers, and those with an open one.
 
     Args:
         request: the request.

@@ -1,4 +1,8 @@
-"""Composes a request of hierarchical names in one tree: from providers to the Group Allocator and back."""
+"""Composes a request of hierarchical names in one tree: from providers to the group allocator and back.
+
+Such a name says what an amount has to be nested in: ``numa/0/pcie/1/CUSTOM_GPU`` asks for GPUs on a switch of a NUMA
+node. The group allocator sees each provider as a location, and all that is asked for in one group as a requirement.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +28,7 @@ from placement.domain.planner_tree import NO_STOCKS, PlannerTree, Stock
 from placement.domain.tree import Tree
 
 Among = tuple[Mapping[int | None, Sequence[int]], frozenset[int]]
-"""(the children of each provider, the providers outside places that are held exclusively)."""
+"""The children of each provider, and the providers outside all places that are held exclusively."""
 
 
 class UnknownLevel(ValueError):
@@ -159,7 +163,7 @@ class PathComposer:
         return ()
 
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:  # noqa: ARG002 - details say all
-        """Return the best way to serve the request in a tree, if there is one and the budget reaches."""
+        """Return the best way to serve the request in a tree; none if the budget runs out before one is found."""
         children: dict[int | None, list[int]] = defaultdict(list)
         for provider, parent in details.parents.items():
             children[parent].append(provider)
@@ -179,7 +183,7 @@ class PathComposer:
         return Proposals(found, placement.complete)
 
     def serves(self, tree: Tree, details: PlannerTree, budget: Budget) -> bool | None:
-        """Tell whether there is any way to serve the request in a tree; None if the budget does not reach to tell."""
+        """Tell whether there is any way to serve the request in a tree; None if the budget runs out first."""
         return self.proposals(tree, details, budget).verdict
 
     def _lifted(self, details: PlannerTree) -> frozenset[str]:

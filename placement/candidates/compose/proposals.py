@@ -82,11 +82,11 @@ class ProposalComposer(Protocol):
 
     @property
     def by_room(self) -> Callable[[Tree, Budget], bool | None] | None:
-        """Decides ``serves`` for a tree without its details; None if that takes details."""
+        """What answers ``serves`` without the details of a tree; None if these may matter."""
 
     @property
     def tells_at_once(self) -> bool:
-        """Whether few numbers tell of each tree that there is no way, so that finding that out again costs little."""
+        """Whether a few sums show that a tree has no way: then it does not pay to remember that by kinds of trees."""
 
     def is_hopeless(self, tree: Tree) -> bool:
         """Tell whether a tree has too few providers, as far as that is known without its details."""
@@ -98,7 +98,7 @@ class ProposalComposer(Protocol):
         """Return a cheap lower bound on how many places of each level any proposal touches."""
 
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:
-        """Return the best ways to serve the request in a tree, as far as the budget reaches."""
+        """Return the best ways to serve the request in a tree, as far as found before the budget runs out."""
 
     def serves(self, tree: Tree, details: PlannerTree, budget: Budget) -> bool | None:
-        """Tell whether there is any way; None if the budget does not reach to tell."""
+        """Tell whether there is any way; None if the budget runs out first."""

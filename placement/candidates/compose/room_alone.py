@@ -1,8 +1,11 @@
-"""Whether a tree has room for parts of a request where no rule says what lies beside what: by numbers alone.
+"""Whether a tree has room for the parts of a request if no rule says what lies beside what.
 
-Hosts of a cloud at work hardly ever have the same in use in the same places. Where places do not matter, they have much
-in common: so many GPUs are free, and so many NICs have room for a group, or for two. Parts that cannot take anything of
-each other are looked at by themselves, for which still more hosts are alike.
+In a busy cloud hardly two hosts have the same in use in the same places. But if places do not matter, all that counts
+is how many providers have how much room: hosts with three free GPUs, and a NIC with room for one more port, are the
+same, wherever these are. What was found out about one of them holds for all.
+
+Parts that cannot take anything of each other, such as GPUs and ports, are looked at separately. Then all hosts with
+three free GPUs are the same for the one, and all with such a NIC for the other.
 """
 
 from collections import defaultdict
@@ -22,14 +25,14 @@ from placement.domain.tree import Tree
 _ProviderRoom = tuple[int, tuple[float, ...]]
 """The parts that a provider can serve, as bits, and its room of each class."""
 
-_RoomThere = tuple[int, _ProviderRoom]
-"""A provider, and its room."""
+_RoomById = tuple[int, _ProviderRoom]
+"""The id of a provider, and its room."""
 
 _Rooms = tuple[tuple[_ProviderRoom, ...], ...]
-"""The room on each card, in ascending order; where it does not matter what is of one card, each provider is one."""
+"""The room of the providers on each card, sorted; where cards do not matter, each provider is on a card of its own."""
 
 CardOf = Callable[[int], int]
-"""Tells which card virtual functions are of."""
+"""Returns the id of the card that a virtual function is on."""
 
 
 class _RivalParts(NamedTuple):
@@ -38,8 +41,8 @@ class _RivalParts(NamedTuple):
     Args:
         parts: the parts, as bits.
         members: the same, by number.
-        names: the classes that they take of what others could take, too.
-        by_card: those whose providers have to be of different cards.
+        names: the contended classes that they take.
+        by_card: those whose providers have to be on different cards.
     """
 
     parts: int
@@ -48,20 +51,22 @@ class _RivalParts(NamedTuple):
     by_card: tuple[int, ...]
 
 
-class _FallenApart(NamedTuple):
-    """The parts of a request in trees where the same parts are served together.
+class _IndependentSets(NamedTuple):
+    """The parts of a request, divided into sets that are independent of each other.
+
+    The division holds for all trees in which some provider can serve the same parts as in the tree it was made for.
 
     Args:
-        sets: the parts in sets; no two of different sets are rivals. Parts that any providers can serve are left out.
-        taking: for the parts that a provider can serve, as bits, the number of each set with any of them, and these.
+        sets: the sets; no parts of different sets are rivals. A part alone that any providers will do for is left out.
+        of_parts: for the parts that a provider can serve, as bits: the index of each set with any of them, and these.
     """
 
     sets: Sequence[_RivalParts]
-    taking: Mapping[int, Sequence[tuple[int, int]]]
+    of_parts: Mapping[int, Sequence[tuple[int, int]]]
 
 
 def only_room_decides(request: PlannerRequest, plan: Plan) -> bool:
-    """Tell whether it is enough for a request that each part has its providers, in the places of ``CommonPlaces``."""
+    """Tell whether a tree serves a request as soon as it has room for all parts, in the places of ``CommonPlaces``."""
     if any([rule.required for rule in request.affinity]):
         return False
     if request.same_subtree or request.exclusive or plan.trait_sets:
@@ -69,7 +74,7 @@ def only_room_decides(request: PlannerRequest, plan: Plan) -> bool:
     return not any([one.per_subtree for one in request.groups])
 
 
-class _StillLeft:
+class _Remaining:
     """What is left of a provider while parts take theirs."""
 
     __slots__ = ("card", "is_taken", "left", "parts")
@@ -81,16 +86,16 @@ class _StillLeft:
         self.is_taken = False
 
     def fits(self, amounts: Sequence[int], *, apart: bool) -> bool:
-        """Tell whether so much is left, for a part that perhaps shares it with none that is apart."""
+        """Tell whether it has room for a part. Only one part that is ``apart`` may be on it."""
         return not (apart and self.is_taken) and all(map(ge, self.left, amounts))
 
     def take(self, amounts: Sequence[int], *, apart: bool) -> None:
-        """Give so much of it."""
+        """Give a part what it asks for."""
         self.left = list(map(sub, self.left, amounts))
         self.is_taken |= apart
 
-    def ease(self) -> tuple[int, float]:
-        """Return how much it matters to others, and how little is left."""
+    def scarcity(self) -> tuple[int, float]:
+        """Return a sort key: first comes what the fewest parts can use, and of that what has most left."""
         return self.parts.bit_count(), -sum(self.left)
 
 
@@ -110,7 +115,7 @@ class RoomAlone:
         self._rivals = list(map(self._rivals_of, range(len(parts))))
         self._useful = UsefulRoom(plan)
         self._known: dict[object, bool] = {}
-        self._known_sets: dict[frozenset[int], _FallenApart] = {}
+        self._known_sets: dict[frozenset[int], _IndependentSets] = {}
 
     def serves(
         self,
@@ -120,13 +125,13 @@ class RoomAlone:
         *,
         card_of: CardOf | None = None,
     ) -> bool | None:
-        """Tell whether a tree has room for all parts; None if the steps of a budget do not suffice to tell.
+        """Tell whether a tree has room for all parts; None if the budget runs out first.
 
         Args:
             tree: the tree.
             wanted: the providers that can serve each part, and how many different ones it wants.
             budget: the steps that may be taken.
-            card_of: tells what virtual functions are of, where parts want any: several of a part are of different ones.
+            card_of: needed if a part wants several virtual functions, which have to be on different cards.
         """
         if any([len(row) < count for row, count in wanted]):
             return False
@@ -134,9 +139,9 @@ class RoomAlone:
         for part, (row, _count) in enumerate(wanted):
             for provider in row:
                 serves[provider] |= 1 << part
-        fallen_apart = self._fallen_apart(frozenset(serves.values()))
+        independent = self._independent_sets(frozenset(serves.values()))
         verdicts = set()
-        for rivals, room in zip(fallen_apart.sets, self._room(tree, serves, fallen_apart), strict=True):
+        for rivals, room in zip(independent.sets, self._room(tree, serves, independent), strict=True):
             counts = tuple([wanted[part][1] for part in rivals.members])
             is_by_card = any([wanted[part][1] > 1 for part in rivals.by_card])
             rooms = _on_cards(room, card_of if is_by_card else None)
@@ -146,25 +151,26 @@ class RoomAlone:
         return None if None in verdicts else True
 
     def _rivals_of(self, part: int) -> int:
-        """Return the parts, as bits, that a part gets into the way of on a provider that can serve both."""
+        """Return the parts, as bits, that a part competes with on a provider that can serve both; itself included."""
         of_classes = [not amounts.keys().isdisjoint(self._amounts[part]) for amounts in self._amounts]
         is_rival = [(a and self._apart[part]) or of for a, of in zip(self._apart, of_classes, strict=True)]
         return sum([1 << other for other, is_one in enumerate(is_rival) if is_one]) | 1 << part
 
-    def _fallen_apart(self, served_together: frozenset[int]) -> _FallenApart:
+    def _independent_sets(self, served_together: frozenset[int]) -> _IndependentSets:
+        """Divide the parts, given the combinations of parts, as bits, that any provider can serve."""
         known = self._known_sets.get(served_together)
         if known is None:
-            found = [self._set(parts) for parts in self._independent(served_together)]
+            found = [self._set(parts) for parts in self._rivals_among(served_together)]
             sets = [one for one in found if len(one.members) > 1 or one.names or one.by_card]
-            taking = {
+            of_parts = {
                 parts: [(number, parts & one.parts) for number, one in enumerate(sets) if parts & one.parts]
                 for parts in served_together
             }
-            known = self._known_sets[served_together] = _FallenApart(sets, taking)
+            known = self._known_sets[served_together] = _IndependentSets(sets, of_parts)
         return known
 
-    def _independent(self, served_together: frozenset[int]) -> list[int]:
-        """Return all parts in sets, as bits: no two of different sets are rivals on any provider."""
+    def _rivals_among(self, served_together: frozenset[int]) -> list[int]:
+        """Return all parts in sets, each as bits: no parts of different sets are rivals on any provider."""
         sets: list[int] = []
         for together in served_together:
             for part in _members(together):
@@ -179,13 +185,16 @@ class RoomAlone:
         names = sorted({name for part in members for name in self._amounts[part]})
         return _RivalParts(parts, members, tuple(names), tuple([part for part in members if self._by_card[part]]))
 
-    def _room(self, tree: Tree, serves: Mapping[int, int], apart: _FallenApart) -> list[list[_RoomThere]]:
-        """Return for each set of rivals the providers that can serve any, and the room of each."""
+    def _room(self, tree: Tree, serves: Mapping[int, int], independent: _IndependentSets) -> list[list[_RoomById]]:
+        """Return for each set of rivals the providers that can serve any of them, with the room of each.
+
+        ``serves`` has the parts, as bits, that each provider can serve.
+        """
         room, useful = tree.room, self._useful.of
-        found: list[list[_RoomThere]] = [[] for _ in apart.sets]
+        found: list[list[_RoomById]] = [[] for _ in independent.sets]
         for provider, of in serves.items():
-            for number, parts in apart.taking[of]:
-                names = apart.sets[number].names
+            for number, parts in independent.of_parts[of]:
+                names = independent.sets[number].names
                 left = tuple([useful(name, room.get((provider, name), inf)) for name in names])
                 found[number].append((provider, (parts, left)))
         return found
@@ -203,22 +212,22 @@ class RoomAlone:
         return self._known.setdefault(asked, bool(found.allocations))
 
     def _has_room_at_once(self, rivals: _RivalParts, counts: tuple[int, ...], rooms: _Rooms) -> bool:
-        """Tell whether parts find what they want one after the other, the most demanding first, where most is left.
+        """Tell whether all parts find room one after the other, the most demanding first, each where it hurts least.
 
-        That proves it in far fewer steps than a search. Where it does not, there may be room all the same.
+        If so, that takes far fewer steps than a search. If not, there may be room all the same.
         """
         names = rivals.names
-        providers = [_StillLeft(card, of, list(room)) for card, on_card in enumerate(rooms) for of, room in on_card]
+        providers = [_Remaining(card, of, list(room)) for card, on_card in enumerate(rooms) for of, room in on_card]
         wanted = sorted(zip(rivals.members, counts, strict=True), key=lambda one: -sum(self._amounts[one[0]].values()))
         for part, count in wanted:
             amounts, apart = [self._amounts[part].get(name, 0) for name in names], self._apart[part]
             fitting = [one for one in providers if one.parts >> part & 1 and one.fits(amounts, apart=apart)]
             if self._by_card[part]:
-                fitting.sort(key=_StillLeft.ease, reverse=True)
+                fitting.sort(key=_Remaining.scarcity, reverse=True)  # Of each card, the last one stays.
                 fitting = [*{one.card: one for one in fitting}.values()]
             if len(fitting) < count:
                 return False
-            for one in sorted(fitting, key=_StillLeft.ease)[:count]:
+            for one in sorted(fitting, key=_Remaining.scarcity)[:count]:
                 one.take(amounts, apart=apart)
         return True
 
@@ -247,8 +256,8 @@ def _contended(part: Part, plan: Plan) -> Mapping[str, int]:
     return {name: amount for name, amount in part.slot.resources if name in plan.contended}
 
 
-def _on_cards(room: Sequence[_RoomThere], card_of: CardOf | None) -> _Rooms:
-    """Return room by card; without ``card_of`` each provider counts as one."""
+def _on_cards(room: Sequence[_RoomById], card_of: CardOf | None) -> _Rooms:
+    """Return the room by card; without ``card_of`` each provider is on a card of its own."""
     if card_of is None:
         return tuple(sorted([(of_provider,) for _provider, of_provider in room]))
     cards: dict[int, list[_ProviderRoom]] = defaultdict(list)

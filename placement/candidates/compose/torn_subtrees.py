@@ -1,6 +1,6 @@
 """Rules out trees by same_subtree before they are read in detail: its groups need providers in a single tree.
 
-Sharing providers belong to other trees, so groups that only they can serve are often torn apart.
+Sharing providers belong to trees of their own, so a group that only they can serve is in none with the other groups.
 """
 
 from collections import Counter
