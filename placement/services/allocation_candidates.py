@@ -158,12 +158,12 @@ class _Answering:
         asked = amounts_of(self._plan), ranking, classes_in_families(tx, ranking), packing
         shared = shared_by(self._reader)
         self._scores = TreeScores(*asked, shared=shared)
-        counted, kept = self._plan.counted, orders.sizes if orders else None
+        counted, cache = self._plan.counted, orders.sizes if orders else None
         if counted and with_places and ranking.profile.compactness and self._wanted is not None:
             if orders is not None:
                 self._cached_order = partial(_cached_order, tx, orders, self._scores)
             self._scores = BoundedScores(*asked, shared=shared)
-            self._least_places = partial(least_places, tx, narrowing, counted, levels=self._ids.levels, kept=kept)
+            self._least_places = partial(least_places, tx, narrowing, counted, levels=self._ids.levels, cache=cache)
 
     def answer(self) -> Answer:
         """Search, and return what was found, or why there is nothing."""

@@ -23,7 +23,7 @@ def least_places(
     wanted: CountedDemands,
     *,
     levels: Sequence[int | None],
-    kept: PlaceSizeCache | None,
+    cache: PlaceSizeCache | None,
 ) -> dict[int, Counts] | None:
     """Return, for each tree with enough providers, a lower bound on the places touched at each level.
 
@@ -34,15 +34,15 @@ def least_places(
         narrowing: finds the trees that can serve.
         wanted: the counted demands.
         levels: the trait ids of the levels, outermost first, None for one that does not exist.
-        kept: a cache, shared by requests, of how providers are distributed over places; None for no cache.
+        cache: a cache, shared by requests, of how providers are distributed over places; None for no cache.
     """
     demands, numbers = [demand for demand, _number in wanted], [number for _demand, number in wanted]
     if narrowing.are_shared(demands):
         return None
     read = partial(_sizes, tx, narrowing, demands=demands, levels=levels)
     name, found = narrowing.signature, None
-    if kept is not None and name is not None:
-        found = kept.in_snapshot(tx, (name, tuple(demands), tuple(levels)), read)
+    if cache is not None and name is not None:
+        found = cache.in_snapshot(tx, (name, tuple(demands), tuple(levels)), read)
     sizes = read(None) if found is None else found
     least = {of: _least(of, numbers) for of in {*sizes.values()}}  # The hosts of a cloud have few distinct sizes.
     return {root: counts for root, of in sizes.items() if (counts := least[of]) is not None}

@@ -32,7 +32,7 @@ def options_for(call: Call, body: Body) -> PlannerOptions:
         locks=planner.exclusive,
         packer=call.server.packers.of(profile),
         orders=call.server.orders,
-        kept=call.server.proposals,
+        cache=call.server.proposals,
     )
 
 

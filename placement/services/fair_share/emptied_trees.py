@@ -107,7 +107,7 @@ class EmptiedTrees:
         if not all(there.options):
             return False
         changed = replace(details, stocks={**details.stocks, **stocks})
-        return bool(self._prepared.composer.proposals(there, changed, self._composers.share).found)
+        return bool(self._prepared.composer.proposals(there, changed, self._composers.budget_now).found)
 
 
 def _without(details: PlannerTree, freed: FreedByProvider) -> dict[int, ProviderStocks]:

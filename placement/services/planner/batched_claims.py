@@ -28,7 +28,7 @@ MAX_WAIT_S = 2.0
 
 
 @dataclass(slots=True)
-class SharedPlan:
+class BatchedPlan:
     """A claim planned with others, and the result.
 
     Args:
@@ -55,7 +55,7 @@ def claim_in_batch(database: Database, members: Sequence[ClaimMember], digest: s
     """
     turns = database.claim_turns
     for attempt in range(TIMES):
-        plan = SharedPlan(members, attempt)
+        plan = BatchedPlan(members, attempt)
         turn = turns.taken(longest_wait_s=MAX_WAIT_S)
         with database.claim_batches.joined(plan, turn, partial(_plan_together, database)):
             if plan.drafts is None:
@@ -70,14 +70,14 @@ def claim_in_batch(database: Database, members: Sequence[ClaimMember], digest: s
     return None
 
 
-def _plan_together(database: Database, plans: Sequence[SharedPlan]) -> None:
+def _plan_together(database: Database, plans: Sequence[BatchedPlan]) -> None:
     if len(plans) > 1:  # A single claim without a place would be planned twice.
         for plan, drafts in zip(plans, _drafts(database, plans), strict=True):
             plan.drafts = drafts
 
 
 @reads
-def _drafts(tx: Transaction, plans: Sequence[SharedPlan]) -> list[Sequence[Draft] | None]:
+def _drafts(tx: Transaction, plans: Sequence[BatchedPlan]) -> list[Sequence[Draft] | None]:
     """Return places for the members of each claim, beside those of the claims before it."""
     doubt = max(int(tx.database.claim_turns.pressure), *[plan.attempt for plan in plans])
     drafting = Drafting(tx, Composers(), AS_IT_IS, among=choices_after(doubt), checks_units=doubt > 0)
@@ -87,7 +87,7 @@ def _drafts(tx: Transaction, plans: Sequence[SharedPlan]) -> list[Sequence[Draft
     return [drafts.get(id(plan)) for plan in plans]
 
 
-def _of_new_consumers(tx: Transaction, plans: Sequence[SharedPlan]) -> Iterator[SharedPlan]:
+def _of_new_consumers(tx: Transaction, plans: Sequence[BatchedPlan]) -> Iterator[BatchedPlan]:
     """Yield the claims whose consumers are all new: the only ones simple enough to be planned together."""
     seen: set[str] = {*consumer_generations(tx, [member.uuid for plan in plans for member in plan.members])}
     for plan in plans:

@@ -31,7 +31,7 @@ class PlannerOptions:
         locks: level -> lock class.
         packer: scores fragmentation, if the profile does.
         orders: cached orders of trees; None where every request reads all trees' sums.
-        kept: cached proposals; None where every claim searches anew.
+        cache: what earlier claims found in hosts; None where every claim searches anew.
     """
 
     profile: RankingProfile
@@ -39,7 +39,7 @@ class PlannerOptions:
     locks: Mapping[str, str]
     packer: Packer | None = None
     orders: TreeOrders | None = None
-    kept: ProposalCache | None = None
+    cache: ProposalCache | None = None
 
     def levels_for(self, request: PlannerRequest) -> Levels:
         """Return the levels of a request, with traits that it names itself as the innermost ones."""
@@ -47,11 +47,11 @@ class PlannerOptions:
         further = [trait for trait in own if trait not in self.levels.values()]
         return Levels((*self.levels, *further), (*self.levels.values(), *further))
 
-    def kept_for(self, request: PlannerRequest) -> ProposalsByForm | None:
-        """Return the cached proposals for a request, if any; none under a packer, which judges the whole cloud."""
-        if self.kept is None or self.packer is not None:
+    def cached_for(self, request: PlannerRequest) -> ProposalsByForm | None:
+        """Return what is cached for a request; None under a packer, which judges hosts by the rest of the cloud."""
+        if self.cache is None or self.packer is not None:
             return None
-        return self.kept.of(AskedFor(request, self.levels_for(request), self.locks))
+        return self.cache.of(AskedFor(request, self.levels_for(request), self.locks))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +64,7 @@ class Prepared:
         composer: composes it.
         kind: classifies trees: all of a kind can serve it or none can.
         parts: the parts of ``paths``, each as a group.
-        kept: cached proposals.
+        cached: what earlier claims for it found in hosts; None where nothing is cached.
     """
 
     plan: Plan
@@ -72,7 +72,7 @@ class Prepared:
     composer: ProposalComposer
     kind: KindOf
     parts: CandidateRequest | None = None
-    kept: ProposalsByForm | None = None
+    cached: ProposalsByForm | None = None
 
 
 STEPS_PER_REQUEST = 4 * STEPS
@@ -88,14 +88,14 @@ class Composers:
 
     def __init__(self, steps: int = STEPS_PER_REQUEST) -> None:
         self.budget = Budget(steps)
-        """The budget of all members of a gang."""
-        self.share = self.budget
-        """The budget in force now."""
+        """The budget of the request as a whole."""
+        self.budget_now = self.budget
+        """The budget of the member that is being placed; without members, the whole one."""
         self._known: list[tuple[PlannerRequest, PlannerOptions, Prepared]] = []
 
-    def share_out(self, *, among: int) -> None:
-        """Give the next of ``among`` members an equal part of what is left; what it leaves goes to later ones."""
-        self.share = self.budget.child(self.budget.left // among)
+    def allot(self, *, among: int) -> None:
+        """Allot the next of ``among`` members an equal part of the steps left; what it leaves goes to later ones."""
+        self.budget_now = self.budget.child(self.budget.left // among)
 
     def prepared(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
         """Return a request with its memoising composer, the same for equal requests.
@@ -115,7 +115,7 @@ class Composers:
         judge = options.packer.latest_judge if options.packer else None
         composer = DeviceComposer(request, plan, levels, locks=options.locks, judge=judge)
         kinds = HostKinds(plan, lock_classes=options.locks.values(), counts_use=bool(request.exclusive))
-        return Prepared(plan, levels, composer, kinds.kind, kept=options.kept_for(request))
+        return Prepared(plan, levels, composer, kinds.kind, cached=options.cached_for(request))
 
     def _of_paths(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
         levels = options.levels_for(request)
@@ -133,8 +133,8 @@ class Composers:
             raise InvalidAt(("paths",), str(wrong)) from wrong
         plan = plan_for(composer.plain())
         # Every stock matters to nested parts, if only for how much more of it fits.
-        kept = options.kept_for(request)
-        return Prepared(plan, levels, composer, lambda *host: form_of(plan, *host), composer.parts(), kept)
+        cached = options.cached_for(request)
+        return Prepared(plan, levels, composer, lambda *host: form_of(plan, *host), composer.parts(), cached)
 
 
 def plan_with_everything(request: PlannerRequest) -> Plan:

@@ -68,14 +68,14 @@ class DetailedComposer:
 
     def found(self, tree: Tree, details: PlannerTree) -> Sequence[Proposal]:
         """Return the proposals in one tree with these details, cached ones if any."""
-        kept = self._prepared.kept
-        if kept is None:
-            return self._noted(details, self._composer.proposals(tree, details, self._composers.share))
+        cached = self._prepared.cached
+        if cached is None:
+            return self._noted(details, self._composer.proposals(tree, details, self._composers.budget_now))
         host = drawn([self._prepared.plan], [tree], details)
-        known = kept.get(host.form)
+        known = cached.get(host.form)
         if known is None:
-            known = host, self._composer.proposals(tree, details, self._composers.share)
-            kept.remember(*known)
+            known = host, self._composer.proposals(tree, details, self._composers.budget_now)
+            cached.remember(*known)
         return self._moved(known, host, details)
 
     def _found_alike(self, tree: Tree, as_it_is: PlannerTree) -> Sequence[Proposal]:
@@ -84,15 +84,15 @@ class DetailedComposer:
         if details is not as_it_is:
             return self.found(tree, details)
         host = drawn([self._prepared.plan], [tree], details)
-        kept = self._prepared.kept
+        cached = self._prepared.cached
         known = self._models.get(host.form)
-        if known is None and kept is not None:
-            known = kept.get(host.form)
+        if known is None and cached is not None:
+            known = cached.get(host.form)
         if known is None:
             known = host, self._unless_without_room(tree, details)
             self._models.remember(host.form, known)
-            if kept is not None:
-                kept.remember(*known)
+            if cached is not None:
+                cached.remember(*known)
         if (verdict := known[1].verdict) is not None:
             self._served[tree.root] = verdict
         return self._moved(known, host, details)
@@ -106,7 +106,7 @@ class DetailedComposer:
     def _unless_without_room(self, tree: Tree, details: PlannerTree) -> Proposals:
         if self._without_room and self._prepared.kind(tree, details) in self._without_room:
             return Proposals()
-        found = self._composer.proposals(tree, details, self._composers.share)
+        found = self._composer.proposals(tree, details, self._composers.budget_now)
         # The kind of each further tree has to be told then, which takes longer than a look at its room.
         if not found.found and found.complete and not self._composer.tells_at_once:
             self._without_room.add(self._prepared.kind(tree, details))

@@ -151,8 +151,8 @@ class Forecast:
     def in_order(self, roots: Collection[int]) -> list[int]:
         """Return the roots by what their trees can score, without trees that the profile filters out."""
         wanted = {*roots}
-        kept = self._cached_order(self._scores, ()) if self._scores.classes else None
-        keys = [key for key in kept or () if key[2] in wanted]
+        cached = self._cached_order(self._scores, ()) if self._scores.classes else None
+        keys = [key for key in cached or () if key[2] in wanted]
         unknown = wanted.difference([root for _fails, _score, root in keys])
         if unknown:
             keys = sorted([*keys, *self._scores.keys(self._sums(unknown))])

@@ -100,7 +100,7 @@ def as_many_as_fit(
 
 
 class Placing:
-    """Places members one after the other. Each gets its share of the remaining steps."""
+    """Places members one after the other. Each is allotted an equal part of the remaining steps."""
 
     def __init__(self, drafting: Drafting, members: Sequence[ClaimMember], closing: Closes | None = None) -> None:
         self.drafts: list[Draft] = []
@@ -124,7 +124,7 @@ class Placing:
 
     def has_placed(self, member: ClaimMember) -> bool:
         """Place a member, if there is a place; tell whether there was."""
-        self._drafting.composers.share_out(among=self._waiting)
+        self._drafting.composers.allot(among=self._waiting)
         self._waiting -= 1
         draft = self._open_best(member)
         if draft is None:
@@ -202,7 +202,7 @@ class _GangSearch:
         if not members:
             return []
         first, rest = members[0], members[1:]
-        self._drafting.composers.share_out(among=len(members))
+        self._drafting.composers.allot(among=len(members))
         planning = self._planning(first, overlay)
         wanted = self._drafting.prepared(first)
         without = {one.root for one in left if one.wanted is wanted}

@@ -199,8 +199,8 @@ class Ground:
     @cached_property
     def least_places(self) -> Mapping[int, Counts] | None:
         """By root, lower bounds on the places for the counted demands; None where unknown."""
-        counted, kept = self.prepared.composer.counted, self._orders.sizes if self._orders else None
-        return least_places(self.tx, self._narrowing, counted, levels=self.details.level_ids, kept=kept)
+        counted, cache = self.prepared.composer.counted, self._orders.sizes if self._orders else None
+        return least_places(self.tx, self._narrowing, counted, levels=self.details.level_ids, cache=cache)
 
 
 def _check_names(tx: Transaction, request: PlannerRequest, plan: Plan) -> None:

@@ -71,7 +71,7 @@ class ProposalCache:
                 self._found.move_to_end((number, form))
         return found
 
-    def keep(self, number: int, host: DrawnHost, found: Proposals) -> None:
+    def remember(self, number: int, host: DrawnHost, found: Proposals) -> None:
         """Cache what a host gives to a request, given by its number."""
         with self._lock:
             if (number, host.form) not in self._found:
@@ -85,15 +85,15 @@ class ProposalCache:
 class ProposalsByForm:
     """The part of the cache for one request."""
 
-    def __init__(self, kept: ProposalCache, number: int) -> None:
-        self._kept = kept
+    def __init__(self, cache: ProposalCache, number: int) -> None:
+        self._cache = cache
         self._number = number
 
     def get(self, form: CanonicalForm) -> tuple[DrawnHost, Proposals] | None:
         """Return what a host of a form gives, and the host that gave it; None if unknown."""
-        return self._kept.get(self._number, form)
+        return self._cache.get(self._number, form)
 
     def remember(self, host: DrawnHost, found: Proposals) -> None:
         """Cache what a host gives, unless a longer search might find more."""
         if found.complete:
-            self._kept.keep(self._number, host, found)
+            self._cache.remember(self._number, host, found)

@@ -114,9 +114,9 @@ def member(request: PlannerRequest, profile: RankingProfile) -> ClaimMember:
     return ClaimMember(who, replace(request, limit=1, per_tree=1), options)
 
 
-def with_kept(members: list[ClaimMember], kept: ProposalCache) -> list[ClaimMember]:
+def with_cache(members: list[ClaimMember], cache: ProposalCache) -> list[ClaimMember]:
     """Return the same members, some of them with cached proposals of hosts."""
-    return [replace(one, options=replace(one.options, kept=kept)) for one in members]
+    return [replace(one, options=replace(one.options, cache=cache)) for one in members]
 
 
 @reads
@@ -137,7 +137,7 @@ def test_one_search_finds_what_a_search_for_each_would(
 
     Hosts' proposals are cached, completely or partly, while usage changes, and from cloud to cloud.
     """
-    first, kept = 1000 * request.config.getoption("--seed"), ProposalCache(most_providers=2000, most_requests=20)
+    first, cache = 1000 * request.config.getoption("--seed"), ProposalCache(most_providers=2000, most_requests=20)
     Drafts.by_one_search = 0
     for seed in range(first, first + CLOUDS * (10 if is_long else 1) // 2):
         chance = Random(seed)
@@ -152,7 +152,7 @@ def test_one_search_finds_what_a_search_for_each_would(
             load(database, now)
             anew = placed(database, members, DraftingAnew, **how)
             assert placed(database, members, Drafts, **how) == anew, seed
-            assert placed(database, with_kept(members, kept), Drafts, **how) == anew, seed
+            assert placed(database, with_cache(members, cache), Drafts, **how) == anew, seed
     assert Drafts.by_one_search > CLOUDS
 
 

@@ -24,42 +24,42 @@ def asked(amount: int, *, locks: dict[str, str] | None = None) -> AskedFor:
 
 
 def test_equal_requests_share_what_hosts_gave_and_others_do_not() -> None:
-    kept = ProposalCache()
-    kept.of(asked(1)).remember(HOST, FOUND)
-    assert kept.of(asked(1)).get(HOST.form) == (HOST, FOUND)
+    cache = ProposalCache()
+    cache.of(asked(1)).remember(HOST, FOUND)
+    assert cache.of(asked(1)).get(HOST.form) == (HOST, FOUND)
     for other in (asked(2), asked(1, locks={"pcie": "CUSTOM_LOCK"}), asked(1)._replace(levels=Levels((), ()))):
-        assert kept.of(other).get(HOST.form) is None
-    assert kept.of(asked(1)).get(OTHER.form) is None
+        assert cache.of(other).get(HOST.form) is None
+    assert cache.of(asked(1)).get(OTHER.form) is None
 
 
 def test_what_a_longer_search_might_improve_is_not_kept() -> None:
-    kept = ProposalCache().of(asked(1))
-    kept.remember(HOST, Proposals(FOUND.found, complete=False))
-    assert kept.get(HOST.form) is None
-    kept.remember(HOST, Proposals())
-    assert kept.get(HOST.form) == (HOST, Proposals())
+    cache = ProposalCache().of(asked(1))
+    cache.remember(HOST, Proposals(FOUND.found, complete=False))
+    assert cache.get(HOST.form) is None
+    cache.remember(HOST, Proposals())
+    assert cache.get(HOST.form) == (HOST, Proposals())
 
 
 def test_the_hosts_that_were_not_asked_for_longest_are_forgotten() -> None:
-    kept = ProposalCache(most_providers=4).of(asked(1))
+    cache = ProposalCache(most_providers=4).of(asked(1))
     last = DrawnHost(("last form",), (5,))
     for host in (HOST, OTHER, HOST):
-        kept.remember(host, FOUND)
-    assert kept.get(HOST.form)
-    kept.remember(last, FOUND)
-    assert [kept.get(host.form) is not None for host in (HOST, OTHER, last)] == [True, False, True]
+        cache.remember(host, FOUND)
+    assert cache.get(HOST.form)
+    cache.remember(last, FOUND)
+    assert [cache.get(host.form) is not None for host in (HOST, OTHER, last)] == [True, False, True]
 
 
 def test_a_request_that_was_forgotten_begins_anew() -> None:
-    kept = ProposalCache(most_requests=2)
+    cache = ProposalCache(most_requests=2)
     for amount in (1, 2, 1):
-        kept.of(asked(amount)).remember(HOST, FOUND)
-    kept.of(asked(3))
-    assert [kept.of(asked(amount)).get(HOST.form) is None for amount in (1, 2)] == [False, True]
+        cache.of(asked(amount)).remember(HOST, FOUND)
+    cache.of(asked(3))
+    assert [cache.of(asked(amount)).get(HOST.form) is None for amount in (1, 2)] == [False, True]
 
 
 def test_nothing_is_kept_where_devices_are_judged_by_what_is_free_elsewhere() -> None:
-    options = PlannerOptions(RankingProfile(), {}, {}, kept=ProposalCache())
-    assert options.kept_for(asked(1).request)
+    options = PlannerOptions(RankingProfile(), {}, {}, cache=ProposalCache())
+    assert options.cached_for(asked(1).request)
     packer = Packer(DevicePacking(devices="PGPU"))
-    assert replace(options, packer=packer).kept_for(asked(1).request) is None
+    assert replace(options, packer=packer).cached_for(asked(1).request) is None

@@ -25,14 +25,14 @@ def test_hosts_that_are_alike_are_worked_out_once_and_others_not_without_steps()
     assert (unknown.allocations, unknown.complete) == ((), False)
 
 
-def test_each_of_a_gang_has_its_share_of_the_steps_and_what_others_left() -> None:
+def test_each_of_a_gang_is_allotted_its_part_of_the_steps_and_what_others_left() -> None:
     composers = Composers(100)
-    composers.share_out(among=4)
-    assert composers.share.left == 25
-    composers.share.take(10)
-    assert composers.share.left == 15
-    composers.share_out(among=3)
-    assert composers.share.left == 30
+    composers.allot(among=4)
+    assert composers.budget_now.left == 25
+    composers.budget_now.take(10)
+    assert composers.budget_now.left == 15
+    composers.allot(among=3)
+    assert composers.budget_now.left == 30
     composers.budget.take(90)
-    assert composers.share.left == 0
+    assert composers.budget_now.left == 0
     assert composers.budget.is_used_up
