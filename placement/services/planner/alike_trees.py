@@ -1,6 +1,8 @@
 """Reuse of placements: trees of one form take the same members in the same places, in the same order.
 
-This holds for members that want the same, as long as taking from one tree changes nothing in another.
+This holds for members that want the same, as long as taking from one tree changes nothing in another. Once a host has
+taken three members, it is known what the second and the third get in any other host of that form, without composing in
+it again.
 """
 
 from typing import TYPE_CHECKING
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from placement.candidates.canonical import CanonicalForm
 
 _ForFurther = list[tuple[DrawnHost, RankedProposal | None]]
-"""For the second member, the third, and so on: a tree of a form, and what it gave them."""
+"""For the second member, the third, and so on: the first tree of a form that had one more, and what it gave them."""
 
 
 class AlikeTrees:

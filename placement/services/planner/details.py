@@ -11,10 +11,10 @@ from placement.candidates.frontier import Key, Keyed
 from placement.domain.places import Layout, Places, Position
 from placement.domain.planner_tree import PlannerTree, ProviderStocks
 from placement.domain.tree import Tree
-from placement.services.planner.provider_kinds import (
+from placement.services.planner.interned_rows import (
     ALL_DECIDES,
     Deciding,
-    KindsOfProviders,
+    InternedRows,
     anchors_in,
     level_ids,
     relevant,
@@ -27,7 +27,7 @@ MAX_BATCH = 64
 
 
 class _TreesInDetail(NamedTuple):
-    """Trees that were read together."""
+    """Trees that were read together: their rows, and what these say by provider."""
 
     rows: TreeRows
     stocks: Mapping[int, ProviderStocks]
@@ -42,7 +42,7 @@ class Details:
     Args:
         tx: the transaction.
         levels: the levels.
-        deciding: what to read besides the traits of the levels.
+        deciding: the classes and traits to read, besides the traits of the levels.
     """
 
     def __init__(self, tx: Transaction, levels: Levels, deciding: Deciding = ALL_DECIDES) -> None:
@@ -52,7 +52,7 @@ class Details:
         self._relevant = relevant(tx, levels, deciding)
         self.members: dict[int, NamedMember] = {}
         """All providers read so far."""
-        self._kinds = KindsOfProviders(tx)
+        self._interned = InternedRows(tx)
 
     def of(self, trees: Collection[Tree]) -> list[PlannerTree]:
         """Read trees, each with those that share with it."""
@@ -65,13 +65,13 @@ class Details:
     def _portion(self, roots: Collection[int]) -> _TreesInDetail:
         rows = tree_rows(self._tx, roots, self._relevant)
         self.members.update(rows.members)
-        self._kinds.learn_names(rows)
+        self._interned.learn_names(rows)
         layout = self._layout(rows)
         inside = layout.inside(rows.members.keys())
         return _TreesInDetail(
             rows,
-            self._kinds.stocks(rows),
-            self._kinds.traits(rows),
+            self._interned.stocks(rows),
+            self._interned.traits(rows),
             layout.positions_of(rows.members.keys(), inside),
             Places(layout.masks_of(inside), layout.levels),
         )
@@ -109,8 +109,8 @@ class ReadingAhead:
     Args:
         details: reads them.
         wanted: roughly how many trees will be wanted.
-        first: how many to read ahead at first; then twice as many each time, up to the rest of ``wanted`` while
-            there is any.
+        first: how many to read ahead at first. Then twice as many each time, but no more than are still wanted; and
+            once all of these are read, no more than ``MAX_BATCH``.
     """
 
     def __init__(self, details: RememberedDetails, *, wanted: int, first: int) -> None:

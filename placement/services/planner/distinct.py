@@ -1,4 +1,4 @@
-"""Find only once what sharing providers alone serve, rather than in each tree that they share with."""
+"""Find what sharing providers alone serve only once, rather than in each tree that they share with."""
 
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
@@ -11,7 +11,7 @@ from placement.domain.tree import Tree
 def once_of_pools(portions: Iterable[Portion]) -> Iterator[Portion]:
     """Yield trees, skipping those that contribute nothing and share the same as an earlier one.
 
-    Thousands of hosts may use the same pools: each would be read and composed, just to repeat what the first has given.
+    Thousands of hosts may use the same pools: each would be read and composed, just to find the same as in the first.
     The trees of the pools themselves are always tried, as a group may ask for everything a tree has of a class.
     """
     known: set[tuple[tuple[int, ...], ...]] = set()

@@ -89,7 +89,7 @@ class FabricLayout:
         return self._sites({row[0]: [row[at] - row[at + number] for at in range(1, number + 1)] for row in rows})
 
     def sites_by_provider(self) -> list[Site]:
-        """Return the same by what single providers have left: more expensive, but never too low."""
+        """Return these hosts, best first, with sums over what each provider has left: slower, but never too low."""
         ids = self._tx.names.classes.ids(self._tx.connection, {*self.classes})
         column = {ids[name]: at for at, name in enumerate(self.classes)}
         found: dict[int, list[float]] = defaultdict(lambda: [0.0] * len(column))

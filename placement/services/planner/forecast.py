@@ -110,7 +110,7 @@ class Forecast:
         return bounded_first(self._reader, self._scores, self._wanted, least, cached_order=self._cached_order)
 
     def as_needed(self) -> Iterator[Portion]:
-        """Yield the same trees, but count places only once a proposal touches more than one.
+        """Yield the trees in portions, but count places only once a proposal touches more than one.
 
         The sums that proposals' keys depend on are read along.
         """

@@ -1,4 +1,4 @@
-"""Read where many trees are in use, which is far less than their details."""
+"""Read which places of many trees are in use: far less than their details, and often enough to rule them out."""
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet

@@ -56,7 +56,7 @@ def _difficulty(member: ClaimMember) -> tuple[int, int]:
 
 
 class Closes(Protocol):
-    """Closes hosts to members because of other members."""
+    """A rule that closes hosts to members because of others, as "each in a rack of its own" does."""
 
     def is_open(self, root: int) -> bool:
         """Tell whether a host may be used at all."""
@@ -83,7 +83,9 @@ def one_by_one(drafting: Drafting, members: Sequence[ClaimMember], *, closing: C
 def as_many_as_fit(
     drafting: Drafting, members: Sequence[ClaimMember]
 ) -> tuple[Sequence[Draft], Sequence[tuple[GangPlan, Sequence[ClaimMember]]]]:
-    """Do the same, but skip members that find nothing, and all others that want the same: they would find no more.
+    """Give each member in turn the best place that is left, if there is any.
+
+    Once a member has found nothing, others that want the same are not tried: they would find no more.
 
     Returns:
         The drafts; then, for each kind of member without a place, how far the first of them got, and all of them.

@@ -23,10 +23,10 @@ from placement.services.least_places import least_places
 from placement.services.planner.composers import Composers, PlannerOptions
 from placement.services.planner.details import RememberedDetails
 from placement.services.planner.free_places import FreePlaces
+from placement.services.planner.interned_rows import Deciding
 from placement.services.planner.nesting import Nesting
 from placement.services.planner.outlines import Outlines
 from placement.services.planner.overlays import KnownStocks
-from placement.services.planner.provider_kinds import Deciding
 from placement.services.planner.serving_kinds import ServingKinds
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.resource_classes import all_classes
@@ -42,9 +42,9 @@ class Ground:
     Args:
         tx: the transaction.
         request: the request.
-        options: the operator's.
-        composers: the composers to reuse and add to; new ones unless given.
-        stocks: the stocks read so far, likewise.
+        options: the operator's options.
+        composers: the composers to reuse and add to; new ones by default.
+        stocks: the stocks of providers read so far, to reuse and add to; likewise.
         overlay: releases every provider that any overlay of the planning releases.
 
     Raises:
@@ -77,7 +77,7 @@ class Ground:
         """By root, whether an unchanged tree can serve it, as far as known."""
         self.spares = bool(overlay.released)
         """Whether trees are read with providers that have room only under an overlay."""
-        # Narrow demand by demand, as for candidates; rules on several providers are left to composing.
+        # Narrow demand by demand, as for plain candidates; rules about several providers are left to composing.
         ids = ids_for(tx, plan, read_along=self._orders.read_along if self._orders else None)
         self._narrowing = Narrowing(tx, plan, ids, spared=overlay.released)
         self.reader = RememberingReader(TreeReader(tx, self._narrowing))
@@ -90,7 +90,7 @@ class Ground:
         self.free_places = FreePlaces(tx, wanted, self.details.level_ids, spared)
         """Finds trees without a free place for an exclusive group, under any overlay."""
         self.any_choice = AnyChoice(request, self.nesting.parents_in)
-        """Finds trees where no choice of single providers serves it."""
+        """Finds trees where no choice of single providers serves the request."""
 
     @cached_property
     def outlines(self) -> Outlines | RememberedDetails:
@@ -110,7 +110,7 @@ class Ground:
 
     @property
     def _deciding(self) -> Deciding:
-        """Return what to read of trees in detail; hosts equal in it are equivalent."""
+        """What to read of trees in detail: nothing else tells hosts apart."""
         # Exclusive rules depend on the usage of every class; so do fragmentation scores, and paths.
         asks_for_all = self._packer is not None or self.request.exclusive or self.request.paths
         classes = None if asks_for_all else {*self._locks, *self.prepared.composer.requested, *self._scored}
@@ -141,7 +141,7 @@ class Ground:
         return {one: of for one, of in proposal.amounts.items() if home.get(one, proposal.root) == proposal.root}
 
     def sums_of_pools(self, sums: SumsAsRead, proposal: Proposal) -> Sequence[int]:
-        """Return the sums of such sharing providers' trees as one row, as ``SumsAsRead.together``."""
+        """Return the sums of the trees of a proposal's sharing providers as one row, as ``SumsAsRead.together``."""
         home = self._narrowing.sharing.home
         return sums.together({home[provider] for provider in proposal.amounts}, home)
 
@@ -193,7 +193,7 @@ class Ground:
 
     @cached_property
     def families(self) -> list[str]:
-        """All classes, if the profile names any by family."""
+        """The names of all classes, if the profile names any by family; otherwise none."""
         return classes_in_families(self.tx, Ranking(self.profile))
 
     @cached_property

@@ -126,7 +126,7 @@ def _placed(
     fleets: Fleets,
     overlay: Overlay,
 ) -> dict[str, PlacedCopies]:
-    """Return the counters for requests that depend on places. They share the kinds of trees."""
+    """Return the counters for requests that depend on places; kinds of trees are told once for all of them."""
     like, kinds = fleets.cloud.like, TreeKinds(tx, overlay, fleets)
     return {
         name: PlacedCopies(tx, request, options[name], overlay=overlay, like=like, kinds=kinds)

@@ -1,4 +1,9 @@
-"""Stops a planning from reading tree after tree in vain: the next ones are ruled out by kind, in growing numbers."""
+"""Stops a planning from reading tree after tree in vain: the next ones are ruled out by kind, in growing numbers.
+
+Reading a tree in detail and composing in it costs much. Where a request fails by its rules, it does so in all trees of
+a kind, and telling kinds apart takes far less (``serving_kinds``). But judging trees that would never have been read is
+a waste, too, so it starts only after some failures, and stops if it rules out nothing.
+"""
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
@@ -8,13 +13,16 @@ from placement.services.planner.details import MAX_BATCH, ReadingAhead
 from placement.services.planner.serving_kinds import ServingKinds
 
 TREES_IN_VAIN = 16
-"""Trees are judged by kind once so many have served nothing: up to then, the next one is as likely to serve."""
+"""How many trees have to serve nothing before any are judged: up to then, the next one is as likely to serve."""
 
 JUDGED_FOR_EACH = 4
 """How many trees to judge for each that served nothing, so that little is judged for nothing if one does serve."""
 
 FRUITLESS_ROUNDS = 2
-"""After so many rounds that ruled out nothing, no more trees are judged. Until the next one more have to be in vain."""
+"""After this many rounds that ruled out nothing, no more trees are judged.
+
+After one such round, more trees have to serve nothing before the next.
+"""
 
 
 class JudgingAhead:
@@ -39,7 +47,7 @@ class JudgingAhead:
 
         Args:
             wanted: the trees that are wanted now.
-            in_vain: how many have served nothing, beyond what is to be expected.
+            in_vain: how many trees have served nothing, beyond what is to be expected.
         """
         trees = self._unjudged(wanted, JUDGED_FOR_EACH * in_vain) if self._is_due(in_vain) else []
         if self._kinds is None or len(trees) < MAX_BATCH:

@@ -65,7 +65,10 @@ def lineup_for(ground: Ground, overlay: Overlay, *, members: int, apart: bool, c
 
 
 class PlannedAnew:
-    """Plans in the whole cloud each time, skipping trees that had nothing: members only take, so that is final."""
+    """Plans in the whole cloud for each member, skipping trees where an earlier one found nothing.
+
+    Members only take, so nothing will be found there later either.
+    """
 
     planning: Planning
 
@@ -112,7 +115,9 @@ class TreeByTree:
         self._line = planning.ranked()
         self._first_in_line: RankedProposal | None = None
         self._beside: dict[int, tuple[RankedKey, Proposal | None]] = {}
-        """Trees that were taken from or only looked at; those without a proposal have yet to be composed in again."""
+        """By root, the trees beside the line: taken from, or only looked at. Without a proposal, a tree has yet to be
+        composed in again, and its key is a bound.
+        """
         self._keys_beside: list[RankedKey] = []
         """A heap that also contains stale keys, which are skipped."""
         self._taken_from: set[int] = set()

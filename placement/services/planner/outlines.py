@@ -1,7 +1,7 @@
-"""Read of many trees what decides whether they can serve a request, though not how well.
+"""Read from many trees what decides whether they can serve a request, but not how well.
 
-That is far less than their details: how the providers that can serve something are nested, which traits rules name,
-what is held, and, for rules about exclusive use, what is in use.
+That is far less than their details: how the providers that can serve something are nested, which of them have traits
+that rules name, what is held, and, for rules about exclusive use, what is in use.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -13,8 +13,8 @@ from placement.domain.ancestry import Parents, with_all_above
 from placement.domain.places import Layout, Position
 from placement.domain.planner_tree import PlannerTree, ProviderStocks
 from placement.domain.tree import Tree
+from placement.services.planner.interned_rows import Deciding, InternedRows, anchors_in, level_ids, relevant
 from placement.services.planner.nesting import Nesting
-from placement.services.planner.provider_kinds import Deciding, KindsOfProviders, anchors_in, level_ids, relevant
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.tree_rows import TreeRows, stocks_in, traits_in
 
@@ -51,7 +51,7 @@ class Outlines:
         self._level_ids = level_ids(tx, levels)
         self._relevant = relevant(tx, levels, deciding)
         self._counts_use = counts_use
-        self._kinds = KindsOfProviders(tx)
+        self._interned = InternedRows(tx)
         self._known: dict[int, tuple[Tree, PlannerTree]] = {}
 
     def of(self, trees: Sequence[Tree]) -> list[PlannerTree]:
@@ -64,7 +64,7 @@ class Outlines:
 
     def _has(self, tree: Tree) -> bool:
         known = self._known.get(tree.root)
-        # Under an overlay others can serve.
+        # A tree under an overlay is another object, with other options.
         return known is not None and known[0] is tree
 
     def _read(self, trees: Sequence[Tree]) -> _ReadTogether:
@@ -77,12 +77,12 @@ class Outlines:
             stocks_in(self._tx, roots, self._relevant.class_ids),
             traits_in(self._tx, roots, self._relevant.trait_ids),
         )
-        self._kinds.learn_names(rows)
+        self._interned.learn_names(rows)
         layout = Layout(parents, anchors_in(rows.traits, self._level_ids), {}, levels=len(self._level_ids))
         return _ReadTogether(
             parents,
-            self._kinds.traits(rows),
-            self._kinds.stocks(rows),
+            self._interned.traits(rows),
+            self._interned.stocks(rows),
             layout.positions_of(serving, layout.inside(serving)),
             self._nesting.in_use(roots) if self._counts_use else None,
         )

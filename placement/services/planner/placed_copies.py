@@ -77,7 +77,7 @@ class PlacedCopies:
         return self._ground.avoided
 
     def together(self, most: int) -> int:
-        """Return a lower bound for all trees if any share: plan copies one by one until none fits."""
+        """Return a lower bound for all trees together if there are sharing providers: plan copies until none fits."""
         if not self._ground.has_sharing:
             return 0
         overlay = self._overlay
@@ -89,11 +89,14 @@ class PlacedCopies:
         return min(most, MAX_PLANNED)
 
     def kinds(self, roots: Sequence[int]) -> Sequence[Hashable]:
-        """Return the kind of each tree; if any share, each tree is a kind of its own."""
+        """Return the kind of each tree; if there are sharing providers, each tree is a kind of its own."""
         return roots if self._ground.has_sharing else self._kinds.of(roots)
 
     def in_trees(self, bounds: Mapping[int, int]) -> dict[int, Copies]:
-        """Return how many copies fit into trees, by root."""
+        """Return how many copies fit into trees, by root.
+
+        ``bounds`` has for each root how many copies its sums allow at most.
+        """
         here = {root: most for root, most in bounds.items() if root not in self._like}
         found = self._counted(self._ground, self._overlay, here)
         further = {self._like[root]: most for root, most in bounds.items() if root in self._like}
@@ -101,7 +104,7 @@ class PlacedCopies:
         return found | {root: empty[self._like[root]] for root in bounds if root in self._like}
 
     def in_empty(self, bounds: Mapping[int, int]) -> dict[int, Copies]:
-        """Return the same for hypothetical, empty trees like these."""
+        """Return how many copies would fit into trees like these if they were empty, by root."""
         roots = {root: self._like.get(root, root) for root in bounds}
         overlay = emptied(self._tx, sorted({*roots.values()}), self._overlay)
         ground = Ground(self._tx, self._request, self._options, overlay=overlay)

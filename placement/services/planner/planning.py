@@ -36,7 +36,7 @@ RankedProposal = tuple[RankedKey, Proposal]
 
 
 class _TreeTakenFrom(NamedTuple):
-    """A changed tree: its key, the unchanged options, the changed details, and the providers that differ."""
+    """A tree that was taken from: its key by now, its options before, its details by now, and the changed providers."""
 
     key: Key
     tree: Tree
@@ -189,6 +189,7 @@ class Planning:
                 yield tree.root
 
     def _hopeful(self, portions: Iterator[Portion]) -> Iterator[Portion]:
+        """Yield the portions without trees that can be ruled out before their details are read."""
         for trees, rest in portions:
             hopeful = [(key, tree) for key, tree in trees if not self.prepared.composer.is_hopeless(tree)]
             self.searched += len(hopeful)
@@ -243,7 +244,7 @@ class Planning:
                     yield (*key, number), proposal
 
     def _possible(self, batch: Sequence[Keyed]) -> Sequence[Keyed]:
-        """Return those of a batch that may serve; where many have not, they are judged together with the next ones."""
+        """Return the trees of a batch that may serve; after many failures, judge them together with the next ones."""
         in_vain = len(self.exhausted) - TREES_IN_VAIN * self._serving_trees
         found = self._judging.judged([tree for _key, tree in batch], in_vain=in_vain)
         for root in found:

@@ -1,6 +1,7 @@
 """Rules out trees by kind, before they are read in detail: the same rules fail in hosts with the same structure.
 
-Where a request fails by its rules it does so in thousands of hosts, hardly two of which have the same in use.
+A request that fails by its rules fails in thousands of hosts, hardly two of which have the same in use. To a kind it
+does not matter which of several equal devices are in use, so these hosts are of few kinds.
 """
 
 from collections import defaultdict
@@ -13,10 +14,10 @@ from placement.domain.planner_tree import PlannerTree
 from placement.domain.tree import Tree
 
 STEPS = 100_000
-"""The steps in all, for one request, to rule out trees; composing decides about those that are left."""
+"""The most steps for one request to rule out trees; composing decides about those that are left."""
 
 TREES_OF_A_KIND = 2
-"""So many trees must be of a kind on average: to judge a kind costs as much as to compose in one tree."""
+"""How many trees a kind must have on average: judging a kind costs as much as composing in one tree."""
 
 OutlinesOf = Callable[[Sequence[Tree]], Sequence[PlannerTree]]
 

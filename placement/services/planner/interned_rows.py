@@ -1,4 +1,8 @@
-"""What the rows of providers say: their stocks and traits by name, one object for all providers with equal rows."""
+"""What the rows of providers say: their stocks and traits by name, one object for all providers with equal rows.
+
+A cloud has thousands of providers, but few different rows: building an object for each would take longer than reading
+them, and canonical forms compare equal objects fastest if they are the same one.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
@@ -43,8 +47,8 @@ def anchors_in(traits: Mapping[int, Sequence[int]], levels: Sequence[int | None]
     return {provider: bits for provider, of in traits.items() if (bits := bits_of(tuple(of)))}
 
 
-class KindsOfProviders:
-    """Stocks and traits, built once for all providers with equal rows.
+class InternedRows:
+    """The stocks and traits read so far, one object for all providers with equal rows.
 
     Args:
         tx: reads the names.
@@ -68,22 +72,22 @@ class KindsOfProviders:
         """Return the stocks of each provider that has any."""
         names, known, stocks = self.class_names, self._stocks, {}
         for provider, of in rows.stocks.items():
-            kind = tuple(of)
-            of_kind = known.get(kind)
-            if of_kind is None:
-                of_kind = known[kind] = ProviderStocks((names[row[0]], _stock(StockWithUnits(*row))) for row in of)
-            stocks[provider] = of_kind
+            key = tuple(of)
+            of_rows = known.get(key)
+            if of_rows is None:
+                of_rows = known[key] = ProviderStocks((names[row[0]], _stock(StockWithUnits(*row))) for row in of)
+            stocks[provider] = of_rows
         return stocks
 
     def traits(self, rows: TreeRows) -> dict[int, frozenset[str]]:
         """Return the traits of each provider that has any."""
         names, known, traits = self.trait_names, self._traits, {}
         for provider, ids in rows.traits.items():
-            kind = tuple(ids)
-            of_kind = known.get(kind)
-            if of_kind is None:
-                of_kind = known[kind] = frozenset(names[trait] for trait in ids)
-            traits[provider] = of_kind
+            key = tuple(ids)
+            of_rows = known.get(key)
+            if of_rows is None:
+                of_rows = known[key] = frozenset(names[trait] for trait in ids)
+            traits[provider] = of_rows
         return traits
 
 
