@@ -1,4 +1,4 @@
-"""One request in one cloud: answers which trees have candidates, with all conditions or with one left out."""
+"""One request in one cloud: which trees have candidates, with all conditions or with one of them left out."""
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
@@ -40,13 +40,14 @@ class FilteredCloud:
         return self._intersections.without(frozenset()) or frozenset()
 
     def trees_but_for(self, index: int) -> AbstractSet[int] | None:
-        """Return the same, ignoring one demand; None if nothing else is asked for."""
+        """Return the trees that would pass if one demand were left out; None if nothing else is asked for."""
         return self._intersections.without(frozenset({index}))
 
     def trees_without(self, condition: Condition) -> AbstractSet[int]:
-        """Return the trees that pass the same filters only if a condition is left out.
+        """Return the trees that may have candidates only if a condition is left out.
 
-        If the request has no candidates, these are the trees that may have some without the condition.
+        For a condition that the search checks, these are all trees that pass the other filters; otherwise those that
+        fail a filter because of it.
         """
         changed: dict[int, AbstractSet[int]] = {}
         affected: set[int] = set()

@@ -17,12 +17,12 @@ from placement.domain.search_plan import Demand, Plan
 class DemandOptions:
     """The options of a demand: the providers that pass all filters, and for each condition those that fail only it.
 
-    ``there`` has all providers considered, by tree.
+    ``considered`` has by tree all providers that the filters were applied to.
     """
 
     fitting: AbstractSet[int]
     failing_only: Mapping[Condition, AbstractSet[int]]
-    there: ByTree
+    considered: ByTree
 
     def options(self, without: Condition | None) -> AbstractSet[int]:
         """Return the providers that fit when a condition is left out."""
@@ -40,10 +40,10 @@ class OptionsByTree(dict[int, list[int]]):
 
     def __init__(self, of: Sequence[DemandOptions], without: Condition | None = None) -> None:
         super().__init__()
-        self._of = [(one.there, one.options(without)) for one in of]
+        self._of = [(one.considered, one.options(without)) for one in of]
 
     def __missing__(self, root: int) -> list[int]:
-        found = [provider for there, options in self._of for provider in there.get(root, ()) if provider in options]
+        found = [provider for by_tree, options in self._of for provider in by_tree.get(root, ()) if provider in options]
         # A sharing provider may belong to the tree itself.
         options = self[root] = sorted(set(found)) if len(self._of) > 1 else found
         return options
@@ -74,11 +74,11 @@ class FilteredDemand:
         """Return the roots of the trees in which a provider fails only this condition."""
         nobody = frozenset[int]()
         own, shared = (one.failing_only.get(condition, nobody) for one in (self.own, self.shared))
-        return _trees_with(facts, self.own.there, own, shared) if own or shared else nobody
+        return _trees_with(facts, self.own.considered, own, shared) if own or shared else nobody
 
     def by_tree(self, without: Condition | None = None) -> OptionsByTree:
         """Return by tree the providers that can serve it if a condition is left out."""
-        of = [one for one in (self.own, self.shared) if one.there]
+        of = [one for one in (self.own, self.shared) if one.considered]
         if any([without in one.failing_only for one in of]):
             return OptionsByTree(of, without)
         if self._by_tree is None:
@@ -111,13 +111,13 @@ class DemandFilters:
         filters_of_each = [list(filters.filters(demand, groups, reach)) for reach in reaches]
         own = [_Filtered(filters.base(demand, reach)) for reach in reaches if reach is not Reach.SHARED]
         shared = [_Filtered(filters.base(demand, reach)) for reach in reaches if reach is Reach.SHARED]
-        there = filters.by_tree(demand, Reach.ITSELF)
-        steps, reached = self._applied(own, shared, zip(*filters_of_each, strict=True), there=there)
+        considered = filters.by_tree(demand, Reach.ITSELF)
+        steps, reached = self._applied(own, shared, zip(*filters_of_each, strict=True), considered=considered)
         return FilteredDemand(
             demand,
             groups,
             tuple(filter_.condition for filter_ in filters_of_each[0]),
-            _options(own, there),
+            _options(own, considered),
             _options(shared, filters.by_tree(demand, Reach.SHARED)),
             reached,
             steps,
@@ -129,7 +129,7 @@ class DemandFilters:
         shared: Sequence["_Filtered"],
         filters_of_each: Iterable[Sequence[Filter]],
         *,
-        there: ByTree,
+        considered: ByTree,
     ) -> tuple[tuple[Remainder, ...], AbstractSet[int]]:
         """Apply filters; return what is left after each, and the trees in which any provider is left in the end."""
         steps: list[Remainder] = []
@@ -139,7 +139,7 @@ class DemandFilters:
             refused = [one.apply(filter_) for one, filter_ in zip((*own, *shared), filter_of_each, strict=True)]
             if counted is None or any(refused):
                 in_own, as_shared = _union([one.left for one in own]), _union([one.left for one in shared])
-                reached = _trees_with(self._facts, there, in_own, as_shared)
+                reached = _trees_with(self._facts, considered, in_own, as_shared)
                 counted = len(in_own) + len(as_shared - in_own), len(reached)
             steps.append(Remainder(filter_of_each[0].condition, *counted))
         return tuple(steps), reached
@@ -168,29 +168,29 @@ class _Filtered:
         return bool(refused)
 
 
-def _options(filtered: Sequence["_Filtered"], there: ByTree) -> DemandOptions:
-    """Return the providers left in any of these, and for each condition those that only it keeps out of all of them."""
+def _options(filtered: Sequence["_Filtered"], considered: ByTree) -> DemandOptions:
+    """Return the providers left in any of these, and for each condition those that would be left but for it."""
     fitting = _union([one.left for one in filtered])
     failing_only = {
         condition: found
         for condition in (filtered[0].failing_only if filtered else ())
         if (found := _union([one.failing_only[condition] for one in filtered]) - fitting)
     }
-    return DemandOptions(fitting, failing_only, there)
+    return DemandOptions(fitting, failing_only, considered)
 
 
 def _union(sets: Sequence[AbstractSet[int]]) -> AbstractSet[int]:
     return reduce(or_, sets) if sets else frozenset()
 
 
-def _trees_with(facts: Facts, there: ByTree, own: AbstractSet[int], shared: AbstractSet[int]) -> AbstractSet[int]:
-    """Return the trees of some of the providers ``there``, and those that others share with.
+def _trees_with(facts: Facts, considered: ByTree, own: AbstractSet[int], shared: AbstractSet[int]) -> AbstractSet[int]:
+    """Return the trees of ``own``, some of the providers considered, and those that ``shared`` share with.
 
     O(trees) where that is less than O(providers).
     """
-    if len(own) <= len(there):
+    if len(own) <= len(considered):
         return facts.trees_with(own, shared)
-    at_home = {root for root, providers in there.items() if not own.isdisjoint(providers)}
+    at_home = {root for root, providers in considered.items() if not own.isdisjoint(providers)}
     return at_home | facts.trees_with(frozenset(), shared) if shared else at_home
 
 

@@ -23,7 +23,7 @@ NESTED = Condition(ConditionKind.PATHS)
 
 
 def explained_with_rules(plain: Explanation, request: PlannerRequest, search: RuleSearch) -> Explanation:
-    """Extend the explanation of what a request asks of single providers by its rules, if any trees are left.
+    """Extend an explanation of what a request asks of single providers: by its rules, if any trees are left for them.
 
     Args:
         plain: the explanation of the request without its rules.

@@ -135,7 +135,10 @@ class Explanation:
         return 0 if self.cause else self.trees[-1].trees
 
     def left_out_by_profile(self) -> "Explanation":
-        """Return the same if the profile rules out all trees that would serve (proportional, mode: filter)."""
+        """Return this explanation with the profile as the cause: it rules out all trees that would serve.
+
+        That is what ``proportional`` does with ``mode: filter``.
+        """
         condition = Condition(ConditionKind.PROPORTION)
         missed = NearMiss(condition, self.found, self.complete, ())
         trees = (*self.trees, Remainder(condition, None, 0))

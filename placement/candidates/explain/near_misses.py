@@ -7,7 +7,7 @@ from placement.candidates.explain.cloud import FilteredCloud
 from placement.candidates.explain.conditions import OF_AMOUNTS, Condition, ConditionKind, resources_value
 from placement.candidates.explain.examples import examples, largest, shortages
 from placement.candidates.explain.explanation import NearMiss
-from placement.candidates.explain.less import parts
+from placement.candidates.explain.removable_parts import removable_parts
 from placement.candidates.explain.stages import stages, with_traits_apart
 from placement.domain.search_plan import plan_for
 
@@ -15,7 +15,7 @@ NOT_REMOVABLE = (ConditionKind.INVENTORY, ConditionKind.EMPTY_GROUP)
 """Without its class a demand means nothing; leaving the class out of the request is a near miss of its own."""
 
 STEPS_OF_A_DEMAND = 5
-"""The steps charged per demand for finding the trees that can serve it without a condition."""
+"""The steps charged for each demand when a condition is examined, besides those of the search."""
 
 
 def near_misses(cloud: FilteredCloud, budget: RequestBudget) -> tuple[NearMiss, ...]:
@@ -29,7 +29,7 @@ def near_misses(cloud: FilteredCloud, budget: RequestBudget) -> tuple[NearMiss, 
     amounts = [amount for amount in _amounts(cloud) if not any(_tells(one, amount) for one in singly)]
     found += _of_conditions(cloud, amounts, budget)
     named = [near_miss.condition for near_miss in found]
-    for part, request in parts(cloud.plan):
+    for part, request in removable_parts(cloud.plan):
         if _spent(budget, cloud):
             break
         if not any(_concerns(condition, part) for condition in named):

@@ -1,4 +1,4 @@
-"""Whether trees have room for the slots of a plan, told by numbers: few trees are left that have to be searched."""
+"""Whether trees have room for all slots of a plan: sums decide most trees, so that few have to be searched."""
 
 from dataclasses import replace
 
@@ -29,11 +29,11 @@ class PlanRoom:
         """Whether every tree with room for all slots has a candidate."""
 
     def is_lacking(self, tree: Tree) -> bool:
-        """Tell whether a tree certainly has too little for all slots together. A few sums tell that of most trees."""
+        """Tell whether a tree certainly has too little for all slots together, by a few sums."""
         return self._summed.is_lacking(tree)
 
     def suffices(self, tree: Tree, budget: RequestBudget) -> bool | None:
-        """Tell whether a tree has room for all slots; None if the steps of a tree do not suffice to tell."""
+        """Tell whether a tree has room for all slots; None if the steps of a tree run out first."""
         if self.is_lacking(tree):
             return False
         return self._alone.serves(tree, [(tree.options[slot.demand], 1) for slot in self._slots], budget.of_tree())

@@ -49,8 +49,8 @@ class ProviderFilters:
     def reaches(self, demand: Demand) -> list[Reach]:
         """Return the ways in which providers may serve a demand, sharing last.
 
-        Either the provider or its root must be in an aggregate of every set; a mix does not count. So the root is a
-        way of its own.
+        The aggregates of a root span its tree, but they do not mix with a provider's own: either the provider is in an
+        aggregate of every set, or the root is. So judging by the root is a way of its own.
         """
         spans = not demand.group.is_granular and demand.group.member_of
         shares = [Reach.SHARED] if self._facts.shares else []
@@ -65,7 +65,7 @@ class ProviderFilters:
         return found & self._facts.shares.keys() if reach is Reach.SHARED else found
 
     def by_tree(self, demand: Demand, reach: Reach) -> ByTree:
-        """Return the same providers, by the trees for which they are considered."""
+        """Return the providers of ``base``, by the trees for which they are considered."""
         is_shared = reach is Reach.SHARED
         key = (demand.resources[0][0] if demand.resources else None, is_shared)
         if key not in self._by_tree:

@@ -10,19 +10,19 @@ from placement.candidates.explain.tree_filters import LOOSE
 from placement.domain.search_plan import Demand, Plan
 
 
-def quick_cause(plan: Plan, nobody: Mapping[int, str], *, some_tree: bool, some_held: bool = False) -> Condition:
+def quick_cause(plan: Plan, emptied_by: Mapping[int, str], *, some_tree: bool, some_held: bool = False) -> Condition:
     """Return why a search found nothing.
 
     Args:
         plan: what was searched for.
-        nobody: for each demand that no provider can serve, the name of the condition that left none.
+        emptied_by: for each demand that no provider can serve, the kind of the condition that left none.
         some_tree: whether some tree had a provider for every demand.
         some_held: whether any provider was left out because its place is held exclusively.
     """
     for index, demand in enumerate(plan.demands):
         groups = groups_of(plan, index)
-        if index in nobody:
-            kind = ConditionKind(nobody[index])
+        if index in emptied_by:
+            kind = ConditionKind(emptied_by[index])
             if kind == ConditionKind.REQUIRED and groups == LOOSE:
                 kind = ConditionKind.TRAIT_PLACEMENT  # Another provider of the tree may have it.
             return Condition(kind, groups, _value(demand, kind))

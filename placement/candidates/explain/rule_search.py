@@ -23,11 +23,11 @@ from placement.domain.tree import Tree
 ComposerFor = Callable[[PlannerRequest], ProposalComposer]
 
 _Serves = Callable[[], bool | None]
-"""Tells whether a tree has any candidate; None if the budget does not suffice to decide."""
+"""Tells whether a tree has any candidate; None if the budget runs out first."""
 
 
 class ServingTrees(NamedTuple):
-    """The roots of trees that have a candidate, and of those that the budget did not suffice to decide."""
+    """The roots of trees that have a candidate, and of those where the budget ran out before that was known."""
 
     trees: AbstractSet[int]
     undecided: AbstractSet[int] = frozenset()
@@ -70,7 +70,7 @@ class RuleSearch:
         trees = {tree.root: tree for tree in hosts.trees}
         self._trees = trees
         kinds: dict[Hashable, int] = {}
-        # A number is compared faster than what it stands for. Not by ``self``, which would be a circle of references.
+        # Numbers compare faster than the kinds they stand for. Using ``self`` here would be a circle of references.
         self._room_of = cache(lambda root: kinds.setdefault(hosts.room_of(trees[root]), len(kinds)))
         self._composer_for = composer_for
         self._budget = budget
@@ -145,13 +145,13 @@ class RuleSearch:
             yield from self._questions_of_outlines(composer, candidates)
 
     def _roomy(self, request: PlannerRequest) -> AbstractSet[int]:
-        """Return trees that are known to have room for a request, because they serve one that asks for as much."""
+        """Return the trees known to have room for a request, because they serve another one for the same amounts."""
         amounts = request.groups, request.paths
         known = [of.trees for one, of in (*self._noted, *self._known) if (one.groups, one.paths) == amounts]
         return frozenset[int]().union(*known)
 
     def _alike_in_room(self, roots: AbstractSet[int]) -> Iterable[Sequence[Tree]]:
-        """Return some trees by kind."""
+        """Return trees in lists of one kind by room, given their roots."""
         found: dict[Hashable, list[Tree]] = defaultdict(list)
         for root in sorted(roots):
             found[self._room_of(root)].append(self._trees[root])
@@ -160,6 +160,7 @@ class RuleSearch:
     def _questions_of_outlines(
         self, composer: ProposalComposer, trees: Sequence[Tree]
     ) -> Iterator[tuple[Iterable[int], _Serves]]:
+        """Yield the same as ``_questions``, for trees of which room alone does not decide."""
         wanted = composer.wanted_free
         if wanted:
             places = self._hosts.places_in_use()

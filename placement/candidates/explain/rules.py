@@ -76,7 +76,7 @@ def asks_no_more(one: PlannerRequest, other: PlannerRequest) -> bool:
 
 
 def _asks_no_more(one: PlannerGroup, other: PlannerGroup) -> bool:
-    """Tell the same of one group. Whoever asks for all matching providers asks for at least one."""
+    """Tell whether one group asks for no more than another. Asking for all providers is asking for at least one."""
     return (
         one.group == other.group
         and one.per_subtree <= other.per_subtree

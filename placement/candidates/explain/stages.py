@@ -31,23 +31,23 @@ def stages(plan: Plan) -> Iterator[Stage]:
     """Yield the stages of a plan; the last one is the plan itself."""
     request = plan.request
     bare = replace(request, isolate=False, same_subtree=(), combines_nested=True)
-    made = replace(plan, request=bare, contended=(), trait_sets=())
+    so_far = replace(plan, request=bare, contended=(), trait_sets=())
     if plan.trait_sets:
-        made = replace(made, trait_sets=plan.trait_sets)
-        yield Stage(_placement(plan), made)
+        so_far = replace(so_far, trait_sets=plan.trait_sets)
+        yield Stage(_placement(plan), so_far)
     if _isolates(plan):
-        made = replace(made, request=replace(made.request, isolate=True))
-        yield Stage(Condition(ConditionKind.GROUP_POLICY, _granular(plan), "isolate"), made)
+        so_far = replace(so_far, request=replace(so_far.request, isolate=True))
+        yield Stage(Condition(ConditionKind.GROUP_POLICY, _granular(plan), "isolate"), so_far)
     for suffixes in request.same_subtree:
-        tied = (*made.request.same_subtree, suffixes)
-        made = replace(made, request=replace(made.request, same_subtree=tied))
-        yield Stage(_subtree(suffixes), made)
+        tied = (*so_far.request.same_subtree, suffixes)
+        so_far = replace(so_far, request=replace(so_far.request, same_subtree=tied))
+        yield Stage(_subtree(suffixes), so_far)
     for name in plan.contended:
-        made = replace(made, contended=(*made.contended, name))
-        yield Stage(Condition(ConditionKind.COMBINED_CAPACITY, _asking(plan, name), name), made)
+        so_far = replace(so_far, contended=(*so_far.contended, name))
+        yield Stage(Condition(ConditionKind.COMBINED_CAPACITY, _asking(plan, name), name), so_far)
     if not request.combines_nested and len(plan.slots) > 1:
-        made = replace(made, request=replace(made.request, combines_nested=False))
-        yield Stage(Condition(ConditionKind.ONE_PROVIDER_PER_TREE), made)
+        so_far = replace(so_far, request=replace(so_far.request, combines_nested=False))
+        yield Stage(Condition(ConditionKind.ONE_PROVIDER_PER_TREE), so_far)
 
 
 def without(plan: Plan, condition: Condition) -> Plan:

@@ -1,7 +1,7 @@
 """Finds the trees of a cloud that have any candidate, for explanations.
 
-Most trees of a cloud are alike: hosts of one model, some of them in use. Of trees that are alike, one is searched; none
-is that obviously has too little room.
+Most trees of a cloud are alike: hosts of one model, some of them in use. So only one tree of each canonical form is
+searched, and none that obviously has too little room.
 """
 
 from collections import defaultdict
@@ -71,7 +71,7 @@ class TreeSearch:
     def served(self, roots: AbstractSet[int], budget: RequestBudget) -> SearchedTrees:
         """Find the trees with a candidate, among trees that have a provider for every demand.
 
-        ``budget`` bounds the steps. Trees that it does not suffice for are undecided, and it is marked as hit.
+        ``budget`` bounds the steps. Once they are used up, all other trees are undecided, and it is marked as hit.
         """
         if self._plan.is_unconstrained or not roots:
             return SearchedTrees(dict.fromkeys(sorted(roots)))
@@ -96,9 +96,9 @@ class TreeSearch:
         return found
 
     def possible(self, roots: AbstractSet[int], budget: RequestBudget) -> AbstractSet[int]:
-        """Return those of the same trees that are not known to have no candidate.
+        """Return the trees not known to have no candidate, among trees that have a provider for every demand.
 
-        Where room decides, a tree is searched only if it is hard to say whether it has room.
+        If room decides, only trees are searched of which it is hard to tell whether they have enough.
         """
         if self._plan.is_unconstrained or not self._room_needed.decides:
             return self.served(roots, budget).possible
@@ -118,7 +118,7 @@ class TreeSearch:
         return PlanRoom(self._plan)
 
     def _candidate(self, tree: Tree, composer: SlotComposer, budget: RequestBudget) -> Choice | None:
-        """Return a candidate of a tree, if there is one and the budget suffices to find it."""
+        """Return a candidate of a tree; None if there is none, or if the budget runs out first."""
         if not budget.take(STEPS_OF_A_TREE * len(self._plan.slots)) or self._room_needed.is_lacking(tree):
             return None
         form, providers = composer.sketcher.sketch(tree)

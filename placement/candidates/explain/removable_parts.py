@@ -1,4 +1,4 @@
-"""Requests with a part left out: without a resource class, or without a whole group."""
+"""The parts that can be left out of a request, a resource class or a whole group, each with the rest of the request."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,10 +9,10 @@ from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import Plan
 
 
-def parts(plan: Plan) -> Iterator[tuple[Condition, CandidateRequest]]:
-    """Yield each part that can be left out, with the rest of the request: classes of groups with several, then groups.
+def removable_parts(plan: Plan) -> Iterator[tuple[Condition, CandidateRequest]]:
+    """Yield each part with the rest of the request: first classes, of groups that ask for several, then groups.
 
-    Groups that ask for the same go together. A rest without resources does not count.
+    Groups that ask for the same are left out together. A part is not, if nothing would be asked for without it.
     """
     for index, demand in enumerate(plan.demands):
         groups = groups_of(plan, index)
