@@ -3,6 +3,12 @@
 After Koordinator's device allocation hints and joint allocation, made exact: finds an allocation whenever one exists,
 and the best one by ``DeviceObjective``: fewest NUMA nodes, then fewest switches, then the fullest places, ties by the
 natural order of names. Neither labels nor the order of the input matter.
+
+What is identical is searched for once (``ties``, ``twins``), and devices that cannot serve are left out (``options``,
+``confined``). ``attempts`` decides how to search. On a host with few places, each set of them is tried, and most groups
+simply get what fits best (``few_places``, ``rivals``). Otherwise ``search`` builds tables of counts, from single
+devices up to the host: ``tables`` merges them, ``place_rules`` applies rules, ``pruning`` drops what leads nowhere.
+Counts and costs are packed into one integer each (``counters``, ``costs``), so that the innermost loops only add.
 """
 
 from collections import Counter

@@ -24,7 +24,7 @@ MAX_PLACES = 4
 
 
 class FewPlaces:
-    """The search for the best way to serve one request on one host.
+    """The search for the best way to serve one request on one host with few places.
 
     Args:
         host: the host.
@@ -118,7 +118,7 @@ class FewPlaces:
         return sum(known) if all([one.are_content(region) or one.may_be_served(region) for one in everyone]) else None
 
     def _best_inside(self, region: int, cost: int, everyone: Sequence[Rivals], best: int | None) -> int | None:
-        """Return the cost of the best way in a region, if it beats the best known one."""
+        """Return the cost of the best way in a region, if less than ``best``; ``cost`` is that of touching it."""
         least = self._least(region, everyone)
         if least is None:
             return None

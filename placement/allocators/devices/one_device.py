@@ -69,7 +69,7 @@ class OneDevice:
     def _additions(
         self, options: Sequence[DeviceOption], asked: Sequence[int], all_or_none: Sequence[AllOrNone]
     ) -> Iterator[_Addition]:
-        """Yield what can be added to a state; ``asked`` is what each option asks of the device."""
+        """Yield what can be added to a state; ``asked`` has for each option what it asks of the device, packed."""
         amounts = {option.number: packed for option, packed in zip(options, asked, strict=True)}
         own, settled = self._own.of, self._rules.counters.settled
         for some in taken_together(options, all_or_none, self._rules.counters.units):

@@ -69,7 +69,7 @@ class PlaceRules:
         return len(self._closings[level]) + len(self._bounds[level])
 
     def units(self, group: int, meets: int, card: int | None = None) -> int:
-        """Return what a device adds to a state: it serves a group and meets conditions.
+        """Return what a device adds to a state by serving a group, and by the conditions that it meets.
 
         Args:
             group: the group.
@@ -95,7 +95,13 @@ class PlaceRules:
         return [state for state in table if state & others == turns]
 
     def closed(self, table: Table, level: int, devices: int) -> Table:
-        """Apply the rules to a place of a level that is complete and has ``devices`` that could have been taken."""
+        """Return the table of a complete place: with the rules of its level applied, and the cost of touching it.
+
+        Args:
+            table: the table of all devices in the place.
+            level: its level.
+            devices: how many devices in it could have been taken.
+        """
         costs, most = self.costs, self._layout.most
         touched = costs.touched[level] + devices * costs.free[level] if self._layout.counts_places else 0
         closed: Table = {0: table[0]} if 0 in table else {}

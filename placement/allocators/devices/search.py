@@ -38,7 +38,7 @@ _TableOf = tuple[Sequence[Device], Table]
 
 
 class _Outside(NamedTuple):
-    """What the tables of some devices depend on besides these.
+    """What the table of some devices depends on besides the devices.
 
     Args:
         tables: merges them.
@@ -113,7 +113,7 @@ class Knapsack:
         return [] if self.tables.is_over else sorted(enough)[: self._most]
 
     def _table(self, devices: Sequence[Device], depth: int, outside: _Outside) -> Table:
-        """Return the table of devices that share their places at the outermost ``depth`` levels."""
+        """Return the table of devices that are in the same places at the outermost ``depth`` levels."""
         parts = self._parts(devices, depth, outside)
         table: Table = {0: [0]}
         spare = [*outside.spare]
@@ -124,7 +124,7 @@ class Knapsack:
         return table
 
     def _parts(self, devices: Sequence[Device], depth: int, outside: _Outside) -> Sequence[_TableOf]:
-        """Return the tables of devices that share no further place."""
+        """Divide such devices by their places at the next level, or one by one; return each set with its table."""
         level = self._order[depth] if depth < len(self._order) else None
         places: dict[str | None, list[Device]] = defaultdict(list)
         for device in devices:
@@ -202,7 +202,7 @@ class Knapsack:
         return (*device.room.items(), *serves)
 
     def _moved(self, table: Table, by: int) -> Table:
-        """Return the table of devices with numbers higher by so much."""
+        """Return a table for devices with numbers higher by ``by``, all else equal."""
         moved, bits = self._costs.moved, by * self._own.numbering.turns
         return {state: [moved(cost, bits) for cost in costs] for state, costs in table.items()} if by else table
 

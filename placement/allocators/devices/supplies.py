@@ -52,7 +52,7 @@ class Supplies:
         return (self._floor + sum(sums)) & self._guard == self._guard
 
     def _wants(self) -> Iterator[tuple[int, Iterable[tuple[int, float]]]]:
-        """Yield each need, with what every device has towards it and where."""
+        """Yield for each need how much is wanted, and pairs (place, how much a device there has of it)."""
         asking: dict[str, list[int]] = defaultdict(list)
         for index, group in self._groups.items():
             yield group.count, self._devices_for(index, group)

@@ -100,7 +100,7 @@ class CompactFirst:
         return self._sorted(tree) if self._may_sort(tree) else self._as_alike(tree, sketch, form)
 
     def composed(self, trees: Sequence[Tree]) -> list[Composed[Choice] | None]:
-        """Return the same for each of several trees.
+        """Return for each of several trees what ``composed_in`` does.
 
         Each step is done for all trees before the next one, so that what it needs stays in the processor's cache.
         """
@@ -216,7 +216,7 @@ class CompactFirst:
     def _first_found(
         self, tree: Tree, conditions: Iterable[tuple[Counts, Sequence[Constraint]]]
     ) -> Composed[Choice] | None:
-        """Search under each of some conditions in turn; all searches share the steps of the tree."""
+        """Search under each of some conditions in turn; all searches together have the steps of one tree."""
         steps = self._for_order.of_tree()
         searches = (
             (counts, self._composer.choices_under(constraints, tree, steps)) for counts, constraints in conditions
@@ -228,6 +228,7 @@ class CompactFirst:
         return self._unsorted(tree) if steps.was_hit else None
 
     def _noting_the_end(self, choices: Iterator[Choice], steps: Budget) -> Iterator[Choice]:
+        """Yield choices; once they have ended, mark the budget of the request as hit if their steps were."""
         yield from choices
         if steps.was_hit:
             self._budget.was_hit = True

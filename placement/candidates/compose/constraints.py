@@ -126,9 +126,10 @@ class Contention:
 
 
 class SameSubtree:
-    """same_subtree: among the providers of some groups, one is an ancestor of all the others, or the only one.
+    """same_subtree: of the providers of some groups, one, the head, is an ancestor of all the others, or the only one.
 
-    ``_common`` is a stack of the common ancestors (each provider being its own) of all providers chosen so far.
+    ``_common`` is a stack of the common ancestors (each provider being its own) of all providers chosen so far. As long
+    as one of these is chosen, or among the options of a group to come, there may be a head.
     """
 
     def __init__(
@@ -153,7 +154,7 @@ class SameSubtree:
         self._chosen: list[int] = []
 
     def is_hopeless(self) -> bool:
-        """Tell whether no option has one of every group below it, and enough different ones if groups are isolated."""
+        """Tell whether no option can be the head: above options of every group, as many as isolated groups need."""
         if not self._options:
             return False
         reached = [frozenset().union(*(self._ancestry[p] for p in row)) for row in self._options]

@@ -105,7 +105,7 @@ class DeviceComposer:
 
     @property
     def counted(self) -> list[tuple[int, int]]:
-        """(demand, how many different providers of it) for what is wanted more than once."""
+        """(demand, how many different providers of it) for demands that are wanted more than once."""
         taking = {part.slot.demand for part in self._parts if part.slot.resources}
         return [(demand, number) for demand, number in self._least.items() if number > 1 and demand in taking]
 
@@ -139,7 +139,7 @@ class DeviceComposer:
         return self._room.is_lacking(tree)
 
     def least_places(self, tree: Tree, details: PlannerTree) -> Counts:
-        """Return how many places of each level any proposal touches at least, as far as few numbers tell."""
+        """Return a lower bound on how many places of each level any proposal touches, by a few sums."""
         return self._room.least_places(tree, details, levels=len(self._levels.names))
 
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:

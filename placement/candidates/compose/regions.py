@@ -63,7 +63,7 @@ class Regions:
         for places, count in zip(self._levels, counts, strict=True):
             grown: list[int] = []
             for region in regions:
-                reached = 0
+                reached = 0  # The places of this level that lie in the region, or in no place of the levels before.
                 for mask in self._masks:
                     if not mask & outer & ~region:
                         reached |= mask & places

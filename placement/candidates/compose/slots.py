@@ -61,7 +61,7 @@ class SlotComposer:
         return self._as_alike(tree, self.sketcher.sketch(tree))
 
     def numbered_choices(self, tree: Tree, sketch: Sketch) -> list[Choice]:
-        """Return the same choices, with providers replaced by their numbers in a sketch of the tree."""
+        """Return every choice in a tree, with providers replaced by their numbers in a sketch of it."""
         _form, providers = sketch
         if not self._is_unconstrained:
             return numbered(self._as_alike(tree, sketch), providers)
@@ -78,7 +78,7 @@ class SlotComposer:
         return alike.of(providers, lambda: self.searched(tree))
 
     def searched(self, tree: Tree) -> Iterator[Choice]:
-        """Yield the same, searching this tree whatever was found in others."""
+        """Yield every choice in a tree by searching it, whatever was found in others."""
         return self.choices_under((), tree, self._budget.of_tree())
 
     def choices_under(self, further: Sequence[Constraint], tree: Tree, budget: Budget) -> Iterator[Choice]:

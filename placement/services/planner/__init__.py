@@ -1,1 +1,1 @@
-"""The use cases behind /planner/v1/candidates and /planner/v1/claims."""
+"""The use cases behind /planner/v1: candidates, claims and headroom. docs/architecture.md follows a request through."""
