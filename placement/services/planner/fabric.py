@@ -59,13 +59,13 @@ class _FabricSearch:
         self._room = HostRoom(drafting, [*kinds.values()])
         self._layout = FabricLayout(drafting.tx, rules, self._room, drafting.overlay)
         self._budget = Budget(STEPS_OF_A_FABRIC)
-        self._fabric = self._laid_out(self._layout.sites())
+        self._lay_out(self._layout.sites())
 
     def found(self) -> Sequence[Draft] | None:
         """Return a place for each member, or None."""
         found = self._found()
-        if found is None:
-            self._fabric = self._laid_out(self._layout.sites_by_provider())
+        if found is None:  # Sums of trees may have been too low.
+            self._lay_out(self._layout.sites_by_provider())
             found = self._found()
         return found
 
@@ -77,12 +77,13 @@ class _FabricSearch:
         most = self._fabric.most(0) if is_one_kind else None
         return FabricRoom(bool(self._by_place), roomiest, most, complete=complete)
 
-    def _laid_out(self, sites: Sequence[Site]) -> Fabric:
+    def _lay_out(self, sites: Sequence[Site]) -> None:
+        """Start anew on a fabric of these hosts."""
         self._by_place: dict[Hashable, list[Site]] = defaultdict(list)
         for site in sites:
             self._by_place[site.place].append(site)
         amounts = [[of_one.get(name, 0) for name in self._layout.classes] for of_one in self._layout.requested]
-        return Fabric(sites, Crew(self._mix(self._members), amounts), self._refused)
+        self._fabric = Fabric(sites, Crew(self._mix(self._members), amounts), self._refused)
 
     def _found(self) -> list[Draft] | None:
         together, members = self._together, self._members
