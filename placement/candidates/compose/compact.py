@@ -19,7 +19,7 @@ from placement.allocators.budget import Budget
 from placement.allocators.compactness import Counts
 from placement.candidates.budget import RequestBudget
 from placement.candidates.canonical import CanonicalForm, Memo, Sketch, with_places
-from placement.candidates.compose.alike import ChoicesOfForm
+from placement.candidates.compose.choices_of_form import ChoicesOfForm
 from placement.candidates.compose.composer import Composed
 from placement.candidates.compose.constraints import Constraint
 from placement.candidates.compose.regions import Regions, Touches
@@ -36,12 +36,12 @@ class _Known(NamedTuple):
         counts: the least counts of places, those of the first candidate; None if there is no candidate.
         readers: for each candidate, in order, a function that reads it off the providers of a sketch; None if there are
             too many candidates.
-        alike: if so, the candidates as far as they have been searched for.
+        choices: if so, the candidates as far as they have been searched for.
     """
 
     counts: Counts | None
     readers: list[Callable[[Choice], Choice]] | None
-    alike: ChoicesOfForm | None = None
+    choices: ChoicesOfForm | None = None
 
     def read_off(self, providers: tuple[int, ...]) -> Composed[Choice] | None:
         """Return the candidates of a tree with these providers."""
@@ -97,7 +97,7 @@ class CompactFirst:
             return known.read_off(sketch[1])
         if self._combinations(tree) <= self._few and not self._memo.is_full:
             return self._first_of_form(tree, sketch, form)
-        return self._sorted(tree) if self._may_sort(tree) else self._as_alike(tree, sketch, form)
+        return self._sorted(tree) if self._may_sort(tree) else self._searched_lazily(tree, sketch, form)
 
     def composed(self, trees: Sequence[Tree]) -> list[Composed[Choice] | None]:
         """Return for each of several trees what ``composed_in`` does.
@@ -111,7 +111,7 @@ class CompactFirst:
         found: list[Composed[Choice] | None] = []
         left_to_read = MAX_SORTED  # Read eagerly for the same reason, as far as memory allows.
         for tree, (_drawn, providers), form in zip(trees, sketches, forms, strict=True):
-            counts, readers, _alike = self._memo.get(form, _UNKNOWN)
+            counts, readers, _choices = self._memo.get(form, _UNKNOWN)
             if readers and counts is not None and self._may_read_off(readers):
                 choices = map(call, readers, repeat(providers))
                 left_to_read -= len(readers)
@@ -177,7 +177,7 @@ class CompactFirst:
             touched = map(or_, touched, map(masks.get, column, repeat(0)))
         return tuple(touched)
 
-    def _as_alike(self, tree: Tree, sketch: Sketch, form: CanonicalForm) -> Composed[Choice] | None:
+    def _searched_lazily(self, tree: Tree, sketch: Sketch, form: CanonicalForm) -> Composed[Choice] | None:
         """Search a tree, or, if one of its form was searched before, only for what has not been found there.
 
         Lazily, because all that most trees are asked for is the counts of their best candidate.
@@ -188,12 +188,12 @@ class CompactFirst:
             composed = self._searched(tree)
             if self._for_order.was_hit or self._budget.was_hit:
                 return composed
-            alike = None if composed is None else ChoicesOfForm(composed.ways, providers, self._budget)
-            known = _Known(composed and composed.counts, None, alike)
+            choices = None if composed is None else ChoicesOfForm(composed.ways, providers, self._budget)
+            known = _Known(composed and composed.counts, None, choices)
             self._memo.remember(form, known)
-        if known.counts is None or known.alike is None:
+        if known.counts is None or known.choices is None:
             return None
-        return Composed(known.counts, known.alike.of(providers, lambda: self._later(tree)))
+        return Composed(known.counts, known.choices.in_tree(providers, lambda: self._later(tree)))
 
     def _later(self, tree: Tree) -> Iterator[Choice]:
         """Search once choices are pulled. There may be none after all, if the steps are used up by then."""

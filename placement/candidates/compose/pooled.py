@@ -91,14 +91,14 @@ class BestFirst(CompactFirst):
         """Yield counts with the constraints for candidates of one score that touch so many places, best score first."""
         slots = self._composer.slots_in_order(tree)
         regions = Regions(self._plan, tree, slots) if tree.places.of else None
-        alike: dict[tuple[CandidateRank, Counts], set[OwnAmounts]] = defaultdict(set)
+        of_equal_rank: dict[tuple[CandidateRank, Counts], set[OwnAmounts]] = defaultdict(set)
         for counts in regions.possible if regions else [()]:
             for given in possible:
                 rank = rank_of(given, counts)
                 if rank is not None:
-                    alike[rank, counts].add(given)
+                    of_equal_rank[rank, counts].add(given)
         touching = cache(regions.touching) if regions else None
-        for (_rank, counts), amounts in sorted(alike.items(), key=itemgetter(0)):
+        for (_rank, counts), amounts in sorted(of_equal_rank.items(), key=itemgetter(0)):
             with_own_part = WithOwnPart(self._own_parts, tree, slots, amounts)
             if touching is None:
                 yield counts, [with_own_part]

@@ -54,7 +54,7 @@ class _RivalParts(NamedTuple):
 class _IndependentSets(NamedTuple):
     """The parts of a request, divided into sets that are independent of each other.
 
-    The division holds for all trees in which some provider can serve the same parts as in the tree it was made for.
+    It depends only on which parts single providers can serve, so most trees are divided alike.
 
     Args:
         sets: the sets; no parts of different sets are rivals. A part alone that any providers will do for is left out.
@@ -77,22 +77,22 @@ def only_room_decides(request: PlannerRequest, plan: Plan) -> bool:
 class _Remaining:
     """What is left of a provider while parts take theirs."""
 
-    __slots__ = ("card", "is_taken", "left", "parts")
+    __slots__ = ("card", "has_apart", "left", "parts")
 
     def __init__(self, card: int, parts: int, left: list[float]) -> None:
         self.card = card
         self.parts = parts
         self.left = left
-        self.is_taken = False
+        self.has_apart = False
 
     def fits(self, amounts: Sequence[int], *, apart: bool) -> bool:
-        """Tell whether it has room for a part. Only one part that is ``apart`` may be on it."""
-        return not (apart and self.is_taken) and all(map(ge, self.left, amounts))
+        """Tell whether it has room for a part. No two parts that are ``apart`` may be on it."""
+        return not (apart and self.has_apart) and all(map(ge, self.left, amounts))
 
     def take(self, amounts: Sequence[int], *, apart: bool) -> None:
         """Give a part what it asks for."""
         self.left = list(map(sub, self.left, amounts))
-        self.is_taken |= apart
+        self.has_apart |= apart
 
     def scarcity(self) -> tuple[int, float]:
         """Return a sort key: first comes what the fewest parts can use, and of that what has most left."""
@@ -105,7 +105,7 @@ class RoomAlone:
     Args:
         parts: the parts.
         plan: the plan of the request.
-        isolate: whether those that are granular share no provider.
+        isolate: whether no two granular parts may be on one provider.
     """
 
     def __init__(self, parts: Sequence[Part], plan: Plan, *, isolate: bool) -> None:

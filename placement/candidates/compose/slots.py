@@ -14,7 +14,7 @@ from typing import NamedTuple
 from placement.allocators.budget import Budget
 from placement.candidates.budget import RequestBudget
 from placement.candidates.canonical import Memo, Sketch, Sketcher, numbered
-from placement.candidates.compose.alike import ChoicesOfForm
+from placement.candidates.compose.choices_of_form import ChoicesOfForm
 from placement.candidates.compose.composer import Composed
 from placement.candidates.compose.constraints import Constraint, constraints_on
 from placement.domain.search_plan import Choice, Plan, Slot
@@ -58,24 +58,24 @@ class SlotComposer:
         """
         if self._is_unconstrained:
             return _combinations([tree.options[demand] for demand in self._demands], self._budget.of_tree())
-        return self._as_alike(tree, self.sketcher.sketch(tree))
+        return self._choices_of_form(tree, self.sketcher.sketch(tree))
 
     def numbered_choices(self, tree: Tree, sketch: Sketch) -> list[Choice]:
         """Return every choice in a tree, with providers replaced by their numbers in a sketch of it."""
         _form, providers = sketch
         if not self._is_unconstrained:
-            return numbered(self._as_alike(tree, sketch), providers)
+            return numbered(self._choices_of_form(tree, sketch), providers)
         numbers = iter(range(len(providers)))
         rows = [list(islice(numbers, len(options))) for options in tree.options]
         return list(_combinations([rows[demand] for demand in self._demands], self._budget.of_tree()))
 
-    def _as_alike(self, tree: Tree, sketch: Sketch) -> Iterator[Choice]:
+    def _choices_of_form(self, tree: Tree, sketch: Sketch) -> Iterator[Choice]:
         form, providers = sketch
-        alike = self._memo.get(form)
-        if alike is None:
-            alike = ChoicesOfForm(self.searched(tree), providers, self._budget)
-            self._memo.remember(form, alike)
-        return alike.of(providers, lambda: self.searched(tree))
+        choices = self._memo.get(form)
+        if choices is None:
+            choices = ChoicesOfForm(self.searched(tree), providers, self._budget)
+            self._memo.remember(form, choices)
+        return choices.in_tree(providers, lambda: self.searched(tree))
 
     def searched(self, tree: Tree) -> Iterator[Choice]:
         """Yield every choice in a tree by searching it, whatever was found in others."""

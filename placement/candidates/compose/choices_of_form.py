@@ -34,7 +34,7 @@ class ChoicesOfForm:
         self._is_whole = False
         self._budget = budget
 
-    def of(self, providers: Sequence[int], search: Callable[[], Iterator[Choice]]) -> Iterator[Choice]:
+    def in_tree(self, providers: Sequence[int], search: Callable[[], Iterator[Choice]]) -> Iterator[Choice]:
         """Yield the candidates of one of the trees: those found so far, then those still to be composed.
 
         Each one found before costs a step of the request, because writing them all down must be bounded, too.
