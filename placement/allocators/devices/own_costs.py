@@ -34,6 +34,7 @@ class OwnCosts:
         return self.of[option.number] - self.packing.choice(option.number)
 
     def _of_group(self, group: Group, options: Iterable[DeviceOption]) -> dict[int, int]:
+        """Return what options cost: the device, its misfit, the record of the choice, and wishes missed in no place."""
         packing, misfits, missed = self.packing, group.options, self._missed_in_no_place(group.label)
         device, unit, choice = packing.device, packing.misfit, packing.choice
         own = {}

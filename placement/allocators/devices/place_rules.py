@@ -49,6 +49,7 @@ class PlaceRules:
         self.costs = Costs(len(layout.levels), layout.numbering.size, uncounted=layout.uncounted)
         self._index = {group.label: index for index, group in enumerate(request.groups)}
         self._bound = [within for within in request.within if within.required and within.stands_for == 1]
+        """The rules that bind groups to one place. Those that stand for several may be served in several places."""
         self.counters = Counters(self._all_counters())
         self.pruner = Pruner(request.groups, self.counters)
         """Tells which states the devices that are left cannot complete."""
@@ -116,6 +117,12 @@ class PlaceRules:
         return closed
 
     def _all_counters(self) -> list[Counter]:
+        """Return the counters of a state, in this order.
+
+        The devices that each group has; whether any place serves the groups bound to one; whether any device meets each
+        condition; for each divided card, how many of its devices each group has; and whether any place is touched, for
+        each level where that is counted.
+        """
         groups = [_counter_of(group) for group in self._request.groups]
         withins = [Counter(1, 0) for _within in self._bound]
         conditions = [Counter(1, 1, saturates=True)] * self._request.conditions
@@ -172,12 +179,14 @@ class PlaceRules:
         return state, further
 
     def _closings_of(self, level: int, name: str) -> list[Closing]:
+        """Return the rules about a level that look at each place by itself."""
         joint = [self._joint_rule(one, level) for one in self._request.joint if one.level == name]
         wishes = [one for one in self._request.within if one.level == name and not one.required]
         ties = [one for one in self._request.within if one.level == name and one.stands_for > 1]
         return joint + [self._wish(one, level) for one in wishes] + [self._whole_ties(one) for one in ties]
 
     def _joint_rule(self, joint: Joint, level: int) -> Closing:
+        """Wherever primaries are, each secondary is as well: as many as the groups that it stands for."""
         primary = self._index[joint.primary]
         secondaries = [(self._index[label], self._stand_for(label)) for label in joint.secondaries]
         value, missed = self.counters.value, self.costs.missed[level]
@@ -197,10 +206,12 @@ class PlaceRules:
         return required if joint.required else preferred
 
     def _wish(self, within: InOnePlace, level: int) -> Closing:
+        """Groups are in as few places as possible: each place with a device of theirs costs."""
         mask, missed = self._mask(within.groups), self.costs.missed[level]
         return lambda state: missed if state & mask else 0
 
     def _whole_ties(self, ties: InOnePlace) -> Closing:
+        """A place serves a whole number of identical ties: of each group as many times its devices for one tie."""
         indices = [self._index[label] for label in ties.groups]
         counts = [self._request.groups[index].count // ties.stands_for for index in indices]
         value = self.counters.value
