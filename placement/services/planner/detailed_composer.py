@@ -17,8 +17,8 @@ class DetailedComposer:
     """Composes the proposals for one request, tree by tree.
 
     Args:
-        details: reads them.
-        composers: holds the budget.
+        details: reads the trees in detail.
+        composers: has the budget to spend.
         prepared: the request.
         overlay: the assumed changes.
         served: receives, by root, whether an unchanged tree can serve the request.
@@ -104,6 +104,7 @@ class DetailedComposer:
         return proposals if model is host else [moved(proposal, model, host) for proposal in proposals]
 
     def _unless_without_room(self, tree: Tree, details: PlannerTree) -> Proposals:
+        """Return the proposals in a tree, or none at once if its kind is known to serve nothing."""
         if self._without_room and self._prepared.kind(tree, details) in self._without_room:
             return Proposals()
         found = self._composer.proposals(tree, details, self._composers.budget_now)
