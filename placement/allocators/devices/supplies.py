@@ -78,7 +78,8 @@ class Supplies:
         for amount in {*amounts.values()} - {0}:
             no_less = [index for index in indices if amounts[index] >= amount]
             if len(no_less) > 1:
-                yield self._number(no_less), [(place, room // 1) for place, room in self._rooms(name, no_less, amount)]
+                number = self._number(no_less)
+                yield number, [(place, min(room, number) // 1) for place, room in self._rooms(name, no_less, amount)]
 
     def _rooms(self, name: str, indices: Sequence[int], amount: int = 1) -> list[tuple[int, float]]:
         """Return the portions of an amount that each eligible device has room for, with its place."""

@@ -47,7 +47,7 @@ class _Portions(NamedTuple):
             for provider in tree.options[demand]:
                 most[provider] = most.get(provider, 0) + number
         room, name, amount = tree.room, self.resource_class, self.amount
-        return {provider: min(number, room.get((provider, name), inf) // amount) for provider, number in most.items()}
+        return {one: min(number * amount, room.get((one, name), inf)) // amount for one, number in most.items()}
 
 
 class DeviceRoom:

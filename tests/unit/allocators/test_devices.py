@@ -457,3 +457,13 @@ def test_a_device_from_which_a_group_takes_nothing_counts_wherever_it_is() -> No
     best = allocate(Host(("pcie",), devices), Request(groups=(idle, taking))).best
     assert best is not None
     assert (best.devices, best.objective.free) == ({"a": ("d1", "d2"), "b": ("d0",)}, (0,))
+
+
+def test_a_class_that_a_device_does_not_list_is_unlimited():
+    """Groups that want different amounts of it are counted in portions, as many as there are groups."""
+    cloud = host(["gpu0", "gpu1"])
+    groups = [
+        Group(label=str(amount), options={"gpu0": 0, "gpu1": 0}, amounts={"PGPU": amount}, apart=True)
+        for amount in (1, 2)
+    ]
+    assert chosen(cloud, *groups) == "gpu0 gpu1"
