@@ -42,12 +42,12 @@ class PlaceSizeCache:
         self._histories = histories
         self._most_trees = most_trees
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Hashable, _CachedSizes] = OrderedDict()
+        self._by_name: OrderedDict[Hashable, _CachedSizes] = OrderedDict()
 
     @property
     def cached_trees(self) -> int:
         """How many trees are cached."""
-        return sum([len(of) for of in self._kept.values()])
+        return sum([len(of) for of in self._by_name.values()])
 
     def in_snapshot(self, tx: Transaction, name: Hashable, read: ReadSizes) -> SizesByRoot | None:
         """Return how providers spread in this snapshot; None if the changed trees are unknown.
@@ -63,12 +63,12 @@ class PlaceSizeCache:
             return None
         full_name = id(tx.database), name
         with self._lock:
-            kept = self._kept.setdefault(full_name, _CachedSizes())
-            self._kept.move_to_end(full_name)
+            kept = self._by_name.setdefault(full_name, _CachedSizes())
+            self._by_name.move_to_end(full_name)
         found = kept.at(moment, history, read)
         with self._lock:
-            while len(self._kept) > MAX_NAMES or (self.cached_trees > self._most_trees and len(self._kept) > 1):
-                self._kept.popitem(last=False)
+            while len(self._by_name) > MAX_NAMES or (self.cached_trees > self._most_trees and len(self._by_name) > 1):
+                self._by_name.popitem(last=False)
         return found
 
 
