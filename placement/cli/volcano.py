@@ -12,7 +12,7 @@ import yaml
 from placement.allocators.patterns import resource_class
 from placement.domain.device_types import DeviceSettings
 from placement.domain.koordinator import type_of
-from placement.domain.quantities import amount_in
+from placement.domain.quantities import amount_in_manifest
 
 PROFILE = "volcano"
 HIERARCHY, WEIGHTS = "volcano.sh/hierarchy", "volcano.sh/hierarchy-weights"
@@ -197,8 +197,8 @@ class _Translator:
         for name, quantity in amounts.items():
             try:
                 resource = self._class(name)
-                found[resource] = amount_in(resource, quantity)
-            except (TypeError, ValueError) as wrong:
+                found[resource] = amount_in_manifest(name, resource, quantity)
+            except ValueError as wrong:
                 self._leave_out(f"{name} of the queue {queue}: {wrong}")
         return found
 

@@ -1,14 +1,13 @@
 """Translates Kubernetes pods and pod templates into requests in Koordinator's terms."""
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from placement.domain.device_types import DeviceSettings
 from placement.domain.koordinator import HINT, JOINT, REQUESTS, type_of
-from placement.domain.quantities import amount_in
+from placement.domain.quantities import amount_in_manifest
 from placement.errors import InvalidAt
 
 ANNOTATIONS = {
@@ -30,7 +29,7 @@ def in_koordinators_words(pod: PodDocument, devices: DeviceSettings) -> dict[str
     Source: seed 004.
 
     Raises:
-        InvalidAt: an annotation is not JSON, an amount is malformed, or there is no container.
+        InvalidAt: an annotation is not JSON, an amount or a part is malformed, or there is no container.
 
     >>> pod = {"spec": {"containers": [{"resources": {"requests": {"nvidia.com/gpu": "4", "memory": "1Gi"}}}]}}
     >>> in_koordinators_words(pod, DeviceSettings())
@@ -40,7 +39,8 @@ def in_koordinators_words(pod: PodDocument, devices: DeviceSettings) -> dict[str
     spec = template.get("spec")
     if not isinstance(spec, Mapping) or not spec.get("containers"):
         raise InvalidAt((*where, "spec", "containers"), "A pod has one container or more.")
-    annotations = (template.get("metadata") or {}).get("annotations") or {}
+    metadata = _mapping(template.get("metadata"), (*where, "metadata"))
+    annotations = _mapping(metadata.get("annotations"), (*where, "metadata", "annotations"))
     said = {
         key: _annotation(annotations[name], (*where, "metadata", "annotations", name))
         for key, name in ANNOTATIONS.items()
@@ -65,8 +65,20 @@ def _template(pod: PodDocument) -> tuple[PodPath, PodDocument]:
 
 
 def _mapping(value: Any, where: PodPath) -> PodDocument:
+    """Check that a part is an object; manifests may leave it empty."""
+    if value is None:
+        return {}
     if not isinstance(value, Mapping):
         raise InvalidAt(where, "This is not an object.")
+    return value
+
+
+def _list(value: Any, where: PodPath) -> list[Any]:
+    """Check that a part is a list; manifests may leave it empty."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise InvalidAt(where, "This is not a list.")
     return value
 
 
@@ -82,20 +94,19 @@ def _annotation(value: Any, where: PodPath) -> Any:
 
 def _amounts(spec: PodDocument, key: str, where: PodPath, devices: DeviceSettings) -> Iterator[dict[str, int]]:
     """Yield what each container asks for: device types under their own names, everything else by resource class."""
-    for index, container in enumerate(spec.get(key) or ()):
+    for index, container in enumerate(_list(spec.get(key), (*where, "spec", key))):
         path = (*where, "spec", key, index)
-        resources = _mapping(_mapping(container, path).get("resources") or {}, (*path, "resources"))
-        asked = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+        if not isinstance(container, Mapping):
+            raise InvalidAt(path, "This is not an object.")
+        resources = _mapping(container.get("resources"), (*path, "resources"))
+        limits = _mapping(resources.get("limits"), (*path, "resources", "limits"))
+        asked = {**limits, **_mapping(resources.get("requests"), (*path, "resources", "requests"))}
         yield dict(_amount(name, quantity, (*path, "resources", name), devices) for name, quantity in asked.items())
 
 
 def _amount(name: str, quantity: Any, path: PodPath, devices: DeviceSettings) -> tuple[str, int]:
     resource_class = name if type_of(name, devices) else devices.host.get(name, name)
-    if isinstance(quantity, bool) or not isinstance(quantity, int | str):
-        raise InvalidAt(path, f"{quantity!r} is no amount; write a whole number, or bytes such as 8Gi.")
     try:
-        # Fractions round up: 500m, half a processor, takes a whole one.
-        milli = re.fullmatch("([0-9]{1,15})m", quantity) if isinstance(quantity, str) else None
-        return resource_class, -(-int(milli[1]) // 1000) if milli else amount_in(resource_class, quantity)
+        return resource_class, amount_in_manifest(name, resource_class, quantity)
     except ValueError as wrong:
         raise InvalidAt(path, str(wrong)) from wrong

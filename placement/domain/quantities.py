@@ -2,12 +2,16 @@
 
 import re
 from fractions import Fraction
+from math import ceil
 
 QUANTITY = r"(?P<number>[0-9]{1,18}(\.[0-9]{1,9})?)(?P<unit>([KMGTP]i?B?)?)"
 """A number and an optional unit of bytes: a power of 1024 with ``i``, of 1000 without."""
 
-_POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
+_POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 _UNIT_OF_CLASS = {"_MB": 1024**2, "_GB": 1024**3, "_KB": 1024}
+
+_IN_MANIFESTS = r"(?P<number>[0-9]{1,18}(\.[0-9]{1,9})?([eE][+-]?[0-9]{1,2})?)(?P<unit>n|u|m|k|[KMGTPE]i?B?|)"
+_PARTS = {"n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000), "k": Fraction(1000)}
 
 
 def amount_in(resource_class: str, quantity: int | str) -> int:
@@ -32,8 +36,45 @@ def amount_in(resource_class: str, quantity: int | str) -> int:
                 f"{resource_class} is counted in whole units; write {-(-number // 1)} instead of {quantity}."
             )
         return int(number)
-    of_class = next((size for end, size in _UNIT_OF_CLASS.items() if resource_class.endswith(end)), None)
+    of_class = _bytes_in_one(resource_class)
     if of_class is None:
         raise ValueError(f"{resource_class} is not counted in bytes; write a whole number instead of {quantity}.")
+    return ceil(number * _bytes(unit) / of_class)
+
+
+def amount_in_manifest(name: str, resource_class: str, quantity: object) -> int:
+    """Convert what a Kubernetes manifest asks for of the resource ``name`` to the unit of a class, rounded up.
+
+    As in Kubernetes, memory and storage without a unit are bytes. A resource that has the class's own name is counted
+    as the class is.
+
+    Raises:
+        ValueError: it is no quantity, or it is in bytes and the class is not.
+
+    >>> amount_in_manifest("cpu", "VCPU", "1500m"), amount_in_manifest("cpu", "VCPU", 0.5)
+    (2, 1)
+    >>> amount_in_manifest("memory", "MEMORY_MB", 1073741824), amount_in_manifest("memory", "MEMORY_MB", "1.5Gi")
+    (1024, 1536)
+    >>> amount_in_manifest("MEMORY_MB", "MEMORY_MB", "1024")
+    1024
+    """
+    match = None if isinstance(quantity, bool) else re.fullmatch(_IN_MANIFESTS, str(quantity))
+    if match is None:
+        raise ValueError(f"{quantity!r} is no amount; write a whole number, or bytes such as 8Gi.")
+    number, unit = Fraction(match["number"]), match["unit"].removesuffix("B")
+    of_class = _bytes_in_one(resource_class)
+    in_bytes = unit not in {"", *_PARTS} or (of_class is not None and name != resource_class)
+    if in_bytes and of_class is None:
+        raise ValueError(f"{resource_class} is not counted in bytes; write a whole number instead of {quantity}.")
+    number *= _PARTS.get(unit) or _bytes(unit)
+    return ceil(number / of_class) if in_bytes and of_class else ceil(number)
+
+
+def _bytes_in_one(resource_class: str) -> int | None:
+    """Return how many bytes one of a class is, None if it is not counted in bytes."""
+    return next((size for end, size in _UNIT_OF_CLASS.items() if resource_class.endswith(end)), None)
+
+
+def _bytes(unit: str) -> int:
     base = 1024 if unit.endswith("i") else 1000
-    return int(-(-number * base ** _POWERS[unit.removesuffix("i")] // of_class))
+    return int(base ** _POWERS[unit.removesuffix("i")])

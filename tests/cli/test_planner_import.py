@@ -124,6 +124,12 @@ def test_dotted_arguments_mean_the_same(placement: Command) -> None:
     assert dict(sra.resources) == {"CUSTOM_NVIDIA_COM_T4": 3, "CUSTOM_NVIDIA_COM_A10": 1}
 
 
+def test_amounts_of_queues_are_what_they_are_in_kubernetes(placement: Command) -> None:
+    written = "{cpu: 1500m, memory: 1073741824, ephemeral-storage: 20G}"
+    text, _planner = imported(placement, QUEUES.replace("{cpu: 4}", written))
+    assert "guarantee: {VCPU: 2, MEMORY_MB: 1024, DISK_GB: 19}" in text
+
+
 def test_seed_001_queues(placement: Command) -> None:
     text, planner = imported(placement, QUEUES)
     assert "# Left out: spec.reclaimable of the queue prod.\n" in text

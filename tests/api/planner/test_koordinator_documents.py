@@ -83,6 +83,52 @@ def test_containers_of_a_pod_add_up(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
+    ("requests", "taken"),
+    [
+        ({"memory": "1073741824"}, {"MEMORY_MB": 1024}),
+        ({"memory": 1073741825}, {"MEMORY_MB": 1025}),
+        ({"memory": "2e9"}, {"MEMORY_MB": 1908}),
+        ({"ephemeral-storage": "20000000k"}, {"DISK_GB": 19}),
+        ({"MEMORY_MB": 2048}, {"MEMORY_MB": 2048}),
+        ({"cpu": "0.5"}, {"VCPU": 1}),
+        ({"cpu": 1.5}, {"VCPU": 2}),
+    ],
+)
+def test_amounts_of_a_pod_are_what_they_are_in_kubernetes(
+    api: Api, requests: dict[str, Any], taken: dict[str, int]
+) -> None:
+    register(api, numa_nodes=EIGHT_SWITCHES)
+    found = api.post(CANDIDATES, {"pod": pod(requests)}).json["allocation_requests"][0]["allocations"]
+    assert [one["resources"] for one in found.values()] == [taken]
+
+
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [
+        ({"containers": 5}, "pod.spec.containers: This is not a list."),
+        ({"containers": {"name": "main"}}, "pod.spec.containers: This is not a list."),
+        ({"containers": [{}], "initContainers": 5}, "pod.spec.initContainers: This is not a list."),
+        ({"containers": [None]}, "pod.spec.containers[0]: This is not an object."),
+        ({"containers": [{"resources": {"requests": 5}}]}, "resources.requests: This is not an object."),
+        ({"containers": [{"resources": {"limits": "4"}}]}, "resources.limits: This is not an object."),
+        ({"containers": [{"resources": {"requests": {"cpu": -1}}}]}, "resources.cpu: -1 is no amount"),
+        ({"containers": [{"resources": {"requests": {"cpu": 1e300}}}]}, "resources.cpu: 1e+300 is no amount"),
+    ],
+)
+def test_parts_of_a_pod_have_the_form_they_have_in_kubernetes(api: Api, spec: dict[str, Any], sentence: str) -> None:
+    answer = api.post(CANDIDATES, {"pod": {"spec": spec}})
+    assert answer.status_code == 400
+    assert sentence in answer.json["errors"][0]["detail"]
+
+
+@pytest.mark.parametrize(("metadata", "place"), [(5, "metadata"), ({"annotations": 5}, "metadata.annotations")])
+def test_metadata_of_a_pod_are_objects(api: Api, metadata: object, place: str) -> None:
+    answer = api.post(CANDIDATES, {"pod": {**pod(FOUR_AND_ONE), "metadata": metadata}})
+    assert answer.status_code == 400
+    assert f"pod.{place}: This is not an object." in answer.json["errors"][0]["detail"]
+
+
+@pytest.mark.parametrize(
     ("asked", "sentence"),
     [
         ({"spec": {}}, "A pod has one container or more."),
