@@ -25,6 +25,9 @@ MAX_SUMS = 1_000
 FEWEST_ROUNDS, ROUNDS = 8, 24
 """How often to adjust the prices, as steps permit."""
 
+SMALLEST_SHARE = 1e-100
+"""Prices treat smaller shares like this one, whose inverse is still a float."""
+
 SCALE = 1 << 20
 """The scale of prices, which are integers so that bounds are exact."""
 
@@ -95,7 +98,7 @@ class _Priced:
         self._move(rooms)
 
     def _move(self, rooms: Sequence[MixedRoom]) -> None:
-        weights = [1 / float(share) for share in self.shares]
+        weights = [1 / max(float(share), SMALLEST_SHARE) for share in self.shares]
         for number in range(2 * self.rounds):
             prices = tuple([1 + int(SCALE * weight / max(weights)) for weight in weights])
             best = [_best(prices, room.most) for room in rooms]

@@ -34,6 +34,14 @@ def test_a_mix_is_what_the_best_choice_for_every_place_adds_up_to(chance: Random
     assert copies_of_mix(shares, rooms, MORE_THAN_FIT) == Copies(expected, expected)
 
 
+def test_a_request_may_have_next_to_no_share_of_a_mix() -> None:
+    """The inverse of such a share is no float."""
+    rooms = [MixedRoom([(4, 0), (2, 1)], [(4, 0), (2, 1)], places=3)]
+    share = Fraction(1, 10**400)
+    found = copies_of_mix([1 - share, share], rooms, MORE_THAN_FIT)
+    assert found == Copies(*[added_up([1 - share, share], rooms)] * 2)
+
+
 def test_many_places_have_close_bounds() -> None:
     """A thousand places of different sizes have no exact answer, but two bounds close together."""
     chance = Random(1)
