@@ -169,7 +169,7 @@ class Array(Exact):
         if not isinstance(value, list):
             raise self._wrong_type(value)
         if len(value) < self.shortest:
-            raise refuse(f"{shown(value)} should be non-empty", "minItems")
+            raise refuse(f"{shown(value)} {'is too short' if value else 'should be non-empty'}", "minItems")
         if self.longest is not None and len(value) > self.longest:
             raise refuse(f"{shown(value)} is too long", "maxItems")
         loaded, faults = [], {}

@@ -4,6 +4,8 @@
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from marshmallow import ValidationError
+
 from placement.api.fields import Array, Exact, JsonText, refuse
 from placement.api.filters import MAX_CONDITIONS, parse_member_of, parse_required
 from placement.api.validation import shown
@@ -82,6 +84,9 @@ class Count(Exact):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> int | str:
         is_number = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= self.MAX
         if not is_number and value not in (ALL, PER_SUBTREE):
-            expected = f'a number from 1 to {self.MAX}, "{ALL}" or "{PER_SUBTREE}"'
-            raise refuse(f"{shown(value)} is not {expected}", "anyOf")
+            raise self._wrong_type(value)
         return value  # type: ignore[no-any-return]
+
+    def _wrong_type(self, value: Any) -> ValidationError:
+        expected = f'a number from 1 to {self.MAX}, "{ALL}" or "{PER_SUBTREE}"'
+        return refuse(f"{shown(value)} is not {expected}", "anyOf")

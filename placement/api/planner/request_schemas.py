@@ -8,6 +8,8 @@ from collections.abc import Mapping as TypingMapping
 from types import MappingProxyType
 from typing import Any
 
+from marshmallow import ValidationError
+
 from placement.api.allocation_schemas import owner_id
 from placement.api.candidate_query import SUFFIX
 from placement.api.fields import Array, Exact, Integer, JsonText, Mapping, Object, Uuid, refuse
@@ -79,8 +81,7 @@ class Nested(Exact):
     def _names(self, demand: dict[str, Any], path: tuple[str, ...]) -> list[tuple[str, int | str]]:
         found = []
         for key, inner in demand.items():
-            if "/" in key or not key or len(path) > self.DEEPEST:
-                raise refuse(f"{shown('/'.join((*path, key)))}: a name is empty, has a slash or is too deep", "pattern")
+            self._check(key, path)
             if isinstance(inner, dict):
                 found += self._inside(inner, (*path, key))
             else:
@@ -90,10 +91,15 @@ class Nested(Exact):
     def _inside(self, labels: dict[str, Any], path: tuple[str, ...]) -> list[tuple[str, int | str]]:
         found = []
         for label, demand in labels.items():
+            self._check(label, path)
             if not isinstance(demand, dict):
                 raise refuse(f"{shown('/'.join((*path, label)))}: {shown(demand)} is not of type 'object'", "type")
             found += self._names(demand, (*path, label))
         return found
+
+    def _check(self, name: str, path: tuple[str, ...]) -> None:
+        if "/" in name or not name or len(path) > self.DEEPEST:
+            raise refuse(f"{shown('/'.join((*path, name)))}: a name is empty, has a slash or is too deep", "pattern")
 
 
 class Quantity(Exact):
@@ -106,9 +112,12 @@ class Quantity(Exact):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> int | str:  # noqa: ARG002
         if isinstance(value, str) and re.fullmatch(QUANTITY, value):
             return value
-        if isinstance(value, str):
-            raise refuse(f"{shown(value)} is not an amount; write a whole number, or bytes such as 8Gi", "pattern")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self._wrong_type(value)
         return int(Integer(minimum=0).deserialize(value))
+
+    def _wrong_type(self, value: Any) -> ValidationError:
+        return refuse(f"{shown(value)} is not an amount; write a whole number, or bytes such as 8Gi", "pattern")
 
 
 def _paths(**options: Any) -> Mapping:
@@ -170,7 +179,12 @@ class ProfileField(Exact):
     documented = MappingProxyType({"anyOf": [{"type": "string", "minLength": 1}, {"type": "object"}]})
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> Any:  # noqa: ARG002
+        if not isinstance(value, dict | str):
+            raise self._wrong_type(value)
         return value if isinstance(value, dict) else JsonText(shortest=1).deserialize(value)
+
+    def _wrong_type(self, value: Any) -> ValidationError:
+        return refuse(f"{shown(value)} is neither the name of a profile nor a profile", "anyOf")
 
 
 class ScoreSchema(Schema):
@@ -317,7 +331,10 @@ class Members(Exact):
             return value
         if isinstance(value, list) and len(value) <= MAX_MEMBERS:
             return list(self.listed.deserialize(value))
-        raise refuse(f"{shown(value)} is neither a number from 1 to {MAX_MEMBERS} nor a list of as many", "anyOf")
+        raise self._wrong_type(value)
+
+    def _wrong_type(self, value: Any) -> ValidationError:
+        return refuse(f"{shown(value)} is neither a number from 1 to {MAX_MEMBERS} nor a list of as many", "anyOf")
 
 
 class TogetherSchema(Schema):

@@ -40,6 +40,7 @@ def hint(**said: object) -> dict[str, object]:
         (group(required=["CUSTOM_NO"]), "groups._A.required: There is no trait CUSTOM_NO."),
         ({"groups": A, "root_required": ["CUSTOM_NO"]}, "root_required: There is no trait CUSTOM_NO."),
         (group(count=0), 'groups._A.count: 0 is not a number from 1 to 1000, "all" or "per-subtree"'),
+        (group(count=None), 'groups._A.count: None is not a number from 1 to 1000, "all" or "per-subtree"'),
         (
             group(count="per-subtree"),
             'groups._A.count: "per-subtree" is for a group that one affinity has beside its primary.',
@@ -57,6 +58,11 @@ def hint(**said: object) -> dict[str, object]:
             "within: There are more than 64 rules.",
         ),
         ({"groups": A, "same_subtree": [["_A"]] * 65}, "same_subtree: There are more than 64 rules."),
+        (
+            {"groups": A, "affinity": [{"groups": ["_A"], "level": "numa"}]},
+            "affinity[0].groups: ['_A'] is too short",
+        ),
+        ({"groups": A, "profile": 5}, "profile: 5 is neither the name of a profile nor a profile"),
         ({"groups": A, "profile": "no"}, "profile: There is no profile 'no'; there are default."),
         (
             {"requests": {"koordinator.sh/rdma": 150}},
@@ -80,6 +86,14 @@ def hint(**said: object) -> dict[str, object]:
             ),
         ),
         ({"tree": {"numa": {"A": 1}}}, "tree: 'numa/A': 1 is not of type 'object'"),
+        (
+            {"tree": {"numa": {"A/B": {"PGPU": 1}}}},
+            "tree: 'numa/A/B': a name is empty, has a slash or is too deep",
+        ),
+        (
+            {"paths": {"numa/A/PGPU": None}},
+            "paths.numa/A/PGPU: None is not an amount; write a whole number, or bytes such as 8Gi",
+        ),
         ({"groups": A, "limit": 0}, "limit: 0 is less than the minimum of 1"),
         (
             {"groups": A, "colour": 1},

@@ -207,7 +207,7 @@ NOWHERE = str(uuid.UUID(int=0))
             f"allocation_requests[0].allocations.{NOWHERE}: There is no such resource provider.",
         ),
         ({"allocation_requests": [], "profile": "best"}, "profile: There is no profile 'best'; there are default, ai."),
-        ({"allocation_requests": [], "profile": None}, "profile: None is not of type 'string'"),
+        ({"allocation_requests": [], "profile": None}, "profile: None is neither the name of a profile nor a profile"),
     ],
 )
 def test_a_fault_is_told_with_its_path(planner: Api, body: object, sentence: str) -> None:

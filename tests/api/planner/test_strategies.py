@@ -41,7 +41,7 @@ def test_a_profile_in_the_request_orders_its_candidates(api: Api) -> None:
         ({"fit": {"weight": 1e308}}, "fit.weight: expected a number from 0 up, to 1000000000000000 at most"),
         ({"fragmentation": {}}, "expected one of the keys fit, sra, proportional, compactness"),
         ("none", "There is no profile 'none'"),
-        (7, "7 is not of type 'string'"),
+        (7, "7 is neither the name of a profile nor a profile"),
     ],
 )
 def test_a_profile_in_the_request_is_checked_like_the_file(api: Api, profile: object, sentence: str) -> None:
