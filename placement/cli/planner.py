@@ -1,17 +1,19 @@
 """``placement planner``: checking and importing planner files."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TextIO
 
 import click
 
+from placement.api.planner.headroom import requests_of_flavors
 from placement.cli.configuration import configured
 from placement.cli.volcano import NotFromVolcano, translated_from_volcano
 from placement.domain.device_types import DeviceSettings
+from placement.errors import InvalidAt
 from placement.settings.loading import read
 from placement.settings.planner import PlannerSettings
-from placement.settings.planner.document import read_document
+from placement.settings.planner.document import DocumentEntry, read_document
 from placement.settings.planner.sections import load_planner, planner_file
 
 
@@ -34,8 +36,10 @@ def check(context: click.Context, file: Path | None) -> None:
     if file is None:
         click.echo("There is no planner file: the defaults are in force.")
         return
-    settings = load_planner(file)
-    state = "is valid" if read_document(file) else "is empty: the defaults are in force"
+    settings, document = load_planner(file), read_document(file)
+    if document is not None:
+        _check_flavors(settings.flavors, document)
+    state = "is valid" if document else "is empty: the defaults are in force"
     click.echo(f"{file} {state}.")
     for line in _summary(settings):
         click.echo(f"  {line}")
@@ -55,6 +59,16 @@ def import_(file: TextIO) -> None:
     except NotFromVolcano as wrong:
         raise click.ClickException(str(wrong)) from wrong
     click.echo(imported.text(), nl=False)
+
+
+def _check_flavors(flavors: Mapping[str, str], document: DocumentEntry) -> None:
+    """Refuse a flavor whose query string GET /allocation_candidates would refuse, as the server does at start."""
+    for name, query in flavors.items():
+        try:
+            requests_of_flavors({name: query})
+        except InvalidAt as wrong:
+            line = document.mapping()["flavors"].mapping()[name].line
+            raise click.ClickException(f"{document.file}, line {line}: {wrong.message}") from wrong
 
 
 def _summary(settings: PlannerSettings) -> Iterator[str]:

@@ -49,6 +49,8 @@ def translated_from_volcano(text: str, devices: DeviceSettings) -> ImportedPlann
         return _translated([one for one in yaml.safe_load_all(text) if one is not None], devices)
     except yaml.YAMLError as wrong:
         raise NotFromVolcano(f"This is not YAML: {' '.join(str(wrong).split())}") from wrong
+    except RecursionError:
+        raise NotFromVolcano("This is not YAML: it nests too deeply.") from None
     except (AttributeError, TypeError) as wrong:
         # A value is not the mapping or list that Volcano expects there.
         raise NotFromVolcano(f"This is not written as Volcano has it: {wrong}.") from wrong

@@ -20,6 +20,11 @@ def test_the_sample_is_valid(placement: Command) -> None:
     [
         (b"levels:\n  numa: HW_NUMA_ROOT\nprofils: {}\n", "planner.yaml, line 3: expected one of the keys levels, "),
         (b"levels: [\n", "planner.yaml, line 2: expected YAML: "),
+        (
+            b"flavors:\n  small: resources=VCPU:1\n  large: resources=VCPU\n",
+            "planner.yaml, line 3: flavors.large: Badly formed resources parameter.",
+        ),
+        (b"flavors:\n  none: {}\n", "planner.yaml, line 2: flavors.none: There must be at least one resources"),
         (b"\x00\xff\xfe", "planner.yaml is not a text file: expected YAML in UTF-8."),
     ],
 )

@@ -146,6 +146,7 @@ def test_seed_001_queues(placement: Command) -> None:
         ("kind: Pod\n", "This is neither a scheduler configuration (actions, tiers) nor a Queue."),
         ("- 1\n", "This is neither a scheduler configuration (actions, tiers) nor a Queue."),
         ("a: [\n", "This is not YAML: "),
+        ("a: " + "[" * 2000, "This is not YAML: it nests too deeply."),
         ("tiers: [1]\n", "This is not written as Volcano has it: "),
     ],
 )

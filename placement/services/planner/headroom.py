@@ -19,6 +19,7 @@ from placement.domain.place_lock import PlaceLock
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan, plan_for
 from placement.domain.whole_cloud import WholeCloud
+from placement.errors import Invalid, InvalidAt
 from placement.services.planner.changes import AS_THEY_ARE, Changes, more_trees, overlay_of
 from placement.services.planner.composers import Composers, PlannerOptions
 from placement.services.planner.placed_copies import PlacedCopies
@@ -97,11 +98,11 @@ def headrooms(
         locks: the locks of places: nothing fits into a place that somebody holds exclusively.
 
     Raises:
-        Invalid: a resource class or trait does not exist.
+        Invalid: a resource class or trait does not exist; of several requests, it names the one that wants it.
         InvalidAt: a change names something that does not exist.
     """
     asked = {name: _in_groups(request, options.get(name)) for name, request in requests.items()}
-    ids = ids_for(tx, plan_for(all_together(asked.values())), locks=locks)
+    ids = _ids(tx, asked, locks)
     overlay = overlay_of(tx, changes)
     fleets = _supposed(tx, ids, changes, overlay=overlay, with_aggregates=listing.aggregates)
     by_place = {name: one for name, one in requests.items() if _depends_on_places(one, ids)}
@@ -111,6 +112,19 @@ def headrooms(
     found = {name: one.found for name, one in counted.items()}
     together = of_mix(mix, plans, found, fleets, ruled=placed) if mix else None
     return Headrooms(counted, together, named_providers(tx, _mentioned(counted.values())))
+
+
+def _ids(tx: Transaction, asked: Mapping[str, CountedRequest], locks: Sequence[PlaceLock]) -> NamedIds:
+    """Return the ids of all names in requests that are looked up together."""
+    try:
+        return ids_for(tx, plan_for(all_together(asked.values())), locks=locks)
+    except Invalid:
+        for name, request in asked.items() if len(asked) > 1 else ():
+            try:
+                ids_for(tx, plan_for(all_together([request])))
+            except Invalid as wrong:
+                raise InvalidAt(("requests", name), wrong.message) from wrong
+        raise
 
 
 def _depends_on_places(request: CountedRequest, ids: NamedIds) -> TypeGuard[PlannerRequest]:

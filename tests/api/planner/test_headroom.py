@@ -257,6 +257,7 @@ def test_hosts_serve_requests_of_a_mix_beside_each_other(api: Api) -> None:
         ({"requests": {"a": 5}}, "requests.a: 5 is not of type 'object'"),
         ({"requests": {"a": "resources=VCPU"}}, "requests.a: "),
         ({"requests": {"a": "resources=NO_SUCH:1"}}, "NO_SUCH"),
+        ({"requests": {"a": "resources=VCPU:1", "b": "resources=NO_SUCH:1"}}, "requests.b: Invalid resource class"),
         ({"requests": {"a": {"groups": {"": {"resources": {"VCPU": 0}}}}}}, "requests.a: "),
         ({"requests": {"a": {"paths": {"rack/0/VCPU": 1}}}}, "There is no level 'rack'"),
         ({"requests": {"a": "resources=VCPU:1"}, "without": [UNKNOWN]}, "without[0]: There is no provider"),
