@@ -1,5 +1,6 @@
 """Options for commands that show a server's answer, or compute the same from the configured database."""
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -8,10 +9,17 @@ import click
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+def _server(_context: click.Context, _option: click.Parameter, url: str | None) -> str | None:
+    """Check that a URL names a server."""
+    if url is not None and not re.match("https?://[^/]", url):
+        raise click.BadParameter(f"{url!r} is not the URL of a server, such as http://127.0.0.1:8778.")
+    return url
+
+
 def server_options(*, json_help: str = "Print the JSON document.") -> Callable[[Command], Command]:
     """Return a decorator that adds --url, --token and --json as arguments ``url``, ``token`` and ``as_json``."""
     options = (
-        click.option("--url", help="Ask this server instead of reading the configured database."),
+        click.option("--url", callback=_server, help="Ask this server instead of reading the configured database."),
         click.option(
             "--token", envvar="OS_TOKEN", default="admin", help="The token for --url, or $OS_TOKEN.  [default: admin]"
         ),

@@ -65,6 +65,13 @@ def test_a_server_gives_the_same_explanation_as_its_database(placement: Command,
     assert (done.returncode, done.stdout) == (0, told)
 
 
+def test_before_candidates_could_be_asked_for_a_query_is_read_at_the_newest_microversion(
+    placement: Command, cloud: str
+):
+    assert cloud
+    assert placement.run("explain", "--microversion", "1.5", QUERY).stdout == placement.run("explain", QUERY).stdout
+
+
 def test_a_query_is_read_at_a_microversion(placement: Command, cloud: str):
     done = placement.run("explain", "--microversion", "1.10", QUERY)
     assert done.returncode == 1
@@ -84,6 +91,13 @@ def test_what_cannot_be_explained_is_told_in_one_sentence(placement: Command, cl
     assert (done.returncode, done.stdout) == (1, "")
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8778", "localhost", "ftp://127.0.0.1", "http://", ""])
+def test_what_is_no_url_of_a_server_is_told(placement: Command, url: str):
+    done = placement.run("explain", "--url", url, QUERY)
+    assert done.returncode == 2
+    assert f"Invalid value for '--url': {url!r} is not the URL of a server, such as http://" in done.stderr
 
 
 def test_without_tables_there_is_nothing_to_explain(placement: Command):

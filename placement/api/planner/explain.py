@@ -31,13 +31,12 @@ def explain_candidates(call: Call) -> Response:
     The planner API has no microversions, but query strings do: this one is read at the header's microversion, or at the
     newest if there is none.
     """
-    asked = requested_version(call.request.headers.get("openstack-api-version"))
-    version = asked if asked >= FIRST_VERSION else MAXIMUM
+    version = requested_version(call.request.headers.get("openstack-api-version"))
     return call.json(explain_query(call.database, call.query, version, call.server.settings))
 
 
 def explain_query(database: Database, query: Query, version: Version, settings: Settings) -> dict[str, Any]:
-    """Return the explanation of a query string as a JSON document.
+    """Return the explanation of a query string, read at a microversion, as a JSON document.
 
     Raises:
         Invalid: GET /allocation_candidates would refuse the query string. Only a missing group_policy is accepted.
@@ -48,6 +47,8 @@ def explain_query(database: Database, query: Query, version: Version, settings: 
         locks=settings.locks_for_all,
         profile=settings.planner.profile_in_force if settings.ranking.enabled else None,
     )
+    if version < FIRST_VERSION:
+        version = MAXIMUM
     if version < POLICY_VERSION or POLICY in query:
         return explanation_json(explanation(candidate_request(query, version)))
     request = candidate_request(Query([*query.pairs, (POLICY, "none")]), version)
