@@ -3,10 +3,15 @@
 import subprocess
 import sys
 
+import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
+from sqlalchemy import text
 
+from placement.settings import DatabaseSettings
+from placement.store.lifecycle.opening import open_database
 from placement.store.lifecycle.revisions import known_revisions, migrations
+from placement.store.tables import VERSION_TABLE
 
 SERVED = """
 import sys
@@ -30,3 +35,19 @@ def test_they_are_those_that_alembic_finds():
 def test_a_server_of_an_up_to_date_database_does_without_alembic(sqlite_url: str):
     done = subprocess.run([sys.executable, "-c", SERVED, sqlite_url], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+@pytest.mark.parametrize(
+    ("revision", "warns"), [(None, True), (min(known_revisions()[1]), True), ("of a later release", False)]
+)
+def test_a_server_warns_at_start_of_a_schema_that_it_is_too_new_for(
+    sqlite_url: str, caplog: pytest.LogCaptureFixture, revision: str | None, *, warns: bool
+):
+    settings = DatabaseSettings(connection=sqlite_url)
+    with open_database(settings).engine.begin() as connection:
+        connection.execute(text(f"DELETE FROM {VERSION_TABLE}"))
+        if revision is not None:
+            connection.execute(text(f"INSERT INTO {VERSION_TABLE} VALUES (:revision)"), {"revision": revision})
+    caplog.clear()
+    open_database(settings)
+    assert ("the server is not ready" in caplog.text and "run 'placement db upgrade'" in caplog.text) is warns

@@ -12,7 +12,9 @@ from placement.store.connection.database import ATTEMPTS, Database, PoolOptions,
 from placement.store.connection.url import normalised
 from placement.store.lifecycle import schema
 from placement.store.lifecycle.following import standby_of
+from placement.store.lifecycle.health import NO_SCHEMA, OLD_SCHEMA
 from placement.store.lifecycle.maintenance import exclusively, looking
+from placement.store.lifecycle.revisions import known_revisions
 from placement.store.lifecycle.standard_names import has_standard_names, sync_standard_names
 
 LOG = logging.getLogger(__name__)
@@ -49,6 +51,7 @@ def open_database(settings: DatabaseSettings, *, retries: int = ATTEMPTS - 2, ke
             "sync_on_startup."
         )
     _add_standard_names(engine)
+    _warn_of_schema(state)
     _warn_of_triggers(state, keep_journal=keep_journal)
     # One for the first attempt, one more for a race between two requests that create the same thing.
     database = Database(engine, keeps_usage=state.keeps_usage, keeps_journal=state.keeps_journal, attempts=retries + 2)
@@ -56,6 +59,14 @@ def open_database(settings: DatabaseSettings, *, retries: int = ATTEMPTS - 2, ke
         database.standby = standby_of(database, _engine(settings, _impatient(standby_url)))
     database.dispose()
     return database
+
+
+def _warn_of_schema(state: schema.SchemaState) -> None:
+    """Warn if the database still has to be adopted or migrated; then /readycheck says the same."""
+    _newest, older = known_revisions()
+    if state.revision is None or state.revision in older:
+        problem = NO_SCHEMA if state.revision is None else OLD_SCHEMA
+        LOG.warning("Requests may fail, and the server is not ready: %s.", problem)
 
 
 def _warn_of_triggers(state: schema.SchemaState, *, keep_journal: bool) -> None:
