@@ -41,7 +41,7 @@ def apply(mirror, row):
 
 
 if __name__ == "__main__":
-    url, token = sys.argv[1:]
+    url, token = sys.argv[1:] if len(sys.argv) == 3 else sys.exit(__doc__)
 
     def get(path):  # noqa: D103
         with urlopen(Request(url + path, headers={"X-Auth-Token": token})) as answer:  # noqa: S310

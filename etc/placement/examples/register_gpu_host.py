@@ -107,11 +107,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--url", default="http://127.0.0.1:8778", help="where Placement is")
     parser.add_argument("--token", default="admin", help="the token of an administrator")
+    parser.add_argument("--gpu-trait", action="append", metavar="TRAIT", help="a trait of the GPUs; repeatable")
     parser.add_argument("names", nargs="+", metavar="NAME", help="the name of a host")
     arguments = parser.parse_args()
     send = sender(arguments.url, arguments.token)
     for name in arguments.names:
-        register(send, name)
+        register(send, name, {**HOST, "gpu_traits": arguments.gpu_trait or HOST["gpu_traits"]})
         print(name)
 
 
