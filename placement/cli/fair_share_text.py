@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from placement.cli.output import Document, printable, table
 
 BAR = 20
+WHOLE = 1000
+"""From here on, fractions of a unit are not shown."""
 
 
 def tree_text(document: Document, *, width: int | None = None) -> Iterator[str]:
@@ -30,7 +32,7 @@ def _row(node: Document, document: Document) -> Sequence[str]:
         f"{node['held']:>5.0%}",
         _bar(node["held"]),
         of,
-        *([f"{node['usage'][of]:>6}", f"{node['entitled'][of]:>8.4g}"] if of else ["", ""]),
+        *([f"{node['usage'][of]:>6}", f"{_number(node['entitled'][of]):>8}"] if of else ["", ""]),
         _over(node),
         ", ".join([f"{amount} {name}" for name, amount in node["gives"].items()]) if depth else "",
         f"{node['weighted_share']:>6.4g} {node['dominant'] or ''}".rstrip() if depth else "",
@@ -41,7 +43,14 @@ def _row(node: Document, document: Document) -> Sequence[str]:
 def _over(node: Document) -> str:
     """Return by how much a node is above or below its entitlement, by class; empty if it is exactly met."""
     differences = node["over"] | {name: -amount for name, amount in node["under"].items()}
-    return ", ".join([f"{amount:+.4g} {name}" for name, amount in sorted(differences.items())])
+    return ", ".join(
+        [f"{'+' if amount > 0 else ''}{_number(amount)} {name}" for name, amount in sorted(differences.items())]
+    )
+
+
+def _number(amount: float) -> str:
+    """Return an amount with four digits or, if it is larger, in whole units."""
+    return f"{amount:.0f}" if abs(amount) >= WHOLE else f"{amount:.4g}"
 
 
 def _bar(held: float) -> str:

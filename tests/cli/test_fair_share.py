@@ -54,6 +54,13 @@ def test_the_tree_of_the_planner_file_is_printed_with_bars(placement: Command, c
     assert [line.split()[0] for line in lines[4:12]] == ["root", "default", "unknown", "eng", "dev", "p1", "sci", "p2"]
 
 
+def test_large_amounts_are_written_in_full(placement: Command, cloud: str) -> None:
+    document = json.loads(placement.run("fair-share", "--json").stdout)
+    root = document["nodes"][0]
+    root["under"], root["over"] = {"MEMORY_MB": 1048576.4}, {"VCPU": 2.54321}
+    assert "-1048576 MEMORY_MB, +2.543 VCPU" in "\n".join(tree_text(document))
+
+
 def test_without_a_planner_file_all_projects_are_equal(placement: Command, cloud: str) -> None:
     done = placement.run("fair-share", "--json")
     document = json.loads(done.stdout)
