@@ -95,6 +95,13 @@ def test_a_database_that_cannot_be_served_is_told_in_one_sentence(placement: Com
     assert done.stderr.splitlines()[-1].startswith(sentence)
 
 
+def test_while_it_waits_for_the_database_the_log_says_why(placement: Command):
+    options = {"connection": "sqlite:////nowhere/placement.sqlite", "max_retries": "1", "retry_interval": "0"}
+    path = _configuration(placement, {"placement_database": options})
+    done = placement.process("serve", "--port", "0", "--config-file", str(path))
+    assert "The database cannot be reached: unable to open database file. Trying again in 0 seconds." in done.stderr
+
+
 def test_a_request_under_way_is_answered_before_the_server_ends(placement: Command):
     with placement.running("serve", "--port", "0", "--workers", "1") as server:
         with contextlib.closing(http.client.HTTPConnection(urlsplit(server.url()).netloc, timeout=30)) as connection:

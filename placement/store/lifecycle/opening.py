@@ -143,10 +143,11 @@ def _await(engine: Engine, settings: DatabaseSettings) -> None:
         try:
             with looking(engine):
                 return
-        except Unavailable:
+        except Unavailable as error:
             if left == 0:
                 raise
-            LOG.warning("The database cannot be reached; trying again in %s seconds.", settings.retry_interval)
+            reason = error.message.removesuffix(".")
+            LOG.warning("%s. Trying again in %s seconds.", reason, settings.retry_interval)
             left -= 1
             time.sleep(settings.retry_interval)
 
