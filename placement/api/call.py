@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import orjson
 from flask import Request, Response, g
+from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.http import http_date
 
 from placement.api.planner.listeners import Listeners
@@ -105,9 +106,17 @@ class Call:
 
     def _json_body(self) -> Any:
         try:
-            return orjson.loads(self.request.get_data(cache=False))
+            return orjson.loads(self._whole_body())
         except orjson.JSONDecodeError as error:
             raise Invalid(f"Malformed JSON: {error}") from error
+
+    def _whole_body(self) -> bytes:
+        """Return the body. One of unknown length (chunked) ends at the limit: it is too large if there is more."""
+        body = self.request.get_data(cache=False)
+        is_chunked = self.request.content_length is None
+        if is_chunked and len(body) == self.request.max_content_length and self.request.environ["wsgi.input"].read(1):
+            raise RequestEntityTooLarge
+        return body
 
     def link(self, path: str) -> str:
         """Return a link within this API: the path below the mount prefix, without scheme and host."""
