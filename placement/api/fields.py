@@ -7,6 +7,7 @@ validators (see api/validation.py).
 
 import re
 import uuid
+from collections.abc import Iterable
 from typing import Any
 
 from marshmallow import ValidationError, fields, missing
@@ -132,6 +133,11 @@ def canonical_uuid(value: str) -> str:
 def fitting_uuid(value: str) -> str:
     """Return a uuid as sent if it fits the columns, else (``urn:uuid:``, extra dashes) in its canonical spelling."""
     return value if len(value) <= MAX_UUID_LENGTH else canonical_uuid(value)
+
+
+def both_spellings(uuids: Iterable[str]) -> frozenset[str]:
+    """Return uuids as sent and as this server writes them; other writers may have written them as sent."""
+    return frozenset(spelling for uuid in uuids for spelling in (uuid, canonical_uuid(uuid)))
 
 
 class Uuid(Exact):

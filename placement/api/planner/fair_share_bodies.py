@@ -4,7 +4,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from placement.api.allocation_schemas import UUID_KEY
-from placement.api.fields import MAX_COLUMN_VALUE, Array, Integer, JsonNumber, JsonText, Mapping, Object, Uuid
+from placement.api.fields import (
+    MAX_COLUMN_VALUE,
+    Array,
+    Integer,
+    JsonNumber,
+    JsonText,
+    Mapping,
+    Object,
+    Uuid,
+    both_spellings,
+)
 from placement.api.planner.request_schemas import RequestSchema
 from placement.api.validation import Schema
 from placement.domain.names import MAX_NAME_LENGTH, NAME_PATTERN
@@ -82,8 +92,9 @@ def wish_of(entry: dict[str, Any], settings: FairShareSettings, *where: str | in
 
 def options_of(body: dict[str, Any]) -> ReclaimOptions:
     """Return which consumers may be told to give back, and what they are worth."""
-    keep = frozenset(body.get("keep", ()))
-    return ReclaimOptions(values=body.get("values", {}), keep=keep, priority=body.get("priority"))
+    said = body.get("values", {})
+    values = {consumer.lower(): value for consumer, value in said.items()} | said
+    return ReclaimOptions(values=values, keep=both_spellings(body.get("keep", ())), priority=body.get("priority"))
 
 
 def member_of(entry: dict[str, Any], settings: FairShareSettings, *where: str | int) -> str:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from placement.api.candidate_query import MAX_CLASSES, MAX_GROUPS
+from placement.api.fields import both_spellings
 from placement.api.planner.names_as_groups import names_as_groups
 from placement.api.planner.request_fields import ALL, PER_SUBTREE, Expressions
 from placement.api.planner.request_schemas import RequestSchema
@@ -73,7 +74,7 @@ def _request(body: Body) -> PlannerRequest:
         affinity=tuple(_affinity(index, rule) for index, rule in enumerate(body.get("affinity", ()))),
         within=tuple(_within(rule) for rule in body.get("within", ())),
         exclusive=tuple(Exclusive(groups=tuple(r["groups"]), level=r["level"]) for r in body.get("exclusive", ())),
-        avoided_trees=frozenset(body.get("avoid", {}).get("trees", ())),
+        avoided_trees=both_spellings(body.get("avoid", {}).get("trees", ())),
         translate=body.get("translate", False),
         distinct=body.get("distinct", False),
         profile=named if isinstance(named, str) else None,
@@ -211,4 +212,6 @@ def _unknown(path: BodyPath, suffixes: Iterable[str], known: set[str]) -> Iterat
 def changes_of(body: Body) -> Changes:
     """Return the changes to the cloud that a body assumes."""
     more = [(addition["like"], addition["count"]) for addition in body.get("with", ())]
-    return Changes(without=body.get("without", ()), more=more, released=body.get("released", ()))
+    return Changes(
+        without=body.get("without", ()), more=more, released=sorted(both_spellings(body.get("released", ())))
+    )

@@ -293,6 +293,8 @@ class TestReclaim:
         assert [held["consumer_uuid"] for held in ask(seed, "reclaim", body)["give_back"]] == [greedy[2]]
         answer = ask(seed, "reclaim", body | {"keep": [greedy[2]]})
         assert [(held["consumer_uuid"], held["value"]) for held in answer["give_back"]] == [(greedy[1], 2.5)]
+        shouted = body | {"values": {greedy[0].upper(): 5, greedy[1].upper(): 2.5}, "keep": [greedy[2].upper()]}
+        assert ask(seed, "reclaim", shouted) == answer
 
     def test_nobody_gets_more_than_its_share(self, seed: Api, greedy: list[str]) -> None:
         answer = ask(seed, "reclaim", {"claimant": {"project_id": "p22", "resources": {"PGPU": 6}}})

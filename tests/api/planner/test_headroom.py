@@ -214,6 +214,7 @@ def test_changes_are_supposed_and_not_written(api: Api, cloud: Cloud) -> None:
     consumer = allocate(api.call, cloud.providers["host0"], {"VCPU": 8})
     assert fits(api, query) == 14
     assert fits(api, query, released=[consumer]) == 16
+    assert fits(api, query, released=[consumer.upper().replace("-", "")]) == 16
     assert fits(api, query) == 14
 
 

@@ -100,6 +100,8 @@ def test_trees_to_avoid_are_left_out_of_candidates_and_claims(api: Api) -> None:
     avoid = {"avoid": {"trees": [uuid_of("b"), uuid_of("nobody")]}}
     found = ask(api, "POST", CANDIDATES, body={**ONE, **avoid})["allocation_requests"]
     assert [one["mappings"]["_GPU"] for one in found] == [[uuid_of("a-gpu0")]]
+    shouted = {"avoid": {"trees": [uuid_of("b").upper()]}}
+    assert ask(api, "POST", CANDIDATES, body={**ONE, **shouted})["allocation_requests"] == found
     both = {"avoid": {"trees": [uuid_of("a"), uuid_of("b")]}}
     assert error(api, {**ONE, **both, "consumer": consumer()})["detail"].endswith("The trees to avoid were left out.")
     assert api.post(CANDIDATES, {**ONE, "avoid": {"trees": ["b"]}}).status_code == 400
