@@ -13,7 +13,7 @@ from placement.store.checks import schema_check
 from placement.store.connection.database import Database
 from placement.store.lifecycle import copying
 from placement.store.lifecycle.copying import CopyRefused
-from placement.store.tables import inventories
+from placement.store.tables import VERSION_TABLE, inventories
 from tests.databases import open_database
 from tests.postgresql import PROGRAMS
 from tests.rows_of_a_cloud import fill, snapshot
@@ -88,6 +88,13 @@ def test_a_damaged_tree_is_refused_and_nothing_is_copied(source: Database, targe
 def test_a_source_of_another_schema_is_refused(target: Database, empty_sqlite_url: str, opened: ExitStack):
     with pytest.raises(CopyRefused, match="run 'placement db upgrade'"):
         copying.copy(open_in(opened, empty_sqlite_url).engine, target.engine)
+
+
+def test_a_source_that_a_newer_release_has_upgraded_is_refused(source: Database, target: Database):
+    with source.engine.begin() as connection:
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = 'of a later release'"))
+    with pytest.raises(CopyRefused, match=r"newer release .*revision of a later release.*copy it with that release"):
+        copying.copy(source.engine, target.engine)
 
 
 def test_a_row_that_is_not_the_same_is_named(source: Database, target: Database):

@@ -61,6 +61,11 @@ def copy(source: Engine, target: Engine, progress: Progress = silent) -> tuple[C
         Unavailable, MaintenanceFailed: as ``maintenance.exclusively``.
     """
     found_in_source = schema.current(source)
+    if found_in_source.is_newer:
+        raise CopyRefused(
+            f"The source was upgraded by a newer release of this server (revision {found_in_source.revision}; this one "
+            f"knows {found_in_source.newest_revision}): copy it with that release."
+        )
     if not found_in_source.is_up_to_date:
         raise CopyRefused("The source has another schema than this release: run 'placement db upgrade' on it first.")
     with looking(target) as found:

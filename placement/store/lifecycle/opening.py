@@ -14,7 +14,6 @@ from placement.store.lifecycle import schema
 from placement.store.lifecycle.following import standby_of
 from placement.store.lifecycle.health import NO_SCHEMA, OLD_SCHEMA
 from placement.store.lifecycle.maintenance import exclusively, looking
-from placement.store.lifecycle.revisions import known_revisions
 from placement.store.lifecycle.standard_names import has_standard_names, sync_standard_names
 
 LOG = logging.getLogger(__name__)
@@ -63,8 +62,7 @@ def open_database(settings: DatabaseSettings, *, retries: int = ATTEMPTS - 2, ke
 
 def _warn_of_schema(state: schema.SchemaState) -> None:
     """Warn if the database still has to be adopted or migrated; then /readycheck says the same."""
-    _newest, older = known_revisions()
-    if state.revision is None or state.revision in older:
+    if not state.is_up_to_date and not state.is_newer:
         problem = NO_SCHEMA if state.revision is None else OLD_SCHEMA
         LOG.warning("Requests may fail, and the server is not ready: %s.", problem)
 

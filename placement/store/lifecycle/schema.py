@@ -43,6 +43,11 @@ class SchemaState:
         """Whether this server can serve it as is."""
         return self.revision == self.newest_revision
 
+    @property
+    def is_newer(self) -> bool:
+        """Whether a later release has migrated the database."""
+        return self.revision is not None and self.revision not in {self.newest_revision, *known_revisions()[1]}
+
 
 def upgrade(
     engine: Engine, progress: Progress = silent, *, keep_journal: bool = True, patience: Patience = PATIENCE
