@@ -26,7 +26,7 @@ Found = TypeVar("Found")
 
 
 class Memo(dict[CanonicalForm, Found]):
-    """Memoises what was found in trees, by canonical form, within one request. Only final results may go in.
+    """Memoises what was found in trees, by canonical form, within one request.
 
     Args:
         most: how many forms to remember. A request that meets more of them gains little from memoising the rest.

@@ -90,6 +90,7 @@ class DetailedComposer:
             known = cached.get(host.form)
         if known is None:
             known = host, self._unless_without_room(tree, details)
+            # Even if it was cut off: to search each tree of this form would use up as many steps again.
             self._models.remember(host.form, known)
             if cached is not None:
                 cached.remember(*known)
