@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 import click
 
+from placement.api.fields import is_uuid_like
 from placement.api.planner.journal_json import entry_json
 from placement.cli.asking import server_options
 from placement.cli.cadf import write_cadf
@@ -29,9 +30,16 @@ PORTION = 1000
 NARROWING = ("consumer", "provider", "project", "user")
 
 
+def _provider(_context: click.Context, _option: click.Parameter, uuid: str | None) -> str | None:
+    """Check that a provider is given by its uuid, as the API does: no entry would match its name."""
+    if uuid is not None and not is_uuid_like(uuid):
+        raise click.BadParameter(f"{uuid!r} is not a uuid.")
+    return uuid
+
+
 @click.group(invoke_without_command=True)
 @click.option("--consumer", help="Only entries about this consumer.")
-@click.option("--provider", help="Only entries about the provider with this uuid.")
+@click.option("--provider", callback=_provider, help="Only entries about the provider with this uuid.")
 @click.option("--project", help="Only entries about this project's consumers.")
 @click.option("--user", help="Only changes made by this user.")
 @click.option(

@@ -42,6 +42,13 @@ def test_lines_of_json_are_those_of_the_api(placement: Command) -> None:
 
 
 @pytest.mark.usefixtures("cloud")
+def test_a_provider_is_given_by_its_uuid(placement: Command) -> None:
+    done = placement.run("journal", "--provider", "host1")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "'host1' is not a uuid." in done.stderr
+
+
+@pytest.mark.usefixtures("cloud")
 def test_what_is_older_than_it_is_kept_is_removed(placement: Command) -> None:
     assert placement.run("journal", "prune").stdout == "0 rows were removed.\n"
     done = placement.run("journal", "prune", "--keep-days", "0")

@@ -11,7 +11,7 @@ from placement.api.planner.journal_events import Following, next_event, opening
 from placement.api.planner.journal_json import entry_json, moment_of, time_text
 from placement.api.query import ANY, UUID, ValueRule
 from placement.api.routing import Route
-from placement.errors import NotFound
+from placement.errors import Invalid, NotFound
 from placement.services import journal as service
 from placement.store.journal.cursor import Cursor, cursor_from
 from placement.store.journal.reading import Wanted
@@ -74,6 +74,8 @@ def show_journal(call: Call) -> Response:
     wanted = _wanted(call, project)
     limit = int(call.query.last("limit") or USUAL_LIMIT)
     after = call.query.last("after")
+    if after is not None and call.query.last("before") is not None:
+        raise Invalid("before leads to older entries, after to newer ones: ask with one of them.")
     if call.request.accept_mimetypes.best_match([JSON, EVENT_STREAM]) == EVENT_STREAM:
         reached = call.request.headers.get("last-event-id") or after or "now"
         return _stream(call, Following(wanted, limit, _cursor(call, reached)))
