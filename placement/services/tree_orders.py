@@ -135,10 +135,11 @@ class _CachedKeys:
                 self._order = KeyOrder(keys)
                 self._by_root = {key[2]: key for key in keys}
             elif changed:
-                gone, new = self._difference(changed, read(changed))
+                now = read(changed)
+                gone, new = self._difference(changed, now)
                 self._order = self._order.replaced(gone, new)
-                for key in gone:
-                    del self._by_root[key[2]]
+                for root in self._without_key(changed, now):
+                    del self._by_root[root]
                 self._by_root.update([(key[2], key) for key in new])
             self._number = moment.number
             return self._order
@@ -160,9 +161,13 @@ class _CachedKeys:
             now: the keys that they have now.
         """
         before = self._by_root.get
-        new = [key for key in now if before(key[2]) != key]
-        gone = [old for key in new if (old := before(key[2])) is not None]
-        if len(now) < len(changed):
-            without_key = changed.difference([key[2] for key in now])
-            gone += [old for root in without_key if (old := before(root)) is not None]
-        return gone, new
+        moved = [(old, key) for key in now if (old := before(key[2])) != key]
+        gone = [old for old, _key in moved if old is not None]
+        gone += [self._by_root[root] for root in self._without_key(changed, now)]
+        return gone, [key for _old, key in moved]
+
+    def _without_key(self, changed: Roots, now: Collection[Key]) -> list[int]:
+        """Return the roots of changed trees that have lost their key."""
+        if len(now) == len(changed):
+            return []
+        return [root for root in changed.difference([key[2] for key in now]) if root in self._by_root]
