@@ -7,7 +7,7 @@ only these. The result is the order that the sums of all trees would give in tha
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -136,9 +136,10 @@ class _CachedKeys:
                 self._by_root = {key[2]: key for key in keys}
             elif changed:
                 now = read(changed)
-                gone, new = self._difference(changed, now)
+                lost = self._without_key(changed, now)
+                gone, new = self._difference(now, lost)
                 self._order = self._order.replaced(gone, new)
-                for root in self._without_key(changed, now):
+                for root in lost:
                     del self._by_root[root]
                 self._by_root.update([(key[2], key) for key in new])
             self._number = moment.number
@@ -148,26 +149,27 @@ class _CachedKeys:
         """Return the keys in a snapshot that is older than the cached state."""
         if changed is None or is_much(len(changed), len(self)):
             return KeyOrder(read(None))
-        return self._order.replaced(*self._difference(changed, read(changed)))
+        now = read(changed)
+        return self._order.replaced(*self._difference(now, self._without_key(changed, now)))
 
     def _keys(self, tx: Transaction, moment: Moment, history: TreeHistory, roots: Collection[int] | None) -> list[Key]:
         return self._scores.keys(history.sums(tx, moment, self._asked, roots))
 
-    def _difference(self, changed: Roots, now: Collection[Key]) -> tuple[list[Key], list[Key]]:
-        """Return the keys that changed trees have lost, and those that they have gained.
+    def _difference(self, now: Collection[Key], lost: Iterable[int]) -> tuple[list[Key], list[Key]]:
+        """Return the keys that changed trees no longer have, and those that are new.
 
         Args:
-            changed: the roots of the trees.
             now: the keys that they have now.
+            lost: the roots of those that have none any more.
         """
         before = self._by_root.get
         moved = [(old, key) for key in now if (old := before(key[2])) != key]
         gone = [old for old, _key in moved if old is not None]
-        gone += [self._by_root[root] for root in self._without_key(changed, now)]
+        gone += [self._by_root[root] for root in lost]
         return gone, [key for _old, key in moved]
 
     def _without_key(self, changed: Roots, now: Collection[Key]) -> list[int]:
-        """Return the roots of changed trees that have lost their key."""
+        """Return the roots of the changed trees that had a key and have none now."""
         if len(now) == len(changed):
             return []
         return [root for root in changed.difference([key[2] for key in now]) if root in self._by_root]
