@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Mapping
 from math import inf
 
-from placement.candidates.useful_room import UsefulRoom
+from placement.candidates.useful_room import useful_room
 from placement.domain.ancestry import Parents, with_all_above
 from placement.domain.planner_tree import NO_STOCKS, PlannerTree
 from placement.domain.search_plan import Plan
@@ -28,13 +28,13 @@ class RoomKinds:
 
     def __init__(self, plan: Plan) -> None:
         self._contended = plan.contended
-        self._useful = UsefulRoom(plan)
+        self._useful = useful_room(plan)
 
     def kind(self, tree: Tree) -> Hashable:
         """Return the kind of a host: for each provider what it can serve and its useful room, sorted."""
-        room, useful, names = tree.room, self._useful.of, self._contended
+        room, useful, names = tree.room, self._useful, self._contended
         can = [
-            (of, *[useful(name, room.get((provider, name), inf)) for name in names])
+            (of, *[useful[name][room.get((provider, name), inf)] for name in names])
             for provider, of in _demands_served(tree).items()
         ]
         return tuple(sorted(can))
@@ -53,7 +53,7 @@ class HostKinds:
         self._plan = plan
         self._lock_classes = sorted(lock_classes)
         self._counts_use = counts_use
-        self._useful = UsefulRoom(plan)
+        self._useful = useful_room(plan)
         self._numbers: dict[Hashable, int] = {}
         self._known: dict[int, tuple[Tree, PlannerTree, int]] = {}
 
@@ -85,7 +85,7 @@ class HostKinds:
     def _can_do(self, tree: Tree, details: PlannerTree, serves: Mapping[int, int]) -> dict[int, Hashable]:
         in_use = details.in_use() if self._counts_use else ()
         plan, foreign, stocks = self._plan, details.foreign_providers, details.stocks
-        names = plan.contended
+        names, room, useful = plan.contended, tree.room, self._useful
         return {
             provider: (
                 details.traits.get(provider),
@@ -95,14 +95,11 @@ class HostKinds:
                 provider == details.root,
                 tree.met.get(provider, 0) if plan.trait_sets else 0,
                 # Only providers that serve something have room for it.
-                *([self._useful_room(name, tree.room.get((provider, name))) for name in names] if of else ()),
+                *([useful[name][room.get((provider, name), inf)] for name in names] if of else ()),
                 *[stocks.get(provider, NO_STOCKS).get(name) for name in self._lock_classes],
             )
             for provider, of in serves.items()
         }
-
-    def _useful_room(self, name: str, room: float | None) -> float | None:
-        return None if room is None else self._useful.of(name, room)
 
 
 def _demands_served(tree: Tree) -> dict[int, int]:

@@ -1,6 +1,7 @@
 """How much of a provider's room makes a difference to a request: 5 is as good as 4 where 2 is asked for twice."""
 
 from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 
 from placement.domain.search_plan import Plan
 
@@ -8,20 +9,26 @@ MAX_SUMS = 10_000
 """How many sums of amounts to tell apart; beyond that, room is told apart to the unit."""
 
 
-class UsefulRoom:
-    """Rounds room down to what makes a difference, for the contended classes of a plan.
+def useful_room(plan: Plan) -> Mapping[str, Mapping[float, float]]:
+    """Return, for each contended class of a plan and any room, the largest sum of amounts that fits into it."""
+    return {name: _RoundedDown(_sums(plan, name)) for name in plan.contended}
+
+
+class _RoundedDown(dict[float, float]):
+    """Numbers and the largest sum that is no higher; computed on demand, because few numbers occur.
 
     Args:
-        plan: what is asked for.
+        sums: the sums, ascending; if there are none, numbers stay as they are.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        self._sums = {name: _sums(plan, name) for name in plan.contended}
+    def __init__(self, sums: Sequence[int]) -> None:
+        super().__init__()
+        self._sums = sums
 
-    def of(self, name: str, room: float) -> float:
-        """Return the largest sum of a class's amounts that fits into some room."""
-        sums = self._sums[name]
-        return sums[max(0, bisect_right(sums, room) - 1)] if sums else room
+    def __missing__(self, number: float) -> float:
+        at = bisect_right(self._sums, number) - 1
+        found = self[number] = self._sums[max(0, at)] if self._sums else number
+        return found
 
 
 def _sums(plan: Plan, name: str) -> list[int]:

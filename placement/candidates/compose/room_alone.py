@@ -11,57 +11,36 @@ three free GPUs are the same for the one, and all with such a NIC for the other.
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
-from operator import ge, sub
 from typing import NamedTuple
 
 from placement.allocators.budget import Budget
-from placement.allocators.devices import Device, Group, Host, Request, allocate
 from placement.candidates.compose.device_parts import Part
-from placement.candidates.useful_room import UsefulRoom
+from placement.candidates.compose.rival_room import ProviderRoom, RivalPart, RivalRoom, Rooms
+from placement.candidates.useful_room import useful_room
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 
-_ProviderRoom = tuple[int, tuple[float, ...]]
-"""The parts that a provider can serve, as bits, and its room of each class."""
-
-_RoomById = tuple[int, _ProviderRoom]
+_RoomById = tuple[int, ProviderRoom]
 """The id of a provider, and its room."""
-
-_Rooms = tuple[tuple[_ProviderRoom, ...], ...]
-"""The room of the providers on each card, sorted; where cards do not matter, each provider is on a card of its own."""
 
 CardOf = Callable[[int], int]
 """Returns the id of the card that a virtual function is on."""
 
 
-class _RivalParts(NamedTuple):
-    """Parts that may take something of each other.
-
-    Args:
-        parts: the parts, as bits.
-        members: the same, by number.
-        names: the contended classes that they take.
-        by_card: those whose providers have to be on different cards.
-    """
-
-    parts: int
-    members: tuple[int, ...]
-    names: tuple[str, ...]
-    by_card: tuple[int, ...]
-
-
-class _IndependentSets(NamedTuple):
+class _Division(NamedTuple):
     """The parts of a request, divided into sets that are independent of each other.
 
-    It depends only on which parts single providers can serve, so most trees are divided alike.
+    It depends only on how many providers each part wants, and on which parts single providers can serve together. So
+    most trees are divided alike.
 
     Args:
-        sets: the sets; no parts of different sets are rivals. A part alone that any providers will do for is left out.
+        rivals: the sets; no parts of different sets are rivals. A part alone that any providers will do for is left
+            out.
         of_parts: for the parts that a provider can serve, as bits: the index of each set with any of them, and these.
     """
 
-    sets: Sequence[_RivalParts]
+    rivals: Sequence[RivalRoom]
     of_parts: Mapping[int, Sequence[tuple[int, int]]]
 
 
@@ -72,31 +51,6 @@ def only_room_decides(request: PlannerRequest, plan: Plan) -> bool:
     if request.same_subtree or request.exclusive or plan.trait_sets:
         return False
     return not any([one.per_subtree for one in request.groups])
-
-
-class _Remaining:
-    """What is left of a provider while parts take theirs."""
-
-    __slots__ = ("card", "has_apart", "left", "parts")
-
-    def __init__(self, card: int, parts: int, left: list[float]) -> None:
-        self.card = card
-        self.parts = parts
-        self.left = left
-        self.has_apart = False
-
-    def fits(self, amounts: Sequence[int], *, apart: bool) -> bool:
-        """Tell whether it has room for a part. No two parts that are ``apart`` may be on it."""
-        return not (apart and self.has_apart) and all(map(ge, self.left, amounts))
-
-    def take(self, amounts: Sequence[int], *, apart: bool) -> None:
-        """Give a part what it asks for."""
-        self.left = list(map(sub, self.left, amounts))
-        self.has_apart |= apart
-
-    def scarcity(self) -> tuple[int, float]:
-        """Return a sort key: first comes what the fewest parts can use, and of that what has most left."""
-        return self.parts.bit_count(), -sum(self.left)
 
 
 class RoomAlone:
@@ -113,9 +67,9 @@ class RoomAlone:
         self._by_card = [part.group.device is not None for part in parts]
         self._amounts = [_contended(part, plan) for part in parts]
         self._rivals = list(map(self._rivals_of, range(len(parts))))
-        self._useful = UsefulRoom(plan)
-        self._known: dict[object, bool] = {}
-        self._known_sets: dict[frozenset[int], _IndependentSets] = {}
+        self._useful = useful_room(plan)
+        self._divisions: dict[tuple[frozenset[int], tuple[int, ...]], _Division] = {}
+        self._rival_rooms: dict[tuple[int, tuple[int, ...]], RivalRoom] = {}
 
     def serves(
         self,
@@ -135,20 +89,20 @@ class RoomAlone:
         """
         if any([len(row) < count for row, count in wanted]):
             return False
-        serves: dict[int, int] = defaultdict(int)
+        served: dict[int, int] = defaultdict(int)
         for part, (row, _count) in enumerate(wanted):
+            bit = 1 << part
             for provider in row:
-                serves[provider] |= 1 << part
-        independent = self._independent_sets(frozenset(serves.values()))
-        verdicts = set()
-        for rivals, room in zip(independent.sets, self._room(tree, serves, independent), strict=True):
-            counts = tuple([wanted[part][1] for part in rivals.members])
-            is_by_card = any([wanted[part][1] > 1 for part in rivals.by_card])
-            rooms = _on_cards(room, card_of if is_by_card else None)
-            verdicts.add(self._has_room(rivals, counts, rooms, budget))
-            if False in verdicts:
+                served[provider] |= bit
+        division = self._divided(frozenset(served.values()), tuple([count for _row, count in wanted]))
+        verdict: bool | None = True
+        for rivals, room in zip(division.rivals, self._room(tree, served, division), strict=True):
+            found = rivals.suffices(_on_cards(room, card_of if rivals.minds_cards else None), budget)
+            if found is False:
                 return False
-        return None if None in verdicts else True
+            if found is None:
+                verdict = None
+        return verdict
 
     def _rivals_of(self, part: int) -> int:
         """Return the parts, as bits, that a part competes with on a provider that can serve both; itself included."""
@@ -156,17 +110,22 @@ class RoomAlone:
         is_rival = [(a and self._apart[part]) or of for a, of in zip(self._apart, of_classes, strict=True)]
         return sum([1 << other for other, is_one in enumerate(is_rival) if is_one]) | 1 << part
 
-    def _independent_sets(self, served_together: frozenset[int]) -> _IndependentSets:
-        """Divide the parts, given the combinations of parts, as bits, that any provider can serve."""
-        known = self._known_sets.get(served_together)
+    def _divided(self, together: frozenset[int], counts: tuple[int, ...]) -> _Division:
+        """Divide the parts.
+
+        Args:
+            together: the combinations of parts, as bits, that any provider can serve.
+            counts: how many providers each part wants.
+        """
+        known = self._divisions.get((together, counts))
         if known is None:
-            found = [self._set(parts) for parts in self._rivals_among(served_together)]
-            sets = [one for one in found if len(one.members) > 1 or one.names or one.by_card]
+            sets = [(parts, self._rival_room(parts, counts)) for parts in self._rivals_among(together)]
+            competing = [(parts, room) for parts, room in sets if not room.is_boundless]
             of_parts = {
-                parts: [(number, parts & one.parts) for number, one in enumerate(sets) if parts & one.parts]
-                for parts in served_together
+                parts: [(number, parts & of) for number, (of, _room) in enumerate(competing) if parts & of]
+                for parts in together
             }
-            known = self._known_sets[served_together] = _IndependentSets(sets, of_parts)
+            known = self._divisions[together, counts] = _Division([room for _parts, room in competing], of_parts)
         return known
 
     def _rivals_among(self, served_together: frozenset[int]) -> list[int]:
@@ -180,87 +139,53 @@ class RoomAlone:
                 sets.append(linked | sum(touched))
         return sorted(sets)
 
-    def _set(self, parts: int) -> _RivalParts:
-        members = tuple(_members(parts))
-        names = sorted({name for part in members for name in self._amounts[part]})
-        return _RivalParts(parts, members, tuple(names), tuple([part for part in members if self._by_card[part]]))
-
-    def _room(self, tree: Tree, serves: Mapping[int, int], independent: _IndependentSets) -> list[list[_RoomById]]:
+    def _room(self, tree: Tree, served: Mapping[int, int], division: _Division) -> list[list[_RoomById]]:
         """Return for each set of rivals the providers that can serve any of them, with the room of each.
 
-        ``serves`` has the parts, as bits, that each provider can serve.
+        Args:
+            tree: the tree.
+            served: the parts, as bits, that each provider can serve.
+            division: the sets.
         """
-        room, useful = tree.room, self._useful.of
-        found: list[list[_RoomById]] = [[] for _ in independent.sets]
-        for provider, of in serves.items():
-            for number, parts in independent.of_parts[of]:
-                names = independent.sets[number].names
-                left = tuple([useful(name, room.get((provider, name), inf)) for name in names])
+        room, useful = tree.room, self._useful
+        found: list[list[_RoomById]] = [[] for _ in division.rivals]
+        for provider, of in served.items():
+            for number, parts in division.of_parts[of]:
+                names = division.rivals[number].names
+                left = tuple([useful[name][room.get((provider, name), inf)] for name in names])
                 found[number].append((provider, (parts, left)))
         return found
 
-    def _has_room(self, rivals: _RivalParts, counts: tuple[int, ...], rooms: _Rooms, budget: Budget) -> bool | None:
-        asked = rivals.parts, counts, rooms
-        known = self._known.get(asked)
-        if known is not None or budget.is_used_up:
-            return known
-        if self._has_room_at_once(rivals, counts, rooms):
-            return self._known.setdefault(asked, True)
-        found = allocate(*self._problem(rivals, counts, rooms), budget=budget, any_way=True)
-        if not found.allocations and not found.complete:
-            return None
-        return self._known.setdefault(asked, bool(found.allocations))
-
-    def _has_room_at_once(self, rivals: _RivalParts, counts: tuple[int, ...], rooms: _Rooms) -> bool:
-        """Tell whether all parts find room one after the other, the most demanding first, each where it hurts least.
-
-        If so, that takes far fewer steps than a search. If not, there may be room all the same.
-        """
-        names = rivals.names
-        providers = [_Remaining(card, of, list(room)) for card, on_card in enumerate(rooms) for of, room in on_card]
-        wanted = sorted(zip(rivals.members, counts, strict=True), key=lambda one: -sum(self._amounts[one[0]].values()))
-        for part, count in wanted:
-            amounts, apart = [self._amounts[part].get(name, 0) for name in names], self._apart[part]
-            fitting = [one for one in providers if one.parts >> part & 1 and one.fits(amounts, apart=apart)]
-            if self._by_card[part]:
-                fitting.sort(key=_Remaining.scarcity, reverse=True)  # Of each card, the last one stays.
-                fitting = [*{one.card: one for one in fitting}.values()]
-            if len(fitting) < count:
-                return False
-            for one in sorted(fitting, key=_Remaining.scarcity)[:count]:
-                one.take(amounts, apart=apart)
-        return True
-
-    def _problem(self, rivals: _RivalParts, counts: tuple[int, ...], rooms: _Rooms) -> tuple[Host, Request]:
-        names = rivals.names
-        providers = [(card, of, room) for card, on_card in enumerate(rooms) for of, room in on_card]
-        devices = [
-            Device(str(number), (), dict(zip(names, room, strict=True)), card=f"card {card}")
-            for number, (card, _of, room) in enumerate(providers)
-        ]
-        groups = [
-            Group(
-                label=str(part),
-                options={str(number): 0 for number, (_card, of, _room) in enumerate(providers) if of >> part & 1},
-                count=count,
-                amounts=self._amounts[part],
-                apart=self._apart[part],
-                by_card=self._by_card[part],
-            )
-            for part, count in zip(rivals.members, counts, strict=True)
-        ]
-        return Host((), tuple(devices)), Request(groups=tuple(groups))
+    def _rival_room(self, parts: int, counts: Sequence[int]) -> RivalRoom:
+        """Return the parts that bits stand for as rivals, of which each wants so many providers."""
+        members = [*_members(parts)]
+        asked = parts, tuple([counts[number] for number in members])
+        known = self._rival_rooms.get(asked)
+        if known is None:
+            names = sorted({name for number in members for name in self._amounts[number]})
+            rivals = [
+                RivalPart(
+                    number=number,
+                    wanted=counts[number],
+                    amounts=tuple([self._amounts[number].get(name, 0) for name in names]),
+                    apart=self._apart[number],
+                    by_card=self._by_card[number],
+                )
+                for number in members
+            ]
+            known = self._rival_rooms[asked] = RivalRoom(rivals, names)
+        return known
 
 
 def _contended(part: Part, plan: Plan) -> Mapping[str, int]:
     return {name: amount for name, amount in part.slot.resources if name in plan.contended}
 
 
-def _on_cards(room: Sequence[_RoomById], card_of: CardOf | None) -> _Rooms:
+def _on_cards(room: Sequence[_RoomById], card_of: CardOf | None) -> Rooms:
     """Return the room by card; without ``card_of`` each provider is on a card of its own."""
     if card_of is None:
         return tuple(sorted([(of_provider,) for _provider, of_provider in room]))
-    cards: dict[int, list[_ProviderRoom]] = defaultdict(list)
+    cards: dict[int, list[ProviderRoom]] = defaultdict(list)
     for provider, of_provider in room:
         cards[card_of(provider)].append(of_provider)
     return tuple(sorted([tuple(sorted(card)) for card in cards.values()]))

@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.budget import Budget
 from placement.candidates.compose.device_parts import Levels, Part
 from placement.candidates.compose.devices import DeviceComposer
+from placement.candidates.compose.rival_room import RivalPart, RivalRoom
 from placement.candidates.compose.room_alone import RoomAlone, only_room_decides
 from placement.domain.candidate_request import RequestGroup
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
@@ -83,3 +85,27 @@ def test_functions_of_one_card_are_not_taken_for_those_of_several() -> None:
         parents = {1: None, 10: 1, 20: 1, 11: cards[0], 12: cards[1]}
         details = PlannerTree(1, parents, {id_: str(id_) for id_ in parents}, positions=dict.fromkeys(parents, ()))
         assert composer.serves(Tree(1, [[11, 12]]), details, Budget(1000)) is serves
+
+
+@pytest.mark.parametrize(
+    ("parts", "rooms"),
+    [
+        pytest.param([(1, 3, 0b1, True)], [[(0b1, 9), (0b1, 9)], [(0b1, 9)]], id="three different cards of two"),
+        pytest.param([(4, 2, 0b1, False)], [[(0b1, 9)], [(0b1, 3)]], id="room for one only"),
+        pytest.param(
+            [(3, 1, 0b01, False), (3, 1, 0b10, False)], [[(0b11, 5)], [(0b00, 9)]], id="too little where both must go"
+        ),
+    ],
+)
+def test_plain_lack_of_room_is_told_without_a_search(
+    parts: list[tuple[int, int, int, bool]], rooms: list[list[tuple[int, int]]]
+) -> None:
+    """Of parts the amount, how many providers it wants, its bit, and whether these are to be on different cards."""
+    rivals = [
+        RivalPart(number=bit.bit_length() - 1, wanted=wanted, amounts=(amount,), apart=False, by_card=by_card)
+        for amount, wanted, bit, by_card in parts
+    ]
+    budget = Budget(1)
+    on_cards = tuple([tuple([(of, (left,)) for of, left in card]) for card in rooms])
+    assert RivalRoom(rivals, ["VF"]).suffices(on_cards, budget) is False
+    assert budget.left == 1
