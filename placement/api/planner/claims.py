@@ -96,7 +96,8 @@ def _member(call: Call, consumer: Body, body: Body) -> ClaimMember:
     # Members that want the same must have equal requests, so the numbers of candidates, which claims ignore, are fixed.
     asked = planner_request(body, call.server.settings.planner)
     request = replace(asked, limit=1, per_tree=1, explain=False)
-    return ClaimMember(_consumer(consumer), request, options_for(call, body))
+    explains = body.get("explain", body.get("score", {}).get("explain", True))
+    return ClaimMember(_consumer(consumer), request, options_for(call, body), explains=explains)
 
 
 def _consumer(consumer: Body) -> Claim:

@@ -19,12 +19,14 @@ class ClaimMember:
         request: what it wants.
         options: the operator's options for the request.
         replaces: whether it gives up its current allocations in the same transaction.
+        explains: whether to find out why, if it has no place even alone.
     """
 
     consumer: Claim
     request: PlannerRequest
     options: PlannerOptions
     replaces: bool = False
+    explains: bool = True
 
     @property
     def uuid(self) -> str:

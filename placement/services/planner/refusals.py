@@ -123,14 +123,11 @@ def _beside(drafting: Drafting, placement: GangPlan) -> NoCandidate:
 
 def _of_one(drafting: Drafting, member: ClaimMember, *, complete: bool, is_gang: bool) -> NoCandidate:
     """Return why a member has no place even by itself."""
-    found = explained_plan(drafting.ground(member), member.options)
-    sentence = "Nothing was allocated."
-    if is_gang:
-        sentence = f"Nothing was allocated. Consumer {member.uuid} has no place even alone."
     uuid = member.uuid if is_gang else None
-    if not complete and found.explanation.cause is None:
-        return NoCandidate(
-            f"No place was found, so nothing was allocated. {CUT_OFF}", found, complete=False, member=uuid
-        )
+    found = explained_plan(drafting.ground(member), member.options) if member.explains else None
+    if found is None or (not complete and found.explanation.cause is None):
+        sentence = "No place was found, so nothing was allocated."
+        return NoCandidate(sentence if complete else f"{sentence} {CUT_OFF}", found, complete=complete, member=uuid)
+    alone = f" Consumer {member.uuid} has no place even alone." if is_gang else ""
     left_out = " The trees to avoid were left out." if member.request.avoided_trees else ""
-    return NoCandidate(f"{sentence} {why_not(found)}{left_out}", found, member=uuid)
+    return NoCandidate(f"Nothing was allocated.{alone} {why_not(found)}{left_out}", found, member=uuid)

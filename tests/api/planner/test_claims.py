@@ -16,6 +16,7 @@ pytestmark = pytest.mark.each_database
 
 TWO = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}}
 EIGHT = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 8}}}
+TWELVE = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 12}}}
 OWNER = {"project_id": "project", "user_id": "user", "consumer_type": "INSTANCE"}
 
 
@@ -91,6 +92,18 @@ def test_without_a_place_nothing_is_written(api: Api) -> None:
     assert refused(api, body).startswith("Nothing was allocated. ")
     assert api.post(CLAIMS, body).json["errors"][0]["explanation"]["demands"][0]["resources"] == {"PGPU": 1}
     assert ask(api, "GET", f"/allocations/{who['uuid']}")["allocations"] == {}
+
+
+@pytest.mark.parametrize("said", [{"explain": False}, {"score": {"explain": False}}])
+def test_a_refusal_is_not_explained_to_those_who_do_not_want_it(api: Api, said: dict[str, object]) -> None:
+    register(api)
+    for members in ({"consumer": consumer()}, {"members": [{"consumer": consumer(), "request": {**TWELVE, **said}}]}):
+        answer = api.post(CLAIMS, {**TWELVE, **said, **members})
+        assert answer.status_code == 409
+        (error,) = answer.json["errors"]
+        assert error["code"] == "placement.planner.no_room"
+        assert error["detail"].endswith("No place was found, so nothing was allocated.")
+        assert "explanation" not in error
 
 
 def test_a_gang_is_allocated_as_a_whole_or_not_at_all(api: Api) -> None:
