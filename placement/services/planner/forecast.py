@@ -50,8 +50,14 @@ class Forecast:
         self._wanted = wanted
         self._counted = composer.counted if ground.profile.compactness else ()
 
-    def key_of(self, expected: Key, proposal: Proposal) -> Key | None:
-        """Return a proposal's key, given its tree's expected key; None if the profile filters it out."""
+    def key_of(self, expected: Key, proposal: Proposal, changed: PlannerTree | None = None) -> Key | None:
+        """Return a proposal's key; None if the profile filters it out.
+
+        Args:
+            expected: the expected key of its tree.
+            proposal: the proposal.
+            changed: the tree, if it is not as it was read.
+        """
         fails, _highest, root = expected
         if self._has_keys:
             return fails, self._scores.negated_score(expected, proposal.counts), root
@@ -67,7 +73,8 @@ class Forecast:
         else:
             foreign = summed([amounts for one, amounts in proposal.amounts.items() if one not in own])
             given = tuple([requested[name] - foreign.get(name, 0) for name in scores.weighed])
-            key = scores.key_of(self._sums_as_read.of(root), given, proposal.counts)
+            row = self._row_of(changed) if changed else self._sums_as_read.of(root)
+            key = scores.key_of(row, given, proposal.counts)
         return None if key[0] and scores.filters else key
 
     @property
@@ -94,9 +101,12 @@ class Forecast:
 
     def key(self, tree: PlannerTree) -> Key | None:
         """Return the key of a changed tree; None if the profile filters it out."""
-        amounts = [of.get(name, 0) for of in tree.totals() for name in self._scores.classes]
-        (key,) = self._scores.keys([(tree.root, *amounts)])
+        (key,) = self._scores.keys([self._row_of(tree)])
         return None if key[0] and self._scores.filters else key
+
+    def _row_of(self, tree: PlannerTree) -> Sequence[int]:
+        """Return the input of scores for a tree: its root, then its capacity, then its usage of each class."""
+        return tree.root, *[of.get(name, 0) for of in tree.totals() for name in self._scores.classes]
 
     def portions(self) -> Iterator[Portion]:
         """Yield the trees in portions."""

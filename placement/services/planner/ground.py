@@ -159,7 +159,7 @@ class Ground:
 
         It does not where providers share with other trees or fragmentation is scored.
         """
-        return self._packer is None and not self.has_sharing and not self.counts_decide
+        return self._packer is None and not self.has_sharing
 
     @cached_property
     def counts_decide(self) -> bool:

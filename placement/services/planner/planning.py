@@ -141,7 +141,7 @@ class Planning:
             self._composer.rule_out(root)
             return None
         for proposal in self._composer.found(changed, details):
-            own = self._forecast.key_of(key, proposal)
+            own = self._forecast.key_of(key, proposal, details)
             return own and ((*own, FIRST), proposal)
         return None
 

@@ -158,6 +158,22 @@ def test_one_search_finds_what_a_search_for_each_would(
 
 @pytest.mark.any_database
 @pytest.mark.usefixtures("names")
+def test_hosts_with_more_or_less_to_take_are_searched_once_for_all_members(app: Flask) -> None:
+    """A host's score then depends on how much a member gets there, and so on what earlier members have left."""
+    database = app.extensions["placement"].database
+    load(database, random_hosts(Random(6), 12))
+    all_of_them = PlannerGroup(group=RequestGroup(suffix="_A", resources={"PGPU": 1}), everything=True)
+    core = PlannerGroup(group=RequestGroup(suffix="", resources={"VCPU": 1}))
+    members = [member(PlannerRequest(groups=(all_of_them, core)), PROFILES[1]) for _ in range(3)]
+    Drafts.by_one_search = 0
+    *found, stuck, complete = placed(database, members, Drafts)
+    assert [*found, stuck, complete] == placed(database, members, DraftingAnew)
+    assert len(found) == len(members)
+    assert Drafts.by_one_search == len(members)
+
+
+@pytest.mark.any_database
+@pytest.mark.usefixtures("names")
 def test_a_gang_gets_what_single_claims_would_get_one_after_the_other(
     app: Flask, api: Api, request: pytest.FixtureRequest
 ) -> None:
