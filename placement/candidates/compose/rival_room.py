@@ -36,7 +36,7 @@ class RivalPart(NamedTuple):
     by_card: bool
 
 
-class _Provider(NamedTuple):
+class _ProviderOnCard(NamedTuple):
     """A provider: its card, the parts that it can serve, as bits, and its room of each class."""
 
     card: int
@@ -49,7 +49,7 @@ class _Remaining:
 
     __slots__ = ("card", "has_apart", "parts", "room")
 
-    def __init__(self, provider: _Provider) -> None:
+    def __init__(self, provider: _ProviderOnCard) -> None:
         self.card, self.parts, self.room = provider.card, provider.parts, [*provider.room]
         self.has_apart = False
 
@@ -97,7 +97,7 @@ class RivalRoom:
         return known
 
     def _found(self, rooms: Rooms, budget: Budget) -> bool | None:
-        providers = [_Provider(card, of, room) for card, on_card in enumerate(rooms) for of, room in on_card]
+        providers = [_ProviderOnCard(card, of, room) for card, on_card in enumerate(rooms) for of, room in on_card]
         if self._suffice_in_turn(providers):
             return True
         if self._are_too_few(providers) or self._have_too_little(providers):
@@ -105,7 +105,7 @@ class RivalRoom:
         found = allocate(*self._problem(providers), budget=budget, any_way=True)
         return bool(found.allocations) if found.allocations or found.complete else None
 
-    def _are_too_few(self, providers: Sequence[_Provider]) -> bool:
+    def _are_too_few(self, providers: Sequence[_ProviderOnCard]) -> bool:
         """Tell whether some part has not as many providers as it wants, even with all others left out."""
         untouched = [*map(_Remaining, providers)]
         for part in self._parts:
@@ -114,7 +114,7 @@ class RivalRoom:
                 return True
         return False
 
-    def _have_too_little(self, providers: Sequence[_Provider]) -> bool:
+    def _have_too_little(self, providers: Sequence[_ProviderOnCard]) -> bool:
         """Tell whether some parts want more in all than the only providers that can serve them have."""
         reached = [
             frozenset([number for number, one in enumerate(providers) if one.parts >> part.number & 1])
@@ -128,7 +128,7 @@ class RivalRoom:
                     return True
         return False
 
-    def _suffice_in_turn(self, providers: Sequence[_Provider]) -> bool:
+    def _suffice_in_turn(self, providers: Sequence[_ProviderOnCard]) -> bool:
         """Tell whether the parts find room one after the other, the most demanding first, each where it hurts least.
 
         If so, that takes far fewer steps than a search. If not, there may be room all the same.
@@ -145,7 +145,7 @@ class RivalRoom:
                 one.take(part)
         return True
 
-    def _problem(self, providers: Sequence[_Provider]) -> tuple[Host, Request]:
+    def _problem(self, providers: Sequence[_ProviderOnCard]) -> tuple[Host, Request]:
         devices = [
             Device(str(number), (), dict(zip(self.names, one.room, strict=True)), card=f"card {one.card}")
             for number, one in enumerate(providers)
