@@ -14,7 +14,7 @@ from placement.api.planner.claim_digest import digest_of
 from placement.api.planner.fair_share_terms import FairShareTerms, fair_gates
 from placement.api.planner.gang_rules import gang_rules
 from placement.api.planner.index import PATH
-from placement.api.planner.request_document import Body, planner_request
+from placement.api.planner.request_document import Body, explains, planner_request
 from placement.api.planner.request_schemas import ClaimSchema
 from placement.api.routing import Route
 from placement.domain.allocation import Claim
@@ -96,8 +96,7 @@ def _member(call: Call, consumer: Body, body: Body) -> ClaimMember:
     # Members that want the same must have equal requests, so the numbers of candidates, which claims ignore, are fixed.
     asked = planner_request(body, call.server.settings.planner)
     request = replace(asked, limit=1, per_tree=1, explain=False)
-    explains = body.get("explain", body.get("score", {}).get("explain", True))
-    return ClaimMember(_consumer(consumer), request, options_for(call, body), explains=explains)
+    return ClaimMember(_consumer(consumer), request, options_for(call, body), explains=explains(body, by_default=True))
 
 
 def _consumer(consumer: Body) -> Claim:

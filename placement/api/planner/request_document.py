@@ -59,6 +59,12 @@ def planner_request(body: Body, settings: PlannerSettings) -> PlannerRequest:
     return request
 
 
+def explains(body: Body, *, by_default: bool) -> bool:
+    """Tell whether a body asks for an explanation."""
+    said: bool = body.get("explain", body.get("score", {}).get("explain", by_default))
+    return said
+
+
 def _request(body: Body) -> PlannerRequest:
     root = body.get("root_required", NOTHING)
     if any(len(any_of) > 1 for any_of in root.required):
@@ -80,7 +86,7 @@ def _request(body: Body) -> PlannerRequest:
         profile=named if isinstance(named, str) else None,
         limit=body.get("limit", PlannerRequest().limit),
         per_tree=body.get("per_tree", 1),
-        explain=body.get("explain", score.get("explain", False)),
+        explain=explains(body, by_default=False),
     )
 
 
