@@ -145,7 +145,7 @@ class _Answering:
         self._ids = ids_for(tx, self._plan, levels, locks=options.locks, read_along=read_along)
         # Places matter only to a ranking, and only if any provider anchors one.
         with_places = ranking is not None and any(self._ids.levels)
-        narrowing = Narrowing(tx, self._plan, self._ids, with_fit_counts=with_places)
+        narrowing = Narrowing(tx, self._plan, self._ids, with_fit_counts=with_places, at_once=True)
         self._reader = TreeReader(tx, narrowing, all_wanted=self._wanted is None, limits=limits)
         withheld_in = partial(withheld_providers, tx, self._ids.locks)
         self._unheld = WithheldReader(self._reader, withheld_in) if self._ids.locks else None
@@ -192,7 +192,8 @@ class _Answering:
         some_tree = self._reader.found_any
         nobody = {} if some_tree else self._reader.nobody
         held = self._unheld is not None and self._unheld.left_out
-        return quick_cause(self._plan, nobody, some_tree=some_tree, some_held=held)
+        lacks_room = self._reader.ruled_out_by_room
+        return quick_cause(self._plan, nobody, some_tree=some_tree, lacks_room=lacks_room, some_held=held)
 
     def _serves_unranked(self) -> bool:
         """Tell whether there is a candidate that only the profile leaves out."""

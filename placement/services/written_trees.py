@@ -78,7 +78,7 @@ class TreeWriter:
 
     def _trees(self, roots: Collection[int], of: int) -> Sequence[Tree]:
         with_fit_counts = any(self._ids.levels)
-        narrowing = Narrowing(self._tx, self._plan, self._ids, with_fit_counts=with_fit_counts)
+        narrowing = Narrowing(self._tx, self._plan, self._ids, with_fit_counts=with_fit_counts, at_once=True)
         reader = TreeReader(self._tx, narrowing, limits=self._limits)
         if not reader.is_possible:
             return []

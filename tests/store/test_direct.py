@@ -24,6 +24,7 @@ from placement.store.connection import direct
 from placement.store.connection.database import Database, engine_for
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.url import normalised
+from placement.store.search.narrowing import MANY_DEMANDS
 from placement.store.tables import metadata, placement_journal
 from tests.databases import Pool
 
@@ -57,6 +58,7 @@ LOCKED_IN_PARTS = {
     "inventories": {"CUSTOM_ONE": {"total": 2}, "CUSTOM_PCIE_LOCK": {"total": 4, "min_unit": 2}},
 }
 ABLE = {"resource_provider_generation": 1, "traits": ["HW_CPU_X86_AVX"]}
+MANY_AMOUNTS = "&".join([f"resources_{amount}=CUSTOM_ONE:{amount}" for amount in range(1, MANY_DEMANDS + 1)])
 WITH_A_TRAIT = "resources=CUSTOM_ONE:1,CUSTOM_PCIE_LOCK:2&required=HW_CPU_X86_AVX&limit=1"
 
 STEPS = [
@@ -96,6 +98,7 @@ STEPS = [
     Step("A lock that comes in parts", "PUT", f"/resource_providers/{THIRD}/inventories", LOCKED_IN_PARTS),
     Step("What it can do", "PUT", f"/resource_providers/{THIRD}/traits", ABLE),
     Step("Who can do that together", "GET", f"/allocation_candidates?{WITH_A_TRAIT}"),
+    Step("Who has enough for many groups", "GET", f"/allocation_candidates?{MANY_AMOUNTS}&group_policy=none"),
     Step("What is taken of such a lock", "POST", "/planner/v1/candidates", {"groups": PLANNED["groups"]}),
 ]
 """The requests that send every statement."""

@@ -90,6 +90,8 @@ class CompactFirst:
         """
         if not tree.places.of:
             return _with_first((), self._composer.choices(tree))
+        if self._composer.lacks_traits(tree):
+            return None
         sketch = self._sketcher.sketch(tree)
         form = with_places(sketch, tree.places)
         known = self._memo.get(form, _UNKNOWN)

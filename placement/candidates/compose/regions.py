@@ -100,9 +100,16 @@ def _loads(plan: Plan, tree: Tree, consuming: Sequence[Slot]) -> Iterator[tuple[
         granular = [slot for slot in consuming if slot.is_granular]
         yield len(granular), _by_mask(tree, dict.fromkeys(_providers(tree, granular), 1.0))
     for name in plan.contended:
-        asking = [slot for slot in consuming if name in dict(slot.resources)]
-        rooms = {provider: tree.room[provider, name] for provider in _providers(tree, asking)}
-        yield sum([dict(slot.resources)[name] for slot in asking]), _by_mask(tree, rooms)
+        asking = [(dict(slot.resources)[name], slot) for slot in consuming if name in dict(slot.resources)]
+        amounts = sorted({amount for amount, _slot in asking})
+        rooms = {provider: tree.room[provider, name] for provider in _providers(tree, [slot for _, slot in asking])}
+        if len(amounts) > 1:
+            yield sum([amount for amount, _slot in asking]), _by_mask(tree, rooms)
+        # Three units left at each provider are of little use to slots of two.
+        for least in amounts:
+            larger = [slot for amount, slot in asking if amount >= least]
+            times = {provider: rooms[provider] // least for provider in _providers(tree, larger)}
+            yield len(larger), _by_mask(tree, times)
 
 
 def _providers(tree: Tree, slots: Sequence[Slot]) -> set[int]:

@@ -43,6 +43,8 @@ class SlotComposer:
         self._demands = [slot.demand for slot in plan.slots]
         self._as_planned = SlotOrder(plan.slots, None)
         self._is_unconstrained = plan.is_unconstrained
+        # The demands whose providers together must meet each trait set.
+        self._with_traits = [slot.demand for slot in plan.slots if not slot.is_granular] if plan.trait_sets else []
         self._orders: dict[tuple[int, ...], SlotOrder] = {}
         self.sketcher = Sketcher(plan)
         self._memo: Memo[ChoicesOfForm] = Memo()
@@ -58,7 +60,20 @@ class SlotComposer:
         """
         if self._is_unconstrained:
             return _combinations([tree.options[demand] for demand in self._demands], self._budget.of_tree())
+        if self.lacks_traits(tree):
+            return iter(())
         return self._choices_of_form(tree, self.sketcher.sketch(tree))
+
+    def lacks_traits(self, tree: Tree) -> bool:
+        """Tell whether the options of the unsuffixed group do not even all together meet its traits.
+
+        Many hosts are refused for this alone, and it is told faster than a search is prepared.
+        """
+        met, reached = tree.met.get, 0
+        for demand in self._with_traits:
+            for provider in tree.options[demand]:
+                reached |= met(provider, 0)
+        return bool(self._with_traits) and reached != (1 << len(self._plan.trait_sets)) - 1
 
     def numbered_choices(self, tree: Tree, sketch: Sketch) -> list[Choice]:
         """Return every choice in a tree, with providers replaced by their numbers in a sketch of it."""

@@ -79,7 +79,7 @@ class Ground:
         """Whether trees are read with providers that have room only under an overlay."""
         # Narrow demand by demand, as for plain candidates; rules about several providers are left to composing.
         ids = ids_for(tx, plan, read_along=self._orders.read_along if self._orders else None)
-        self._narrowing = Narrowing(tx, plan, ids, spared=overlay.released)
+        self._narrowing = Narrowing(tx, plan, ids, spared=overlay.released, at_once=not request.paths)
         self.reader = RememberingReader(TreeReader(tx, self._narrowing))
         self._locks = frozenset(options.locks.values())
         self.details = RememberedDetails(tx, self.prepared.levels, self._deciding)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import bindparam, select
 
 from placement.domain.search_plan import Demand, Plan
+from placement.store.connection.chunks import MAX_PARAMETERS
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.empty import conditions_that_left_nobody
@@ -20,6 +21,7 @@ from placement.store.search.ranges import EVERYWHERE, Extent, Scope
 from placement.store.search.roots import RootShape, root_conditions
 from placement.store.search.serving import DEMANDS, PROVIDER, ROOT, Columns, Serving, serving_providers
 from placement.store.search.shapes import NarrowingShape, narrowing_shape, parameters
+from placement.store.search.tree_room import room_needed, roots_with_room
 from placement.store.tables import resource_provider_aggregates, resource_providers
 
 Options = dict[int, list[list[int]]]
@@ -52,6 +54,18 @@ class Narrowed(NamedTuple):
     serving: Serving
 
 
+MANY_DEMANDS = 5
+"""To read so many demands in the whole cloud takes longer than to rule out the trees that have too little left."""
+
+LOOKED_UP = 40
+"""To look up a tree takes as long as to scan so many providers."""
+
+FEW_TREES = 8
+"""So few are always looked up."""
+
+MAX_ASKED_ABOUT = 8
+"""The most demands for which it is worth finding out why nobody serves them, if that is not why a search failed."""
+
 NOTHING_LEFT = Narrowed({}, Serving([], Columns(()), ()))
 
 
@@ -64,6 +78,7 @@ class Narrowing:
         ids: the ids of the names in the plan.
         with_fit_counts: whether to compute fit counts.
         spared: providers whose usage is ignored; the caller has to judge them itself.
+        at_once: whether all slots take from a tree at the same time, so that it must have room for their sum.
     """
 
     def __init__(
@@ -74,11 +89,15 @@ class Narrowing:
         *,
         with_fit_counts: bool = False,
         spared: Collection[int] = (),
+        at_once: bool = False,
     ) -> None:
         self.plan = plan
         self.ids = ids
         self.with_fit_counts = with_fit_counts
         self._tx = tx
+        self._adds_up = at_once and not spared
+        self.ruled_out_by_room = False
+        """Whether any tree was ruled out because too little is left in it for all that is asked for."""
         self._was_in_vain = False
         self._served: set[int] = set()
         """Demands known to have a provider, although no tree was left."""
@@ -113,13 +132,34 @@ class Narrowing:
                 return self.ids.roots[demand.group.in_tree]
         return None
 
+    @property
+    def most_listed(self) -> int:
+        """The most trees that a statement can list by their roots, which it does for each demand."""
+        return MAX_PARAMETERS // (len(self.plan.demands) + 4)
+
+    @cached_property
+    def _roots_with_room(self) -> frozenset[int] | None:
+        """The trees that have enough left for all that only they can give; None if that rules nothing out.
+
+        Sends one statement.
+        """
+        if not self._adds_up:
+            return None
+        own = {demand for demand, servants in enumerate(self.sharing.options) if not servants}
+        rooms = room_needed(self.plan, own)
+        by_class = {self.ids.classes[name]: room for name, room in rooms.items()}
+        return roots_with_room(self._tx, by_class) if by_class else None
+
     @cached_property
     def nobody(self) -> Mapping[int, str]:
         """The indices of demands that no provider can serve, each with the condition after which none is left.
 
-        Demands already known to have a provider are not checked. Sends one statement, if any are left to check.
+        Demands already known to have a provider are not checked. Sends one statement, if any are left to check; none if
+        there are many, and the search failed for another reason anyway.
         """
         asked = [number for number, of in enumerate(self.plan.demands) if self._is_open(number, of)]
+        if self.ruled_out_by_room and len(asked) > MAX_ASKED_ABOUT:
+            return {}
         return conditions_that_left_nobody(self._tx, self.plan, self.ids, asked)
 
     @property
@@ -135,13 +175,15 @@ class Narrowing:
     def narrowed(self, extent: Extent, *, with_parents: bool = False) -> Narrowed:
         """Return what is left of the trees of an extent, by one statement, plus one if providers share.
 
-        If an earlier read was in vain, a statement may go first that rules all other trees out.
+        If an earlier read was in vain, or much is to be read, statements may go first that rule most trees out.
 
         Args:
             extent: the trees to look at.
             with_parents: whether to read the parents of providers.
         """
-        if extent.scope is Scope.ALL and self._is_hopeless:
+        if self._pays_to_check_room(extent):
+            extent = self._with_room(extent)
+        if extent.is_empty or (extent.scope is Scope.ALL and self._is_hopeless):
             return NOTHING_LEFT
         serving = self._serving(extent, with_parents=with_parents)
         options = self._options(serving)
@@ -156,6 +198,22 @@ class Narrowing:
                 if len(providers) > 1:
                     providers.sort()
         return Narrowed(complete, serving)
+
+    def _pays_to_check_room(self, extent: Extent) -> bool:
+        """Tell whether it costs little, compared with reading an extent, to look first which trees have enough left."""
+        demands = len(self.plan.demands)
+        if extent.scope is Scope.ALL:
+            return self._was_in_vain or demands >= MANY_DEMANDS
+        return self._was_in_vain and demands * extent.most_trees * LOOKED_UP >= self.ids.highest_root
+
+    def _with_room(self, extent: Extent) -> Extent:
+        """Leave out the trees of an extent that have too little left, unless so many are left that a scan is faster."""
+        if self._roots_with_room is None:
+            return extent
+        at_most = min(self.most_listed, max(FEW_TREES, self.ids.highest_root // LOOKED_UP))
+        left = extent.among(self._roots_with_room, at_most=at_most)
+        self.ruled_out_by_room |= left != extent
+        return left
 
     def _options(self, serving: Serving) -> Options:
         """Return by tree and demand the providers in some rows, in no particular order."""

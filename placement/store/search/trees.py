@@ -6,7 +6,6 @@ from functools import cached_property
 
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.tree import PlaceFacts, Tree, TreesRead
-from placement.store.connection.chunks import MAX_PARAMETERS
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.details import DetailReader, TreeDetails
 from placement.store.search.narrowing import Narrowed, Narrowing
@@ -76,9 +75,14 @@ class TreeReader:
         return self._narrowing.nobody
 
     @property
+    def ruled_out_by_room(self) -> bool:
+        """Whether any tree was ruled out because too little is left in it for all that is asked for."""
+        return self._narrowing.ruled_out_by_room
+
+    @property
     def most_listed(self) -> int:
-        """The most trees that can be read by a list of their roots, which the statement repeats for each demand."""
-        return MAX_PARAMETERS // (len(self.plan.demands) + 4)
+        """The most trees that can be read by a list of their roots."""
+        return self._narrowing.most_listed
 
     def sums(
         self, classes: Sequence[str], found_by: Sequence[str], roots: Collection[int] | None = None

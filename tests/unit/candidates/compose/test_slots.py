@@ -45,6 +45,21 @@ def test_devices_that_each_group_has_its_own_of_are_in_no_subtree_of_one_of_them
     assert not budget.was_hit
 
 
+def test_a_host_without_the_traits_of_the_unsuffixed_group_is_not_searched():
+    """Its four combinations would be tried sooner than found hopeless."""
+    traits = (frozenset({"HW_CPU_X86_AVX"}), frozenset({"HW_CPU_X86_AVX2"}))
+    group = RequestGroup(resources={"VCPU": 1, "MEMORY_MB": 1}, required=traits)
+    plan = plan_for(CandidateRequest(groups=(group,)))
+    numa_nodes = [2, 3]
+    for met, found in (({1: 0b11, 2: 0b01, 3: 0b01}, 0), ({2: 0b01, 3: 0b10}, 2)):
+        tree = Tree(1, [numa_nodes, numa_nodes], met=met)
+        budget = RequestBudget(per_tree=100 if found else 0)
+        composer = SlotComposer(plan, budget)
+        assert len([*composer.choices(tree)]) == found
+        assert composer.lacks_traits(tree) is not bool(found)
+        assert not budget.was_hit
+
+
 def test_groups_that_ask_the_same_share_one_demand():
     plan, _tree = devices(16, 16)
     assert len(plan.demands) == 1

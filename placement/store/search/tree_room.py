@@ -1,0 +1,66 @@
+"""Which trees have enough left for all of a plan: one statement, however many groups there are.
+
+It rules out most trees where there is little hope. Units, traits and aggregates are not looked at, nor which providers
+are left to whom, so a tree with enough left may still not serve.
+"""
+
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from sqlalchemy import BigInteger, Double, Integer, and_, bindparam, case, cast, func, select
+
+from placement.domain.search_plan import Plan
+from placement.store.connection.prepared import PreparedStatement
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.stock import stock_by_tree
+
+
+class RoomNeeded(NamedTuple):
+    """What must be left of a class in a tree: so much in all, and so much at one of its providers."""
+
+    in_all: int = 0
+    at_one: int = 0
+
+
+def room_needed(plan: Plan, demands: Collection[int]) -> dict[str, RoomNeeded]:
+    """Return what a tree must have left of each class if its own providers serve these demands at the same time."""
+    rooms: dict[str, RoomNeeded] = {}
+    for slot in plan.slots:
+        if slot.demand in demands:
+            for name, amount in slot.resources:
+                in_all, at_one = rooms.get(name, RoomNeeded())
+                rooms[name] = RoomNeeded(in_all + amount, max(at_one, amount))
+    return rooms
+
+
+def roots_with_room(tx: Transaction, rooms: Mapping[int, RoomNeeded]) -> frozenset[int]:
+    """Return the roots of the trees that have so much left, by the ids of the classes, at least one."""
+    values: dict[str, Any] = {"classes": sorted(rooms)}
+    for index, (class_id, room) in enumerate(sorted(rooms.items())):
+        values |= {f"class_{index}": class_id, f"in_all_{index}": room.in_all, f"at_one_{index}": room.at_one}
+    statement = _with_room(len(rooms), keeps_usage=tx.database.keeps_usage)
+    return frozenset([root for (root,) in tx.tuples(statement, values)])
+
+
+@lru_cache(maxsize=32)
+def _with_room(classes: int, *, keeps_usage: bool) -> PreparedStatement:
+    has = stock_by_tree(keeps_usage=keeps_usage).c
+    left = cast(has.capacity, Double) - cast(has.used, Double)  # Sums of floats are cheap.
+    conditions = []
+    for index in range(classes):
+        is_of_class = has.resource_class_id == bindparam(f"class_{index}", type_=Integer, literal_execute=True)
+        of_class = case((is_of_class, left))
+        conditions += [
+            func.sum(of_class) >= bindparam(f"in_all_{index}", type_=BigInteger),
+            func.max(of_class) >= bindparam(f"at_one_{index}", type_=BigInteger),
+        ]
+    return PreparedStatement(
+        select(has.root_provider_id)
+        .where(
+            has.resource_class_id.in_(bindparam("classes", type_=Integer, expanding=True, literal_execute=True)),
+            has.capacity > has.used,
+        )
+        .group_by(has.root_provider_id)
+        .having(and_(*conditions))
+    )
