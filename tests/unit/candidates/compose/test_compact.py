@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import FEW, CompactFirst
 from placement.candidates.compose.slots import SlotComposer
+from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.places import Places
-from placement.domain.search_plan import Plan
+from placement.domain.search_plan import Plan, plan_for
 from placement.domain.tree import Tree
 from tests.examples import examples
 from tests.unit.candidates.searches import brute_force, devices, lay_out, moved, searches_with_places
@@ -94,6 +95,26 @@ def test_many_switches_are_searched_without_looking_at_every_set_of_them():
     plan, tree = switches(16, 1, 10)
     budget = RequestBudget(per_tree=20_000)
     assert CompactFirst(plan, budget, all_wanted=False).composed_in(tree).counts == (2, 10)
+    assert not budget.was_hit
+
+
+@pytest.mark.parametrize("amounts", [[2] * 8, [1, *[2] * 7]], ids=["alike", "one smaller"])
+def test_what_is_left_over_everywhere_does_not_add_up(amounts):
+    """Three units are left on each of ten switches, so eight groups of two touch eight of them, although six have 18.
+
+    Six and seven switches were searched in every order: four million steps for the hosts of one request.
+    """
+    plan, tree = switches(10, 1, len(amounts))
+    groups = tuple(
+        [RequestGroup(suffix=f"_{at}", resources={"SRIOV_NET_VF": amount}) for at, amount in enumerate(amounts)]
+    )
+    plan = plan_for(CandidateRequest(groups=groups, isolate=False))
+    (nics,) = tree.options
+    tree.options = [nics for _demand in plan.demands]
+    tree.room = dict.fromkeys([(nic, "SRIOV_NET_VF") for nic in nics], 3.0)
+    budget = RequestBudget(per_tree=2000)
+    counts, _choices = CompactFirst(plan, budget, all_wanted=False).composed_in(tree)
+    assert counts == (2, 7 if 1 in amounts else 8)
     assert not budget.was_hit
 
 
