@@ -204,25 +204,25 @@ class CompactFirst:
 
     def _searched(self, tree: Tree) -> Composed[Choice] | None:
         """Search for the candidates of each vector of counts in turn, the least first."""
+        return self._first_found(tree, self._touching(tree))
+
+    def _touching(self, tree: Tree) -> Iterator[tuple[Counts, Sequence[Constraint]]]:
+        """Yield counts with the constraint for candidates that touch so many places."""
         slots = self._composer.slots_in_order(tree)
         regions = Regions(self._plan, tree, slots)
-        return self._first_found(
-            tree,
-            (
-                (counts, [Touches(slots, tree.places, counts, found)])
-                for counts in regions.possible
-                if (found := regions.touching(counts)) != []
-            ),
-        )
+        for counts in regions.possible:
+            if (found := regions.touching(counts)) != []:
+                yield counts, [Touches(slots, tree.places, counts, found)]
 
     def _first_found(
         self, tree: Tree, conditions: Iterable[tuple[Counts, Sequence[Constraint]]]
     ) -> Composed[Choice] | None:
         """Search under each of some conditions in turn; all searches together have the steps of one tree."""
+        prepared = self._composer.prepared(tree)
+        if prepared is None:
+            return None
         steps = self._for_order.of_tree()
-        searches = (
-            (counts, self._composer.choices_under(constraints, tree, steps)) for counts, constraints in conditions
-        )
+        searches = ((counts, prepared.choices(steps, constraints)) for counts, constraints in conditions)
         for counts, choices in searches:
             if composed := _with_first(counts, choices):
                 in_order = chain(composed.ways, (choice for _counts, more in searches for choice in more))

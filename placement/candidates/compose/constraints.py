@@ -7,7 +7,6 @@ can follow. ``depths`` are the depths that it has to be asked about.
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import chain
 from typing import Protocol
 
 from placement.candidates.compose.matching import Matching
@@ -149,18 +148,23 @@ class SameSubtree:
             for depth in self.depths
         }
         self._options = [options[depth] for depth in self.depths]
-        self._different = len(self._options) if isolate else 1
+        self._isolate = isolate
         self._common: list[frozenset[int] | None] = [None]
         self._chosen: list[int] = []
 
     def is_hopeless(self) -> bool:
-        """Tell whether no option can be the head: above options of every group, as many as isolated groups need."""
+        """Tell whether no option can be the head: above an option of every group, a different one if isolated."""
         if not self._options:
             return False
         reached = [frozenset().union(*(self._ancestry[p] for p in row)) for row in self._options]
         heads = frozenset.intersection(*reached) & self._ancestry.keys()
-        below = Counter(chain.from_iterable(self._ancestry.values()))
-        return all([below[head] < self._different for head in heads])
+        return not any([self._suffices(head) for head in heads])
+
+    def _suffices(self, head: int) -> bool:
+        if not self._isolate:
+            return True
+        rows = {at: [p for p in row if head in self._ancestry[p]] for at, row in enumerate(self._options)}
+        return Matching(rows, dict.fromkeys(self._ancestry, 1)).is_complete
 
     def take(self, depth: int, provider: int) -> bool:
         """Accept a provider if some common ancestor of those chosen is one of them, or may still become one."""

@@ -46,13 +46,16 @@ class OwnParts:
             (index, slot.demand, self.amounts[slot]) for index, slot in enumerate(plan.slots) if slot.resources
         ]
         self._demands = {demand for _index, demand, _amounts in self._taking}
+        # Trees differ in little that matters here.
         self._possible = lru_cache(maxsize=1000)(self._states)
+        self._pools = lru_cache(maxsize=1000)(_sets_of_one_each)
+        self.leading_to = lru_cache(maxsize=1000)(self._leading_to)
 
     def possible(self, tree: Tree) -> AbstractSet[OwnAmounts] | None:
         """Return the own parts of candidates to which a tree itself gives anything; None if there may be too many."""
-        return self._possible(self._kinds(tree))
+        return self._possible(self.kinds(tree))
 
-    def _kinds(self, tree: Tree) -> tuple[int, ...]:
+    def kinds(self, tree: Tree) -> tuple[int, ...]:
         """Return for each demand the set of kinds of its providers."""
         sharing = tree.sharing
         return tuple(
@@ -63,14 +66,30 @@ class OwnParts:
         )
 
     def _states(self, kinds: tuple[int, ...]) -> AbstractSet[OwnAmounts] | None:
-        states = {self.nothing}
+        states: AbstractSet[OwnPartSoFar] = {self.nothing}
         for _index, demand, amounts in self._taking:
-            found = [kind for kind in (OWN, ITS_OWN_SHARING, FOREIGN) if kind & kinds[demand]]
-            states = {taken(state, amounts, kind) for state in states for kind in found}
+            states = _following(states, amounts, kinds[demand])
             if len(states) > 2 * MAX_OWN_PARTS:
                 return None
         given = {given for given, is_of_tree in states if is_of_tree}
         return None if len(given) > MAX_OWN_PARTS else given
+
+    def _leading_to(
+        self, wanted: AbstractSet[OwnAmounts], takes: Sequence[tuple[OwnAmounts, int]]
+    ) -> Sequence[AbstractSet[OwnPartSoFar]]:
+        """Return the states before the first slot, and after each, from which a wanted own part can be reached.
+
+        Args:
+            wanted: the own parts wanted.
+            takes: what each slot takes, and the kinds of its providers; no kind if it takes nothing.
+        """
+        reached: list[AbstractSet[OwnPartSoFar]] = [{self.nothing}]
+        for amounts, kinds in takes:
+            reached.append(_following(reached[-1], amounts, kinds))
+        good: list[AbstractSet[OwnPartSoFar]] = [{(given, True) for given in wanted}]
+        for states, (amounts, kinds) in zip(reversed(reached[:-1]), reversed(takes), strict=True):
+            good.append({one for one in states if not good[-1].isdisjoint(_following([one], amounts, kinds))})
+        return good[::-1]
 
     def of(self, choice: Choice, tree: Tree) -> OwnAmounts | None:
         """Return the own part of a choice; None if sharing providers alone serve."""
@@ -97,13 +116,11 @@ class OwnParts:
 
     def possible_pools(self, alone: Tree) -> AbstractSet[frozenset[int]] | None:
         """Return the sets of trees that choices of sharing options may take from; None if there are too many."""
-        found = {frozenset[int]()}
-        for _index, demand, _amounts in self._taking:
-            homes = {home_of(provider, alone) for provider in alone.options[demand]}
-            found = {roots | {home} for roots in found for home in homes}
-            if len(found) > MAX_OWN_PARTS:
-                return None
-        return found
+        homes = {
+            demand: frozenset([home_of(provider, alone) for provider in alone.options[demand]])
+            for demand in self._demands
+        }
+        return self._pools(tuple([homes[demand] for _index, demand, _amounts in self._taking]))
 
     def within(self, alone: Tree, roots: AbstractSet[int]) -> Tree:
         """Return such a tree with only the options that lie in some trees."""
@@ -134,6 +151,24 @@ def taken(state: OwnPartSoFar, amounts: OwnAmounts, kind: int) -> OwnPartSoFar:
     return tuple(map(add, given, amounts)), is_of_tree or kind == OWN
 
 
+def _following(states: Iterable[OwnPartSoFar], amounts: OwnAmounts, kinds: int) -> AbstractSet[OwnPartSoFar]:
+    """Return the own parts so far once a provider of some kinds gives so much; the same if there are no kinds."""
+    if not kinds:
+        return {*states}
+    possible = [kind for kind in (OWN, ITS_OWN_SHARING, FOREIGN) if kind & kinds]
+    return {taken(state, amounts, kind) for state in states for kind in possible}
+
+
+def _sets_of_one_each(rows: Sequence[AbstractSet[int]]) -> AbstractSet[frozenset[int]] | None:
+    """Return the sets that have one of each row; None if there are too many."""
+    found = {frozenset[int]()}
+    for row in rows:
+        found = {chosen | {one} for chosen in found for one in row}
+        if len(found) > MAX_OWN_PARTS:
+            return None
+    return found
+
+
 class WithOwnPart:
     """The constraint that the own part of a candidate is one of those wanted.
 
@@ -151,22 +186,12 @@ class WithOwnPart:
         self._amounts = [own_parts.amounts[slot] for slot in slots]
         self._tree = tree
         self._states = [own_parts.nothing]
-        kinds = [{kind_of(provider, tree) for provider in tree.options[slot.demand]} for slot in slots]
-        self._good: list[AbstractSet[OwnPartSoFar]] = []
+        of_demand = own_parts.kinds(tree)
+        kinds = [of_demand[slot.demand] if slot.resources else 0 for slot in slots]
+        before, *after = own_parts.leading_to(frozenset(wanted), tuple(zip(self._amounts, kinds, strict=True)))
+        self._is_hopeless = not before
+        self._good = after
         """For each depth, the states after it from which a wanted part can be reached."""
-        reached: list[AbstractSet[OwnPartSoFar]] = [{own_parts.nothing}]
-        for depth in range(len(slots)):
-            reached.append(self._following(reached[-1], depth, kinds[depth]))
-        good: AbstractSet[OwnPartSoFar] = {(given, True) for given in wanted}
-        for depth in reversed(range(len(slots))):
-            self._good.insert(0, good)
-            good = {one for one in reached[depth] if not good.isdisjoint(self._following([one], depth, kinds[depth]))}
-        self._is_hopeless = not good
-
-    def _following(self, states: Iterable[OwnPartSoFar], depth: int, kinds: Iterable[int]) -> AbstractSet[OwnPartSoFar]:
-        if depth not in self.depths:
-            return {*states}
-        return {taken(state, self._amounts[depth], kind) for state in states for kind in kinds}
 
     def is_hopeless(self) -> bool:
         """Tell whether no wanted part can be reached."""

@@ -31,6 +31,34 @@ class SlotOrder(NamedTuple):
     restore: Callable[[Choice], Choice] | None
 
 
+class PreparedTree(NamedTuple):
+    """A tree to be searched, any number of times, but each time to the end before the next.
+
+    Args:
+        order: the order in which slots are placed.
+        options: the providers of each slot, in that order.
+        constraints: what the plan asks of all choices.
+    """
+
+    order: SlotOrder
+    options: Sequence[Sequence[int]]
+    constraints: Sequence[Constraint]
+
+    def choices(self, budget: Budget, further: Sequence[Constraint] = ()) -> Iterator[Choice]:
+        """Yield the choices that also satisfy further constraints, whose depths count slots in search order."""
+        if self.are_hopeless(further):
+            return iter(())
+        found = _SlotSearch(self.options, [*further, *self.constraints], budget).run()
+        return found if self.order.restore is None else map(self.order.restore, found)
+
+    def are_hopeless(self, constraints: Sequence[Constraint]) -> bool:
+        """Tell whether no choice can satisfy some constraints.
+
+        Trying a few combinations is as fast as asking whether there is any hope.
+        """
+        return prod(map(len, self.options)) > FEW and any([constraint.is_hopeless() for constraint in constraints])
+
+
 class SlotComposer:
     """Composes the choices of one plan, in the order of the options of trees.
 
@@ -94,18 +122,15 @@ class SlotComposer:
 
     def searched(self, tree: Tree) -> Iterator[Choice]:
         """Yield every choice in a tree by searching it, whatever was found in others."""
-        return self.choices_under((), tree, self._budget.of_tree())
+        prepared = self.prepared(tree)
+        return prepared.choices(self._budget.of_tree()) if prepared else iter(())
 
-    def choices_under(self, further: Sequence[Constraint], tree: Tree, budget: Budget) -> Iterator[Choice]:
-        """Yield the choices that also satisfy further constraints, whose depths count slots in search order."""
+    def prepared(self, tree: Tree) -> "PreparedTree | None":
+        """Prepare a tree to be searched, perhaps several times; return None if no choice can satisfy the plan."""
         order = self._order(tree)
         options = [tree.options[slot.demand] for slot in order.slots]
-        constraints = [*further, *constraints_on(self._plan, tree, order.slots, options)]
-        # Trying a few combinations is as fast as asking whether there is any hope.
-        if prod(map(len, options)) > FEW and any([constraint.is_hopeless() for constraint in constraints]):
-            return iter(())
-        found = _SlotSearch(options, constraints, budget).run()
-        return found if order.restore is None else map(order.restore, found)
+        prepared = PreparedTree(order, options, constraints_on(self._plan, tree, order.slots, options))
+        return None if prepared.are_hopeless(prepared.constraints) else prepared
 
     def slots_in_order(self, tree: Tree) -> Sequence[Slot]:
         """Return the slots in the order in which they are placed in a tree."""
