@@ -146,3 +146,23 @@ def test_many_groups_are_not_looked_for_in_trees_that_lack_room(in_use):
     with statements(in_use) as sent:
         assert narrowed(in_use, request, at_once=True) == set()
     assert not [text for text in sent if "max_unit" in text]
+
+
+@reads
+def narrowed_after_reading_in_vain(tx: Transaction, request: CandidateRequest) -> set[int]:
+    plan = plan_for(request)
+    narrowing = Narrowing(tx, plan, ids_for(tx, plan), at_once=True)
+    assert not narrowing.narrowed(Extent.listed([2])).options
+    return {*narrowing.narrowed(EVERYWHERE).options}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "is_summed_up"),
+    [({}, True), ({"required": (frozenset({"HW_CPU_X86_AVX2"}),)}, False)],
+    ids=["any provider", "those with a trait"],
+)
+def test_a_few_providers_with_a_trait_are_read_without_summing_up_all_others(in_use, conditions, is_summed_up):
+    request = CandidateRequest(groups=(RequestGroup(suffix="_A", resources={"VCPU": 9}, **conditions),))
+    with statements(in_use) as sent:
+        assert narrowed_after_reading_in_vain(in_use, request) == set()
+    assert bool([text for text in sent if "HAVING" in text]) is is_summed_up

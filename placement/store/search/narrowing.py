@@ -201,9 +201,10 @@ class Narrowing:
 
     def _pays_to_check_room(self, extent: Extent) -> bool:
         """Tell whether it costs little, compared with reading an extent, to look first which trees have enough left."""
-        demands = len(self.plan.demands)
+        # Those that name a trait or an aggregate may be read faster.
+        demands = sum([not demand.is_selective for demand in self._shape.demands])
         if extent.scope is Scope.ALL:
-            return self._was_in_vain or demands >= MANY_DEMANDS
+            return demands >= (1 if self._was_in_vain else MANY_DEMANDS)
         return self._was_in_vain and demands * extent.most_trees * LOOKED_UP >= self.ids.highest_root
 
     def _with_room(self, extent: Extent) -> Extent:

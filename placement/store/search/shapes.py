@@ -35,6 +35,11 @@ class DemandShape:
     ignores_usage: bool = False
 
     @property
+    def is_selective(self) -> bool:
+        """Whether it names something that few providers may have, and that they can be found by."""
+        return self.required != NO_SETS or self.member_of != NO_SETS or self.in_tree
+
+    @property
     def conditions(self) -> int:
         """The approximate number of conditions: the weight of its statement."""
         return 1 + len(self.contended) + self.required.several + self.member_of.several

@@ -7,7 +7,6 @@ others, so a read of each would go through the same stock again and again and re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from placement.store.search.any_of import NO_SETS
 from placement.store.search.ranges import Scope
 from placement.store.search.shapes import DemandShape, NarrowingShape
 
@@ -61,13 +60,9 @@ def _joint(shape: NarrowingShape, alike: Sequence[int]) -> Sequence[int]:
         return ()  # Fit counts differ from demand to demand.
     if shape.scope is not Scope.ALL:
         # In a few trees the owners of a trait are looked up one by one, which only a demand of its own allows.
-        return [demand for demand in alike if not _is_selective(of[demand]) and not _forbids(of[demand])]
+        return [demand for demand in alike if not of[demand].is_selective and not _forbids(of[demand])]
     # One that names no trait reads all stock of its classes anyway; otherwise traits may be the faster way in.
-    return () if all(_is_selective(of[demand]) for demand in alike) else alike
-
-
-def _is_selective(demand: DemandShape) -> bool:
-    return demand.required != NO_SETS or demand.member_of != NO_SETS or demand.in_tree
+    return () if all(of[demand].is_selective for demand in alike) else alike
 
 
 def _forbids(demand: DemandShape) -> bool:
