@@ -9,6 +9,7 @@ from sqlalchemy import BigInteger, ColumnElement, Select, and_, case, func, inte
 from placement.domain.inventory import UNBOUNDED
 from placement.domain.provider import ProviderFilter
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.exact_text import exactly
 from placement.store.providers import RP
 from placement.store.stock import StockSource
 from placement.store.tables import (
@@ -34,6 +35,8 @@ _ALL = (
 )
 _OWNER, _TRAIT = resource_provider_traits.c.resource_provider_id, resource_provider_traits.c.trait_id
 _MEMBER = resource_provider_aggregates.c.resource_provider_id
+# Like the reference, which finds an aggregate only by the spelling that it was created with.
+_AGGREGATE = exactly(placement_aggregates.c.uuid)
 _MEMBERS = select(_MEMBER).join(
     placement_aggregates, placement_aggregates.c.id == resource_provider_aggregates.c.aggregate_id
 )
@@ -101,12 +104,12 @@ def _of_traits_not_had(wanted: ProviderFilter, trait_ids: Mapping[str, int]) -> 
 
 def _in_aggregates(wanted: ProviderFilter) -> Iterator[Select[int]]:
     if wanted.member_of:
-        yield _having_one_of_each(_MEMBERS, _MEMBER, key=placement_aggregates.c.uuid, sets=set(wanted.member_of))
+        yield _having_one_of_each(_MEMBERS, _MEMBER, key=_AGGREGATE, sets=set(wanted.member_of))
 
 
 def _of_aggregates_not_in(wanted: ProviderFilter) -> Iterator[ColumnElement[bool]]:
     if wanted.forbidden_aggregates:
-        forbidden = placement_aggregates.c.uuid.in_(sorted(wanted.forbidden_aggregates))
+        forbidden = _AGGREGATE.in_(sorted(wanted.forbidden_aggregates))
         yield RP.id.not_in(_MEMBERS.where(forbidden))
 
 

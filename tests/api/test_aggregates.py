@@ -58,6 +58,18 @@ def test_uuids_are_kept_as_they_were_written(api: Api) -> None:
     assert ask(api, "GET", f"/resource_providers?member_of={B}")["resource_providers"] == []
 
 
+def test_an_aggregate_is_found_only_as_it_was_written(api: Api) -> None:
+    """Whatever the database thinks of upper case."""
+    lower, upper = "8b5f1314-7431-4386-a979-9d390964a4a9", "8B5F1314-7431-4386-A979-9D390964A4A9"
+    provider = make_provider(api)
+    ask(api, "PUT", path(provider), "1.1", [lower])
+    found = {
+        query: [one["uuid"] for one in ask(api, "GET", f"/resource_providers?{query}")["resource_providers"]]
+        for query in (f"member_of={lower}", f"member_of={upper}", f"member_of=!{lower}", f"member_of=!{upper}")
+    }
+    assert [*found.values()] == [[provider], [], [], [provider]]
+
+
 OTHER_FORMS = [
     ("1.18", {"aggregates": [], "resource_provider_generation": 0}, "is not of type 'array'"),
     ("1.18", ["pony"], "'pony' is not a 'uuid'"),
