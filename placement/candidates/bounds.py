@@ -13,6 +13,9 @@ from placement.candidates.ranking import MAX_SCORE, Ranking, Shared, TreeScores
 from placement.domain.amounts import ResourceAmounts
 from placement.domain.places import Position
 
+MANY_SLOTS = 8
+"""To compose a candidate of so many slots takes longer than to bound how compact it can be."""
+
 Locator = int | None
 """The provider whose position another one has: the provider itself if it anchors a place, its parent otherwise."""
 

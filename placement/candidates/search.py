@@ -9,11 +9,11 @@ from itertools import islice
 from operator import itemgetter
 
 from placement.candidates.bounded_reading import LeastPlaces, bounded_as_needed
-from placement.candidates.bounds import BoundedScores
+from placement.candidates.bounds import MANY_SLOTS, BoundedScores
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.compose.slots import SlotComposer
-from placement.candidates.frontier import ALL_AT_ONCE, ONE_BY_ONE, Batches, best_first
+from placement.candidates.frontier import ALL_AT_ONCE, ONE_BY_ONE, Batches, Key, Keyed, best_bounded_first, best_first
 from placement.candidates.pooled import PooledRanking
 from placement.candidates.ranking import TreeScores, ranked
 from placement.candidates.reading import CachedOrder, Reader, SumsAsRead, by_id, promising_first
@@ -28,6 +28,13 @@ MANY = 128
 A_FEW_AT_ONCE = Batches(32, 32)
 
 TreeWithChoices = tuple[Tree, Iterator[Choice]]
+
+
+def _tightened(scores: BoundedScores, compact: CompactFirst, keyed: Keyed) -> Key:
+    """Return the key of a tree, lowered by how many places its candidates touch at least."""
+    key, tree = keyed
+    counts = compact.least_counts(tree)
+    return key if counts is None else scores.lowered(key, counts)
 
 
 class CandidateSearch:
@@ -81,7 +88,11 @@ class CandidateSearch:
             else:
                 compact = CompactFirst(reader.plan, budget, all_wanted=wanted is None)
                 compose = partial(ranked, composer=compact, scores=scores)
-                self._trees = map(itemgetter(1, 2), best_first(portions, compose, batches))
+                if isinstance(scores, BoundedScores) and len(reader.plan.slots) >= MANY_SLOTS:
+                    found = best_bounded_first(portions, partial(_tightened, scores, compact), compose)
+                else:
+                    found = best_first(portions, compose, batches)
+                self._trees = map(itemgetter(1, 2), found)
         # Limit: last, so that it cuts off the worst candidates; the others are lazy, so it cuts off their work, too.
         self._candidates = walked(self._trees, breadth_first=breadth_first)
 

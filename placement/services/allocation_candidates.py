@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from placement.candidates.bounds import BoundedScores
+from placement.candidates.bounds import MANY_SLOTS, BoundedScores
 from placement.candidates.budget import RequestBudget
 from placement.candidates.explain.conditions import Condition, ConditionKind
 from placement.candidates.explain.quick import quick_cause
@@ -158,11 +158,14 @@ class _Answering:
         asked = amounts_of(self._plan), ranking, classes_in_families(tx, ranking), packing
         shared = shared_by(self._reader)
         self._scores = TreeScores(*asked, shared=shared)
+        if not (with_places and ranking.profile.compactness and self._wanted is not None):
+            return
         counted, cache = self._plan.counted, orders.sizes if orders else None
-        if counted and with_places and ranking.profile.compactness and self._wanted is not None:
+        if counted or (len(self._plan.slots) >= MANY_SLOTS and not shared and not self._plan.is_unconstrained):
             if orders is not None:
                 self._cached_order = partial(_cached_order, tx, orders, self._scores)
             self._scores = BoundedScores(*asked, shared=shared)
+        if counted:
             self._least_places = partial(least_places, tx, narrowing, counted, levels=self._ids.levels, cache=cache)
 
     def answer(self) -> Answer:

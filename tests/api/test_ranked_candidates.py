@@ -6,6 +6,7 @@ import pytest
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, Sra
+from placement.candidates.bounds import MANY_SLOTS
 from placement.settings.planner import PlannerSettings
 from placement.settings.values import RankingSettings
 from tests.api.conftest import Api
@@ -159,3 +160,23 @@ def test_the_set_of_candidates_is_the_same_with_and_without_ranking(app, api, ho
     ranked = answers()
     ranked_by(app, RankingProfile(), enabled=False)
     assert answers() == ranked
+
+
+def test_many_groups_go_to_the_most_compact_of_hosts_with_different_leftovers(api):
+    """Bounded by how few NUMA nodes they may need, most hosts are not searched. Without a limit, all of them are."""
+
+    def host(number: int):
+        nodes = [(7 * number + node) % 5 for node in range(4)]
+        below = [provider(f"h{number}-{node}", SRIOV_NET_VF=1 + vfs, traits=NUMA) for node, vfs in enumerate(nodes)]
+        return provider(f"h{number}", *below)
+
+    cloud = stored(api.app, *[host(number) for number in range(12)])
+    groups = "&".join([f"resources_{number}=SRIOV_NET_VF:1" for number in range(MANY_SLOTS)])
+    with_limits(api.app, placements=10**6, steps_per_tree=10**6)
+    for more in ("", "&same_subtree=_0,_1"):
+        query = f"{groups}&group_policy=none{more}"
+        everything = found(api, cloud, query)
+        of_each = list({names[0].partition("-")[0]: names for names in reversed(everything)}.values())[::-1]
+        assert len(of_each) > 6
+        for limit in (1, 3, len(of_each)):
+            assert found(api, cloud, f"{query}&limit={limit}") == everything[:limit]

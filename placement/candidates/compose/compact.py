@@ -52,6 +52,15 @@ class _Known(NamedTuple):
 
 _UNKNOWN = _Known(None, None)
 
+
+class _Drawn(NamedTuple):
+    """A tree with its sketch and its canonical form, places included."""
+
+    tree: Tree
+    sketch: Sketch
+    form: CanonicalForm
+
+
 FEW = 100
 """Composing and sorting up to this many combinations is faster than searching them in order."""
 
@@ -82,6 +91,9 @@ class CompactFirst:
         self._consuming = None if all(consuming) else consuming
         self._is_unconstrained = plan.is_unconstrained
         self._memo: Memo[_Known] = Memo()
+        self._drawn: dict[int, _Drawn] = {}
+        """By root, trees of which bounds were asked for, until they are composed."""
+        self._bounds: dict[CanonicalForm, Counts | None] = {}
 
     def composed_in(self, tree: Tree) -> Composed[Choice] | None:
         """Return the choices that serve the plan in a tree, in order; None if there are none.
@@ -92,14 +104,33 @@ class CompactFirst:
             return _with_first((), self._composer.choices(tree))
         if self._composer.lacks_traits(tree):
             return None
-        sketch = self._sketcher.sketch(tree)
-        form = with_places(sketch, tree.places)
+        drawn = self._drawn.pop(tree.root, None)
+        _tree, sketch, form = drawn if drawn is not None and drawn.tree is tree else self._draw(tree)
         known = self._memo.get(form, _UNKNOWN)
         if known.readers is not None and self._may_read_off(known.readers):
             return known.read_off(sketch[1])
         if self._combinations(tree) <= self._few and not self._memo.is_full:
             return self._first_of_form(tree, sketch, form)
         return self._sorted(tree) if self._may_sort(tree) else self._searched_lazily(tree, sketch, form)
+
+    def least_counts(self, tree: Tree) -> Counts | None:
+        """Return a lower bound on the places of each level that candidates touch in a tree.
+
+        None if there are no places, or if composing tells as fast.
+        """
+        if not tree.places.of or self._combinations(tree) <= self._few:
+            return None
+        drawn = self._drawn.get(tree.root)
+        if drawn is None or drawn.tree is not tree:
+            drawn = self._drawn[tree.root] = self._draw(tree)
+        if drawn.form not in self._bounds:
+            regions = Regions(self._plan, tree, self._composer.slots_in_order(tree))
+            self._bounds[drawn.form] = next(regions.possible, None)
+        return self._bounds[drawn.form]
+
+    def _draw(self, tree: Tree) -> "_Drawn":
+        sketch = self._sketcher.sketch(tree)
+        return _Drawn(tree, sketch, with_places(sketch, tree.places))
 
     def composed(self, trees: Sequence[Tree]) -> list[Composed[Choice] | None]:
         """Return for each of several trees what ``composed_in`` does.
