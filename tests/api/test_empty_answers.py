@@ -9,6 +9,7 @@ import pytest
 from placement.api import allocation_candidates
 from placement.logs import RequestFormatter
 from placement.settings import LoggingSettings
+from placement.store.search.narrowing import MANY_DEMANDS
 from tests.api.test_statement_counts import statements
 from tests.clouds import SHARES, provider
 from tests.stored_clouds import stored
@@ -116,3 +117,9 @@ def test_an_operator_who_wants_no_candidates_at_all_is_told_no_cause(api, app, c
     object.__setattr__(server, "settings", dataclasses.replace(server.settings, placement=options))
     find(api, "resources=VCPU:1")
     assert log == []
+
+
+def test_amounts_may_add_up_to_more_than_a_database_can_compare(api, cloud):
+    groups = "&".join([f"resources_{number}=VCPU:{2**63 - 1 - number}" for number in range(MANY_DEMANDS)])
+    answer = find(api, f"{groups}&group_policy=none").get_json()
+    assert answer == {"allocation_requests": [], "provider_summaries": {}}

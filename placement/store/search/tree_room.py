@@ -15,6 +15,9 @@ from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.stock import stock_by_tree
 
+MOST = 2**63 - 1
+"""No tree has more, and databases compare no larger numbers."""
+
 
 class RoomNeeded(NamedTuple):
     """What must be left of a class in a tree: so much in all, and so much at one of its providers."""
@@ -30,7 +33,7 @@ def room_needed(plan: Plan, demands: Collection[int]) -> dict[str, RoomNeeded]:
         if slot.demand in demands:
             for name, amount in slot.resources:
                 in_all, at_one = rooms.get(name, RoomNeeded())
-                rooms[name] = RoomNeeded(in_all + amount, max(at_one, amount))
+                rooms[name] = RoomNeeded(min(in_all + amount, MOST), max(at_one, amount))
     return rooms
 
 
