@@ -12,9 +12,10 @@ from placement.candidates.packing import TreePacking
 from placement.candidates.ranking import MAX_SCORE, Ranking, Shared, TreeScores
 from placement.domain.amounts import ResourceAmounts
 from placement.domain.places import Position
+from placement.domain.search_plan import Plan
 
 MANY_SLOTS = 8
-"""To compose a candidate of so many slots takes longer than to bound how compact it can be."""
+"""To compose so many slots takes longer than to bound how compact their candidate can be."""
 
 Locator = int | None
 """The provider whose position another one has: the provider itself if it anchors a place, its parent otherwise."""
@@ -30,6 +31,11 @@ class PlaceSizes(NamedTuple):
 
     supply: int
     levels: tuple[tuple[int, ...], ...]
+
+
+def bounds_pay(plan: Plan) -> bool:
+    """Tell whether it takes longer to compose a candidate of a plan than to bound how compact one can be."""
+    return len(plan.slots) >= MANY_SLOTS and not plan.is_unconstrained
 
 
 def place_sizes(

@@ -9,11 +9,20 @@ from itertools import islice
 from operator import itemgetter
 
 from placement.candidates.bounded_reading import LeastPlaces, bounded_as_needed
-from placement.candidates.bounds import MANY_SLOTS, BoundedScores
+from placement.candidates.bounds import BoundedScores, bounds_pay
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.compose.slots import SlotComposer
-from placement.candidates.frontier import ALL_AT_ONCE, ONE_BY_ONE, Batches, Key, Keyed, best_bounded_first, best_first
+from placement.candidates.frontier import (
+    ALL_AT_ONCE,
+    ONE_BY_ONE,
+    Batches,
+    Key,
+    Keyed,
+    Portion,
+    best_bounded_first,
+    best_first,
+)
 from placement.candidates.pooled import PooledRanking
 from placement.candidates.ranking import TreeScores, ranked
 from placement.candidates.reading import CachedOrder, Reader, SumsAsRead, by_id, promising_first
@@ -80,21 +89,25 @@ class CandidateSearch:
             if least_places is not None and isinstance(scores, BoundedScores):
                 read = partial(bounded_as_needed, least=least_places)
             portions = read(reader, scores, wanted, cached_order=cached_order, limits=limits)
-            batches = ALL_AT_ONCE if wanted is None else ONE_BY_ONE if wanted < MANY else A_FEW_AT_ONCE
-            if reader.shares:
-                sums = SumsAsRead(reader, scores.classes)
-                pooled = PooledRanking(reader.plan, scores, sums, budget, all_wanted=wanted is None)
-                self._trees = map(itemgetter(2, 3), best_first(sums.read(portions), pooled.ranked, batches))
-            else:
-                compact = CompactFirst(reader.plan, budget, all_wanted=wanted is None)
-                compose = partial(ranked, composer=compact, scores=scores)
-                if isinstance(scores, BoundedScores) and len(reader.plan.slots) >= MANY_SLOTS:
-                    found = best_bounded_first(portions, partial(_tightened, scores, compact), compose)
-                else:
-                    found = best_first(portions, compose, batches)
-                self._trees = map(itemgetter(1, 2), found)
+            self._trees = self._best_first(reader, scores, portions)
         # Limit: last, so that it cuts off the worst candidates; the others are lazy, so it cuts off their work, too.
         self._candidates = walked(self._trees, breadth_first=breadth_first)
+
+    def _best_first(self, reader: Reader, scores: TreeScores, portions: Iterator[Portion]) -> Iterator[TreeWithChoices]:
+        """Compose and rank the trees of some portions."""
+        plan, wanted, budget = reader.plan, self._wanted, self._budget
+        batches = ALL_AT_ONCE if wanted is None else ONE_BY_ONE if wanted < MANY else A_FEW_AT_ONCE
+        if reader.shares:
+            sums = SumsAsRead(reader, scores.classes)
+            pooled = PooledRanking(plan, scores, sums, budget, all_wanted=wanted is None)
+            return map(itemgetter(2, 3), best_first(sums.read(portions), pooled.ranked, batches))
+        compact = CompactFirst(plan, budget, all_wanted=wanted is None)
+        compose = partial(ranked, composer=compact, scores=scores)
+        if isinstance(scores, BoundedScores) and bounds_pay(plan):
+            found = best_bounded_first(portions, partial(_tightened, scores, compact), compose)
+        else:
+            found = best_first(portions, compose, batches)
+        return map(itemgetter(1, 2), found)
 
     def candidates(self) -> list[Candidate]:
         """Return as many candidates as are wanted, but no more than one answer may hold.

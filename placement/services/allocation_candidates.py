@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from placement.candidates.bounds import MANY_SLOTS, BoundedScores
+from placement.candidates.bounds import BoundedScores, bounds_pay
 from placement.candidates.budget import RequestBudget
 from placement.candidates.explain.conditions import Condition, ConditionKind
 from placement.candidates.explain.quick import quick_cause
@@ -152,16 +152,20 @@ class _Answering:
         self._cached_order: CachedOrder | None = None if orders is None else partial(orders.in_snapshot, tx)
         self._scores: TreeScores | None = None
         self._least_places: LeastPlaces | None = None
-        if ranking is None:
-            return
-        packing = packer.judged(tx, self._plan, wanted_by(self._plan)) if packer else None
-        asked = amounts_of(self._plan), ranking, classes_in_families(tx, ranking), packing
+        if ranking is not None:
+            self._rank(narrowing, ranking, packer, orders)
+
+    def _rank(self, narrowing: Narrowing, ranking: Ranking, packer: Packer | None, orders: TreeOrders | None) -> None:
+        """Score the trees; bound how compact they can be, where that spares composing them."""
+        tx, plan = self._tx, self._plan
+        packing = packer.judged(tx, plan, wanted_by(plan)) if packer else None
+        asked = amounts_of(plan), ranking, classes_in_families(tx, ranking), packing
         shared = shared_by(self._reader)
         self._scores = TreeScores(*asked, shared=shared)
-        if not (with_places and ranking.profile.compactness and self._wanted is not None):
+        if not (narrowing.with_fit_counts and ranking.profile.compactness and self._wanted is not None):
             return
-        counted, cache = self._plan.counted, orders.sizes if orders else None
-        if counted or (len(self._plan.slots) >= MANY_SLOTS and not shared and not self._plan.is_unconstrained):
+        counted, cache = plan.counted, orders.sizes if orders else None
+        if counted or (bounds_pay(plan) and not shared):
             if orders is not None:
                 self._cached_order = partial(_cached_order, tx, orders, self._scores)
             self._scores = BoundedScores(*asked, shared=shared)

@@ -29,6 +29,14 @@ from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
 
+class _Drawn(NamedTuple):
+    """A tree with its sketch and its canonical form, places included."""
+
+    tree: Tree
+    sketch: Sketch
+    form: CanonicalForm
+
+
 class _Known(NamedTuple):
     """What is known about all trees of one form.
 
@@ -51,15 +59,6 @@ class _Known(NamedTuple):
 
 
 _UNKNOWN = _Known(None, None)
-
-
-class _Drawn(NamedTuple):
-    """A tree with its sketch and its canonical form, places included."""
-
-    tree: Tree
-    sketch: Sketch
-    form: CanonicalForm
-
 
 FEW = 100
 """Composing and sorting up to this many combinations is faster than searching them in order."""
@@ -104,8 +103,7 @@ class CompactFirst:
             return _with_first((), self._composer.choices(tree))
         if self._composer.lacks_traits(tree):
             return None
-        drawn = self._drawn.pop(tree.root, None)
-        _tree, sketch, form = drawn if drawn is not None and drawn.tree is tree else self._draw(tree)
+        _tree, sketch, form = self._draw(tree)
         known = self._memo.get(form, _UNKNOWN)
         if known.readers is not None and self._may_read_off(known.readers):
             return known.read_off(sketch[1])
@@ -120,15 +118,16 @@ class CompactFirst:
         """
         if not tree.places.of or self._combinations(tree) <= self._few:
             return None
-        drawn = self._drawn.get(tree.root)
-        if drawn is None or drawn.tree is not tree:
-            drawn = self._drawn[tree.root] = self._draw(tree)
+        drawn = self._drawn[tree.root] = self._draw(tree)
         if drawn.form not in self._bounds:
             regions = Regions(self._plan, tree, self._composer.slots_in_order(tree))
             self._bounds[drawn.form] = next(regions.possible, None)
         return self._bounds[drawn.form]
 
-    def _draw(self, tree: Tree) -> "_Drawn":
+    def _draw(self, tree: Tree) -> _Drawn:
+        drawn = self._drawn.pop(tree.root, None)
+        if drawn is not None and drawn.tree is tree:
+            return drawn
         sketch = self._sketcher.sketch(tree)
         return _Drawn(tree, sketch, with_places(sketch, tree.places))
 

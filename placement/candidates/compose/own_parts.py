@@ -8,7 +8,7 @@ candidates: thus they can be composed own part by own part, the best score first
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import add
 
 from placement.domain.search_plan import Choice, Plan, Slot
@@ -49,7 +49,7 @@ class OwnParts:
         # Trees differ in little that matters here.
         self._possible = lru_cache(maxsize=1000)(self._states)
         self._pools = lru_cache(maxsize=1000)(_sets_of_one_each)
-        self.leading_to = lru_cache(maxsize=1000)(self._leading_to)
+        self.leading_to = lru_cache(maxsize=1000)(partial(_leading_to, self.nothing))
 
     def possible(self, tree: Tree) -> AbstractSet[OwnAmounts] | None:
         """Return the own parts of candidates to which a tree itself gives anything; None if there may be too many."""
@@ -73,23 +73,6 @@ class OwnParts:
                 return None
         given = {given for given, is_of_tree in states if is_of_tree}
         return None if len(given) > MAX_OWN_PARTS else given
-
-    def _leading_to(
-        self, wanted: AbstractSet[OwnAmounts], takes: Sequence[tuple[OwnAmounts, int]]
-    ) -> Sequence[AbstractSet[OwnPartSoFar]]:
-        """Return the states before the first slot, and after each, from which a wanted own part can be reached.
-
-        Args:
-            wanted: the own parts wanted.
-            takes: what each slot takes, and the kinds of its providers; no kind if it takes nothing.
-        """
-        reached: list[AbstractSet[OwnPartSoFar]] = [{self.nothing}]
-        for amounts, kinds in takes:
-            reached.append(_following(reached[-1], amounts, kinds))
-        good: list[AbstractSet[OwnPartSoFar]] = [{(given, True) for given in wanted}]
-        for states, (amounts, kinds) in zip(reversed(reached[:-1]), reversed(takes), strict=True):
-            good.append({one for one in states if not good[-1].isdisjoint(_following([one], amounts, kinds))})
-        return good[::-1]
 
     def of(self, choice: Choice, tree: Tree) -> OwnAmounts | None:
         """Return the own part of a choice; None if sharing providers alone serve."""
@@ -157,6 +140,25 @@ def _following(states: Iterable[OwnPartSoFar], amounts: OwnAmounts, kinds: int) 
         return {*states}
     possible = [kind for kind in (OWN, ITS_OWN_SHARING, FOREIGN) if kind & kinds]
     return {taken(state, amounts, kind) for state in states for kind in possible}
+
+
+def _leading_to(
+    nothing: OwnPartSoFar, wanted: AbstractSet[OwnAmounts], takes: Sequence[tuple[OwnAmounts, int]]
+) -> Sequence[AbstractSet[OwnPartSoFar]]:
+    """Return the states before the first slot, and after each, from which a wanted own part can be reached.
+
+    Args:
+        nothing: the state before the first slot.
+        wanted: the own parts wanted.
+        takes: what each slot takes, and the kinds of its providers; no kind if it takes nothing.
+    """
+    reached: list[AbstractSet[OwnPartSoFar]] = [{nothing}]
+    for amounts, kinds in takes:
+        reached.append(_following(reached[-1], amounts, kinds))
+    good: list[AbstractSet[OwnPartSoFar]] = [{(given, True) for given in wanted}]
+    for states, (amounts, kinds) in zip(reversed(reached[:-1]), reversed(takes), strict=True):
+        good.append({one for one in states if not good[-1].isdisjoint(_following([one], amounts, kinds))})
+    return good[::-1]
 
 
 def _sets_of_one_each(rows: Sequence[AbstractSet[int]]) -> AbstractSet[frozenset[int]] | None:

@@ -77,7 +77,7 @@ class Ground:
         """By root, whether an unchanged tree can serve it, as far as known."""
         self.spares = bool(overlay.released)
         """Whether trees are read with providers that have room only under an overlay."""
-        # Narrow demand by demand, as for plain candidates; rules about several providers are left to composing.
+        # Rules about several providers are left to composing. What paths ask for may be taken in turn.
         ids = ids_for(tx, plan, read_along=self._orders.read_along if self._orders else None)
         self._narrowing = Narrowing(tx, plan, ids, spared=overlay.released, at_once=not request.paths)
         self.reader = RememberingReader(TreeReader(tx, self._narrowing))
