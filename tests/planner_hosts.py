@@ -22,7 +22,7 @@ _SPEC.loader.exec_module(script)
 
 CANDIDATES, CLAIMS = "/planner/v1/candidates", "/planner/v1/claims"
 EIGHT_SWITCHES = [[{"gpus": 1, "nics": 1}] * 4] * 2
-"""The machine of the seed's first example: eight switches with a GPU and a NIC each."""
+"""The machine of the first example in Koordinator's proposal: eight switches with a GPU and a NIC each."""
 
 
 def register(api: Api, name: str = "host", **changed: Any) -> None:

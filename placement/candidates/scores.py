@@ -18,7 +18,7 @@ class Score:
     Args:
         total: the weighted mean of the parts; 0 if the profile has none.
         fit, sra: the strategy fit of the provider tree.
-        raw_fit, raw_sra: the same as the seed writes it, from 0 to 100 times the weight.
+        raw_fit, raw_sra: the same as Volcano's plugin states it, from 0 to 100 times the weight.
         compactness: how few places of each level the candidate touches.
         fragmentation: how useful what it leaves of devices is for expected work.
         touched: how many places it touches of each level, outermost first.

@@ -1,6 +1,7 @@
 """Translation of Volcano's files to planner files: scheduler configurations, and queues.
 
-Sources: seed 002 (resource-strategy-fit) with its defaults, seed 001 (queues with a hierarchy), SEEDS on proportional.
+After Volcano's documents on resource-strategy-fit, whose defaults these are, on the plugin proportional, and on
+hierarchical queues (HDRF).
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -22,7 +22,7 @@ def group_paths(
     ``memory`` is the host's at the top level and a device's inside groups. An amount of 0 does not ask for the
     resource.
 
-    Source: seed 000, parts I-A, II and III.
+    See parts I-A, II and III of the document.
 
     Raises:
         InvalidAt: an amount is malformed.

@@ -20,7 +20,7 @@ def in_planner_words(body: Annotations, devices: DeviceSettings) -> dict[str, An
 
     A type takes no part in the joint allocation if nothing of it is requested, or all of it is (ApplyForAll).
 
-    Source: seed 004; SEEDS D1 for what is not specified there.
+    After Koordinator's proposal "Device Allocate Hint APIs".
 
     Raises:
         InvalidAt: a device type or resource is unknown, or an amount makes no sense.

@@ -26,8 +26,6 @@ def in_koordinators_words(pod: PodDocument, devices: DeviceSettings) -> dict[str
     ``spec.template``, as in kinds with pod templates. Init containers run before the others, so the largest of their
     requests counts. A limit stands in for a missing request.
 
-    Source: seed 004.
-
     Raises:
         InvalidAt: an annotation is not JSON, an amount or a part is malformed, or there is no container.
 

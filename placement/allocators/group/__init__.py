@@ -48,7 +48,7 @@ class GroupAllocation:
     Args:
         feasible: whether the containers fit.
         complete: whether the outcome is proven; False only if the budget ran out.
-        score: the seed's score, 0..1; 0 if nothing was asked for or found.
+        score: the paper's score, 0..1; 0 if nothing was asked for or found.
         mappings: for each container, in the order given: requested name -> the name of what it got.
         taken: the total amount that the containers take of each resource.
         unmet: requested resources that would not fit even alone, if that is why nothing was found.
@@ -88,7 +88,7 @@ def allocate(node: Offer, containers: Sequence[Container], rules: Rules = USUAL_
         ValueError: a name or an amount is invalid, a scorer returned a score outside 0..1, or the request has more than
             200 groups.
 
-    The example from the seed: two GPUs with at least 1 and 2 GiB.
+    The paper's example: two GPUs with at least 1 and 2 GiB.
 
     >>> sizes = {"dev0": 1, "dev1": 3, "dev2": 2, "dev3": 4}
     >>> offer = {"cpu": 4} | {f"gpu/{name}/memory": size for name, size in sizes.items()}
@@ -164,7 +164,7 @@ def _allocation(
 
 
 def _pairs(placed: Placed, path: Path) -> Iterator[tuple[str, str]]:
-    """Yield each requested name inside a group with the name of what it got (the seed's equation 15).
+    """Yield each requested name inside a group with the name of what it got (the paper's equation 15).
 
     Args:
         placed: the group and its location.

@@ -1,7 +1,7 @@
 """Parses hierarchical resource names like ``Gpugrp0/A/gpu/dev0/cards`` and builds trees from them.
 
 A name with fewer than two separators is a base resource and compared verbatim. Any other name reads group/index/rest,
-where the rest is a name inside that group. Only the group's name is compared; its index is a label (the seed's
+where the rest is a name inside that group. Only the group's name is compared; its index is a label (the paper's
 partition, equations 4 to 13).
 """
 

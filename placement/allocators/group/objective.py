@@ -13,13 +13,13 @@ class Objective:
     """The quality of a placement, compared lexicographically.
 
     Args:
-        score: the seed's score of the root, 0..1: the mean of all resources' scores after all running containers,
+        score: the paper's score of the root, 0..1: the mean of all resources' scores after all running containers,
             including resources nobody asked for.
         touched: for each level that counts, most important first, how many locations serve something or contain one
             that does; fewer are better.
         tightness: the sum of the squared mean scores over all locations below the root; higher when the same usage
             fills some locations and leaves others whole.
-        total: the sum of which ``score`` is the mean: the seed's s_l of the root, equation 17.
+        total: the sum of which ``score`` is the mean: the paper's s_l of the root, equation 17.
     """
 
     score: Fraction

@@ -1,7 +1,7 @@
 """Scorers: whether requests fit on one allocatable resource, how good that is, and what is in use afterwards.
 
-The seed of the Group Allocator lets every allocatable resource define its own function (parts II-C and III, equations
-17 to 25). This module has the two it needs, quantities and enumerations, and what the search must know about any other.
+The paper lets every allocatable resource define its own function (parts II-C and III, equations 17 to 25). This module
+has the two it needs, quantities and enumerations, and what the search must know about any other.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ class Used(NamedTuple):
 
     Args:
         total: by everybody, including the request being placed.
-        own: by the request being placed alone; the seed's usage "by the pod".
+        own: by the request being placed alone; the paper's usage "by the pod".
     """
 
     total: int = 0
@@ -146,7 +146,7 @@ ScorerChoice = Callable[[str], Scorer]
 
 
 def scorer_by_name(base: str) -> Scorer:
-    """Return the seed's scorer for a resource: names whose last part starts with ``enum`` are enumerations.
+    """Return the paper's scorer for a resource: names whose last part starts with ``enum`` are enumerations.
 
     >>> scorer_by_name("enumType") is ENUMERATION, scorer_by_name("cards") is QUANTITY
     (True, True)

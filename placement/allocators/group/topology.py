@@ -1,7 +1,7 @@
 """Automatic topology: rewrites a plain device count into the best shape that nodes have.
 
-The seed's allocator looks only at shapes, not at what is free: among shapes with enough devices, it picks the one whose
-tree is most closely connected, and fills it from its largest branch on.
+The paper's allocator looks only at shapes, not at what is free: among shapes with enough devices, it picks the one
+whose tree is most closely connected, and fills it from its largest branch on.
 """
 
 from collections.abc import Iterable, Sequence

@@ -19,7 +19,7 @@ from tests.clouds import Cloud, allocate, provider
 from tests.stored_clouds import stored
 
 PATH = "/planner/v1/fair-share"
-# The first tree of the seed: n1 and n2/n22 want GPUs, n2/n21 wants CPUs.
+# The first tree of Volcano's design of HDRF: n1 and n2/n22 want GPUs, n2/n21 wants CPUs.
 SEED = FairShareSettings(
     classes=("VCPU", "PGPU"),
     queues=tree_of(
@@ -58,7 +58,7 @@ def cloud(seed: Api) -> Cloud:
 
 @pytest.fixture
 def used(seed: Api, cloud: Cloud) -> Cloud:
-    """The state of the seed's figures, just after n22 has released a GPU."""
+    """The state of the design's figures, just after n22 has released a GPU."""
     take(seed, cloud, "p1", gpus0=3, gpus1=2)
     take(seed, cloud, "p21", cpus=10)
     take(seed, cloud, "p22", gpus0=3)
@@ -222,7 +222,7 @@ class TestAge:
 
 class TestOrder:
     def test_the_branch_with_the_blocked_part_is_not_starved(self, seed: Api, used: Cloud) -> None:
-        """The seed's first case: n2 holds all CPUs, yet it is n22's turn."""
+        """The design's first case: n2 holds all CPUs, yet it is n22's turn."""
         order = ask(seed, "order", {"pending": pending(p1=(GPU, 1), p21=(CPU, 1), p22=(GPU, 1))})["order"]
         assert [turn["project_id"] for turn in order] == ["p22", "p21", "p1"]
         assert order[0]["behind"] is None
@@ -319,7 +319,7 @@ class TestReclaim:
 
 
 def test_what_is_exhausted_in_a_partition_is_so_although_there_is_more_elsewhere(app: Flask) -> None:
-    """The seed's first tree with tasks of three CPUs: nine of the partition's ten are used, and n22 is next.
+    """The design's first tree with tasks of three CPUs: nine of the partition's ten are used, and n22 is next.
 
     If the hundred CPUs elsewhere counted, CPUs would not be exhausted, n2 would have a share of 9/10, and n22 would get
     none of the GPUs that become free.

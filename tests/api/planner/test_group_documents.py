@@ -1,4 +1,4 @@
-"""Requests from the Group Allocator's document (seed 000), pasted into POST /planner/v1/candidates."""
+"""Requests from the Group Allocator's document, pasted into POST /planner/v1/candidates."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The pods of Koordinator's document (seed 004), pasted unchanged."""
+"""The pods of Koordinator's proposal "Device Allocate Hint APIs", pasted unchanged."""
 
 import json
 from typing import Any

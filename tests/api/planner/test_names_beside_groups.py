@@ -101,7 +101,7 @@ def random_names(chance: Random) -> list[tuple[str, int]]:
     [(0b0001, None), (0b0010, "host-gpu3"), (0b0100, "host-gpu3"), (0b0111, "host-gpu3"), (0, "host-gpu0")],
 )
 def test_of_an_enumeration_one_bit_is_enough(levels: Api, bits: int, gpu: str | None) -> None:
-    """Seed 000: a device offers 0b0110."""
+    """As in the Group Allocator's document, a device offers 0b0110."""
     register(levels, gpu_traits=["CUSTOM_GPU"])
     for bit in range(3):
         ask(levels, "PUT", f"/traits/CUSTOM_ENUMTYPE_{bit}")

@@ -1,4 +1,4 @@
-"""Profiles from the document on resource-strategy-fit (seed 002), pasted into requests."""
+"""Profiles from Volcano's document on resource-strategy-fit, pasted into requests."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The trees of the seed and of the vectors HD-nn: nodes with weights, leaves with the task they wait for."""
+"""The trees of Volcano's design of HDRF and of the vectors HD-nn, with weights, and the task that each leaf wants."""
 
 from placement.allocators.fair_share.tree import Branch, Leaf
 
@@ -26,9 +26,9 @@ def tasks(parts: Trees, above: str = "n") -> dict[str, dict[str, int]]:
     return found
 
 
-# The first tree of the seed: children with complementary dominant resources. c is CPU, g is GPU.
+# The first tree of the design: children with complementary dominant resources. c is CPU, g is GPU.
 COMPLEMENTARY = {"n1": "g", "n2": {"n21": "c", "n22": "g"}}
-# The second tree of the seed: a node saturated in one resource.
+# The second tree of the design: a node saturated in one resource.
 SATURATED = {"n1": "c", "n2": "c", "n3": {"n31": "c", "n32": "g"}, "n4": "g"}
 # The tree from Volcano's own test.
 RESCALING = {("sci", 50): "cg", ("eng", 50): {("dev", 10): "c", ("prod", 10): "g"}}

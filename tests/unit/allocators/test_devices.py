@@ -120,7 +120,7 @@ def test_dv_22_w_the_gpu_with_the_free_nic_is_taken() -> None:
 
 
 def test_dv_23_w_no_nic_of_the_other_numa_node_is_added() -> None:
-    """The seed's text says one NIC; upstream's code takes a second one, from the other NUMA node."""
+    """The text of Koordinator's proposal says one NIC; upstream's code takes a second one, from the other NUMA node."""
     assert jointly(host(*ONE_NIC_EACH), 4) == "gpu0 gpu1 gpu2 gpu3 nic0"
 
 

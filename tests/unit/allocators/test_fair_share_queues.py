@@ -9,7 +9,7 @@ PROD = Queue("root/eng/prod", (1, 2, 8), ("p1",))
 
 
 def test_the_form_of_volcano_makes_a_tree_with_these_weights() -> None:
-    """From the seed: the hierarchy root/eng/prod with the weights 1/2/8 is a tree of three levels."""
+    """From Volcano's design: the hierarchy root/eng/prod with the weights 1/2/8 is a tree of three levels."""
     queues = tree_of([PROD, Queue("root/eng/dev", (1, 2, 2), ("p2", "p3")), Queue("root/sci", (1, 8), ())])
     assert queues.weights == {"root/eng": 2, "root/eng/prod": 8, "root/eng/dev": 2, "root/sci": 8, "root/default": 1}
     tree = queues.tree([])

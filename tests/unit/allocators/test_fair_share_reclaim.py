@@ -95,7 +95,7 @@ def test_nothing_is_taken_inside_the_claimants_own_queue() -> None:
 
 
 def test_a_complementary_child_does_not_cost_its_sibling_what_it_has() -> None:
-    """The seed's first case: n2 holds all CPUs, which n1 does not want; n2 keeps its GPUs."""
+    """The first case of Volcano's design: n2 holds all CPUs, which n1 does not want; n2 keeps its GPUs."""
     parts = {"n1": {"p": "g"}, "n2": {"n21": {"q": "c"}, "n22": {"r": "g"}}}
     held = gpus("n/n1/p", 5) + gpus("n/n2/n22/r", 5) + [Held("cpus", "n/n2/n21/q", {"c": 10})]
     shares = cluster(parts, {"c": 10, "g": 10}, held)

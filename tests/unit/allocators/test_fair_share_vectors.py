@@ -1,4 +1,4 @@
-"""Fair shares against the numbers of the seed, of the paper and of Volcano: the vectors HD-01 to HD-20.
+"""Fair shares against the numbers of Volcano's design of HDRF, of the paper and of Volcano itself: HD-01 to HD-20.
 
 Where ours deliberately differs from Volcano (W), the test says why, and Volcano's number is also computed, by the
 definition with Volcano's rules.
@@ -51,7 +51,7 @@ def test_hd01_flat_dominant_resource_fairness() -> None:
 
 
 def test_hd02_children_are_scaled_to_the_smallest_before_they_are_added() -> None:
-    """The seed's figures: (10, 0) x 0.5 / 1 = (5, 0), so the parent has a share of one half."""
+    """The design's figures: (10, 0) x 0.5 / 1 = (5, 0), so the parent has a share of one half."""
     shares = ShareTree(tree("n", COMPLEMENTARY), 2)
     for path, used in {"n1": (0, 5), "n2/n21": (10, 0), "n2/n22": (0, 5)}.items():
         leaf = shares.leaves[f"n/{path}"]
@@ -110,7 +110,7 @@ def test_hd04_plain_sums_would_starve_a_child_with_another_resource() -> None:
 
 
 def test_hd07_without_the_rule_for_blocked_children_a_saturated_node_takes_all() -> None:
-    """For contrast, as in the seed: one more task for n4, and the remaining GPUs go to n32, about 2/3 to 1/3."""
+    """For contrast, as in the design: one more task for n4, and the remaining GPUs go to n32, about 2/3 to 1/3."""
     got = filled_by(oracle.Rules(blocked_stay_whole=False), SATURATED, {"c": 30, "g": 30})
     assert got == {"n1": 10, "n2": 10, "n31": 10, "n32": 19, "n4": 11}
 
@@ -149,7 +149,7 @@ def churned(parts, totals, names: list[str], *, steps: int = CHURN_STEPS) -> Fai
 
 
 def test_hd09_churn_does_not_starve_the_child_with_the_complementary_resource() -> None:
-    """W, the seed's first case: tasks of n1 and n22 end in turn. With Volcano, n1 gets every GPU: 10 and 0."""
+    """W, the design's first case: tasks of n1 and n22 end in turn. With Volcano, n1 gets every GPU: 10 and 0."""
     totals = {"c": 10, "g": 10}
     shares = churned(COMPLEMENTARY, totals, ["n1", "n2/n22"])
     assert [shares.usage(f"n/{path}")["g"] for path in ("n1", "n2/n22")] == [5, 5]
@@ -165,7 +165,7 @@ def test_hd09_churn_does_not_starve_the_child_with_the_complementary_resource() 
 
 
 def test_churn_does_not_take_from_the_other_children_of_a_saturated_node() -> None:
-    """The seed's second case over many steps: n4 keeps half of the GPUs, whosever task ends."""
+    """The design's second case over many steps: n4 keeps half of the GPUs, whosever task ends."""
     totals = {"c": 30, "g": 30}
     shares = churned(SATURATED, totals, ["n1", "n4", "n3/n32", "n2", "n3/n31", "n4"], steps=600)
     assert [shares.usage(f"n/{path}")["g"] for path in ("n3/n32", "n4")] == [15, 15]

@@ -15,7 +15,7 @@ TWO_LEVELS = [
     for lower in range(2 * upper, 2 * upper + 2)
     for device in range(2 * lower, 2 * lower + 2)
 ]
-"""The node from part IV of the seed: 8 GPUs in 4 pairs in 2 halves."""
+"""The node from part IV of the paper: 8 GPUs in 4 pairs in 2 halves."""
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_names_with_empty_parts_or_too_many_groups_are_refused(name):
 
 
 def test_each_group_name_and_index_makes_a_subgroup():
-    """The example from part II-A of the seed."""
+    """The example from part II-A of the paper."""
     group = partition({"cpu": 2, "gpu/0/cards": 1, "gpu/0/memory": 1, "gpu/1/cards": 1, "gpu/1/memory": 2})
     assert group.base == {"cpu": 2}
     assert {step: inner.base for step, inner in group.inside.items()} == {
@@ -92,7 +92,7 @@ def test_a_record_that_contradicts_the_request_is_an_error(recorded):
 
 
 def test_a_group_without_upper_groups_gets_new_ones():
-    """GA-09; the example from part V of the seed."""
+    """GA-09; the example from part V of the paper."""
     names = translated({"Gpugrp0/RA/gpu/gpu0/cards": 1, "Gpugrp0/RA/gpu/gpu1/cards": 1}, TWO_LEVELS)
     assert list(names.values()) == [
         "Gpugrp1/0/Gpugrp0/RA/gpu/gpu0/cards",

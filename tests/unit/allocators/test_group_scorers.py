@@ -19,7 +19,7 @@ RUNNING, INITIALISATION = Phase.RUNNING, Phase.INITIALISATION
 
 
 def test_running_containers_add_up():
-    """The seed's equations 19 to 21."""
+    """The paper's equations 19 to 21."""
     verdict = judge_quantity(10, Used(3, own=1), [2, 4], RUNNING)
     assert verdict == Verdict(True, Fraction(9, 10), Used(9, own=7))
 

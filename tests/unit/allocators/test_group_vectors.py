@@ -1,6 +1,6 @@
-"""The vectors GA-01 to GA-22 of the Group Allocator, and the figures of the seed document.
+"""The vectors GA-01 to GA-22 of the Group Allocator, and the figures of its paper.
 
-The implementation described in the document, called upstream here, defines what fits and with which score. Among
+The implementation described there, called upstream here, defines what fits and with which score. Among
 locations that are equal for the request, the choice is compared up to an exchange: upstream takes the last in the order
 of plain strings, ours the first in natural order. Other differences are explained in docstrings.
 """
@@ -177,7 +177,7 @@ def test_groups_that_are_asked_for_may_share_one_that_is_there():
 
 
 def seed_example() -> tuple[dict[str, int], Container]:
-    """Return the offer and the request of the seed's parts I and II, memory in GiB.
+    """Return the offer and the request of the paper's parts I and II, memory in GiB.
 
     Its part II-A prints dev1 with 2 GiB in one place; everywhere else it has 3.
     """
@@ -202,7 +202,7 @@ def test_the_mapping_of_the_seed_document_is_found():
 
 
 def test_a_workload_that_leaves_gives_back_what_it_took():
-    """The end of the seed's part II: the usage of all its containers is subtracted."""
+    """The end of the paper's part II: the usage of all its containers is subtracted."""
     offer, container = seed_example()
     taken = placed(offer, container).taken
     assert taken["gpu/dev2/memory"] == 2
@@ -213,7 +213,7 @@ def test_a_workload_that_leaves_gives_back_what_it_took():
 
 
 def test_of_several_nodes_the_one_with_the_best_score_is_chosen():
-    """The seed's figure 1 and equation 1; nothing fits on the first node, the second is used best."""
+    """The paper's figure 1 and equation 1; nothing fits on the first node, the second is used best."""
     nodes = {
         "0": Offer({"cpu": 1, "memory": 4}),
         "1": Offer({"cpu": 4, "memory": 2}),
@@ -235,7 +235,7 @@ def seed_iv_request() -> Container:
 
 
 def test_affinity_groups_of_two_levels_are_placed_as_asked():
-    """GA-08, the seed's figure 3: each pair is one lower group, the two pairs of R1 are in one upper group."""
+    """GA-08, the paper's figure 3: each pair is one lower group, the two pairs of R1 are in one upper group."""
     allocation = placed(SEED_IV, seed_iv_request())
     assert fits(allocation, 0.75)
     lower = {}
@@ -249,7 +249,7 @@ def test_affinity_groups_of_two_levels_are_placed_as_asked():
 
 @pytest.mark.parametrize("write_out", [False, True], ids=["as asked", "translated"])
 def test_upper_groups_that_are_left_out_are_filled_in(write_out):
-    """GA-09, the seed's part V, placed both as requested and with the translated names."""
+    """GA-09, the paper's part V, placed both as requested and with the translated names."""
     requested = merged(*[gpu(f"gpu{number}", around="Gpugrp0/RA/") for number in range(2)])
     if write_out:
         requested = dict.fromkeys(translated(requested, SEED_IV).values(), 1)
