@@ -10,10 +10,10 @@ _STATIC_FILES = f"{CONSOLE_PATH}/static/"
 
 
 def is_open(path: str) -> bool:
-    """Return whether a path needs no credentials. Static files of the console reveal nothing about a cloud."""
+    """Tell whether a path needs no credentials. Static files of the console reveal nothing about a cloud."""
     return path in OPEN_PATHS or path.startswith(_STATIC_FILES)
 
 
 def is_console(path: str) -> bool:
-    """Return whether a path is a page of the console."""
+    """Tell whether a path is a page of the console."""
     return path == CONSOLE_PATH or path.startswith(_CONSOLE_PAGES)

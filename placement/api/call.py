@@ -76,7 +76,7 @@ class Call:
         return self._identity
 
     def since(self, minor: int) -> bool:
-        """Return whether the request's microversion is 1.``minor`` or newer."""
+        """Tell whether the request's microversion is 1.``minor`` or newer."""
         return self.version.minor >= minor
 
     def authorize(self, rule: str, **target: Any) -> None:
@@ -84,7 +84,7 @@ class Call:
         self.server.policy.authorize(rule, self.identity, target)
 
     def is_allowed(self, rule: str, **target: Any) -> bool:
-        """Return whether the caller passes the policy rule."""
+        """Tell whether the caller passes the policy rule."""
         try:
             self.authorize(rule, **target)
         except Forbidden:

@@ -120,7 +120,7 @@ class JsonText(Exact):
 
 
 def is_uuid_like(value: str) -> bool:
-    """Return whether a string is a uuid in any of the usual spellings, with or without dashes."""
+    """Tell whether a string is a uuid in any of the usual spellings, with or without dashes."""
     bare = value.replace("urn:", "").replace("uuid:", "").strip("{}").replace("-", "").lower()
     return re.fullmatch("[0-9a-f]{32}", bare) is not None
 

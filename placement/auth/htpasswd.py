@@ -56,7 +56,7 @@ class PasswordFile:
         self._content = _Content(stamp, hashes, _decoy(hashes))
 
     def accepts(self, user: str, password: str) -> bool:
-        """Return whether the password is the user's."""
+        """Tell whether the password is the user's."""
         self._refresh()
         content = self._content
         known = content.hashes.get(user)

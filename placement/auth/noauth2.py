@@ -53,7 +53,7 @@ def _caller(token: str, environ: "WSGIEnvironment") -> Identity:
 
 
 def _is_local(environ: "WSGIEnvironment") -> bool:
-    """Return whether the peer is a unix socket (for which servers set an empty address) or a loopback address."""
+    """Tell whether the peer is a unix socket (for which servers set an empty address) or a loopback address."""
     peer = environ.get("REMOTE_ADDR")
     if not peer:
         # A server that sets no address at all may be listening anywhere.

@@ -92,7 +92,7 @@ class Policy:
             return self._rules
 
     def _is_stale(self, rules: _LoadedRules) -> bool:
-        """Return whether a file has changed since; from time to time, also whether files were added or removed."""
+        """Tell whether a file has changed since; from time to time, also whether files were added or removed."""
         now = self._clock()
         if now < self._look_again_at:
             return _stamp(rules.paths) != rules.stamp

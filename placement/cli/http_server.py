@@ -24,7 +24,7 @@ KEEP_ALIVE_S = 30
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address is reachable from this machine only."""
+    """Tell whether an address is reachable from this machine only."""
     return all(ipaddress.ip_address(address[0]).is_loopback for _, address in _addresses(host, 0))
 
 

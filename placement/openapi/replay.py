@@ -72,5 +72,5 @@ def _parsed(text: str) -> Any:
 
 
 def is_example_of(example: PlayedStep, route: Route) -> bool:
-    """Return whether an example belongs to a route's path and method."""
+    """Tell whether an example belongs to a route's path and method."""
     return (example.step.method, example.route) == (route.method, route.path)

@@ -19,7 +19,7 @@ GROUP = "profiler"
 
 
 def traces_statements(settings: Settings) -> bool:
-    """Return whether to trace SQL statements."""
+    """Tell whether to trace SQL statements."""
     source = settings.source
     return source is not None and bool(source.profiler.enabled and source.profiler.trace_sqlalchemy)
 

@@ -33,7 +33,7 @@ class Past:
 
 
 def sees_journal(call: Call) -> bool:
-    """Return whether there is a journal and this visitor may read it."""
+    """Tell whether there is a journal and this visitor may read it."""
     return keeps_journal(call) and call.is_allowed(RULE, project_id=None)
 
 

@@ -72,7 +72,7 @@ def authorize(call: Call, rules: Iterable[str]) -> None:
 
 
 def allows(call: Call, rules: Iterable[str]) -> bool:
-    """Return whether the caller passes every rule."""
+    """Tell whether the caller passes every rule."""
     return all(call.is_allowed(rule) for rule in rules)
 
 

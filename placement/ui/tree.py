@@ -56,7 +56,7 @@ def providers(call: Call) -> Response:
 
 
 def _lists_trees(sought: Mapping[str, str]) -> bool:
-    """Return whether to list trees: by default yes, unless the search is for something inside trees."""
+    """Tell whether to list trees: by default yes, unless the search is for something inside trees."""
     if sought["list"] in ("trees", "providers"):
         return sought["list"] == "trees"
     return not (sought["q"] or sought["required"] or sought["in_tree"])

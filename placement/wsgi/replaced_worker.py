@@ -47,7 +47,7 @@ def stay_while_configuration_is_invalid() -> None:
 
 
 def _is_being_replaced(workers: int) -> bool:
-    """Return whether gunicorn has more workers than it wants; False if it is shutting down or if that is unknown."""
+    """Tell whether gunicorn has more workers than it wants; False if it is shutting down or if that is unknown."""
     parent = os.getppid()
     try:
         children = Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii")

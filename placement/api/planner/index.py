@@ -12,7 +12,7 @@ PATH = "/planner/v1"
 
 
 def is_planner_path(path: str) -> bool:
-    """Return whether a path belongs to the planner API."""
+    """Tell whether a path belongs to the planner API."""
     return path == PATH or path.startswith(PATH + "/")
 
 

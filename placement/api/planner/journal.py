@@ -57,7 +57,7 @@ def show_provider_at(call: Call) -> Response:
 
 
 def keeps_journal(call: Call) -> bool:
-    """Return whether a journal is enabled and the database keeps one."""
+    """Tell whether a journal is enabled and the database keeps one."""
     return call.server.settings.journal.enabled and call.database.keeps_journal
 
 

@@ -46,5 +46,5 @@ def _hints(body: Any) -> Iterator[tuple[str, str]]:
 
 
 def _are_weights(resources: Any) -> bool:
-    """Return whether these are strategies by resource rather than amounts."""
+    """Tell whether these are strategies by resource rather than amounts."""
     return isinstance(resources, Mapping) and any(isinstance(one, Mapping) for one in resources.values())

@@ -96,7 +96,7 @@ def _written_names(amounts: Mapping[str, int]) -> Iterator[tuple[tuple[str, str]
 
 
 def _is_enumerated(name: str) -> bool:
-    """Return whether a resource is an enumeration, any bit of which suffices, by the Group Allocator's convention."""
+    """Tell whether a resource is an enumeration, any bit of which suffices, by the Group Allocator's convention."""
     return name.rpartition("/")[2].lower().startswith("enum")
 
 

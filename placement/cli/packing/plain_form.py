@@ -21,7 +21,7 @@ _OF_TASKS = ("task", "devices", "share", "kinds", "comes", "goes")
 
 
 def is_plain(folder: Path) -> bool:
-    """Return whether a folder contains a trace in this format."""
+    """Tell whether a folder contains a trace in this format."""
     return any((folder / name).exists() for name in (HOSTS, f"{HOSTS}.gz"))
 
 

@@ -60,7 +60,7 @@ class DocumentEntry:
         )
 
     def is_named_like(self, pattern: str) -> bool:
-        """Return whether the key of this entry fully matches a regular expression."""
+        """Tell whether the key of this entry fully matches a regular expression."""
         return re.fullmatch(pattern, self.path[-1]) is not None
 
     @property
