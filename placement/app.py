@@ -117,7 +117,9 @@ def _flavors(settings: Settings) -> Mapping[str, CandidateRequest]:
     try:
         return requests_of_flavors(settings.planner.flavors)
     except InvalidAt as wrong:
-        raise ConfigurationError(f"The planner file has a flavor that is no request: {wrong.message}") from wrong
+        raise ConfigurationError(
+            f"The planner file has a flavor that is not a valid request: {wrong.message}"
+        ) from wrong
 
 
 def _wrapped(application: Any, strategy: AuthStrategy, server: Server) -> Any:

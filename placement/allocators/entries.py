@@ -27,7 +27,7 @@ class InvalidEntry(ValueError):
 
 
 MAX_NUMBER = 10**15
-"""Anything larger is no plausible weight or amount, and sums would overflow."""
+"""Anything larger is not a plausible weight or amount, and sums would overflow."""
 
 
 def check_number(value: object, *path: str) -> None:

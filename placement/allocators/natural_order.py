@@ -27,7 +27,7 @@ def natural_order(names: Sequence[str]) -> tuple[int, ...]:
     (2, 1, 0)
     """
     # Providers of hosts of one model have names that differ only in the host's, which all of them begin with.
-    prefix = commonprefix(names)  # noqa: RUF071 - names are no paths
+    prefix = commonprefix(names)  # noqa: RUF071 - names are not paths
     start = len(prefix)
     if prefix[-1:].isdigit() and any([name[start : start + 1].isdigit() for name in names]):
         start = 0  # A number straddles the end of the prefix.

@@ -15,7 +15,7 @@ from placement.domain.places import Position
 from placement.domain.search_plan import Plan
 
 MANY_SLOTS = 8
-"""To compose so many slots takes longer than to bound how compact their candidate can be."""
+"""Composing this many slots takes longer than bounding how compact their candidate can be."""
 
 Locator = int | None
 """The provider whose position another one has: the provider itself if it anchors a place, its parent otherwise."""

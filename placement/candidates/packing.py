@@ -213,7 +213,7 @@ class DeviceJudge:
     ) -> dict[int, int]:
         """Return how badly each of some devices would serve: 0 for the ``count`` best ones, more for the others.
 
-        Options that are no devices, or have no room, are left out.
+        Options that are not devices, or have no room, are left out.
 
         Args:
             left: what each provider of the tree has left.

@@ -18,7 +18,7 @@ class PlannerGroup:
         group: what each provider must be and have.
         count: the number of providers; a minimum with ``per_subtree``, unused with ``everything``.
         per_subtree: one provider in each place that the primary group of its affinity uses.
-        everything: every healthy provider that matches; a tree where one of them has no room is no candidate.
+        everything: every healthy provider that matches; a tree where one of them has no room is not a candidate.
         device: for a group of virtual functions, the requirements on the device they belong to, their parent.
     """
 

@@ -87,7 +87,7 @@ def _annotation(value: Any, where: PodPath) -> Any:
     try:
         return json.loads(value)
     except ValueError as wrong:
-        raise InvalidAt(where, f"The annotation is no JSON: {wrong}.") from wrong
+        raise InvalidAt(where, f"The annotation is not JSON: {wrong}.") from wrong
 
 
 def _amounts(spec: PodDocument, key: str, where: PodPath, devices: DeviceSettings) -> Iterator[dict[str, int]]:

@@ -28,7 +28,7 @@ def amount_in(resource_class: str, quantity: int | str) -> int:
         return quantity
     match = re.fullmatch(QUANTITY, quantity)
     if match is None:
-        raise ValueError(f"{quantity!r} is no amount; write a whole number, or bytes such as 8Gi.")
+        raise ValueError(f"{quantity!r} is not an amount; write a whole number, or bytes such as 8Gi.")
     number, unit = Fraction(match["number"]), match["unit"].removesuffix("B")
     if not unit:
         if number.denominator != 1:
@@ -49,7 +49,7 @@ def amount_in_manifest(name: str, resource_class: str, quantity: object) -> int:
     as the class is.
 
     Raises:
-        ValueError: it is no quantity, or it is in bytes and the class is not.
+        ValueError: it is not a quantity, or it is in bytes and the class is not.
 
     >>> amount_in_manifest("cpu", "VCPU", "1500m"), amount_in_manifest("cpu", "VCPU", 0.5)
     (2, 1)
@@ -60,7 +60,7 @@ def amount_in_manifest(name: str, resource_class: str, quantity: object) -> int:
     """
     match = None if isinstance(quantity, bool) else re.fullmatch(_IN_MANIFESTS, str(quantity))
     if match is None:
-        raise ValueError(f"{quantity!r} is no amount; write a whole number, or bytes such as 8Gi.")
+        raise ValueError(f"{quantity!r} is not an amount; write a whole number, or bytes such as 8Gi.")
     number, unit = Fraction(match["number"]), match["unit"].removesuffix("B")
     of_class = _bytes_in_one(resource_class)
     in_bytes = unit not in {"", *_PARTS} or (of_class is not None and name != resource_class)

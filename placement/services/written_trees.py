@@ -58,13 +58,13 @@ class TreeWriter:
         """The names of classes and traits in them."""
 
     def is_bounded(self, *, candidates: int, trees: int) -> bool:
-        """Tell whether a search that finds so many candidates in so many such trees stays within its limits."""
+        """Tell whether a search that finds this many candidates in this many such trees stays within its limits."""
         limits, slots = self._limits, len(self._plan.slots)
         steps_suffice = self._steps <= limits.steps_per_tree and trees * self._steps <= limits.steps_per_request
         return steps_suffice and candidates * slots <= limits.placements
 
     def has_written(self, roots: Collection[int], *, of: int) -> bool:
-        """Write the trees with these roots, ``of`` so many in all; return False if any cannot be written."""
+        """Write the trees with these roots, out of ``of`` in all; return False if any cannot be written."""
         trees = self._trees(roots, of)
         if any(self._combinations(tree) > MAX_COMBINATIONS for tree in trees):
             return False

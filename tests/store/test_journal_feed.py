@@ -189,7 +189,7 @@ def test_a_restored_dump_is_read_first_and_then_what_is_written_here(postgresql:
 
 @pytest.mark.parametrize("cursor", ["", "?", "W10", "WzEsMl0", "bnVsbA", "WyJhIl0", "WzEwLCAxLCAxLCAxXQ"])
 def test_a_cursor_that_is_none_is_refused(cursor: str) -> None:
-    with pytest.raises(Invalid, match="no cursor"):
+    with pytest.raises(Invalid, match="not a cursor"):
         cursor_from(cursor)
 
 

@@ -1,9 +1,9 @@
 """The device allocator's search: a knapsack over the tree of places, exact and polynomial.
 
 Only counts matter. The table of a place has a state for each combination of counts, such as "two GPUs and one NIC", and
-the cheapest way to take so many of the devices inside. Two places side by side are merged by adding each state of one
-to each state of the other; states that the devices outside cannot complete are dropped (``pruning``). Once a place is
-complete, the rules about it are applied. So the work grows with devices x (counts)^2 rather than with the number of
+the cheapest way to take that many of the devices inside. Two places side by side are merged by adding each state of
+one to each state of the other; states that the devices outside cannot complete are dropped (``pruning``). Once a place
+is complete, the rules about it are applied. So the work grows with devices x (counts)^2 rather than with the number of
 combinations: eight GPUs and eight NICs on sixteen switches take milliseconds.
 """
 
@@ -30,7 +30,7 @@ STEPS_TO_MEMOISE = 20_000
 """The most steps to take for a table that is to go into the memo."""
 
 PLENTY_OUTSIDE = 1_000_000
-"""As spare options of a group: so many outside that nothing is pruned, because a memo holds for any host."""
+"""As spare options of a group: enough outside that nothing is pruned, because a memo holds for any host."""
 
 
 _TableOf = tuple[Sequence[Device], Table]

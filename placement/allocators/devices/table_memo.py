@@ -41,11 +41,11 @@ class RuledTables:
             self._known[form] = table
 
     def is_too_large(self, options: int) -> bool:
-        """Tell whether the table of a place with so many options is likely to be too large."""
+        """Tell whether the table of a place with this many options is likely to be too large."""
         return options >= self._too_many
 
     def note_too_large(self, options: int) -> None:
-        """Note that the table of a place with so many options was too large."""
+        """Note that the table of a place with this many options was too large."""
         self._too_many = min(options, self._too_many)
 
 

@@ -46,5 +46,5 @@ def _event(entries: list[Entry], reached: Cursor) -> bytes:
 
 
 def heartbeat(following: Following) -> bytes:
-    """Return a comment that keeps the connection alive and updates the client's position; it is no event."""
+    """Return a comment that keeps the connection alive and updates the client's position; it is not an event."""
     return b":\nid: %s\n\n" % following.cursor.text.encode()

@@ -5,7 +5,7 @@ slot by slot, by the order of the tree's options: those in the place with least 
 place, candidates come in search order.
 
 Few combinations, or a moderate number if all are wanted, are composed and sorted. Otherwise the search runs once for
-each vector of counts, in ascending order, and finds only the candidates that touch exactly so many places: the first
+each vector of counts, in ascending order, and finds only the candidates that touch exactly that many places: the first
 one it finds is the best. Trees of the same canonical form, places included, are composed once.
 """
 
@@ -237,7 +237,7 @@ class CompactFirst:
         return self._first_found(tree, self._touching(tree))
 
     def _touching(self, tree: Tree) -> Iterator[tuple[Counts, Sequence[Constraint]]]:
-        """Yield counts with the constraint for candidates that touch so many places."""
+        """Yield counts with the constraint for candidates that touch that many places."""
         slots = self._composer.slots_in_order(tree)
         regions = Regions(self._plan, tree, slots)
         for counts in regions.possible:

@@ -135,7 +135,7 @@ def taken(state: OwnPartSoFar, amounts: OwnAmounts, kind: int) -> OwnPartSoFar:
 
 
 def _following(states: Iterable[OwnPartSoFar], amounts: OwnAmounts, kinds: int) -> AbstractSet[OwnPartSoFar]:
-    """Return the own parts so far once a provider of some kinds gives so much; the same if there are no kinds."""
+    """Return the own parts so far once a provider of some kinds gives this much; the same if there are no kinds."""
     if not kinds:
         return {*states}
     possible = [kind for kind in (OWN, ITS_OWN_SHARING, FOREIGN) if kind & kinds]

@@ -32,7 +32,7 @@ Among = tuple[Mapping[int | None, Sequence[int]], frozenset[int]]
 
 
 class UnknownLevel(ValueError):
-    """A group in a hierarchical name is no level. Its arguments are the name of the group and the resource's name."""
+    """A group in a hierarchical name is not a level. Its arguments are the names of the group and the resource."""
 
 
 class PathComposer:
@@ -44,7 +44,7 @@ class PathComposer:
         locks: level -> lock class.
 
     Raises:
-        UnknownLevel: a group in a name is no level.
+        UnknownLevel: a group in a name is not a level.
         ValueError: a name is not valid.
     """
 

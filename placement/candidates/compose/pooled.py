@@ -88,7 +88,7 @@ class BestFirst(CompactFirst):
     def _conditions(
         self, tree: Tree, possible: AbstractSet[OwnAmounts], rank_of: CandidateRankOf
     ) -> Iterator[tuple[Counts, Sequence[Constraint]]]:
-        """Yield counts with the constraints for candidates of one score that touch so many places, best score first."""
+        """Yield counts with the constraints for candidates of one score that touch as many places, best score first."""
         slots = self._composer.slots_in_order(tree)
         regions = Regions(self._plan, tree, slots) if tree.places.of else None
         of_equal_rank: dict[tuple[CandidateRank, Counts], set[OwnAmounts]] = defaultdict(set)

@@ -55,7 +55,7 @@ class Regions:
         return least, most
 
     def touching(self, counts: Counts) -> list[int] | None:
-        """Return all regions with so many places of each level that have room for everything; None if too many.
+        """Return all regions with this many places of each level that have room for everything; None if too many.
 
         The room check is a relaxation: it never rejects a region with enough room.
         """
@@ -137,7 +137,7 @@ def _fewest(demand: float, rooms: Mapping[int, float], places: int) -> int:
 
 
 class Touches:
-    """The constraint that exactly so many places of each level are touched.
+    """The constraint that exactly this many places of each level are touched.
 
     Args:
         slots: in search order.

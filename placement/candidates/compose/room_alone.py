@@ -157,7 +157,7 @@ class RoomAlone:
         return found
 
     def _rival_room(self, parts: int, counts: Sequence[int]) -> RivalRoom:
-        """Return the parts that bits stand for as rivals, of which each wants so many providers."""
+        """Return the parts that bits stand for as rivals, of which each wants this many providers."""
         members = [*_members(parts)]
         asked = parts, tuple([counts[number] for number in members])
         known = self._rival_rooms.get(asked)

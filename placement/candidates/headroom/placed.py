@@ -115,7 +115,7 @@ def under(overlay: Overlay, plan: Plan, tree: Tree, details: PlannerTree) -> tup
 
 
 def beyond_reach(each: Mapping[str, int], details: PlannerTree, most: int) -> Overlay:
-    """Return an overlay that takes whatever is free beyond what so many copies can take from each provider.
+    """Return an overlay that takes whatever is free beyond what this many copies can take from each provider.
 
     It does not change how many copies fit, but trees that differ in nothing else become alike.
 

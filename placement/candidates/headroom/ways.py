@@ -124,7 +124,7 @@ class Ways:
         return _Bundles(bundles[:MAX_BUNDLES], complete and len(bundles) <= MAX_BUNDLES)
 
     def _tree(self, free: Sequence[int]) -> Tree:
-        """Return a tree of the shape with so much free; a copy may take no more than max_unit of a class."""
+        """Return a tree of the shape with this much free; a copy may take no more than max_unit of a class."""
         left = dict(zip(self._cells, free, strict=True))
         options: list[list[int]] = [[] for _ in self._plan.demands]
         for slot, planned in zip(self._slots, self._plan.slots, strict=True):

@@ -114,7 +114,7 @@ def _told(runs: Runs, published: Mapping[tuple[str, str, int], float], seeds: in
         shares = [f"{fmean([one.allocated[percent] for one in results]):.2f}" for percent in MILESTONES]
         known = published.get((workload, PUBLISHED_AS[policy], MILESTONES[0]))
         rows.append([workload, policy, *shares, f"{known:.2f} ({PUBLISHED_AS[policy]})" if known is not None else "-"])
-    yield f"Percent of GPUs allocated when tasks for so many percent have arrived (seeds: {seeds}, mean):"
+    yield f"Percent of GPUs allocated when tasks for that many percent have arrived (seeds: {seeds}, mean):"
     yield ""
     yield from table(header, rows, width=available_width())
     yield ""

@@ -90,7 +90,7 @@ class RulePlaces:
 
         Args:
             root: the root of the tree.
-            could_free: tells whether so much could become free there; places for which it says no are not chosen.
+            could_free: tells whether that much could become free there; places for which it says no are not chosen.
         """
         choices = []
         looked_at: dict[frozenset[tuple[Need, int]], bool] = {}

@@ -59,7 +59,7 @@ def _of_together(drafting: Drafting, together: Together, room: FabricRoom, numbe
         if room.most is None:
             return f"{wanted}."
         with_room = sum([holds >= together.each for holds in room.most.values()])
-        return f"{wanted}, and no more than {with_room} have room for so many."
+        return f"{wanted}, and no more than {with_room} have room for that many."
     if not together.required:
         return ""
     if room.roomiest is None:

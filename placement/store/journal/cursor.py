@@ -75,14 +75,14 @@ def cursor_from(text: str) -> Cursor:
     """Return the cursor that a text encodes; ``0`` is the beginning.
 
     Raises:
-        Invalid: the text encodes no cursor.
+        Invalid: the text is not a cursor.
     """
     if text == "0":
         return BEGINNING
     try:
         return _cursor(orjson.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))))
     except (binascii.Error, ValueError, TypeError, LookupError) as error:
-        raise Invalid(f"'{text[:100]}' is no cursor of the journal.") from error
+        raise Invalid(f"'{text[:100]}' is not a cursor of the journal.") from error
 
 
 def _cursor(parts: Any) -> Cursor:

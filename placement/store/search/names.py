@@ -105,8 +105,8 @@ def ids_for(
         read_along: may read the facts that steer the search, and spare a statement.
 
     Raises:
-        Invalid: a resource class or trait does not exist. Unknown aggregates and providers are no error: they are just
-            empty.
+        Invalid: a resource class or trait does not exist. Unknown aggregates and providers are not errors: they are
+            just empty.
     """
     request = plan.request
     classes, trait_ids = _known_names(tx, request)

@@ -55,13 +55,13 @@ class Narrowed(NamedTuple):
 
 
 MANY_DEMANDS = 5
-"""To read so many demands in the whole cloud takes longer than to rule out the trees that have too little left."""
+"""Reading this many demands in the whole cloud takes longer than ruling out the trees that have too little left."""
 
 LOOKED_UP = 40
-"""To look up a tree takes as long as to scan so many providers."""
+"""Looking up a tree takes as long as scanning this many providers."""
 
 FEW_TREES = 8
-"""So few are always looked up."""
+"""Up to this many are always looked up."""
 
 MAX_ASKED_ABOUT = 8
 """The most demands for which it is worth finding out why nobody serves them, if that is not why a search failed."""

@@ -103,7 +103,7 @@ def test_groups_of_a_gang_have_a_rack_each(racks: Api) -> None:
     assert (found[:4], sorted(found[4:])) == (["h1"] * 4, ["h2", "h2", "h3", "h3"])
     assert refused(racks, gang(12, GPU, **rule)) == (
         "No place was found for all 12 members together, so none of them was allocated. 4 of them are to be in each of "
-        "3 racks, and no more than 2 have room for so many."
+        "3 racks, and no more than 2 have room for that many."
     )
 
 

@@ -111,8 +111,8 @@ def test_amounts_of_a_pod_are_what_they_are_in_kubernetes(
         ({"containers": [None]}, "pod.spec.containers[0]: This is not an object."),
         ({"containers": [{"resources": {"requests": 5}}]}, "resources.requests: This is not an object."),
         ({"containers": [{"resources": {"limits": "4"}}]}, "resources.limits: This is not an object."),
-        ({"containers": [{"resources": {"requests": {"cpu": -1}}}]}, "resources.cpu: -1 is no amount"),
-        ({"containers": [{"resources": {"requests": {"cpu": 1e300}}}]}, "resources.cpu: 1e+300 is no amount"),
+        ({"containers": [{"resources": {"requests": {"cpu": -1}}}]}, "resources.cpu: -1 is not an amount"),
+        ({"containers": [{"resources": {"requests": {"cpu": 1e300}}}]}, "resources.cpu: 1e+300 is not an amount"),
     ],
 )
 def test_parts_of_a_pod_have_the_form_they_have_in_kubernetes(api: Api, spec: dict[str, Any], sentence: str) -> None:
@@ -132,7 +132,7 @@ def test_metadata_of_a_pod_are_objects(api: Api, metadata: object, place: str) -
     ("asked", "sentence"),
     [
         ({"spec": {}}, "A pod has one container or more."),
-        ({**pod(FOUR_AND_ONE), "metadata": {"annotations": {JOINT: "{"}}}, "The annotation is no JSON"),
+        ({**pod(FOUR_AND_ONE), "metadata": {"annotations": {JOINT: "{"}}}, "The annotation is not JSON"),
         (pod({"cpu": "1Gi"}), "VCPU is not counted in bytes; write a whole number instead of 1Gi."),
         (pod({"example.com/tpu": 1}), "neither a resource of a device type nor a resource class"),
         (
