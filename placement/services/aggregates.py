@@ -6,7 +6,7 @@ from placement.errors import ConcurrentUpdate, ProviderNotFound
 from placement.store import aggregates as store
 from placement.store.aggregates import Membership
 from placement.store.connection.unit_of_work import Transaction, reads_once, writes
-from placement.store.providers import bump_generation, locked_provider
+from placement.store.providers import advance_generation, locked_provider
 
 __all__ = ["Membership", "membership", "replace_aggregates", "replace_aggregates_at"]
 
@@ -35,5 +35,5 @@ def replace_aggregates_at(tx: Transaction, uuid: str, aggregates: Collection[str
             "Resource provider's generation already changed. Please update the generation and try again."
         )
     store.replace_aggregates(tx, provider.id, aggregates)
-    bump_generation(tx, provider.id, expected=generation)
+    advance_generation(tx, provider.id, expected=generation)
     return generation + 1

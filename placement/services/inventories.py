@@ -9,7 +9,7 @@ from placement.errors import ConcurrentUpdate, Invalid, InventoryInUse, NotFound
 from placement.store import inventories as store
 from placement.store.connection.unit_of_work import Transaction, reads_once, writes
 from placement.store.inventories import ProviderInventories
-from placement.store.providers import LockedProvider, advance_provider, bump_generation, locked_provider
+from placement.store.providers import LockedProvider, advance_generation, advance_provider, locked_provider
 from placement.store.resource_classes import claimed_class_ids
 
 __all__ = [
@@ -77,7 +77,7 @@ def add_inventory(tx: Transaction, uuid: str, new: NewInventories) -> int:
     if store.class_ids_of(tx, provider.id) & added.keys():
         raise ConcurrentUpdate(f"Update conflict: resource provider {uuid} has inventory of this class already.")
     store.insert_inventories(tx, provider.id, added)
-    bump_generation(tx, provider.id, expected=provider.generation)
+    advance_generation(tx, provider.id, expected=provider.generation)
     return provider.generation + 1
 
 
@@ -121,7 +121,7 @@ def clear_inventories(tx: Transaction, uuid: str) -> None:
     present = store.inventories_by_class(tx, provider.id)
     _refuse_in_use(tx, provider, present.keys())
     store.replace_inventories(tx, provider.id, {}, present=present)
-    bump_generation(tx, provider.id, expected=provider.generation)
+    advance_generation(tx, provider.id, expected=provider.generation)
 
 
 @writes
@@ -136,7 +136,7 @@ def delete_inventory(tx: Transaction, uuid: str, class_name: str) -> None:
         )
     if not store.delete_inventories(tx, provider.id, ids):
         raise NotFound(f"No inventory of class {class_name} found for delete on resource provider {uuid}.")
-    bump_generation(tx, provider.id, expected=provider.generation)
+    advance_generation(tx, provider.id, expected=provider.generation)
 
 
 def _by_class_id(tx: Transaction, new: NewInventories, *, refusal: str) -> dict[int, Inventory]:

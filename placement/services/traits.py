@@ -6,7 +6,7 @@ from placement.domain.names import is_custom, is_valid_custom
 from placement.errors import ConcurrentUpdate, Conflict, Invalid, NotFound, ProviderNotFound
 from placement.store import traits as store
 from placement.store.connection.unit_of_work import Transaction, reads, reads_once, writes
-from placement.store.providers import bump_generation, locked_provider
+from placement.store.providers import advance_generation, locked_provider
 from placement.store.traits import ProviderTraits, Trait
 
 __all__ = [
@@ -87,7 +87,7 @@ def replace_provider_traits(tx: Transaction, uuid: str, names: Collection[str], 
     if unknown := sorted(set(names) - {found.name for found in wanted}):
         raise Invalid(f"No such trait {', '.join(unknown)}")
     if store.replace_provider_traits(tx, provider.id, [found.id for found in wanted]):
-        bump_generation(tx, provider.id, expected=generation)
+        advance_generation(tx, provider.id, expected=generation)
         generation += 1
     return ProviderTraits(generation, wanted)
 
@@ -97,7 +97,7 @@ def clear_provider_traits(tx: Transaction, uuid: str) -> None:
     """Remove all traits from a provider."""
     provider = locked_provider(tx, uuid)
     if store.replace_provider_traits(tx, provider.id, ()):
-        bump_generation(tx, provider.id, expected=provider.generation)
+        advance_generation(tx, provider.id, expected=provider.generation)
 
 
 def _of_provider(tx: Transaction, uuid: str) -> ProviderTraits:

@@ -61,11 +61,11 @@ _LOCK_BY_IDS = PreparedStatement(
 )
 
 _OF_PROVIDER = RP.id == bindparam("provider_id")
-_ADVANCE = update(resource_providers).where(_OF_PROVIDER).values(generation=RP.generation + 1)
-_NEXT_GENERATION = PreparedStatement(_ADVANCE)
 # A client may send any integer, so the parameter's type is wider than the column's.
 _IS_EXPECTED = RP.generation == bindparam("expected", type_=BigInteger)
-_NEXT_GENERATION_IF = PreparedStatement(_ADVANCE.where(_IS_EXPECTED))
+_ADVANCE = PreparedStatement(
+    update(resource_providers).where(_OF_PROVIDER, _IS_EXPECTED).values(generation=RP.generation + 1)
+)
 _ADVANCE_BY_UUID = PreparedStatement(
     update(resource_providers)
     .where(RP.uuid == bindparam("uuid_"), _IS_EXPECTED)
@@ -161,7 +161,7 @@ def advance_provider(tx: Transaction, uuid: str, *, expected: int) -> LockedProv
     if tx.dialect == "postgresql" and (rows := tx.tuples(_ADVANCE_BY_UUID, {"uuid_": uuid, "expected": expected})):
         return LockedProvider(*rows[0])
     provider = locked_provider(tx, uuid)
-    bump_generation(tx, provider.id, expected=expected)
+    advance_generation(tx, provider.id, expected=expected)
     return provider._replace(generation=expected + 1)
 
 
@@ -184,15 +184,13 @@ def lock_providers_by_uuid(tx: Transaction, uuids: Collection[str]) -> dict[str,
     return {provider.uuid: provider for provider in found}
 
 
-def bump_generation(tx: Transaction, provider_id: int, *, expected: int | None) -> None:
+def advance_generation(tx: Transaction, provider_id: int, *, expected: int) -> None:
     """Increment a provider's generation.
 
     Raises:
-        ConcurrentUpdate: the generation is not the ``expected`` one; None skips the check.
+        ConcurrentUpdate: the generation is not the ``expected`` one.
     """
-    if expected is None:
-        tx.change(_NEXT_GENERATION, {"provider_id": provider_id})
-    elif tx.change(_NEXT_GENERATION_IF, {"provider_id": provider_id, "expected": expected}) != 1:
+    if tx.change(_ADVANCE, {"provider_id": provider_id, "expected": expected}) != 1:
         raise ConcurrentUpdate("resource provider generation conflict")
 
 

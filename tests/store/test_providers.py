@@ -34,12 +34,12 @@ def test_rows_are_locked_in_the_order_of_ids_and_gone_ones_left_out(tree: Databa
 
 
 def test_a_generation_moves_on_only_from_the_expected_one(tree: Database) -> None:
-    bump = writes(providers.bump_generation)
-    bump(tree, 1, expected=0)
-    bump(tree, 1, expected=None)
+    advance = writes(providers.advance_generation)
+    advance(tree, 1, expected=0)
+    advance(tree, 1, expected=1)
     for expected in (0, 1, 3, 2**63 - 1):
         with pytest.raises(ConcurrentUpdate, match="resource provider generation conflict"):
-            bump(tree, 1, expected=expected)
+            advance(tree, 1, expected=expected)
     assert service.provider(tree, FIRST).generation == 2
 
 
