@@ -2,11 +2,11 @@
 
 from collections.abc import Collection
 
-from placement.errors import ConcurrentUpdate, ProviderNotFound
+from placement.errors import ProviderNotFound
 from placement.store import aggregates as store
 from placement.store.aggregates import Membership
 from placement.store.connection.unit_of_work import Transaction, reads_once, writes
-from placement.store.providers import advance_generation, locked_provider
+from placement.store.providers import advance_generation, locked_provider, locked_provider_at
 
 __all__ = ["Membership", "membership", "replace_aggregates", "replace_aggregates_at"]
 
@@ -29,11 +29,7 @@ def replace_aggregates(tx: Transaction, uuid: str, aggregates: Collection[str]) 
 @writes
 def replace_aggregates_at(tx: Transaction, uuid: str, aggregates: Collection[str], *, generation: int) -> int:
     """Make these exactly the aggregates of a provider at this generation; return its new generation."""
-    provider = locked_provider(tx, uuid)
-    if provider.generation != generation:
-        raise ConcurrentUpdate(
-            "Resource provider's generation already changed. Please update the generation and try again."
-        )
+    provider = locked_provider_at(tx, uuid, expected=generation)
     store.replace_aggregates(tx, provider.id, aggregates)
     advance_generation(tx, provider.id, expected=generation)
     return generation + 1

@@ -3,10 +3,10 @@
 from collections.abc import Collection
 
 from placement.domain.names import is_custom, is_valid_custom
-from placement.errors import ConcurrentUpdate, Conflict, Invalid, NotFound, ProviderNotFound
+from placement.errors import Conflict, Invalid, NotFound, ProviderNotFound
 from placement.store import traits as store
 from placement.store.connection.unit_of_work import Transaction, reads, reads_once, writes
-from placement.store.providers import advance_generation, locked_provider
+from placement.store.providers import advance_generation, locked_provider, locked_provider_at
 from placement.store.traits import ProviderTraits, Trait
 
 __all__ = [
@@ -78,11 +78,7 @@ def provider_traits(tx: Transaction, uuid: str) -> ProviderTraits:
 @writes
 def replace_provider_traits(tx: Transaction, uuid: str, names: Collection[str], *, generation: int) -> ProviderTraits:
     """Make these exactly the traits of a provider at this generation; increment it if anything changes."""
-    provider = locked_provider(tx, uuid)
-    if provider.generation != generation:
-        raise ConcurrentUpdate(
-            "Resource provider's generation already changed. Please update the generation and try again."
-        )
+    provider = locked_provider_at(tx, uuid, expected=generation)
     wanted = sorted(store.traits_named(tx, names), key=lambda found: (is_custom(found.name), found.id))
     if unknown := sorted(set(names) - {found.name for found in wanted}):
         raise Invalid(f"No such trait {', '.join(unknown)}")

@@ -151,6 +151,21 @@ def locked_provider(tx: Transaction, uuid: str, *, purpose: str = "") -> LockedP
     return LockedProvider(*rows[0])
 
 
+def locked_provider_at(tx: Transaction, uuid: str, *, expected: int) -> LockedProvider:
+    """Lock the provider with this uuid at a generation.
+
+    Raises:
+        ProviderNotFound: there is none.
+        ConcurrentUpdate: the generation is not the ``expected`` one.
+    """
+    provider = locked_provider(tx, uuid)
+    if provider.generation != expected:
+        raise ConcurrentUpdate(
+            "Resource provider's generation already changed. Please update the generation and try again."
+        )
+    return provider
+
+
 def advance_provider(tx: Transaction, uuid: str, *, expected: int) -> LockedProvider:
     """Lock the provider with this uuid, increment its generation, and return it with the new one.
 
