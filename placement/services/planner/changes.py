@@ -1,7 +1,7 @@
 """Changes to the cloud that a client wants assumed: what is gone, given back, or added."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from placement.candidates.headroom.what_if import MoreTrees
 from placement.domain.overlay import AS_IT_IS, Overlay
@@ -43,7 +43,7 @@ def overlay_of(tx: Transaction, changes: Changes, overlay: Overlay = AS_IT_IS) -
             if uuid not in of_providers and uuid not in of_aggregates:
                 raise InvalidAt(("without", number), f"There is no provider {uuid}, and no aggregate.")
             gone = of_aggregates[uuid] if uuid in of_aggregates else {of_providers[uuid]}
-            overlay = replace(overlay, avoided=overlay.avoided.union(gone))
+            overlay = overlay.avoiding(gone)
     return overlay
 
 
