@@ -48,6 +48,7 @@ class AllInventories(Schema):
 
 
 AMOUNTS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
+"""The fields of an inventory, in every body that has one."""
 
 
 def inventory_of(body: dict[str, Any]) -> Inventory:

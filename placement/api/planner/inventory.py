@@ -7,6 +7,7 @@ import orjson
 from flask import Response
 
 from placement.api.call import JSON, Call
+from placement.api.inventory_schemas import AMOUNTS
 from placement.api.pieces import answer_in_pieces
 from placement.api.planner.index import PATH
 from placement.api.provider_query import FILTERS, provider_filter
@@ -14,7 +15,6 @@ from placement.api.routing import Route
 from placement.services.bulk_read import BulkRead, read_inventory
 
 PROVIDERS_AT_ONCE = 500
-AMOUNTS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
 
 
 def list_inventory(call: Call) -> Response:
