@@ -11,11 +11,11 @@ from placement.api.claims import claim_of, claims_of
 from placement.api.fields import canonical_uuid, is_uuid_like
 from placement.api.routing import Route
 from placement.domain.allocation import Claim, ConsumerAllocations, ProviderAllocations
+from placement.domain.names import UNTYPED
 from placement.errors import Invalid
 from placement.services import allocations as service
 
 RULE = "placement:allocations:"
-UNKNOWN_TYPE = "unknown"
 
 
 def show(call: Call, consumer_uuid: str) -> Response:
@@ -37,7 +37,7 @@ def _shown(call: Call, found: ConsumerAllocations) -> dict[str, Any]:
     if call.since(28):
         shown["consumer_generation"] = found.consumer_generation
     if call.since(38):
-        shown["consumer_type"] = found.consumer_type or UNKNOWN_TYPE
+        shown["consumer_type"] = found.consumer_type or UNTYPED
     return shown
 
 

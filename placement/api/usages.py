@@ -9,16 +9,15 @@ from placement.api.call import Call
 from placement.api.query import ValueRule
 from placement.api.routing import Route
 from placement.api.versions import Versioned
-from placement.domain.names import MAX_NAME_LENGTH, NAME_PATTERN
+from placement.domain.names import MAX_NAME_LENGTH, NAME_PATTERN, UNTYPED
 from placement.domain.usage import TypeUsage
 from placement.services import usages as service
 
 ALL = "all"
-UNKNOWN = "unknown"
 
 _ID = ValueRule(shortest=1, longest=255)
 # Only the beginning of "all" is anchored in the reference's pattern.
-_TYPE = ValueRule(pattern=f"{NAME_PATTERN}$|^{ALL}.*|^{UNKNOWN}", shortest=1, longest=MAX_NAME_LENGTH)
+_TYPE = ValueRule(pattern=f"{NAME_PATTERN}$|^{ALL}.*|^{UNTYPED}", shortest=1, longest=MAX_NAME_LENGTH)
 _RULES: Versioned[dict[str, ValueRule]] = Versioned(
     {
         (1, 9): {"project_id": _ID, "user_id": _ID},
@@ -60,9 +59,9 @@ def _shown(usage: Mapping[str | None, TypeUsage], wanted: str | None) -> dict[st
     if wanted == ALL:
         return {ALL: _merged(usage)} if usage else {}
     return {
-        type_ or UNKNOWN: {**of_type.amounts, "consumer_count": of_type.consumers}
+        type_ or UNTYPED: {**of_type.amounts, "consumer_count": of_type.consumers}
         for type_, of_type in usage.items()
-        if wanted in (None, type_ or UNKNOWN)
+        if wanted in (None, type_ or UNTYPED)
     }
 
 

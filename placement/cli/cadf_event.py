@@ -15,7 +15,7 @@ UNKNOWN = "unknown"
 _ACTIONS = {CREATED: "create", CHANGED: "update", DELETED: "delete"}
 _OF_CONSUMERS = frozenset({ALLOCATION, CONSUMER})
 _UNTOLD = frozenset({GENERATION, JOURNAL})
-"""Generations only change along with something else or carry no information; the journal itself is no resource."""
+"""Generations only change along with something else or carry no information; the journal itself is not a resource."""
 
 
 def cadf_event(entry: Entry) -> dict[str, Any] | None:

@@ -6,6 +6,8 @@ NAME_PATTERN = "[A-Z0-9_]+"
 CUSTOM_PREFIX = "CUSTOM_"
 CUSTOM_PATTERN = CUSTOM_PREFIX + NAME_PATTERN
 MAX_NAME_LENGTH = 255
+UNTYPED = "unknown"
+"""The API's name for the type of consumers that have none."""
 
 
 def is_custom(name: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import BigInteger, ColumnElement, Select, bindparam, cast, func, select
 
 from placement.domain.inventory import Inventory
+from placement.domain.names import UNTYPED
 from placement.store.connection.chunks import chunks
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import (
@@ -27,8 +28,6 @@ _INV = inventories.c
 _CLASS = allocations.c.resource_class_id
 # MariaDB sums integers to decimals.
 _SUM = cast(func.sum(allocations.c.used), BigInteger)
-UNTYPED = "unknown"
-"""The API's name for the type of consumers that have none."""
 _LOCK_CLASSES = (
     select(resource_classes.c.id)
     .where(resource_classes.c.id.in_(bindparam("ids", expanding=True)))

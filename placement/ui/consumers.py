@@ -3,7 +3,8 @@
 from flask import Response
 
 from placement.api.call import Call
-from placement.services.console.consumers import NO_TYPE, ConsumerSearch, consumer_with_holdings, found_consumers
+from placement.domain.names import UNTYPED
+from placement.services.console.consumers import ConsumerSearch, consumer_with_holdings, found_consumers
 from placement.ui.page import Page, show
 from placement.ui.paging import paging_of
 
@@ -17,7 +18,7 @@ def consumers(call: Call) -> Response:
     sought["uuid"] = sought["uuid"] or arguments.get("q", "").strip()
     paging = paging_of(call.request)
     found = found_consumers(call.database, ConsumerSearch(**sought), first=paging.first, most=paging.size)
-    return show("consumers.html", found=found, sought=sought, types=[*found.types, NO_TYPE], paging=paging)
+    return show("consumers.html", found=found, sought=sought, types=[*found.types, UNTYPED], paging=paging)
 
 
 def consumer(call: Call, uuid: str) -> Response:

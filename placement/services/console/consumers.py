@@ -3,14 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from placement.domain.names import UNTYPED
 from placement.errors import NotFound
 from placement.services.console.lists import Excerpt, part_of
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import consumers as store
 from placement.store.console.consumers import HeldAmount, ListedConsumer
-
-NO_TYPE = "unknown"
-"""The API's name for the type of consumers that have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +18,7 @@ class ConsumerSearch:
     Args:
         uuid: the beginning of the uuid.
         project: the beginning of the project's id.
-        type: the type, or NO_TYPE.
+        type: the type, or UNTYPED.
     """
 
     uuid: str = ""
@@ -55,7 +53,7 @@ def found_consumers(tx: Transaction, search: ConsumerSearch, *, first: int, most
     if search.project:
         conditions.append(store.of_project(search.project))
     if search.type:
-        conditions.append(store.of_type(None if search.type == NO_TYPE else search.type))
+        conditions.append(store.of_type(None if search.type == UNTYPED else search.type))
     rows = store.listed_consumers(tx, conditions, first=first, most=most + 1)
     total = store.consumer_count(tx, conditions)
     part = part_of(rows, most=most, total=total)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from placement.services.console.consumers import NO_TYPE
+from placement.domain.names import UNTYPED
 from placement.services.console.lists import Excerpt
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import projects as store
@@ -25,5 +25,5 @@ class ProjectStanding:
 def project_standing(tx: Transaction, project: str, *, with_hosts: bool, first: int, most: int) -> ProjectStanding:
     """Return what a project holds, which may be nothing. Not everybody who may see sums may see hosts."""
     hosts = store.hosts_of_project(tx, project, first=first, most=most + 1) if with_hosts else []
-    types = {name or NO_TYPE: count for name, count in store.consumers_by_type(tx, project).items()}
+    types = {name or UNTYPED: count for name, count in store.consumers_by_type(tx, project).items()}
     return ProjectStanding(store.held_by_project(tx, project), types, Excerpt(hosts[:most], len(hosts) > most, None))

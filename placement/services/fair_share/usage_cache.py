@@ -10,12 +10,13 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from placement.allocators.fair_share import Amounts, FairShares
+from placement.domain.names import UNTYPED
 from placement.settings.planner.values import FairShareSettings
 from placement.store import fair_share as store
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 
-UNKNOWN = store.UNTYPED
+UNKNOWN = UNTYPED
 """Stands for a missing consumer type, as in GET /usages, and for the project of consumers without one."""
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, delete, exists, func, or_, select
 
+from placement.domain.names import UNTYPED
 from placement.store.checks.dangling import ABANDONED_AFTER, EXAMPLES, Hits
 from placement.store.kept_usage.usage_triggers import triggers_in_place
 from placement.store.stock import StockSource
@@ -64,7 +65,7 @@ def ownerless(
     query = (
         select(
             consumers.c.uuid,
-            func.coalesce(consumer_types.c.name, "unknown"),
+            func.coalesce(consumer_types.c.name, UNTYPED),
             func.coalesce(projects.c.external_id, ""),
             resource_providers.c.uuid,
             resource_classes.c.name,
