@@ -3,7 +3,7 @@
 import ctypes
 import gc
 
-KEPT_BYTES = 16 * 2**20
+RETAINED_BYTES = 16 * 2**20
 """How much freed memory the process retains for the next request."""
 MAPPED_FROM_BYTES = 32 * 2**20
 """Larger blocks are returned to the system as soon as they are freed; this is the highest threshold glibc accepts."""
@@ -21,7 +21,7 @@ def tune_process() -> None:
     application, are never freed.
     """
     spare_the_collector()
-    keep_freed_memory()
+    retain_freed_memory()
 
 
 def spare_the_collector() -> None:
@@ -35,7 +35,7 @@ def spare_the_collector() -> None:
     gc.set_threshold(50_000, 20, 100)
 
 
-def keep_freed_memory() -> None:
+def retain_freed_memory() -> None:
     """Let glibc retain some freed memory; other C libraries are left alone.
 
     By default it returns nearly all of it, and the kernel zeroes each page it hands out again: a tenth of the time of
@@ -45,7 +45,7 @@ def keep_freed_memory() -> None:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):
         return
-    mallopt(_M_TRIM_THRESHOLD, KEPT_BYTES)
+    mallopt(_M_TRIM_THRESHOLD, RETAINED_BYTES)
     mallopt(_M_MMAP_THRESHOLD, MAPPED_FROM_BYTES)
     mallopt(_M_ARENA_MAX, ARENAS)
 

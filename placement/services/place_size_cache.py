@@ -63,9 +63,9 @@ class PlaceSizeCache:
             return None
         full_name = id(tx.database), name
         with self._lock:
-            kept = self._by_name.setdefault(full_name, _CachedSizes())
+            cached = self._by_name.setdefault(full_name, _CachedSizes())
             self._by_name.move_to_end(full_name)
-        found = kept.at(moment, history, read)
+        found = cached.at(moment, history, read)
         with self._lock:
             while len(self._by_name) > MAX_NAMES or (self.cached_trees > self._most_trees and len(self._by_name) > 1):
                 self._by_name.popitem(last=False)

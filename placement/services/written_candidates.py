@@ -74,24 +74,26 @@ class WrittenAnswer(NamedTuple):
 
 
 def written_candidates(
-    database: Database, question: Question, kept: TextCache, orders: TreeOrders
+    database: Database, question: Question, cache: TextCache, orders: TreeOrders
 ) -> WrittenAnswer | None:
     """Return the answer to a question; None if it must be searched for, or if there is no candidate.
 
     Raises:
         Invalid: a resource class or trait does not exist.
     """
-    of_question = kept.of(question.key) if question.may_be_sum else None
+    of_question = cache.of(question.key) if question.may_be_sum else None
     if of_question is None:
         return None
     answer = reads_anywhere(written_answer)(database, question, of_question, orders)
-    if answer is None or (question.wanted is None and of_question.size > kept.most_without_limit):
-        kept.refuse(question.key)
-    kept.trim()
+    if answer is None or (question.wanted is None and of_question.size > cache.most_without_limit):
+        cache.refuse(question.key)
+    cache.trim()
     return answer if answer and answer.candidates else None
 
 
-def written_answer(tx: Transaction, question: Question, kept: CachedTexts, orders: TreeOrders) -> WrittenAnswer | None:
+def written_answer(
+    tx: Transaction, question: Question, cached: CachedTexts, orders: TreeOrders
+) -> WrittenAnswer | None:
     """Return the answer in a snapshot; None if it is not the sum of its trees, or cannot be cached.
 
     It is empty if there is no candidate, or if only this snapshot must be searched.
@@ -117,10 +119,10 @@ def written_answer(tx: Transaction, question: Question, kept: CachedTexts, order
     if question.wanted is None and len(keys) > MAX_WITHOUT_LIMIT:
         return None
     writer = TreeWriter(tx, plan, ids, limits=options.limits, write=question.write)
-    search = _SearchOfWritten(keys, scores, kept.in_snapshot(tx, moment, ids, history), writer)
+    search = _SearchOfWritten(keys, scores, cached.in_snapshot(tx, moment, ids, history), writer)
     answer = search.answer(question)
     if writer.written and answer is not None:
-        kept.keep(writer.written, writer.names, seen=moment, ids=ids, history=history, used=search.trees)
+        cached.keep(writer.written, writer.names, seen=moment, ids=ids, history=history, used=search.trees)
     return answer
 
 
@@ -130,15 +132,15 @@ class _SearchOfWritten:
     Args:
         keys: the keys of all trees.
         scores: what trees can score.
-        kept: the cached trees.
+        cached: the cached trees.
         writer: writes the others.
     """
 
-    def __init__(self, keys: KeyQueue, scores: TreeScores, kept: Trees, writer: TreeWriter) -> None:
+    def __init__(self, keys: KeyQueue, scores: TreeScores, cached: Trees, writer: TreeWriter) -> None:
         self._keys = keys
         self._number = len(keys)
         self._scores = scores
-        self._kept = kept
+        self._cached = cached
         self._writer = writer
         self._can_all_be_written = True
         self.trees: dict[int, WrittenTree | None] = {}
@@ -171,10 +173,10 @@ class _SearchOfWritten:
             size *= growth
 
     def _written(self, roots: Collection[int]) -> list[WrittenTree | None]:
-        missing = [root for root in roots if root not in self._kept]
+        missing = [root for root in roots if root not in self._cached]
         if missing:
             self._can_all_be_written = self._writer.has_written(missing, of=self._number)
-        known, new = self._kept.get, self._writer.written
+        known, new = self._cached.get, self._writer.written
         trees = [new[root] if root in new else known(root) for root in roots]
         self.trees.update(zip(roots, trees, strict=True))
         return trees

@@ -13,9 +13,9 @@ from placement.settings import DatabaseSettings, Settings
 
 WORK = """
 import resource, sys
-from placement.tuning import keep_freed_memory
+from placement.tuning import retain_freed_memory
 if sys.argv[1] == "tuned":
-    keep_freed_memory()
+    retain_freed_memory()
 def write():
     return "".join(["x" * 1_000_000] * 3).encode()
 def faults():

@@ -1,7 +1,7 @@
 """Reading YAML so that every error names file, line, key and what was expected.
 
-A document is kept as nodes that know their line; readers convert them to what they expect: a mapping, a list, a text, a
-number. A ``DocumentEntry`` is such a node with the keys that lead to it. Of YAML's many notations, only those shared
+A document is a tree of nodes that know their line; readers convert them to what they expect: a mapping, a list, a text,
+a number. A ``DocumentEntry`` is such a node with the keys that lead to it. Of YAML's many notations, only those shared
 with JSON count: ``010``, ``1:30`` and ``yes`` are neither numbers nor booleans here.
 """
 

@@ -45,7 +45,7 @@ MAX_STATEMENTS = 100
 """Statements that a connection keeps with their cursors, some 4 kB each. The driver prepares as many."""
 
 MAX_ROWS_HELD = 100
-"""Rows that a kept cursor may hold."""
+"""Rows that a remembered cursor may hold."""
 
 _STATEMENTS = "placement_statements"
 """Their key in what SQLAlchemy remembers of a connection."""
@@ -115,17 +115,17 @@ def _sent(connection: Connection, text: str, values: Sequence[Any]) -> "RawCurso
     """Run a statement on the cursor that last ran it on this connection, if there is one.
 
     That cursor knows how to convert the statement's values and rows: finding it out again takes a third of the driver's
-    time. It holds the rows until it runs again, so one that holds many is not kept.
+    time. It holds the rows until it runs again, so one that holds many is not remembered.
     """
-    kept: dict[str, _Statement] = connection.connection.info.setdefault(_STATEMENTS, {})
-    statement = kept.pop(text, None) or _statement(connection, text)
+    remembered: dict[str, _Statement] = connection.connection.info.setdefault(_STATEMENTS, {})
+    statement = remembered.pop(text, None) or _statement(connection, text)
     for listener in connection.engine.dispatch.before_cursor_execute:
         listener(connection, statement.cursor, text, values, None, False)  # noqa: FBT003 - the event's own shape
     _run(connection, statement, values)
     if statement.cursor.rowcount <= MAX_ROWS_HELD and len(text) < MAX_PREPARED_LENGTH:
-        kept[text] = statement
-        if len(kept) > MAX_STATEMENTS:
-            del kept[next(iter(kept))]
+        remembered[text] = statement
+        if len(remembered) > MAX_STATEMENTS:
+            del remembered[next(iter(remembered))]
     return statement.cursor
 
 
