@@ -6,10 +6,11 @@ from flask import Response
 from marshmallow import pre_load
 
 from placement.api.call import Call
-from placement.api.fields import Array, Uuid, fitting_uuid
+from placement.api.fields import Array, Uuid
 from placement.api.of_provider import ONE, body_for, generation
 from placement.api.routing import Route
 from placement.api.validation import Schema
+from placement.domain.uuids import fitting_uuid
 from placement.services import aggregates as service
 
 RULE = "placement:resource_providers:aggregates:"

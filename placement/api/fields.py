@@ -6,18 +6,16 @@ validators (see api/validation.py).
 """
 
 import re
-import uuid
-from collections.abc import Iterable
 from typing import Any
 
 from marshmallow import ValidationError, fields, missing
 
 from placement.api.validation import Fault, shown
+from placement.domain.uuids import is_uuid_like
 
 MAX_INTEGER = 2**63 - 1
 MAX_COLUMN_VALUE = 2**31 - 1
 """The largest integer that the tables' columns hold."""
-MAX_UUID_LENGTH = 36
 
 
 def refuse(sentence: str, rule: str) -> ValidationError:
@@ -117,27 +115,6 @@ class JsonText(Exact):
         if "\0" in value:
             raise refuse(f"{shown(value)} contains a NUL character", "pattern")
         return value
-
-
-def is_uuid_like(value: str) -> bool:
-    """Tell whether a string is a uuid in any of the usual spellings, with or without dashes."""
-    bare = value.replace("urn:", "").replace("uuid:", "").strip("{}").replace("-", "").lower()
-    return re.fullmatch("[0-9a-f]{32}", bare) is not None
-
-
-def canonical_uuid(value: str) -> str:
-    """Return the dashed lower-case spelling of a string that ``is_uuid_like``."""
-    return str(uuid.UUID(value))
-
-
-def fitting_uuid(value: str) -> str:
-    """Return a uuid as sent if it fits the columns, else (``urn:uuid:``, extra dashes) in its canonical spelling."""
-    return value if len(value) <= MAX_UUID_LENGTH else canonical_uuid(value)
-
-
-def both_spellings(uuids: Iterable[str]) -> frozenset[str]:
-    """Return uuids as sent and as this server writes them; other writers may have written them as sent."""
-    return frozenset(spelling for uuid in uuids for spelling in (uuid, canonical_uuid(uuid)))
 
 
 class Uuid(Exact):

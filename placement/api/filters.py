@@ -6,9 +6,10 @@ depends on a route. Only the syntax is checked; whether the names exist is the d
 
 from collections.abc import Sequence
 
-from placement.api.fields import MAX_INTEGER, fitting_uuid, is_uuid_like
+from placement.api.fields import MAX_INTEGER
 from placement.api.query import PREFIX
 from placement.api.versions import Version
+from placement.domain.uuids import fitting_uuid, is_uuid_like
 from placement.errors import Invalid
 
 FORBIDDEN_TRAITS = (1, 22)

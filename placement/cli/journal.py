@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 
 import click
 
-from placement.api.fields import is_uuid_like
 from placement.api.planner.journal_json import entry_json
 from placement.cli.asking import server_options
 from placement.cli.cadf import write_cadf
@@ -17,6 +16,7 @@ from placement.cli.configuration import configured, connected, readable, setting
 from placement.cli.http_client import Client
 from placement.cli.journal_text import entry_text
 from placement.cli.output import Document
+from placement.domain.uuids import is_uuid_like
 from placement.errors import Unavailable
 from placement.services.journal import newest, prune, read_feed, read_trail
 from placement.settings import with_own_database

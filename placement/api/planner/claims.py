@@ -7,7 +7,7 @@ from dataclasses import replace
 from flask import Response
 
 from placement.api.call import JSON, Call
-from placement.api.fields import Object, canonical_uuid
+from placement.api.fields import Object
 from placement.api.planner.candidates import options_for
 from placement.api.planner.claim_answers import streamed, what_fitted
 from placement.api.planner.claim_digest import digest_of
@@ -18,6 +18,7 @@ from placement.api.planner.request_document import Body, explains, planner_reque
 from placement.api.planner.request_schemas import ClaimSchema
 from placement.api.routing import Route
 from placement.domain.allocation import Claim
+from placement.domain.uuids import canonical_uuid
 from placement.errors import InvalidAt
 from placement.services.planner.claims import ClaimTerms, claim, claim_what_fits
 from placement.services.planner.members import ClaimMember

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 from placement.api.candidate_query import MAX_CLASSES, MAX_GROUPS
-from placement.api.fields import both_spellings
 from placement.api.planner.names_as_groups import names_as_groups
 from placement.api.planner.request_fields import ALL, PER_SUBTREE, Expressions
 from placement.api.planner.request_schemas import RequestSchema
@@ -16,6 +15,7 @@ from placement.domain.koordinator import KEYS as KOORDINATOR
 from placement.domain.koordinator import in_planner_words
 from placement.domain.planner_request import THE_DEVICE, Affinity, Exclusive, PlannerGroup, PlannerRequest, Within
 from placement.domain.pods import in_koordinators_words
+from placement.domain.uuids import both_spellings
 from placement.errors import InvalidAt
 from placement.services.planner.changes import Changes
 from placement.settings import PlannerSettings
