@@ -1,7 +1,6 @@
 """GET /allocation_candidates: where could this request be served?"""
 
 import logging
-import random
 from collections.abc import Iterator
 from functools import partial
 from time import perf_counter
@@ -10,13 +9,14 @@ from flask import Response
 
 from placement.api.call import JSON, Call
 from placement.api.candidate_json import candidates_json, texts_by_tree, written_json
+from placement.api.candidate_options import packer_in_force, ranking_of, search_options
 from placement.api.candidate_query import KEYS, candidate_request
 from placement.api.pieces import answer_in_pieces
 from placement.api.routing import Route
 from placement.candidates.explain.wording import cause_in_words
 from placement.domain.candidate_request import CandidateRequest
 from placement.errors import OutOfSteps
-from placement.services.allocation_candidates import Answer, Ranking, SearchOptions, allocation_candidates
+from placement.services.allocation_candidates import Answer, Ranking, allocation_candidates
 from placement.services.packing import Packer
 from placement.services.written_candidates import Question, WrittenAnswer, written_candidates
 from placement.telemetry.meters import SearchSeen
@@ -37,19 +37,7 @@ def list_candidates(call: Call) -> Response:
         seen = SearchSeen(perf_counter() - began, len(written.providers), len(written.candidates), complete=True)
         call.server.meters.searched(seen)
         return _dated(call, written_json(written))
-    try:
-        answer = allocation_candidates(
-            call.database,
-            request,
-            search_options(call),
-            ranking,
-            packer=packer,
-            orders=call.server.orders,
-        )
-    except OutOfSteps:
-        call.server.meters.searched(SearchSeen(perf_counter() - began, trees=0, candidates=0, complete=False))
-        raise
-    call.server.meters.searched(_seen(answer, perf_counter() - began))
+    answer = _searched(call, request, ranking, packer=packer, began=began)
     if answer.cause is not None:
         call.server.meters.found_nothing(answer.cause.kind.value)
         LOG.info("There are no allocation candidates. %s", cause_in_words(answer.cause))
@@ -74,42 +62,25 @@ def _asked_again(call: Call, request: CandidateRequest, ranking: Ranking) -> Wri
     return written_candidates(call.database, question, call.server.texts, call.server.orders)
 
 
+def _searched(
+    call: Call, request: CandidateRequest, ranking: Ranking | None, *, packer: Packer | None, began: float
+) -> Answer:
+    """Search, and report to the metrics what was seen since ``began``, even if the search ran out of steps."""
+    server = call.server
+    try:
+        answer = allocation_candidates(
+            call.database, request, search_options(call), ranking, packer=packer, orders=server.orders
+        )
+    except OutOfSteps:
+        server.meters.searched(SearchSeen(perf_counter() - began, trees=0, candidates=0, complete=False))
+        raise
+    server.meters.searched(_seen(answer, perf_counter() - began))
+    return answer
+
+
 def _seen(answer: Answer, duration_s: float) -> SearchSeen:
     trees = len({root for root, _choice in answer.candidates})
     return SearchSeen(duration_s, trees, len(answer.candidates), answer.complete)
-
-
-def search_options(call: Call) -> SearchOptions:
-    """Return how the operator configured candidate generation."""
-    chosen, ranks = call.server.settings.placement, call.server.settings.ranking.enabled
-    default = "breadth-first" if ranks else "depth-first"
-    return SearchOptions(
-        most=chosen.max_allocation_candidates if chosen.max_allocation_candidates >= 0 else None,
-        breadth_first=(chosen.allocation_candidates_generation_strategy or default) == "breadth-first",
-        # A random sample has no order; in a ranking, chance only decides between trees of nearly equal score.
-        shuffled=chosen.randomize_allocation_candidates and not ranks,
-        limits=call.server.limits,
-        locks=call.server.settings.locks_for_all,
-    )
-
-
-def ranking_of(call: Call) -> Ranking | None:
-    """Return how the operator wants candidates ordered; None if no ranking is enabled."""
-    settings = call.server.settings
-    if not settings.ranking.enabled:
-        return None
-    return Ranking(
-        settings.planner.profile_in_force,
-        levels=tuple(settings.planner.levels.values()),
-        near_equal=settings.ranking.near_equal,
-        seed=random.getrandbits(32) if settings.placement.randomize_allocation_candidates else None,
-    )
-
-
-def packer_in_force(call: Call) -> Packer | None:
-    """Return what scores fragmentation, if the ranking in force uses it."""
-    settings = call.server.settings
-    return call.server.packers.of(settings.planner.profile_in_force) if settings.ranking.enabled else None
 
 
 ROUTES = (

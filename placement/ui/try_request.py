@@ -12,8 +12,8 @@ from flask import Response, url_for
 from placement.allocators.entries import Number
 from placement.allocators.ranking_profile import RankingProfile
 from placement.api.address import root_url
-from placement.api.allocation_candidates import packer_in_force, ranking_of, search_options
 from placement.api.call import Call
+from placement.api.candidate_options import packer_in_force, ranking_of, search_options
 from placement.api.candidate_query import candidate_request
 from placement.api.errors import status_of
 from placement.api.planner.explain import FIRST_VERSION
