@@ -1,7 +1,6 @@
 """``placement explain``: why GET /allocation_candidates finds nothing for a query string."""
 
 import json
-from typing import Any
 from urllib.parse import urlsplit
 
 import click
@@ -14,7 +13,6 @@ from placement.cli.configuration import configured, readable, settings_of
 from placement.cli.explain_text import explanation_text
 from placement.cli.http_client import Client
 from placement.cli.output import available_width
-from placement.errors import Unavailable
 
 PATH = "/planner/v1/explain"
 
@@ -38,7 +36,7 @@ def explain(
     """
     text = query_string(query)
     if url is not None:
-        document = _asked(Client(url, token=token, microversion=microversion), text)
+        document = Client(url, token=token, microversion=microversion)("GET", f"{PATH}?{text}")
     else:
         version = requested_version(f"placement {microversion}")
         settings = settings_of(context)
@@ -52,10 +50,3 @@ def explain(
 def query_string(query: str) -> str:
     """Return the part after the question mark, if any: the query may be a URL copied from a log."""
     return urlsplit(query).query if "?" in query else query
-
-
-def _asked(call: Client, query: str) -> Any:
-    try:
-        return call("GET", f"{PATH}?{query}")
-    except OSError as error:
-        raise Unavailable(f"The server cannot be reached: {error}") from error

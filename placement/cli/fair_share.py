@@ -11,7 +11,6 @@ from placement.cli.configuration import configured, readable, settings_of
 from placement.cli.fair_share_text import tree_text
 from placement.cli.http_client import Client
 from placement.cli.output import available_width
-from placement.errors import Unavailable
 from placement.services.fair_share.shares import all_shares
 from placement.services.fair_share.usage_cache import UsageCache
 
@@ -28,17 +27,10 @@ def fair_share(context: click.Context, *, url: str | None, token: str, as_json: 
     With --url, ask a server; otherwise read the configured database, which may also belong to a running
     openstack-placement, with the tree in this machine's planner.yaml.
     """
-    document = _asked(Client(url, token=token)) if url is not None else _read(context)
+    document = Client(url, token=token)("GET", PATH) if url is not None else _read(context)
     lines = [json.dumps(document, indent=2)] if as_json else tree_text(document, width=available_width())
     for line in lines:
         click.echo(line)
-
-
-def _asked(call: Client) -> Any:
-    try:
-        return call("GET", PATH)
-    except OSError as error:
-        raise Unavailable(f"The server cannot be reached: {error}") from error
 
 
 def _read(context: click.Context) -> Any:

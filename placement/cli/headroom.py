@@ -13,7 +13,6 @@ from placement.cli.explain import query_string
 from placement.cli.headroom_text import flavors_text, headroom_text
 from placement.cli.http_client import Client
 from placement.cli.output import available_width
-from placement.errors import Unavailable
 
 PATH = "/planner/v1/headroom"
 
@@ -46,10 +45,7 @@ def headroom(
 
 
 def _asked(call: Client, query: str | None) -> Any:
-    try:
-        return call("POST", PATH, {}) if query is None else call("GET", f"{PATH}?{query}")
-    except OSError as error:
-        raise Unavailable(f"The server cannot be reached: {error}") from error
+    return call("POST", PATH, {}) if query is None else call("GET", f"{PATH}?{query}")
 
 
 def _read(context: click.Context, query: str | None) -> Any:

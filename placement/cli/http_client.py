@@ -5,7 +5,7 @@ import json
 from typing import Any
 from urllib.parse import urlsplit
 
-from placement.errors import PlacementError
+from placement.errors import PlacementError, Unavailable
 
 TIMEOUT_S = 60
 MICROVERSION = "1.39"
@@ -35,7 +35,7 @@ class Client:
 
         Raises:
             RequestRefused: the response is an error.
-            OSError: there is no response.
+            Unavailable: there is no response.
         """
         self.requests += 1
         headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
@@ -44,6 +44,8 @@ class Client:
             connection.request(method, self._mounted_at + path, _encoded(body), headers)
             response = connection.getresponse()
             content = response.read()
+        except OSError as error:
+            raise Unavailable(f"The server cannot be reached: {error}") from error
         finally:
             connection.close()
         if response.status >= http.HTTPStatus.BAD_REQUEST:

@@ -17,7 +17,6 @@ from placement.cli.http_client import Client
 from placement.cli.journal_text import entry_text
 from placement.cli.output import Document
 from placement.domain.uuids import is_uuid_like
-from placement.errors import Unavailable
 from placement.services.journal import newest, prune, read_feed, read_trail
 from placement.settings import with_own_database
 from placement.store.connection.database import Database
@@ -113,10 +112,7 @@ class _ServerJournal:
                 time.sleep(LOOK_EVERY_S)
 
     def _answer(self, **further: str) -> Any:
-        try:
-            return self.call("GET", f"{PATH}?{urlencode(self.only | further)}")
-        except OSError as error:
-            raise Unavailable(f"The server cannot be reached: {error}") from error
+        return self.call("GET", f"{PATH}?{urlencode(self.only | further)}")
 
 
 @journal.command("prune")
