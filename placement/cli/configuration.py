@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from placement.errors import ConfigurationError, PlacementError
+from placement.errors import ConfigurationError
 from placement.settings import Settings, load, with_own_database
 from placement.store.connection.database import Database, engine_for
 from placement.store.connection.url import normalised
@@ -24,17 +24,6 @@ VALUES_WITHOUT_EFFECT = (
     ("--log-file", "--logfile"),
     ("--syslog-log-facility",),
 )
-
-
-class PlainErrors(click.Group):
-    """A command group that reports our own errors as one sentence."""
-
-    def invoke(self, context: click.Context) -> object:
-        """Run a subcommand."""
-        try:
-            return super().invoke(context)
-        except PlacementError as error:
-            raise click.ClickException(error.message) from error
 
 
 def configured(command: F) -> F:

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import click
 
-from placement.cli.configuration import PlainErrors, configured, connected, progress, settings_of
+from placement.cli.configuration import configured, connected, progress, settings_of
 from placement.cli.output import table
+from placement.cli.plain_errors import PlainErrors
 from placement.settings import Settings, with_own_database
 from placement.store.checks import schema_check
 from placement.store.checks.schema_check import Finding, Owner

@@ -1,11 +1,11 @@
-"""The command ``placement``: its subcommands, and how their failures are reported."""
+"""The command ``placement`` and its subcommands."""
 
 import importlib
 
 import click
 
 from placement import __version__
-from placement.errors import PlacementError
+from placement.cli.plain_errors import PlainErrors
 
 COMMANDS = {
     "serve": ("placement.cli.serve:serve", "Serve the API."),
@@ -24,8 +24,8 @@ COMMANDS = {
 """Location and summary of each subcommand, so that listing them imports none."""
 
 
-class LazyGroup(click.Group):
-    """A group that imports a subcommand when it runs, and reports our own errors as one sentence."""
+class LazyGroup(PlainErrors):
+    """A group that imports a subcommand only when it runs."""
 
     def list_commands(self, _context: click.Context) -> list[str]:
         """Return the names of the subcommands."""
@@ -43,13 +43,6 @@ class LazyGroup(click.Group):
         """List the subcommands."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
-
-    def invoke(self, context: click.Context) -> object:
-        """Run a subcommand."""
-        try:
-            return super().invoke(context)
-        except PlacementError as error:
-            raise click.ClickException(error.message) from error
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

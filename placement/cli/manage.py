@@ -6,7 +6,8 @@ import click
 
 from placement import __version__
 from placement.cli.boxes import box
-from placement.cli.configuration import PlainErrors, configured, connected, progress, settings_of
+from placement.cli.configuration import configured, connected, progress, settings_of
+from placement.cli.plain_errors import PlainErrors
 from placement.errors import ConfigurationError, PlacementError
 from placement.settings import Settings
 from placement.store.connection.database import Database
