@@ -1,12 +1,12 @@
 """Cross-origin requests from browsers, as ``[cors]`` allows them, handled by oslo.middleware."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from oslo_config import cfg
 
 from placement.errors import ConfigurationError
 from placement.settings import Settings
+from placement.settings.extras import module_for
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
@@ -25,20 +25,11 @@ def wrap_with_cors(app: "WSGIApplication", settings: Settings) -> "WSGIApplicati
     source = settings.source
     if source is None or not source.cors.allowed_origin:
         return app
-    middleware = _middleware()
+    middleware = module_for("[cors] allowed_origin", "oslo_middleware.cors", package="oslo.middleware", extra="cors")
     try:
         return cast("WSGIApplication", middleware.CORS(app, _values_for(middleware, source)))
     except (cfg.Error, ValueError) as error:
         raise ConfigurationError(f"[cors] cannot be used: {error}") from error
-
-
-def _middleware() -> Any:
-    try:
-        return import_module("oslo_middleware.cors")
-    except ImportError as error:
-        raise ConfigurationError(
-            "[cors] allowed_origin is set, and oslo.middleware is not installed: pip install 'placement-server[cors]'."
-        ) from error
 
 
 def _values_for(middleware: Any, source: cfg.ConfigOpts) -> cfg.ConfigOpts:

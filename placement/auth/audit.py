@@ -1,11 +1,11 @@
 """An audit trail of requests as CADF events, by keystonemiddleware's audit middleware, configured in ``[audit]``."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 from placement.errors import ConfigurationError
 from placement.open_paths import is_open
 from placement.settings import Settings
+from placement.settings.extras import module_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,13 +23,9 @@ def audited(app: "WSGIApplication", settings: Settings) -> "WSGIApplication":
     source = settings.source
     if source is None or not source.audit.enabled:
         return app
-    try:
-        middleware = import_module("keystonemiddleware.audit")
-    except ImportError as error:
-        raise ConfigurationError(
-            "[audit] enabled needs keystonemiddleware, which is not installed: "
-            "pip install 'placement-server[keystone]'."
-        ) from error
+    middleware = module_for(
+        "[audit] enabled", "keystonemiddleware.audit", package="keystonemiddleware", extra="keystone"
+    )
     try:
         made = middleware.AuditMiddleware(
             app,

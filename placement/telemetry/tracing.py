@@ -1,13 +1,13 @@
 """Traces of requests and their SQL statements by OSprofiler, configured in ``[profiler]``."""
 
 import socket
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
 from placement.errors import ConfigurationError
 from placement.settings import Settings
+from placement.settings.extras import module_for
 from placement.store.connection.statements import record_statements
 
 if TYPE_CHECKING:
@@ -50,12 +50,7 @@ def traced(app: "WSGIApplication", database: "Database", settings: Settings) -> 
 
 
 def _osprofiler(module: str) -> Any:
-    try:
-        return import_module(f"osprofiler.{module}")
-    except ImportError as error:
-        raise ConfigurationError(
-            "[profiler] enabled needs osprofiler, which is not installed: pip install 'placement-server[profiler]'."
-        ) from error
+    return module_for("[profiler] enabled", f"osprofiler.{module}", package="osprofiler", extra="profiler")
 
 
 def _values(source: cfg.ConfigOpts) -> cfg.ConfigOpts:

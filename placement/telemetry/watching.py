@@ -1,12 +1,11 @@
 """The observers of a server: created from the settings and wrapped around its application."""
 
 from collections.abc import Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 from placement.candidates.headroom.plans import CountedRequest
-from placement.errors import ConfigurationError
 from placement.settings import Settings
+from placement.settings.extras import module_for
 from placement.store.connection.database import Database
 from placement.store.connection.statements import count_statements
 from placement.telemetry.access_log import log_access
@@ -27,12 +26,9 @@ def meters_for(database: Database, settings: Settings, flavors: Mapping[str, Cou
     """
     if not settings.metrics.enabled:
         return NoMeters()
-    try:
-        module = import_module("placement.telemetry.metrics")
-    except ImportError as error:
-        raise ConfigurationError(
-            "[metrics] enabled needs prometheus_client: pip install 'placement-server[metrics]'."
-        ) from error
+    module = module_for(
+        "[metrics] enabled", "placement.telemetry.metrics", package="prometheus-client", extra="metrics"
+    )
     headroom = FlavorHeadroom(database, flavors, settings.headroom, locks=settings.locks_for_all)
     return cast("Meters", module.Metrics(database, settings.metrics, headroom))
 

@@ -99,7 +99,9 @@ def _postgresql(url: URL) -> URL:
 
 def _mariadb(url: URL) -> URL:
     if importlib.util.find_spec("pymysql") is None:
-        raise ConfigurationError('MySQL and MariaDB need the driver PyMySQL: pip install "placement-server[mariadb]".')
+        raise ConfigurationError(
+            "MySQL and MariaDB need PyMySQL, which is not installed: pip install 'placement-server[mariadb]'."
+        )
     dialect = url.drivername.partition("+")[0]
     return _with_known_query(url.set(drivername=f"{dialect}+pymysql"), MARIADB_PARAMETERS)
 
