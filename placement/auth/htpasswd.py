@@ -16,10 +16,10 @@ LOG = logging.getLogger(__name__)
 
 BCRYPT = re.compile(rb"\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}")
 BCRYPT_BYTES = 72
-"""bcrypt uses only that many bytes of a password; the library rejects longer ones, while other tools truncate them."""
+"""bcrypt uses only this many bytes of a password; the library rejects longer ones, while other tools truncate them."""
 
 REMEMBERED_S = 60.0
-REMEMBERED_MOST = 4096
+MAX_REMEMBERED = 4096
 DEFAULT_ROUNDS = 12
 
 Hashes = Mapping[str, bytes]
@@ -89,7 +89,7 @@ class PasswordFile:
         return hmac.digest(self._key, b"\0".join((lengths, *parts)), hashlib.sha256)
 
     def _remember(self, digest: bytes) -> None:
-        if len(self._remembered) >= REMEMBERED_MOST:
+        if len(self._remembered) >= MAX_REMEMBERED:
             self._remembered = {}
         self._remembered[digest] = self._clock() + REMEMBERED_S
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 LOOK_FOR_FILES_EVERY_S = 1.0
-DECISIONS_KEPT = 4096
+MAX_DECISIONS = 4096
 NO_TARGET: Mapping[str, Any] = MappingProxyType({})
 
 Stamp = tuple[tuple[str, int, int, int], ...]
@@ -74,7 +74,7 @@ class Policy:
         decision = rules.decisions.get((rule, identity.roles))
         if decision is None:
             decision = _ask(rules.enforcer, rule, identity, target)
-            if len(rules.decisions) >= DECISIONS_KEPT:
+            if len(rules.decisions) >= MAX_DECISIONS:
                 rules.decisions.clear()
             rules.decisions[rule, identity.roles] = decision
         return decision

@@ -50,7 +50,7 @@ def flavor_query(flavor: Flavor) -> FlavorQuery:
     FlavorQuery(query='resources=DISK_GB:20,MEMORY_MB:2048,VCPU:2&required=HW_GPU', without_meaning=('hw:numa_nodes',))
 
     Raises:
-            ValueError: an amount is not a whole number.
+        ValueError: an amount is not a whole number.
     """
     resources: dict[str, dict[str, int]] = defaultdict(dict)
     resources[""] = _plain(flavor)
@@ -83,7 +83,7 @@ def _plain(flavor: Flavor) -> dict[str, int]:
 
 
 def _is_said(key: str, value: str) -> bool:
-    """Tell whether an extra spec is expressed elsewhere in the query, or has nothing to say to Placement."""
+    """Tell whether an extra spec is expressed elsewhere in the query, or means nothing to Placement."""
     if key == "hw:cpu_policy":
         return value in _DEDICATED
     return key in ("group_policy", "hw:mem_encryption") or (key == "hw:cpu_thread_policy" and value == "prefer")

@@ -1,7 +1,8 @@
 """The options an operator can set, declared for oslo.config: names, types, defaults and help.
 
-Names and defaults are openstack-placement's; ``[http_basic]``, ``[ranking]``, ``[planner]``, ``[fair_share]``, ``[ui]``
-and ``[journal]`` are this server's own. The sample configuration file is generated from ``list_opts``.
+Names and defaults are openstack-placement's, except in the groups that are this server's own: ``[access_log]``,
+``[fair_share]``, ``[headroom]``, ``[http_basic]``, ``[journal]``, ``[metrics]``, ``[planner]``, ``[ranking]`` and
+``[ui]``. The sample configuration file is generated from ``list_opts``.
 """
 
 from collections.abc import Sequence

@@ -27,7 +27,7 @@ class OwnListener:
         if environ.get("SERVER_PORT") != self._port or path in HEALTH_PATHS:
             return self._application(environ, start_response)
         if path != "/metrics" or environ["REQUEST_METHOD"] != "GET":
-            return _answer(start_response, "404 Not Found", b"Here are /metrics, /healthcheck and /readycheck.\n")
+            return _answer(start_response, "404 Not Found", b"Only /metrics, /healthcheck and /readycheck are here.\n")
         return _answer(start_response, "200 OK", self._meters.exposition() or b"")
 
 
