@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import ScoredNode
-from placement.candidates.packing import DeviceJudge
+from placement.candidates.device_judge import DeviceJudge
 from placement.candidates.scores import Score, score, score_of_pools
 from placement.domain.amounts import ResourceAmounts, summed
 from placement.domain.places import Layout, Places, level_bits

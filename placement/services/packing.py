@@ -12,17 +12,9 @@ from typing import NamedTuple
 
 from placement.allocators.fragmentation import DevicePacking, DeviceTask, Outlook
 from placement.allocators.ranking_profile import RankingProfile
+from placement.candidates.device_judge import DeviceJudge
 from placement.candidates.overlaid import ChangedProvider
-from placement.candidates.packing import (
-    DeviceJudge,
-    FreeTrees,
-    Tasks,
-    TreePacking,
-    TreesByForm,
-    WantedOfHost,
-    kinds_of,
-    tasks_of,
-)
+from placement.candidates.packing import FreeTrees, Tasks, TreePacking, TreesByForm, WantedOfHost, kinds_of, tasks_of
 from placement.domain.search_plan import Plan
 from placement.services.device_picture import Picture, key_of, picture_of, read_picture
 from placement.store.connection.database import Database

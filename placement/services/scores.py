@@ -6,8 +6,8 @@ from typing import NamedTuple
 import os_traits
 
 from placement.allocators.ranking_profile import RankingProfile
+from placement.candidates.device_judge import DeviceJudge
 from placement.candidates.forest import Forest, Member
-from placement.candidates.packing import DeviceJudge
 from placement.candidates.scores import Score
 from placement.errors import InvalidAt
 from placement.services.packing import Packer

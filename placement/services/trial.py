@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.candidates.packing import DeviceJudge
+from placement.candidates.device_judge import DeviceJudge
 from placement.candidates.scores import Score
 from placement.domain.candidate_request import CandidateRequest
 from placement.services.allocation_candidates import Answer, Candidate, Plan, Ranking, SearchOptions, answer_to

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from placement.allocators.devices import THE_DEVICE, Device, Group, Host
 from placement.allocators.devices.fit import DeviceStock, misfit
 from placement.allocators.natural_order import natural_order
-from placement.candidates.packing import DeviceJudge
+from placement.candidates.device_judge import DeviceJudge
 from placement.domain.ancestry import upwards
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.planner_tree import NO_STOCKS, PlannerTree, ProviderStocks

@@ -37,7 +37,7 @@ from placement.candidates.compose.one_place import with_single_places
 from placement.candidates.compose.proposals import Proposal, Proposals
 from placement.candidates.compose.room_alone import RoomAlone, only_room_decides
 from placement.candidates.compose.torn_subtrees import TornSubtrees
-from placement.candidates.packing import DeviceJudge
+from placement.candidates.device_judge import DeviceJudge
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan

@@ -1,7 +1,7 @@
 """The best device of a tree under a profile that judges devices."""
 
 from placement.allocators.fragmentation import DevicePacking, DeviceSupply, DeviceTask, Outlook
-from placement.candidates.packing import DeviceJudge
+from placement.candidates.device_judge import DeviceJudge
 
 GPU = "CUSTOM_GPU_MILLI"
 ROOT, HALF, QUARTER = 1, 2, 3
