@@ -94,3 +94,9 @@ def any_of_value(any_of: AbstractSet[str], *, forbidden: bool = False) -> str:
 def resources_value(resources: Iterable[tuple[str, int]]) -> str:
     """Write amounts the way ``resources`` does."""
     return ",".join(f"{name}:{amount}" for name, amount in resources)
+
+
+def subtree_condition(suffixes: AbstractSet[str]) -> Condition:
+    """Return the condition of a same_subtree."""
+    groups = tuple(sorted(suffixes))
+    return Condition(ConditionKind.SAME_SUBTREE, groups, ",".join(groups))

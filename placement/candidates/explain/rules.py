@@ -6,7 +6,7 @@ A rule is identified by its condition. ``with_rules`` returns the request with o
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from placement.candidates.explain.conditions import Condition, ConditionKind, any_of_value
+from placement.candidates.explain.conditions import Condition, ConditionKind, any_of_value, subtree_condition
 from placement.domain.planner_request import Affinity, Exclusive, PlannerGroup, PlannerRequest, Within
 
 ALL = "all"
@@ -23,7 +23,7 @@ def rules_of(request: PlannerRequest) -> tuple[Condition, ...]:
 def _rules(request: PlannerRequest) -> Iterator[Condition]:
     yield from map(_device, [group for group in request.groups if group.device is not None])
     yield from map(_count, [group for group in request.groups if group.everything or group.count > 1])
-    yield from map(_subtree, request.same_subtree)
+    yield from map(subtree_condition, request.same_subtree)
     yield from map(_within, [rule for rule in request.within if rule.required])
     yield from map(_affinity, [rule for rule in request.affinity if rule.required])
     yield from map(_exclusive, request.exclusive)
@@ -38,7 +38,7 @@ def with_rules(request: PlannerRequest, kept: Collection[Condition]) -> PlannerR
     return replace(
         request,
         groups=tuple([_group(group, kept, is_joint=group.suffix in secondaries) for group in request.groups]),
-        same_subtree=tuple([suffixes for suffixes in request.same_subtree if _subtree(suffixes) in kept]),
+        same_subtree=tuple([suffixes for suffixes in request.same_subtree if subtree_condition(suffixes) in kept]),
         within=tuple([rule for rule in request.within if _within(rule) in kept and rule.required]),
         affinity=affinity,
         exclusive=tuple([rule for rule in request.exclusive if _exclusive(rule) in kept]),
@@ -110,11 +110,6 @@ def _device(group: PlannerGroup) -> Condition:
 
 def _count(group: PlannerGroup) -> Condition:
     return Condition(ConditionKind.COUNT, (group.suffix,), ALL if group.everything else str(group.count))
-
-
-def _subtree(suffixes: frozenset[str]) -> Condition:
-    groups = tuple(sorted(suffixes))
-    return Condition(ConditionKind.SAME_SUBTREE, groups, ",".join(groups))
 
 
 def _within(rule: Within) -> Condition:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from placement.candidates.explain.conditions import Condition, ConditionKind, any_of_value
+from placement.candidates.explain.conditions import Condition, ConditionKind, any_of_value, subtree_condition
 from placement.candidates.explain.tree_filters import LOOSE
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import Plan, plan_for
@@ -41,7 +41,7 @@ def stages(plan: Plan) -> Iterator[Stage]:
     for suffixes in request.same_subtree:
         tied = (*so_far.request.same_subtree, suffixes)
         so_far = replace(so_far, request=replace(so_far.request, same_subtree=tied))
-        yield Stage(_subtree(suffixes), so_far)
+        yield Stage(subtree_condition(suffixes), so_far)
     for name in plan.contended:
         so_far = replace(so_far, contended=(*so_far.contended, name))
         yield Stage(Condition(ConditionKind.COMBINED_CAPACITY, _asking(plan, name), name), so_far)
@@ -80,7 +80,7 @@ def is_searched(plan: Plan, condition: Condition) -> bool:
 def _request_without(request: CandidateRequest, condition: Condition) -> CandidateRequest:
     match condition.kind:
         case ConditionKind.SAME_SUBTREE:
-            tied = tuple(suffixes for suffixes in request.same_subtree if _subtree(suffixes) != condition)
+            tied = tuple(suffixes for suffixes in request.same_subtree if subtree_condition(suffixes) != condition)
             return replace(request, same_subtree=tied)
         case ConditionKind.ONE_PROVIDER_PER_TREE:
             return replace(request, combines_nested=True)
@@ -90,11 +90,6 @@ def _request_without(request: CandidateRequest, condition: Condition) -> Candida
 
 def _placement(plan: Plan) -> Condition:
     return Condition(ConditionKind.TRAIT_PLACEMENT, LOOSE, " ".join(any_of_value(any_of) for any_of in plan.trait_sets))
-
-
-def _subtree(suffixes: frozenset[str]) -> Condition:
-    groups = tuple(sorted(suffixes))
-    return Condition(ConditionKind.SAME_SUBTREE, groups, ",".join(groups))
 
 
 def _granular(plan: Plan) -> tuple[str, ...]:
