@@ -23,7 +23,7 @@ from placement.store.checks.dangling import DANGLING, EXAMPLES, Dangling, Hits
 from placement.store.checks.journal_check import untrue
 from placement.store.checks.kept_check import inexact
 from placement.store.journal import triggers as journal
-from placement.store.kept_usage.usage_triggers import install
+from placement.store.kept_usage import usage_triggers as kept_usage
 from placement.store.lifecycle.data_migrations import create_incomplete_consumers, incomplete_consumers
 from placement.store.lifecycle.maintenance import Progress, exclusively, looking, silent
 from placement.store.tables import consumers, resource_providers
@@ -156,7 +156,7 @@ def _begin_again(connection: Connection, _owner: Owner) -> bool:
 
 def _count_again(connection: Connection, _owner: Owner) -> bool:
     try:
-        install(connection)
+        kept_usage.install(connection)
     except TriggersRefused:
         return False
     return True

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine, Table, delete, func, insert, inspect,
 
 from placement.errors import PlacementError
 from placement.store.journal import triggers as journal
-from placement.store.kept_usage.usage_triggers import install, remove, triggers_in_place
+from placement.store.kept_usage import usage_triggers as kept_usage
 from placement.store.lifecycle import schema
 from placement.store.lifecycle.maintenance import Progress, exclusively, looking, silent
 from placement.store.lifecycle.standard_names import zero_is_an_id
@@ -73,8 +73,8 @@ def copy(source: Engine, target: Engine, progress: Progress = silent) -> tuple[C
     schema.upgrade(target, progress)
     with looking(source) as origin, exclusively(target) as copied:
         _refuse_data(copied)
-        keeps_usage = triggers_in_place(copied)
-        remove(copied)  # usage is counted once at the end, not row by row
+        keeps_usage = kept_usage.triggers_in_place(copied)
+        kept_usage.remove(copied)  # usage is counted once at the end, not row by row
         journal.remove(copied)  # the journal is copied, rather than reporting every row as new
         for table in _FILLED_BY_UPGRADE:
             copied.execute(delete(table))
@@ -171,7 +171,7 @@ def _go_on_counting(target: Connection) -> None:
 
 def _keep_usage(target: Connection) -> None:
     try:
-        install(target)
+        kept_usage.install(target)
     except TriggersRefused as refused:
         raise CopyRefused(refused.message) from refused
 

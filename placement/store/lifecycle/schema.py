@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, Engine, Table, column, func, inspect, select, table, text
 
 from placement.store.journal import triggers as journal
-from placement.store.kept_usage.usage_triggers import install, triggers_in_place
+from placement.store.kept_usage import usage_triggers as kept_usage
 from placement.store.lifecycle import reference_schema
 from placement.store.lifecycle.maintenance import PATIENCE, Patience, Progress, exclusively, looking, silent
 from placement.store.lifecycle.reference_schema import SchemaRefused
@@ -103,7 +103,7 @@ def current(engine: Engine) -> SchemaState:
             reference_revision=reference_schema.revision(connection),
             revision=_revision(connection),
             newest_revision=_newest(),
-            keeps_usage=triggers_in_place(connection),
+            keeps_usage=kept_usage.triggers_in_place(connection),
             keeps_journal=journal.triggers_in_place(connection),
         )
 
@@ -115,11 +115,11 @@ def stamp(engine: Engine, revision: str) -> None:
 
 
 def _with_triggers(connection: Connection, progress: Progress) -> tuple[str, ...]:
-    if triggers_in_place(connection):
+    if kept_usage.triggers_in_place(connection):
         return ()
     progress(f"Counting the usage of {_row_count(connection, allocations):,} allocations")
     try:
-        install(connection)
+        kept_usage.install(connection)
     except TriggersRefused as refused:
         return (refused.message,)
     return ()
