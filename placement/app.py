@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flask import Flask
 
@@ -36,6 +36,9 @@ from placement.telemetry.watching import meters_for, watched
 from placement.ui.blueprint import install_console
 from placement.ui.security import Visitors
 from placement.worker_memory import ReplacedWhenLarge
+
+if TYPE_CHECKING:
+    from wsgiref.types import WSGIApplication
 
 LOG = logging.getLogger(__name__)
 
@@ -71,7 +74,7 @@ def create_app(settings: Settings, *, limits: SearchLimits = LIMITS) -> Flask:
     install(app, server, Visitors(strategy, settings) if settings.ui.enabled else strategy)
     if settings.ui.enabled:
         install_console(app, server)
-    app.wsgi_app = _wrapped(app.wsgi_app, strategy, server)  # type: ignore[method-assign]
+    app.wsgi_app = _wrapped(app.wsgi_app, strategy, server)  # type: ignore[method-assign, assignment]
     return app
 
 
@@ -122,7 +125,7 @@ def _flavors(settings: Settings) -> Mapping[str, CandidateRequest]:
         ) from wrong
 
 
-def _wrapped(application: Any, strategy: AuthStrategy, server: Server) -> Any:
+def _wrapped(application: "WSGIApplication", strategy: AuthStrategy, server: Server) -> "WSGIApplication":
     """Wrap the application in its middleware, outermost last."""
     settings = server.settings
     application = wrap_with_cors(strategy.wrap(audited(application, settings)), settings)
