@@ -4,9 +4,9 @@ SQLAlchemy spends more time on a statement than PostgreSQL does. On 100 hosts th
 for ten candidates (3.75 ms instead of 5.34), 32 % of a claim and its release, and 20 % of a read of usages.
 
 A list is passed as one array, so a statement has one text, and one prepared plan, however long its lists are. Short
-lists of keys are hidden from PostgreSQL's query planner: a plan for the very list would look cheaper to it than one for
-any, and to plan each time anew took half of what the database spent on a claim. Errors are still SQLAlchemy's, and its
-statement listeners and log see these statements as well.
+lists of keys are hidden from PostgreSQL's query planner: a plan for one particular list would look cheaper to it than
+one for any, and planning each time anew took half of what the database spent on a claim. Errors are still SQLAlchemy's,
+and its statement listeners and log see these statements as well.
 
 ``unmet`` checks at start-up that SQLAlchemy still has the internals this relies on. If not, or if the operator sets
 ``[placement_database] plain_sqlalchemy``, every statement goes through SQLAlchemy.

@@ -21,7 +21,7 @@ class PreparedStatement:
         statement: the statement, or a function that builds it. On the fast path a built statement is discarded and only
             its text kept: a seventh of the memory.
         by_key: whether it finds rows by lists of keys, each of which has few. PostgreSQL then plans once for all short
-            lists, instead of each time for the very list.
+            lists, instead of each time for that particular list.
     """
 
     def __init__(self, statement: Executable | Callable[[], Executable], *, by_key: bool = False) -> None:

@@ -24,7 +24,7 @@ class FairTurns:
 
     @contextlib.contextmanager
     def taken(self, *, longest_wait_s: float) -> Iterator[None]:
-        """Wait for a turn, at most so long, and pass it on at the end of the block."""
+        """Wait for a turn, no longer than that, and pass it on at the end of the block."""
         mine = threading.Event()
         with self._guard:
             self._waiting.append(mine)

@@ -3,7 +3,7 @@
 On PostgreSQL one statement reads both under one generic plan: marks are bounded on both sides and come from
 subqueries, so that a custom plan never looks cheaper; planning each time would take longer than execution. The text
 changes whenever the journal has doubled, because the plan for a small one scans all of it. It may bring along what else
-a request needs to know first, and spare it a statement: to send one takes longer than to look up an id.
+a request needs to know first, and spare it a statement: sending one takes longer than looking up an id.
 """
 
 from collections.abc import Sequence
