@@ -7,7 +7,7 @@ from placement.api import fields
 from placement.api.call import Call
 from placement.api.fields import Array, JsonNumber, Object
 from placement.api.planner.fair_share_bodies import Pending, wishes_of
-from placement.api.planner.request_schemas import Flag
+from placement.api.planner.request_fields import Flag
 from placement.api.validation import Schema
 from placement.services.fair_share.gate import FairGate, Terms, fair_gate
 from placement.services.planner.members import ClaimMember

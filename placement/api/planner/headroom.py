@@ -15,7 +15,8 @@ from placement.api.planner.candidates import options_for
 from placement.api.planner.headroom_json import counted_json, headrooms_json, shares_json
 from placement.api.planner.index import PATH
 from placement.api.planner.request_document import changes_of, planner_request
-from placement.api.planner.request_schemas import ChangesSchema, OneOf, RequestSchema
+from placement.api.planner.request_fields import OneOf
+from placement.api.planner.request_schemas import ChangesSchema, RequestSchema
 from placement.api.query import Query
 from placement.api.routing import Route
 from placement.api.validation import load_document, shown

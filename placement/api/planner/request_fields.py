@@ -1,15 +1,18 @@
 # ruff: noqa: ARG002 - the signatures of fields are marshmallow's
-"""Fields of planner requests whose values the plain API has in query strings: traits, aggregates, counts."""
+"""Fields of planner requests: flags, words and amounts, and what the plain API has in query strings, such as traits."""
 
+import re
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from marshmallow import ValidationError
 
-from placement.api.fields import Array, Exact, JsonText, refuse
+from placement.api.fields import Array, Exact, Integer, JsonText, Object, refuse
 from placement.api.filters import MAX_CONDITIONS, parse_member_of, parse_required
-from placement.api.validation import shown
+from placement.api.validation import Schema, shown
 from placement.api.versions import MAXIMUM
+from placement.domain.quantities import QUANTITY
 from placement.errors import Invalid
 
 ALL, PER_SUBTREE = "all", "per-subtree"
@@ -90,3 +93,120 @@ class Count(Exact):
     def _wrong_type(self, value: Any) -> ValidationError:
         expected = f'a number from 1 to {self.MAX}, "{ALL}" or "{PER_SUBTREE}"'
         return refuse(f"{shown(value)} is not {expected}", "anyOf")
+
+
+class Flag(Exact):
+    """``true`` or ``false``; an optional flag defaults to false unless stated otherwise."""
+
+    kind = "boolean"
+
+    def __init__(self, *, required: bool = True, default: bool = False) -> None:
+        super().__init__(required=required, default=None if required else default)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> bool:
+        if not isinstance(value, bool):
+            raise self._wrong_type(value)
+        return value
+
+
+class OneOf(JsonText):
+    """One of a fixed set of words."""
+
+    def __init__(self, *words: str, required: bool = False, default: str | None = None) -> None:
+        super().__init__(required=required, default=default)
+        self.words = words
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> str:
+        text = super()._deserialize(value, attr, data, **options)
+        if text not in self.words:
+            raise refuse(f"{shown(text)} is not one of {list(self.words)}", "enum")
+        return text
+
+
+class Anything(Exact):
+    """Any JSON value, for parts of foreign documents that are not read here."""
+
+    documented: Mapping[str, Any] = MappingProxyType({})
+
+    def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **options: Any) -> Any:
+        """Return the value unchanged."""
+        return value
+
+
+class Nested(Exact):
+    """Nested demands: a level has labels, a label has amounts of resources and further levels."""
+
+    kind = "object"
+    DEEPEST = 64
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> dict[str, int | str]:
+        """Return amounts by hierarchical name."""
+        if not isinstance(value, dict):
+            raise self._wrong_type(value)
+        return dict(self._names(value, ()))
+
+    def _names(self, demand: dict[str, Any], path: tuple[str, ...]) -> list[tuple[str, int | str]]:
+        found = []
+        for key, inner in demand.items():
+            self._check(key, path)
+            if isinstance(inner, dict):
+                found += self._inside(inner, (*path, key))
+            else:
+                found.append(("/".join((*path, key)), Quantity().deserialize(inner)))
+        return found
+
+    def _inside(self, labels: dict[str, Any], path: tuple[str, ...]) -> list[tuple[str, int | str]]:
+        found = []
+        for label, demand in labels.items():
+            self._check(label, path)
+            if not isinstance(demand, dict):
+                raise refuse(f"{shown('/'.join((*path, label)))}: {shown(demand)} is not of type 'object'", "type")
+            found += self._names(demand, (*path, label))
+        return found
+
+    def _check(self, name: str, path: tuple[str, ...]) -> None:
+        if "/" in name or not name or len(path) > self.DEEPEST:
+            raise refuse(f"{shown('/'.join((*path, name)))}: a name is empty, has a slash or is too deep", "pattern")
+
+
+class Quantity(Exact):
+    """A non-negative integer, or a text: ``"4"``, ``"1GiB"``."""
+
+    documented = MappingProxyType(
+        {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": re.sub(r"\?P<\w+>", "", QUANTITY)}]}
+    )
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> int | str:
+        if isinstance(value, str) and re.fullmatch(QUANTITY, value):
+            return value
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self._wrong_type(value)
+        return int(Integer(minimum=0).deserialize(value))
+
+    def _wrong_type(self, value: Any) -> ValidationError:
+        return refuse(f"{shown(value)} is not an amount; write a whole number, or bytes such as 8Gi", "pattern")
+
+
+class ProfileField(Exact):
+    """A profile's name, or a profile spelled out as in the planner file."""
+
+    documented = MappingProxyType({"anyOf": [{"type": "string", "minLength": 1}, {"type": "object"}]})
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> Any:
+        if not isinstance(value, dict | str):
+            raise self._wrong_type(value)
+        return value if isinstance(value, dict) else JsonText(shortest=1).deserialize(value)
+
+    def _wrong_type(self, value: Any) -> ValidationError:
+        return refuse(f"{shown(value)} is neither the name of a profile nor a profile", "anyOf")
+
+
+class OrNull(Object):
+    """An object, or null as if absent, as Kubernetes serialises empty values."""
+
+    def __init__(self, schema: type[Schema]) -> None:
+        super().__init__(schema, required=False)
+
+    def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **options: Any) -> Any:
+        """Validate one object."""
+        return None if value is None else super().deserialize(value, attr, data, **options)

@@ -3,9 +3,6 @@
 ``request_document.py`` checks what involves several fields.
 """
 
-import re
-from collections.abc import Mapping as TypingMapping
-from types import MappingProxyType
 from typing import Any
 
 from marshmallow import ValidationError
@@ -14,11 +11,21 @@ from placement.api.allocation_schemas import owner_id
 from placement.api.candidate_query import SUFFIX
 from placement.api.fields import Array, Exact, Integer, JsonText, Mapping, Object, Uuid, refuse
 from placement.api.planner.misplaced import HintingSchema
-from placement.api.planner.request_fields import AggregateFilters, Count, Traits
+from placement.api.planner.request_fields import (
+    AggregateFilters,
+    Anything,
+    Count,
+    Flag,
+    Nested,
+    OneOf,
+    OrNull,
+    ProfileField,
+    Quantity,
+    Traits,
+)
 from placement.api.validation import Schema, shown
 from placement.domain.names import MAX_NAME_LENGTH, NAME_PATTERN
 from placement.domain.planner_request import PlannerRequest
-from placement.domain.quantities import QUANTITY
 
 MAX_CANDIDATES = 1000
 MAX_ADDED = 1000
@@ -26,98 +33,6 @@ MAX_PER_TREE = 20
 MAX_MEMBERS = 1000
 LEVEL = "[A-Za-z0-9_]{1,255}"
 FABRIC_LEVEL = "[a-z][a-z0-9_-]{0,30}"
-
-
-class Flag(Exact):
-    """``true`` or ``false``; an optional flag defaults to false unless stated otherwise."""
-
-    kind = "boolean"
-
-    def __init__(self, *, required: bool = True, default: bool = False) -> None:
-        super().__init__(required=required, default=None if required else default)
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> bool:  # noqa: ARG002
-        if not isinstance(value, bool):
-            raise self._wrong_type(value)
-        return value
-
-
-class OneOf(JsonText):
-    """One of a fixed set of words."""
-
-    def __init__(self, *words: str, required: bool = False, default: str | None = None) -> None:
-        super().__init__(required=required, default=default)
-        self.words = words
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> str:
-        text = super()._deserialize(value, attr, data, **options)
-        if text not in self.words:
-            raise refuse(f"{shown(text)} is not one of {list(self.words)}", "enum")
-        return text
-
-
-class Anything(Exact):
-    """Any JSON value, for parts of foreign documents that are not read here."""
-
-    documented: TypingMapping[str, Any] = MappingProxyType({})
-
-    def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **options: Any) -> Any:  # noqa: ARG002
-        """Return the value unchanged."""
-        return value
-
-
-class Nested(Exact):
-    """Nested demands: a level has labels, a label has amounts of resources and further levels."""
-
-    kind = "object"
-    DEEPEST = 64
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> dict[str, int | str]:  # noqa: ARG002
-        """Return amounts by hierarchical name."""
-        if not isinstance(value, dict):
-            raise self._wrong_type(value)
-        return dict(self._names(value, ()))
-
-    def _names(self, demand: dict[str, Any], path: tuple[str, ...]) -> list[tuple[str, int | str]]:
-        found = []
-        for key, inner in demand.items():
-            self._check(key, path)
-            if isinstance(inner, dict):
-                found += self._inside(inner, (*path, key))
-            else:
-                found.append(("/".join((*path, key)), Quantity().deserialize(inner)))
-        return found
-
-    def _inside(self, labels: dict[str, Any], path: tuple[str, ...]) -> list[tuple[str, int | str]]:
-        found = []
-        for label, demand in labels.items():
-            self._check(label, path)
-            if not isinstance(demand, dict):
-                raise refuse(f"{shown('/'.join((*path, label)))}: {shown(demand)} is not of type 'object'", "type")
-            found += self._names(demand, (*path, label))
-        return found
-
-    def _check(self, name: str, path: tuple[str, ...]) -> None:
-        if "/" in name or not name or len(path) > self.DEEPEST:
-            raise refuse(f"{shown('/'.join((*path, name)))}: a name is empty, has a slash or is too deep", "pattern")
-
-
-class Quantity(Exact):
-    """A non-negative integer, or a text: ``"4"``, ``"1GiB"``."""
-
-    documented = MappingProxyType(
-        {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": re.sub(r"\?P<\w+>", "", QUANTITY)}]}
-    )
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> int | str:  # noqa: ARG002
-        if isinstance(value, str) and re.fullmatch(QUANTITY, value):
-            return value
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self._wrong_type(value)
-        return int(Integer(minimum=0).deserialize(value))
-
-    def _wrong_type(self, value: Any) -> ValidationError:
-        return refuse(f"{shown(value)} is not an amount; write a whole number, or bytes such as 8Gi", "pattern")
 
 
 def _paths(**options: Any) -> Mapping:
@@ -173,20 +88,6 @@ class ExclusiveSchema(Schema):
     level = JsonText(pattern=LEVEL)
 
 
-class ProfileField(Exact):
-    """A profile's name, or a profile spelled out as in the planner file."""
-
-    documented = MappingProxyType({"anyOf": [{"type": "string", "minLength": 1}, {"type": "object"}]})
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> Any:  # noqa: ARG002
-        if not isinstance(value, dict | str):
-            raise self._wrong_type(value)
-        return value if isinstance(value, dict) else JsonText(shortest=1).deserialize(value)
-
-    def _wrong_type(self, value: Any) -> ValidationError:
-        return refuse(f"{shown(value)} is neither the name of a profile nor a profile", "anyOf")
-
-
 class ScoreSchema(Schema):
     """How to score candidates."""
 
@@ -214,17 +115,6 @@ class JointAllocateSchema(Schema):
 
     deviceTypes = Array(JsonText(shortest=1), unique=True)  # noqa: N815
     requiredScope = OneOf("SamePCIe", "SameNUMANode")  # noqa: N815
-
-
-class OrNull(Object):
-    """An object, or null as if absent, as Kubernetes serialises empty values."""
-
-    def __init__(self, schema: type[Schema]) -> None:
-        super().__init__(schema, required=False)
-
-    def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **options: Any) -> Any:
-        """Validate one object."""
-        return None if value is None else super().deserialize(value, attr, data, **options)
 
 
 class HintSchema(Schema):

@@ -10,7 +10,7 @@ from placement.api.allocation_schemas import UUID_KEY, GroupMappings, ProviderAl
 from placement.api.call import Call
 from placement.api.fields import Array, Mapping, Object
 from placement.api.planner.index import PATH
-from placement.api.planner.request_schemas import ProfileField
+from placement.api.planner.request_fields import ProfileField
 from placement.api.routing import Route
 from placement.api.validation import Schema
 from placement.errors import ConfigurationError, InvalidAt

@@ -1,6 +1,6 @@
 """The shape of a narrowing statement, and the values it binds.
 
-A statement is built once for each *shape* of request (how many conditions of which kind) and kept; values are bound.
+A statement is built once for each *shape* of request (how many conditions of which kind) and reused; values are bound.
 """
 
 from collections.abc import Iterator
