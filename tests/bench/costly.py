@@ -2,7 +2,7 @@
 
 ``python -m tests.bench.costly --requests 500`` prints the slowest requests, by CPU time of server and database and by
 wall time, for investigation. It exits with 1 if any took more than its answer is worth: a second of CPU, or 150 ms per
-megabyte.
+megabyte, and on a slow machine accordingly more (``floor.py``).
 
 The seed changes every day unless given, and on odd days usage differs from host to host, so that hardly two are alike.
 ``--cloud pooled-5000`` sends requests that are hard where much is shared. The server runs in this process, tuned like a
@@ -15,7 +15,7 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,10 +62,15 @@ class Cost(NamedTuple):
     size: int
     target: str
 
-    def is_too_much(self, hosts: int) -> bool:
-        """Return whether it took more CPU time than an answer of its size is worth in a cloud of this many hosts."""
+    def is_too_much(self, hosts: int, slowness: float) -> bool:
+        """Tell whether it took more CPU time than an answer of its size is worth.
+
+        Args:
+            hosts: how many hosts the cloud has.
+            slowness: how many times slower the machine is than those for which the bars are meant.
+        """
         most = MAX_CPU_S * max(1.0, hosts / HOSTS)
-        return self.cpu > (most if self.size <= LARGE else max(most, self.size * MAX_CPU_S_PER_BYTE))
+        return self.cpu / slowness > (most if self.size <= LARGE else max(most, self.size * MAX_CPU_S_PER_BYTE))
 
 
 def candidates(choice: random.Random) -> str:
@@ -113,9 +118,10 @@ def providers(choice: random.Random) -> str:
 Asked = str | dict[str, Any]
 """A query string, or the body of a POST."""
 
-Routes = tuple[tuple[str, Callable[[random.Random], Asked]], ...]
+Route = tuple[str, Callable[[random.Random], Asked]]
+"""A path, and what makes up a request to it."""
 
-ROUTES: Routes = (
+ROUTES: tuple[Route, ...] = (
     ("/allocation_candidates", candidates),
     ("/planner/v1/explain", candidates),
     ("/resource_providers", providers),
@@ -123,7 +129,7 @@ ROUTES: Routes = (
     ("/planner/v1/candidates", plan),
     ("/planner/v1/claims", claim),
 )
-ON_POOLS: Routes = (
+ON_POOLS: tuple[Route, ...] = (
     ("/allocation_candidates", on_pools),
     ("/planner/v1/explain", on_pools),
     ("/planner/v1/candidates", plan_on_pools),
@@ -144,23 +150,43 @@ def asked(client: FlaskClient, path: str, wanted: Asked, database: CpuMeter) -> 
     return Cost(spent, clock, answer.status_code, len(answer.data), shown)
 
 
-def main() -> None:
+def costs_of(
+    client: FlaskClient, route: Route, choices: Sequence[random.Random], database: CpuMeter, hosts: int
+) -> int:
+    """Send a route's requests, print the slowest, and return how many cost more than they may."""
+    path, query = route
+    wanted, before = [query(choice) for choice in choices], floor()
+    costs = [asked(client, path, one, database) for one in wanted]
+    slowness = max(before.slowness, floor().slowness)
+    statuses = dict(Counter(cost.status for cost in costs))
+    print(f"\n{path}: {statuses}, {slowness:.2f} times the usual floor; CPU s, clock s, status, bytes")
+    for cost in sorted(costs, key=lambda cost: -max(cost.cpu, cost.clock))[:SHOWN]:
+        mark = "!" if cost.is_too_much(hosts, slowness) else " "
+        print(f"{mark}{cost.cpu:6.2f} {cost.clock:6.2f} {cost.status} {cost.size:9} {cost.target}", flush=True)
+    return sum(cost.is_too_much(hosts, slowness) for cost in costs)
+
+
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=int(time.time() // SECONDS_A_DAY), help="of the first request")
     parser.add_argument("--requests", type=int, default=300, help="of each route")
     parser.add_argument("--hosts", type=int, default=300)
     parser.add_argument("--cloud", help="a name of tests/bench/clouds.py; mixed-HOSTS unless given")
-    parser.add_argument("--routes", default="/", help="only those whose path has this in it")
+    parser.add_argument("--routes", nargs="+", default=["/"], help="only those whose path has any of these in it")
     parser.add_argument("--fill", type=float, default=0.5, help="how much of everything is in use")
     uneven = argparse.BooleanOptionalAction
     parser.add_argument("--uneven", action=uneven, help="each host has something else in use; by the seed unless given")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = _options()
     name = options.cloud or f"mixed-{options.hosts}"
     is_uneven = options.seed % 2 == 1 if options.uneven is None else options.uneven
     print(f"{name}, {'uneven' if is_uneven else 'even'}, seed {options.seed}")
-    too_much, hosts = 0, int(name.rpartition("-")[2])
     tune_process()
     print(floor())
+    too_much, hosts = 0, int(name.rpartition("-")[2])
     routes = ON_POOLS if name.startswith("pooled") else ROUTES
     with running_postgresql() as postgresql:
         url = postgresql.database("costly")
@@ -173,14 +199,9 @@ def main() -> None:
         assert found is not None
         postmaster = int((Path(found[0]) / "postmaster.pid").read_text().split()[0])
         meter = CpuMeter(lambda: with_children(postmaster))
-        for path, query in [route for route in routes if options.routes in route[0]]:
-            wanted = [query(random.Random(options.seed + number)) for number in range(options.requests)]
-            costs = [asked(client, path, one, meter) for one in wanted]
-            print(f"\n{path}: {dict(Counter(cost.status for cost in costs))}; CPU s, clock s, status, bytes")
-            for cost in sorted(costs, key=lambda cost: -max(cost.cpu, cost.clock))[:SHOWN]:
-                mark = "!" if cost.is_too_much(hosts) else " "
-                print(f"{mark}{cost.cpu:6.2f} {cost.clock:6.2f} {cost.status} {cost.size:9} {cost.target}")
-            too_much += sum(cost.is_too_much(hosts) for cost in costs)
+        for route in [route for route in routes if any(part in route[0] for part in options.routes)]:
+            choices = [random.Random(options.seed + number) for number in range(options.requests)]
+            too_much += costs_of(client, route, choices, meter, hosts)
     print(f"\n{floor()}\n{too_much} took more than their answers are worth")
     sys.exit(bool(too_much))
 

@@ -227,7 +227,7 @@ def tables(hosts: int) -> list[str]:
         "| --- | --- |",
         *[f"| {name} | {spent} |" for name, spent in followed.items()],
         "",
-        floor(),
+        str(floor()),
     ]
 
 
