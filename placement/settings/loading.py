@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -142,7 +143,7 @@ def _settings(source: cfg.ConfigOpts, *, configured: bool) -> Settings:
         auth_strategy=source.api.auth_strategy or ("keystone" if configured else "noauth2"),
         auth_is_implicit=not configured,
         http_basic_file=basic.user_file,
-        http_basic_user_roles=MappingProxyType({user: _roles(text) for user, text in basic.user_roles.items()}),
+        http_basic_user_roles=MappingProxyType({user: _roles(user, text) for user, text in basic.user_roles.items()}),
         max_worker_memory_mb=source.api.max_worker_memory_mb,
         proxy_headers_parsing=source.oslo_middleware.enable_proxy_headers_parsing,
         max_request_body_size=source.oslo_middleware.max_request_body_size,
@@ -161,7 +162,12 @@ def _frozen(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _roles(text: str) -> tuple[str, ...]:
+def _roles(user: str, text: str) -> tuple[str, ...]:
+    if re.search("[:;]", text):
+        raise ConfigurationError(
+            f"[http_basic] user_roles: {text!r} of {user!r} is not a list of roles. "
+            'Write "alice:admin, bob:reader+member".'
+        )
     return tuple(role.strip() for role in text.split("+") if role.strip())
 
 

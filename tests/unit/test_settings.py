@@ -182,6 +182,10 @@ optimize_for_wide_provider_trees = not even a boolean
         ("[placement]\nallocation_candidates_generation_strategy = random\n", "generation_strategy"),
         ("[placement_database]\nconnection = a$nowhere\n", "nowhere"),
         ("[http_basic]\nuser_roles = alice\n", "user_roles"),
+        (
+            "[placement_database]\nconnection = a\n[http_basic]\nuser_roles = alice:admin;bob:reader\n",
+            "'admin;bob:reader' of 'alice'",
+        ),
         ("[fair_share]\nenforce = plain\n", r"\[fair_share\] enforce = plain needs consumer_types"),
         ("no section\n", "placement.conf"),
         ("[placement]\n", r"\[placement_database\] connection is not set"),
