@@ -15,6 +15,7 @@ from placement.settings.environment import Environment
 from placement.settings.options import NO_EFFECT, OPTIONS
 from placement.settings.planner.sections import load_planner, planner_file
 from placement.settings.values import (
+    MAX_BODY,
     AccessLogSettings,
     DatabaseSettings,
     FairnessSettings,
@@ -126,6 +127,7 @@ def _found(source: cfg.ConfigOpts, environ: Mapping[str, str]) -> list[str]:
 
 
 def _settings(source: cfg.ConfigOpts, *, configured: bool) -> Settings:
+    _read_all(source)
     basic = source.http_basic
     return Settings(
         database=_group(DatabaseSettings, source.placement_database),
@@ -144,18 +146,27 @@ def _settings(source: cfg.ConfigOpts, *, configured: bool) -> Settings:
         auth_is_implicit=not configured,
         http_basic_file=basic.user_file,
         http_basic_user_roles=MappingProxyType({user: _roles(user, text) for user, text in basic.user_roles.items()}),
-        max_worker_memory_mb=source.api.max_worker_memory_mb,
+        max_worker_memory_mb=source.api.max_worker_memory_mb or 0,
         proxy_headers_parsing=source.oslo_middleware.enable_proxy_headers_parsing,
-        max_request_body_size=source.oslo_middleware.max_request_body_size,
+        max_request_body_size=source.oslo_middleware.max_request_body_size or MAX_BODY,
         ignored_options=_ignored(source),
         source=source,
     )
 
 
+def _read_all(source: cfg.ConfigOpts) -> None:
+    """Read each option, so that an invalid one is reported here, even if only a library reads it later."""
+    for group, options in OPTIONS.items():
+        values = source if group is None else source[group]
+        for option in options:
+            getattr(values, option.dest)
+
+
 def _group(kind: type[Group], values: Any) -> Group:
     """Return a group's value, whose fields are named like its options."""
-    names = [field.name for field in dataclasses.fields(cast("Any", kind))]
-    return kind(**{name: _frozen(getattr(values, name)) for name in names})
+    read = ((field.name, getattr(values, field.name)) for field in dataclasses.fields(cast("Any", kind)))
+    # An empty number is None, so it has the field's default, like an option that is not set.
+    return kind(**{name: _frozen(value) for name, value in read if value is not None})
 
 
 def _frozen(value: Any) -> Any:

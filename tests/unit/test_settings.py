@@ -1,9 +1,11 @@
 """From files and environment variables to Settings."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from oslo_config import cfg
 
 from placement.settings import (
     ConfigurationError,
@@ -12,6 +14,7 @@ from placement.settings import (
     Settings,
     load,
 )
+from placement.settings.options import list_opts
 from placement.settings.values import FairnessSettings
 
 CONNECTION = {"OS_PLACEMENT_DATABASE__CONNECTION": "sqlite:///env.sqlite"}
@@ -72,6 +75,20 @@ def test_options_have_the_defaults_of_settings_made_by_hand() -> None:
     loaded = load((), CONNECTION, search=False)
     by_hand = Settings(DatabaseSettings("sqlite:///env.sqlite"))
     assert (loaded.database, loaded.placement, loaded.logging) == (by_hand.database, by_hand.placement, by_hand.logging)
+
+
+def test_a_number_that_is_left_empty_has_its_default(tmp_path: Path) -> None:
+    numbers = [
+        (group, option.name)
+        for group, options in list_opts()
+        for option in options
+        if isinstance(option, cfg.IntOpt | cfg.FloatOpt)
+    ]
+    lines = "".join(f"[{group}]\n{name} =\n" for group, name in numbers)
+    filled = load((), CONNECTION, search=False)
+    empty = load([write(tmp_path, lines)], CONNECTION, search=False)
+    assert len(numbers) > 10
+    assert replace(empty, source=None) == replace(filled, source=None)
 
 
 def test_a_variable_wins_over_the_file(tmp_path: Path) -> None:
@@ -186,6 +203,8 @@ optimize_for_wide_provider_trees = not even a boolean
             "[placement_database]\nconnection = a\n[http_basic]\nuser_roles = alice:admin;bob:reader\n",
             "'admin;bob:reader' of 'alice'",
         ),
+        ("[cors]\nmax_age = 1.5\n", "max_age"),
+        ("[profiler]\ntrace_sqlalchemy = perhaps\n", "trace_sqlalchemy"),
         ("[fair_share]\nenforce = plain\n", r"\[fair_share\] enforce = plain needs consumer_types"),
         ("no section\n", "placement.conf"),
         ("[placement]\n", r"\[placement_database\] connection is not set"),
