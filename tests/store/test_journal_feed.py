@@ -12,7 +12,7 @@ from placement.errors import Invalid
 from placement.services.journal import newest, read_feed, read_trail
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
-from placement.store.journal.cursor import BEGINNING, Cursor, cursor_from
+from placement.store.journal.cursor import BEGINNING, Cursor, Seen, cursor_from
 from placement.store.journal.order import CursorGone, cursor_of
 from placement.store.journal.reading import Entry, Wanted
 from placement.store.kept_usage.write_gate import pass_write_gate
@@ -191,6 +191,16 @@ def test_a_restored_dump_is_read_first_and_then_what_is_written_here(postgresql:
 def test_a_cursor_that_is_none_is_refused(cursor: str) -> None:
     with pytest.raises(Invalid, match="not a cursor"):
         cursor_from(cursor)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [Cursor(Seen(9), anchor=()), Cursor(Seen(9), anchor=(1, 2, 3, 4)), Cursor(Seen(9), ahead=(1,) * 70_000)],
+    ids=["nothing is remembered", "too much is remembered", "more ids than a statement takes"],
+)
+def test_a_forged_cursor_that_no_statement_can_use_is_refused(forged: Cursor) -> None:
+    with pytest.raises(Invalid, match="not a cursor"):
+        cursor_from(forged.text)
 
 
 def test_the_newest_position_has_seen_everything(migrated: Database) -> None:

@@ -11,6 +11,8 @@ from placement.errors import Invalid
 
 BEFORE_ALL = -(2**62)
 """A mark below every row's: nothing has been seen."""
+MAX_AHEAD = 30_000
+"""The most ids in a cursor. Each becomes a parameter of a statement, of which SQLite takes 32,766."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +93,20 @@ def _cursor(parts: Any) -> Cursor:
         _seen(seen),
         None if portion is None else _seen(portion),
         _whole(last_id),
-        None if anchor is None else tuple(map(_whole, anchor)),
-        tuple(map(_whole, ahead)),
+        None if anchor is None else _anchor(anchor),
+        _ahead(ahead),
     )
+
+
+def _anchor(parts: Any) -> tuple[int, ...]:
+    id_, microseconds, mark = map(_whole, parts)
+    return id_, microseconds, mark
+
+
+def _ahead(parts: Any) -> tuple[int, ...]:
+    if len(parts) > MAX_AHEAD:
+        raise ValueError(len(parts))
+    return tuple(map(_whole, parts))
 
 
 def _seen(parts: Any) -> Seen:
