@@ -45,11 +45,19 @@ def newest(database: Database) -> Cursor:
 
 def prune(database: Database, *, keep_days: int) -> int:
     """Delete rows older than ``keep_days``, portion by portion; return how many were deleted."""
-    before = utc_now() - timedelta(days=keep_days)
+    before = _days_ago(keep_days)
     removed = 0
     while some := _prune_some(database, before):
         removed += some
     return removed
+
+
+def _days_ago(days: int) -> datetime:
+    """Return a moment in the past, or the first there is if that would be before it."""
+    try:
+        return utc_now() - timedelta(days=days)
+    except OverflowError:
+        return datetime.min
 
 
 @writes
