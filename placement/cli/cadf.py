@@ -14,7 +14,7 @@ import orjson
 
 from placement.cli.cadf_event import cadf_event
 from placement.cli.configuration import configured, connected, settings_of
-from placement.errors import ConfigurationError, Gone, Unavailable
+from placement.errors import ConfigurationError, Gone, Invalid, Unavailable
 from placement.logs import configure_logging
 from placement.services.journal import read_feed
 from placement.settings import with_own_database
@@ -66,7 +66,7 @@ def _sink(where: str) -> Sink:
 def _file_sink(path: Path) -> Sink:
     def write(lines: list[bytes]) -> None:
         # Reopened each time, so that logrotate may move the file away.
-        with path.open("ab") as file:
+        with _writing(path), path.open("ab") as file:
             file.write(b"".join(line + b"\n" for line in lines))
             _to_disk(file)
 
@@ -116,15 +116,21 @@ class _Bookmark:
     def cursor(self) -> Cursor:
         """The position up to which events were written."""
         text = self._path.read_text().strip() if self._path.exists() else "0"
-        return cursor_from(text)
+        try:
+            return cursor_from(text)
+        except Invalid as error:
+            raise ConfigurationError(
+                f"{self._path} holds no position; remove it to begin with the oldest row."
+            ) from error
 
     def remember(self, cursor: Cursor) -> None:
         """Store the position up to which events were written."""
         new = self._path.with_name(self._path.name + ".new")
-        with new.open("wb") as file:
-            file.write(cursor.text.encode() + b"\n")
-            _to_disk(file)
-        new.replace(self._path)
+        with _writing(self._path):
+            with new.open("wb") as file:
+                file.write(cursor.text.encode() + b"\n")
+                _to_disk(file)
+            new.replace(self._path)
 
 
 @contextlib.contextmanager
@@ -134,12 +140,28 @@ def _remembered(path: Path) -> Iterator[_Bookmark]:
     Raises:
         ConfigurationError: the file cannot be written, or another process holds it.
     """
-    try:
-        with path.with_name(path.name + ".lock").open("w") as lock:
+    locked = path.with_name(path.name + ".lock")
+    with _writing(locked):
+        lock = locked.open("w")
+    with lock:
+        try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield _Bookmark(path)
-    except BlockingIOError as error:
-        raise ConfigurationError(f"Another process writes events already, and holds {path}.lock.") from error
+        except BlockingIOError as error:
+            raise ConfigurationError(f"Another process writes events already, and holds {locked}.") from error
+        yield _Bookmark(path)
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Report in one sentence that a file cannot be written.
+
+    Raises:
+        ConfigurationError: the directory is missing, the disk is full, or the like.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be written: {error.strerror}.") from error
 
 
 def _to_disk(file: IO[bytes]) -> None:

@@ -136,3 +136,27 @@ def test_a_logger_gets_the_same_lines(placement: Command, tmp_path: Path) -> Non
 def test_without_a_place_there_is_nothing_to_write_to(placement: Command, tmp_path: Path) -> None:
     audited = Audited(placement, tmp_path, "")
     assert "[journal] cadf names no file" in audited.write().stderr
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("/dev/full", "/dev/full cannot be written: No space left on device."),
+        ("{}/nowhere/events", "{}/nowhere/events.cursor.lock cannot be written: No such file or directory."),
+        ("{}/folder", "{}/folder cannot be written: Is a directory."),
+    ],
+    ids=["full", "nowhere", "a directory"],
+)
+def test_what_cannot_be_written_is_said_in_one_line(placement: Command, tmp_path: Path, where: str, said: str) -> None:
+    (tmp_path / "folder").mkdir()
+    audited = Audited(placement, tmp_path, where.format(tmp_path))
+    audited.change("one")
+    done = audited.write(*(("--cursor-file", str(tmp_path / "cursor")) if where.startswith("/dev") else ()))
+    assert (done.returncode, done.stderr) == (1, f"Error: {said.format(tmp_path)}\n")
+
+
+def test_a_position_that_is_none_is_named(audited: Audited, file: Path) -> None:
+    file.with_name("events.json.cursor").write_text("scribble")
+    done = audited.write()
+    assert done.returncode == 1
+    assert done.stderr == f"Error: {file}.cursor holds no position; remove it to begin with the oldest row.\n"
