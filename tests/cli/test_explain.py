@@ -93,11 +93,27 @@ def test_what_cannot_be_explained_is_told_in_one_sentence(placement: Command, cl
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:8778", "localhost", "ftp://127.0.0.1", "http://", ""])
+@pytest.mark.parametrize(
+    "url",
+    ["127.0.0.1:8778", "localhost", "ftp://127.0.0.1", "http://", "", "http://[::1", "http://here:port", "http://a b"],
+)
 def test_what_is_no_url_of_a_server_is_told(placement: Command, url: str):
     done = placement.run("explain", "--url", url, QUERY)
     assert done.returncode == 2
     assert f"Invalid value for '--url': {url!r} is not the URL of a server, such as http://" in done.stderr
+
+
+def test_a_query_is_sent_with_whatever_it_contains(placement: Command):
+    with placement.running("serve", "--port", "0") as server:
+        query = "resources=VCPU:1 ,MEMORY_MB:1&required=CUSTOM_É%2CHW_NUMA_ROOT"
+        done = placement.run("explain", "--url", server.url(), query)
+    assert "No such trait(s): CUSTOM_É" in done.stderr
+
+
+def test_what_is_no_token_is_told(placement: Command):
+    done = placement.run("explain", "--url", "http://127.0.0.1:9", "--token", "a\nb", QUERY)
+    assert done.returncode == 2
+    assert "Invalid value for '--token': A token consists of printable ASCII characters." in done.stderr
 
 
 def test_without_tables_there_is_nothing_to_explain(placement: Command):
