@@ -6,7 +6,7 @@ from typing import TextIO
 
 import click
 
-from placement.cli.configuration import configured, connected, progress, settings_of
+from placement.cli.configuration import configured, filled, progress, settings_of
 from placement.cli.output import table
 from placement.errors import NotFound
 from placement.services.allocations import delete_allocations
@@ -16,6 +16,9 @@ from placement.store.checks.audit import OverFull, Ownerless
 from placement.store.checks.dangling import Hits
 from placement.store.connection.database import Database
 from placement.store.lifecycle.maintenance import exclusively, looking
+
+MAX_MINUTES = 1000 * 366 * 24 * 60
+"""A thousand years: the calendar of Python ends at some point."""
 
 
 @click.command()
@@ -27,7 +30,7 @@ from placement.store.lifecycle.maintenance import exclusively, looking
 @click.option("--consumer-type", "kind", help="Consider only consumers of this type, for example INSTANCE.")
 @click.option(
     "--older-than",
-    type=click.IntRange(0),
+    type=click.IntRange(0, MAX_MINUTES),
     default=60,
     show_default=True,
     metavar="MINUTES",
@@ -51,7 +54,7 @@ def audit(
     without --fix. The exit status is 1 if problems remain.
     """
     known = None if known_consumers is None else _uuids(known_consumers)
-    with connected(with_own_database(settings_of(context))) as database:
+    with filled(with_own_database(settings_of(context))) as database:
         found = _Audit(database, known, kind=kind, older_than=timedelta(minutes=older_than))
         for line in found.told():
             click.echo(line)

@@ -13,11 +13,10 @@ import click
 import orjson
 
 from placement.cli.cadf_event import cadf_event
-from placement.cli.configuration import configured, connected, settings_of
+from placement.cli.configuration import configured, settings_of, with_journal
 from placement.errors import ConfigurationError, Gone, Invalid, Unavailable
 from placement.logs import configure_logging
 from placement.services.journal import read_feed
-from placement.settings import with_own_database
 from placement.store.connection.database import Database
 from placement.store.journal.cursor import BEGINNING, Cursor, cursor_from
 
@@ -40,14 +39,14 @@ def write_cadf(context: click.Context, *, once: bool, cursor_file: str | None) -
     Starts with the oldest row, and later continues where it stopped. Events written just before it was killed may be
     written again, with the same ids.
     """
-    settings = with_own_database(settings_of(context))
+    settings = settings_of(context)
     where = settings.journal.cadf
     if not where:
         raise ConfigurationError("[journal] cadf names no file and no logger: there is nowhere to write events to.")
     if not (cursor_file or _is_file(where)):
         raise ConfigurationError("Events go to a logger: set --cursor-file to store the position.")
     configure_logging(settings)
-    with connected(settings) as database, _remembered(Path(cursor_file or f"{where}.cursor")) as bookmark:
+    with with_journal(settings) as database, _remembered(Path(cursor_file or f"{where}.cursor")) as bookmark:
         for is_all in _written(database, bookmark, _sink(where)):
             if is_all and once:
                 return

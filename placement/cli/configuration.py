@@ -71,11 +71,34 @@ def readable(settings: Settings) -> Iterator[Database]:
     Raises:
         ConfigurationError: the database has no tables.
     """
-    with connected(with_own_database(settings)) as database:
-        state = schema.current(database.engine)
-        if state.is_empty:
+    with filled(with_own_database(settings)) as database:
+        database.keeps_usage = schema.current(database.engine).keeps_usage
+        yield database
+
+
+@contextmanager
+def filled(settings: Settings) -> Iterator[Database]:
+    """Yield the configured database unchanged.
+
+    Raises:
+        ConfigurationError: the database has no tables.
+    """
+    with connected(settings) as database:
+        if schema.current(database.engine).is_empty:
             raise ConfigurationError("The database has no Placement tables.")
-        database.keeps_usage = state.keeps_usage
+        yield database
+
+
+@contextmanager
+def with_journal(settings: Settings) -> Iterator[Database]:
+    """Yield the database that ``placement serve`` would use, unchanged, if it has a journal.
+
+    Raises:
+        ConfigurationError: the database has no tables, or openstack-placement's alone.
+    """
+    with readable(settings) as database:
+        if not schema.has_journal(database.engine):
+            raise ConfigurationError("The database has no journal: run 'placement db upgrade' on it first.")
         yield database
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import click
 
-from placement.cli.configuration import configured, connected, progress, settings_of
+from placement.cli.configuration import configured, connected, filled, progress, settings_of
 from placement.cli.output import table
 from placement.cli.plain_errors import PlainErrors
 from placement.settings import Settings, with_own_database
@@ -65,7 +65,8 @@ def current(context: click.Context) -> None:
 @click.pass_context
 def check(context: click.Context, *, repair: bool) -> None:
     """Verify usage, trees and links; the exit status is 1 if problems remain."""
-    with _database(context) as (database, settings):
+    settings = with_own_database(settings_of(context))
+    with filled(settings) as database:
         if repair:
             findings = schema_check.repair(database.engine, _owner(settings), progress)
         else:

@@ -12,13 +12,12 @@ import click
 from placement.api.planner.journal_json import entry_json
 from placement.cli.asking import server_options
 from placement.cli.cadf import write_cadf
-from placement.cli.configuration import configured, connected, readable, settings_of
+from placement.cli.configuration import configured, settings_of, with_journal
 from placement.cli.http_client import Client
 from placement.cli.journal_text import entry_text
 from placement.cli.output import Document
-from placement.domain.uuids import is_uuid_like
+from placement.domain.uuids import canonical_uuid, is_uuid_like
 from placement.services.journal import newest, prune, read_feed, read_trail
-from placement.settings import with_own_database
 from placement.store.connection.database import Database
 from placement.store.journal.cursor import Cursor
 from placement.store.journal.reading import Wanted
@@ -30,10 +29,10 @@ NARROWING = ("consumer", "provider", "project", "user")
 
 
 def _provider(_context: click.Context, _option: click.Parameter, uuid: str | None) -> str | None:
-    """Check that a provider is given by its uuid, as the API does: no entry would match its name."""
+    """Check that a provider is given by its uuid, in any spelling: no entry would match its name."""
     if uuid is not None and not is_uuid_like(uuid):
         raise click.BadParameter(f"{uuid!r} is not a uuid.")
-    return uuid
+    return None if uuid is None else canonical_uuid(uuid)
 
 
 @click.group(invoke_without_command=True)
@@ -66,7 +65,7 @@ def journal(
     if url is not None:
         _print(_ServerJournal(Client(url, token=token), wanted).entries(limit, follow=follow), as_json=as_json)
         return
-    with readable(settings_of(context)) as database:
+    with with_journal(settings_of(context)) as database:
         chosen = Wanted(wanted.get("consumer"), wanted.get("provider"), wanted.get("project"), wanted.get("user"))
         _print(_DatabaseJournal(database, chosen).entries(limit, follow=follow), as_json=as_json)
 
@@ -121,8 +120,8 @@ class _ServerJournal:
 @click.pass_context
 def prune_journal(context: click.Context, *, keep_days: int | None) -> None:
     """Remove expired rows, a thousand at a time. Run it daily from a timer."""
-    settings = with_own_database(settings_of(context))
-    with connected(settings) as database:
+    settings = settings_of(context)
+    with with_journal(settings) as database:
         removed = prune(database, keep_days=settings.journal.keep_days if keep_days is None else keep_days)
     click.echo(f"{removed:,} rows were removed.")
 

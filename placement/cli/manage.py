@@ -16,6 +16,7 @@ from placement.store.lifecycle.data_migrations import create_incomplete_consumer
 from placement.store.lifecycle.maintenance import exclusively
 
 BATCH = 50
+MAX_COUNT = 2**31 - 1
 
 NO_COMMAND = 1
 SOME_LEFT = 1
@@ -85,7 +86,7 @@ def online_data_migrations(context: click.Context, max_count: str | None) -> Non
         context.exit(NO_NUMBER)
     settings = _settings(context)
     with connected(settings) as database:
-        context.exit(_migrate(database, settings, None if max_count is None else int(max_count)))
+        context.exit(_migrate(database, settings, None if max_count is None else min(int(max_count), MAX_COUNT)))
 
 
 def _settings(context: click.Context) -> Settings:

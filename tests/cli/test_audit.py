@@ -116,3 +116,15 @@ def test_what_belongs_to_nobody_goes(run: Audit) -> None:
     assert f"Aggregates without members: 2, for example {uuid_of('host-aggregate')}" in found.output
     assert run("--fix", "--yes").exit_code == 0
     assert run().output == "Nothing was found.\n"
+
+
+def test_no_consumer_is_older_than_the_calendar(run: Audit, living: str) -> None:
+    done = run("--older-than", "999999999999")
+    assert (done.exit_code, "Invalid value for '--older-than'" in done.output) == (2, True)
+    assert run("--known-consumers", living, "--older-than", "500000000").output == "Nothing was found.\n"
+
+
+def test_without_tables_there_is_nothing_to_audit(tmp_path: Path, empty_database_url: str) -> None:
+    configuration = servers.write_configuration(tmp_path, servers.default_sections(empty_database_url))
+    done = CliRunner().invoke(main, ["audit", "--config-file", str(configuration)])
+    assert (done.exit_code, done.output) == (1, "Error: The database has no Placement tables.\n")

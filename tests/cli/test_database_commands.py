@@ -106,6 +106,7 @@ class TestManage:
         )
         rest = commands.manage("db", "online_data_migrations")
         assert rest.exit_code == 0
+        assert commands.manage("db", "online_data_migrations", "--max-count", "9" * 30).exit_code == 0
         assert rest.output.startswith("Running batches of 50 until complete\n1 rows matched query create_incomplete_")
         assert commands.status("upgrade", "check").exit_code == 0
 

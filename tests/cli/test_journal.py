@@ -46,6 +46,11 @@ def test_a_provider_is_given_by_its_uuid(placement: Command) -> None:
     done = placement.run("journal", "--provider", "host1")
     assert (done.returncode, done.stdout) == (2, "")
     assert "'host1' is not a uuid." in done.stderr
+    entries = map(json.loads, placement.run("journal", "--json").stdout.splitlines())
+    host = next(entry["provider_uuid"] for entry in entries if "provider_uuid" in entry)
+    told = placement.run("journal", "--provider", host).stdout
+    assert told
+    assert placement.run("journal", "--provider", host.replace("-", "").upper()).stdout == told
 
 
 @pytest.mark.usefixtures("cloud")
@@ -56,6 +61,23 @@ def test_what_is_older_than_it_is_kept_is_removed(placement: Command) -> None:
     assert done.returncode == 0
     assert int(done.stdout.split()[0]) > 10
     assert len(placement.run("journal").stdout.splitlines()) == 1
+
+
+@pytest.mark.parametrize("arguments", [(), ("prune",), ("cadf", "--once")], ids=" ".join)
+def test_a_database_without_a_journal_is_told(placement: Command, arguments: tuple[str, ...]) -> None:
+    conf = placement.home / "placement.conf"
+    conf.write_text(
+        f"[placement_database]\nconnection = sqlite:///{placement.home}/placement.sqlite\n"
+        f"[journal]\ncadf = {placement.home}/events\n"
+    )
+    options = ("--config-file", str(conf))
+    done = placement.run("journal", *arguments, *options)
+    assert (done.returncode, done.stderr) == (1, "Error: The database has no Placement tables.\n")
+    for step in ("upgrade", "release"):
+        assert placement.run("db", step, *options).returncode == 0
+    done = placement.run("journal", *arguments, *options)
+    said = "Error: The database has no journal: run 'placement db upgrade' on it first.\n"
+    assert (done.returncode, done.stderr) == (1, said)
 
 
 def test_following_tells_what_comes(placement: Command, cloud: str) -> None:

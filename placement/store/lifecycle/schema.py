@@ -15,7 +15,7 @@ from placement.store.lifecycle.maintenance import PATIENCE, Patience, Progress, 
 from placement.store.lifecycle.reference_schema import SchemaRefused
 from placement.store.lifecycle.revisions import known_revisions, migrations
 from placement.store.lifecycle.standard_names import sync_standard_names
-from placement.store.tables import VERSION_TABLE, allocations
+from placement.store.tables import VERSION_TABLE, allocations, placement_journal
 from placement.store.trigger_set import TriggersRefused
 
 if TYPE_CHECKING:
@@ -106,6 +106,12 @@ def current(engine: Engine) -> SchemaState:
             keeps_usage=kept_usage.triggers_in_place(connection),
             keeps_journal=journal.triggers_in_place(connection),
         )
+
+
+def has_journal(engine: Engine) -> bool:
+    """Return whether there is a journal, even if nothing is written to it any more."""
+    with looking(engine) as connection:
+        return inspect(connection).has_table(placement_journal.name)
 
 
 def stamp(engine: Engine, revision: str) -> None:
