@@ -28,6 +28,11 @@ class Stock:
         """The smallest amount that can be taken at once."""
         return -(-self.min_unit // self.step_size) * self.step_size
 
+    @property
+    def is_whole_allowed(self) -> bool:
+        """Whether all of it may be taken at once, while nothing is in use; also if there is nothing at all."""
+        return not self.capacity or self._is_unit(self.capacity)
+
     def taken(self, amount: int) -> "Stock":
         """Return a copy with this much more in use."""
         if not amount:
@@ -37,8 +42,10 @@ class Stock:
 
     def allows(self, amount: int) -> bool:
         """Tell whether this much more may be taken at once."""
-        is_unit = self.min_unit <= amount <= self.max_unit and amount % self.step_size == 0
-        return is_unit and self.used + amount <= self.capacity
+        return self._is_unit(amount) and self.used + amount <= self.capacity
+
+    def _is_unit(self, amount: int) -> bool:
+        return self.min_unit <= amount <= self.max_unit and amount % self.step_size == 0
 
 
 class ProviderStocks(dict[str, Stock]):

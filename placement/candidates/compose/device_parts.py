@@ -5,6 +5,7 @@ The allocator knows no trees. What lies below the head of a same_subtree is a pl
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -111,6 +112,7 @@ class TreeParts:
         plan: its plan.
         tree: the tree, with the options of each demand.
         details: the same tree in detail.
+        never_alone: the places that cannot be held exclusively, even if nothing is in use.
         misfits: remembers how badly providers fit.
         judge: judges devices instead, where the profile counts fragmentation.
     """
@@ -122,9 +124,11 @@ class TreeParts:
         *,
         tree: Tree,
         details: PlannerTree,
+        never_alone: AbstractSet[int],
         misfits: Misfits,
         judge: DeviceJudge | None = None,
     ) -> None:
+        self._never_alone = never_alone
         self._judge = judge
         self._misfits_of = misfits.of
         self._request = request
@@ -142,7 +146,7 @@ class TreeParts:
             return providers
         matching = [provider for provider in providers if self._has_right_device(part.group, provider)]
         if THE_DEVICE in part.exclusive:
-            in_use = self._details.in_use()
+            in_use = self._details.in_use() | self._never_alone
             matching = [provider for provider in matching if self._device(provider) not in in_use]
         return matching
 
@@ -291,7 +295,7 @@ class TreeParts:
             path = (*positions[provider], *[self._head_above(provider, of_set) for _, of_set in heads])
             card = self._device(provider) if provider in functions else None
             devices.append(Device(number, tuple(map(named, path)), left, named(card if card in known else None) or ""))
-        in_use = self._details.in_use() if self._request.exclusive else set()
+        in_use = self._details.in_use() | self._never_alone if self._request.exclusive else set()
         # A device may be a place, too.
         held = frozenset([called[one] for called in (numbers, places) for one in in_use if one in called])
         ties = [level_of_tie(number) for number in range(len(heads))]

@@ -187,7 +187,16 @@ class DeviceComposer:
         return False if complete else None
 
     def _composition(self, tree: Tree, details: PlannerTree, judge: DeviceJudge | None = None) -> TreeParts:
-        return TreeParts(self._request, self._plan, tree=tree, details=details, misfits=self._misfits, judge=judge)
+        wanted = {level for part in self._parts for level in part.exclusive}
+        return TreeParts(
+            self._request,
+            self._plan,
+            tree=tree,
+            details=details,
+            never_alone=self._locks.never_whole(wanted, details) if wanted else frozenset(),
+            misfits=self._misfits,
+            judge=judge,
+        )
 
     def _serves_by_room(self, tree: Tree, budget: Budget) -> bool | None:
         wanted = [(tree.options[part.slot.demand], part.group.count) for part in self._parts]

@@ -4,7 +4,7 @@ If ``min_unit`` or ``step_size`` rules out 1, users take the least amount possib
 allocations, without races, for as long as they live.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from placement.candidates.compose.proposals import Lock
 from placement.domain.ancestry import upwards
@@ -35,7 +35,7 @@ class Locks:
             (place, level)
             for place, of_place in details.stocks.items()
             for level, name in self._classes.items()
-            if name in of_place and of_place[name].used + of_place[name].least > of_place[name].capacity
+            if name in of_place and not of_place[name].allows(of_place[name].least)
         }
         devices = {place for place, level in held if level == THE_DEVICE}.union(details.held)
         if not held and not devices:
@@ -48,6 +48,19 @@ class Locks:
             ]
             for row in rows
         ]
+
+    def never_whole(self, levels: Collection[str], details: PlannerTree) -> set[int]:
+        """Return the places of these levels that nobody can hold: unit rules forbid to take all of the lock at once."""
+        return {
+            place
+            for level, name in self._classes.items()
+            if level in levels
+            for place, of_place in details.stocks.items()
+            if name in of_place and self._is_place(details, place, level) and not of_place[name].is_whole_allowed
+        }
+
+    def _is_place(self, details: PlannerTree, provider: int, level: str) -> bool:
+        return level == THE_DEVICE or provider in self._places(details, provider, level)
 
     def _around(self, details: PlannerTree, provider: int) -> list[tuple[int | None, str]]:
         return [(place, level) for level in self._classes for place in self._places(details, provider, level)]

@@ -1,5 +1,7 @@
 """Exclusive places and devices in the planner: what is held, what is checked, and what prevents a claim."""
 
+import pytest
+
 from tests.api.conftest import Api
 from tests.claims import ask, new_uuid
 from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, hold, only, planned, provider, register, uuid_of
@@ -30,13 +32,40 @@ def test_of_a_lock_that_comes_in_parts_a_whole_part_is_taken(api: Api) -> None:
     """A sharer of the switch takes the smallest amount that its lock allows; where no part is left, it is full."""
     register(api, numa_nodes=[[{"gpus": 3, "nics": 0}]])
     switch = uuid_of("host-pcie0.0")
-    lock = {"total": 10, "min_unit": 3, "step_size": 2, "max_unit": 10}
-    generation = ask(api, "GET", f"/resource_providers/{switch}")["generation"]
-    body = {"resource_provider_generation": generation, "inventories": {"CUSTOM_PCIE_LOCK": lock}}
-    ask(api, "PUT", f"/resource_providers/{switch}/inventories", body=body)
+    put_lock(api, switch, "CUSTOM_PCIE_LOCK", total=10, min_unit=3, step_size=2, max_unit=10)
     one = {"groups": {"_GPU": {"resources": {"PGPU": 1}}}}
     assert [claimed(api, one)["allocations"][switch]["resources"] for _ in range(2)] == [{"CUSTOM_PCIE_LOCK": 4}] * 2
     assert planned(api, one) == []
+
+
+@pytest.mark.parametrize("level", ["pcie", "device"])
+@pytest.mark.parametrize("units", [{"max_unit": 9}, {"step_size": 3}], ids=["max_unit", "step_size"])
+def test_a_lock_that_cannot_be_taken_at_once_is_held_by_nobody(api: Api, level: str, units: dict[str, int]) -> None:
+    """The candidate was refused by PUT and by a claim, and headroom counted it."""
+    register(api, numa_nodes=[[{"gpus": 1, "nics": 0}]])
+    place, name = {"pcie": ("host-pcie0.0", "CUSTOM_PCIE_LOCK"), "device": ("host-gpu0", "CUSTOM_DEVICE_LOCK")}[level]
+    put_lock(api, uuid_of(place), name, total=10, **units)
+    shared = {"groups": {"_GPU": {"resources": {"PGPU": 1}}}}
+    alone = {**shared, "exclusive": [{"groups": ["_GPU"], "level": level}]}
+    assert planned(api, alone) == []
+    assert (
+        ask(api, "POST", "/planner/v1/headroom", body={"requests": {"alone": alone}})["headroom"]["alone"]["fits"] == 0
+    )
+    assert api.post(CLAIMS, {**alone, "consumer": consumer()}).status_code == 409
+    assert len(planned(api, shared)) == 1
+
+
+def test_a_lock_of_which_no_amount_can_be_taken_closes_its_place(api: Api) -> None:
+    register(api, numa_nodes=[[{"gpus": 1, "nics": 0}]])
+    put_lock(api, uuid_of("host-pcie0.0"), "CUSTOM_PCIE_LOCK", total=10, max_unit=2, step_size=3)
+    assert planned(api, {"groups": {"_GPU": {"resources": {"PGPU": 1}}}}) == []
+
+
+def put_lock(api: Api, provider: str, name: str, **inventory: int) -> None:
+    """Replace the inventory of a place's or a device's lock, and keep its other inventory."""
+    path = f"/resource_providers/{provider}/inventories/{name}"
+    generation = ask(api, "GET", f"/resource_providers/{provider}")["generation"]
+    ask(api, "PUT", path, body={"resource_provider_generation": generation, **inventory})
 
 
 def claimed(api: Api, body: dict) -> dict:
