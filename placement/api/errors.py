@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 from flask import Flask, Request, Response, g, request
 from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import MethodNotAllowed as WrongMethod
 
 from placement.api.planner.explain_json import explanation_json
 from placement.api.versions import MAXIMUM, MINIMUM, SERVICE, UnacceptableVersion
@@ -123,7 +124,10 @@ def _http_exception(error: HTTPException) -> Response:
     status = HTTPStatus(error.code or 500)
     is_told = status in {HTTPStatus.NOT_FOUND, HTTPStatus.REQUEST_ENTITY_TOO_LARGE}
     message = "" if is_told else error.description or ""
-    return error_response(request, status, message)
+    response = error_response(request, status, message)
+    if isinstance(error, WrongMethod) and error.valid_methods:
+        response.headers["allow"] = ", ".join(sorted(error.valid_methods))
+    return response
 
 
 def log_unexpected(log: RationedLog, error: Exception) -> None:
