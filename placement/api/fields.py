@@ -65,6 +65,11 @@ class _Bounded(Exact):
         return value
 
 
+def whole(value: Any) -> Any:
+    """Return ``4.0`` as 4, and anything else as it is: JSON has one kind of numbers."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 class Integer(_Bounded):
     """A whole number, written with or without ``.0``."""
 
@@ -74,8 +79,7 @@ class Integer(_Bounded):
         super().__init__(minimum=minimum, maximum=maximum, **options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> int:
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
+        value = whole(value)
         if isinstance(value, bool) or not isinstance(value, int):
             raise self._wrong_type(value)
         return int(self._within(value))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from marshmallow import ValidationError
 
-from placement.api.fields import Array, Exact, Integer, JsonText, Object, refuse
+from placement.api.fields import Array, Exact, Integer, JsonText, Object, refuse, whole
 from placement.api.filters import MAX_CONDITIONS, parse_member_of, parse_required
 from placement.api.validation import Schema, shown
 from placement.api.versions import MAXIMUM
@@ -85,6 +85,7 @@ class Count(Exact):
         super().__init__(required=False, default=1)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> int | str:
+        value = whole(value)
         is_number = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= self.MAX
         if not is_number and value not in (ALL, PER_SUBTREE):
             raise self._wrong_type(value)

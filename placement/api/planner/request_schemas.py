@@ -9,7 +9,7 @@ from marshmallow import ValidationError
 
 from placement.api.allocation_schemas import owner_id
 from placement.api.candidate_query import SUFFIX
-from placement.api.fields import Array, Exact, Integer, JsonText, Mapping, Object, Uuid, refuse
+from placement.api.fields import Array, Exact, Integer, JsonText, Mapping, Object, Uuid, refuse, whole
 from placement.api.planner.misplaced import HintingSchema
 from placement.api.planner.request_fields import (
     AggregateFilters,
@@ -217,6 +217,7 @@ class Members(Exact):
         self.alternatives = (Integer(minimum=1, maximum=MAX_MEMBERS), self.listed)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> int | list[Any]:  # noqa: ARG002
+        value = whole(value)
         if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_MEMBERS:
             return value
         if isinstance(value, list) and len(value) <= MAX_MEMBERS:

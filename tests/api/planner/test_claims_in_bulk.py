@@ -164,6 +164,14 @@ def test_the_same_uuid_in_other_letters_is_the_same_consumer(api: Api) -> None:
     assert in_use(api) == 1
 
 
+def test_whole_numbers_may_be_written_with_a_fraction_of_zero(api: Api) -> None:
+    """JSON has one kind of numbers, and some languages write all of them as 2.0."""
+    register(api)
+    body = {"groups": {"_GPU": {"resources": {"PGPU": 1.0}, "count": 2.0}}, "members": 3.0, "consumer": consumer()}
+    assert len(ask(api, "POST", CLAIMS, body=body)["members"]) == 3
+    assert in_use(api) == 6
+
+
 def test_a_field_that_says_nothing_is_the_same_as_none(api: Api) -> None:
     register(api)
     body = {**ONE, "consumer": consumer()}
