@@ -7,7 +7,9 @@ from typing import Any, TextIO
 import click
 import yaml
 
+from placement.api.planner.headroom import request_of_text
 from placement.domain.flavors import Flavor, flavor_query
+from placement.errors import Invalid
 
 
 @click.group()
@@ -21,7 +23,8 @@ def import_flavors(file: TextIO) -> None:
     """Print the section "flavors" of planner.yaml for the flavors in FILE.
 
     FILE is the output of "openstack flavor list --long -f json" or "openstack flavor show -f json"; - is standard
-    input. Properties that only concern nova are listed on standard error.
+    input. Properties that only concern nova are listed on standard error, and so are flavors that are no request, which
+    are left out.
     """
     try:
         listed = json.load(file)
@@ -34,10 +37,22 @@ def import_flavors(file: TextIO) -> None:
             found = flavor_query(flavor)
         except ValueError as error:
             raise click.ClickException(f"{name}: {error}") from error
-        queries[name] = found.query
         if found.without_meaning:
             click.echo(f"{name}: not asked of Placement: {', '.join(found.without_meaning)}", err=True)
+        if fault := _fault(found.query):
+            click.echo(f"{name}: left out: {fault}", err=True)
+        else:
+            queries[name] = found.query
     click.echo(yaml.safe_dump({"flavors": queries}, sort_keys=False, width=1000), nl=False)
+
+
+def _fault(query: str) -> str | None:
+    """Return why a server would not start with this query in its planner file; None if it would."""
+    try:
+        request_of_text(query)
+    except Invalid as wrong:
+        return wrong.message
+    return None
 
 
 def _flavor(entry: Any) -> tuple[str, Flavor]:

@@ -103,6 +103,19 @@ def test_one_flavor_is_imported(placement: Command) -> None:
     assert done.stderr == "old: not asked of Placement: hw:a\n"
 
 
+def test_flavors_that_are_no_request_are_left_out(placement: Command) -> None:
+    """The server did not start with the section that was printed."""
+    nothing = {"Name": "nothing", "VCPUs": 0, "RAM": 0, "Disk": 0}
+    policy = {"resources1:PGPU": "1", "resources2:PGPU": "1", "group_policy": "any"}
+    alone = {"Name": "alone", "VCPUs": 1, "RAM": 1, "Disk": 0, "Properties": policy}
+    (placement.home / "flavors.json").write_text(json.dumps([nothing, LISTED[0], alone]))
+    done = placement.run("flavors", "import", "flavors.json")
+    assert done.stdout == "flavors:\n  m1.tiny: resources=DISK_GB:1,MEMORY_MB:512,VCPU:1\n"
+    first, second = done.stderr.splitlines()
+    assert first == "nothing: left out: There must be at least one resources or resources[$S] parameter."
+    assert second.startswith("alone: left out: Invalid query string parameters: 'any' is not one of ['none'")
+
+
 @pytest.mark.parametrize("text", ["{", "[1]", '[{"Name": "a", "RAM": "much"}]', '{"ram": 1}'])
 def test_what_are_no_flavors_is_refused(placement: Command, text: str) -> None:
     (placement.home / "flavors.json").write_text(text)
