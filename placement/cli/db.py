@@ -9,6 +9,7 @@ import click
 from placement.cli.configuration import configured, connected, filled, progress, settings_of
 from placement.cli.output import table
 from placement.cli.plain_errors import PlainErrors
+from placement.errors import ConfigurationError
 from placement.settings import Settings, with_own_database
 from placement.store.checks import schema_check
 from placement.store.checks.schema_check import Finding, Owner
@@ -67,6 +68,8 @@ def check(context: click.Context, *, repair: bool) -> None:
     """Verify usage, trees and links; the exit status is 1 if problems remain."""
     settings = with_own_database(settings_of(context))
     with filled(settings) as database:
+        if repair and schema.current(database.engine).revision is None:
+            raise ConfigurationError("The database is openstack-placement's: run 'placement db upgrade' on it first.")
         if repair:
             findings = schema_check.repair(database.engine, _owner(settings), progress)
         else:

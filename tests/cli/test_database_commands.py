@@ -171,6 +171,8 @@ class TestDb:
         assert on_empty.db("release").output == "The database is openstack-placement's alone.\n"
         assert "none (newest: 0004)" in on_empty.db("current").output
         assert on_empty.db("release").output == "There was nothing to remove.\n"
+        repaired = on_empty.db("check", "--repair")
+        assert (repaired.exit_code, "run 'placement db upgrade' on it first" in repaired.output) == (1, True)
 
     def test_what_is_wrong_is_told_repaired_and_then_right(self, commands: Commands, database: Database) -> None:
         with database.writer.begin() as connection:
