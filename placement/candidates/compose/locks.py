@@ -51,16 +51,17 @@ class Locks:
 
     def never_whole(self, levels: Collection[str], details: PlannerTree) -> set[int]:
         """Return the places of these levels that nobody can hold: unit rules forbid to take all of the lock at once."""
-        return {
-            place
-            for level, name in self._classes.items()
-            if level in levels
+        closed = {
+            (place, level)
+            for level in self._classes.keys() & set(levels)
             for place, of_place in details.stocks.items()
-            if name in of_place and self._is_place(details, place, level) and not of_place[name].is_whole_allowed
+            if (lock := of_place.get(self._classes[level])) is not None and not lock.is_whole_allowed
         }
-
-    def _is_place(self, details: PlannerTree, provider: int, level: str) -> bool:
-        return level == THE_DEVICE or provider in self._places(details, provider, level)
+        if not closed:
+            return set()
+        # A provider may have the class without being a place. An outline knows places of providers that serve only.
+        around = {one for provider in details.positions for one in self._around(details, provider)}
+        return {place for place, _level in closed & around if place is not None}
 
     def _around(self, details: PlannerTree, provider: int) -> list[tuple[int | None, str]]:
         return [(place, level) for level in self._classes for place in self._places(details, provider, level)]
