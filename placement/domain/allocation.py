@@ -6,8 +6,8 @@ from datetime import datetime
 
 from placement.domain.amounts import ResourceAmounts
 
-Place = tuple[str, str]
-"""Where an amount is taken: a provider's uuid and the name of a resource class."""
+StockName = tuple[str, str]
+"""A provider's uuid and the name of a resource class; ``StockKey`` has their ids."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +31,8 @@ class Claim:
     checks_generation: bool = False
     consumer_generation: int | None = None
 
-    def portions(self) -> Iterator[tuple[Place, int]]:
-        """Yield each amount with the place to take it from."""
+    def portions(self) -> Iterator[tuple[StockName, int]]:
+        """Yield each amount with the name of the stock to take it from."""
         for provider_uuid, resources in self.allocations.items():
             for class_name, amount in resources.items():
                 yield (provider_uuid, class_name), amount

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from placement.domain.allocation import Place
+from placement.domain.allocation import StockName
 from placement.domain.inventory import Inventory
 from placement.errors import Conflict
 
@@ -22,8 +22,8 @@ _CAPACITY = (
 class DoesNotFit(Conflict):
     """The inventory of a provider does not allow what is asked for."""
 
-    def __init__(self, place: Place, reason: str) -> None:
-        super().__init__("Unable to allocate inventory: " + reason.format(*place))
+    def __init__(self, stock: StockName, reason: str) -> None:
+        super().__init__("Unable to allocate inventory: " + reason.format(*stock))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Supply:
 
 
 def check_fit(
-    portions: Iterable[tuple[Place, int]], supplies: Mapping[Place, Supply], freed: Mapping[Place, int]
+    portions: Iterable[tuple[StockName, int]], supplies: Mapping[StockName, Supply], freed: Mapping[StockName, int]
 ) -> None:
     """Refuse portions that break the rules of their inventories.
 
@@ -50,14 +50,14 @@ def check_fit(
     Raises:
         DoesNotFit: for the first portion that does not fit.
     """
-    taken: Counter[Place] = Counter()
-    for place, amount in portions:
-        supply = supplies.get(place)
+    taken: Counter[StockName] = Counter()
+    for stock, amount in portions:
+        supply = supplies.get(stock)
         if supply is None:
-            raise DoesNotFit(place, _NO_INVENTORY)
+            raise DoesNotFit(stock, _NO_INVENTORY)
         if not supply.inventory.fits_units(amount):
-            raise DoesNotFit(place, _UNITS)
-        taken[place] += amount
-        used = supply.used - freed.get(place, 0) + taken[place]
+            raise DoesNotFit(stock, _UNITS)
+        taken[stock] += amount
+        used = supply.used - freed.get(stock, 0) + taken[stock]
         if used > max(supply.inventory.capacity, supply.used):
-            raise DoesNotFit(place, _CAPACITY)
+            raise DoesNotFit(stock, _CAPACITY)

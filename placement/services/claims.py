@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from placement.domain.allocation import Claim, Place
+from placement.domain.allocation import Claim, StockName
 from placement.domain.capacity import Supply, check_fit
 from placement.domain.place_lock import PlaceLock
 from placement.errors import ConcurrentUpdate, Invalid
@@ -50,11 +50,11 @@ class Situation:
     class_ids: dict[str, int]
 
     @cached_property
-    def freed(self) -> Counter[Place]:
+    def freed(self) -> Counter[StockName]:
         """What the consumers currently hold of the providers and classes named in the claims."""
         uuids = {provider.id: provider.uuid for provider in self.providers.values()}
         names = {id_: name for name, id_ in self.class_ids.items()}
-        freed: Counter[Place] = Counter()
+        freed: Counter[StockName] = Counter()
         for held in self.held:
             if held.provider_id in uuids and held.class_id in names:
                 freed[uuids[held.provider_id], names[held.class_id]] += held.used
@@ -134,14 +134,14 @@ def _check_generation(claim: Claim, actual: int | None) -> None:
         )
 
 
-def supplies(tx: Transaction, situation: Situation) -> dict[Place, Supply]:
+def supplies(tx: Transaction, situation: Situation) -> dict[StockName, Supply]:
     """Return the inventories of a situation's providers, with their usage before any claim."""
     return supplies_and_locks(tx, situation, ())[0]
 
 
 def supplies_and_locks(
     tx: Transaction, situation: Situation, locks: Sequence[PlaceLock]
-) -> tuple[dict[Place, Supply], UsedLocks]:
+) -> tuple[dict[StockName, Supply], UsedLocks]:
     """Return the same, plus which of some locks are in use anywhere in the cloud."""
     uuids = {provider.id: provider.uuid for provider in situation.providers.values()}
     found, used = store.supplies_with_locks(tx, uuids, locks)
@@ -149,7 +149,9 @@ def supplies_and_locks(
     return {(uuids[provider], names[class_id]): supply for (provider, class_id), supply in found.items()}, used
 
 
-def carry_out(tx: Transaction, claims: Sequence[Claim], situation: Situation, supplies: Mapping[Place, Supply]) -> None:
+def carry_out(
+    tx: Transaction, claims: Sequence[Claim], situation: Situation, supplies: Mapping[StockName, Supply]
+) -> None:
     """Replace what the consumers hold by what they claim, and increment the generations of everything involved.
 
     Raises:

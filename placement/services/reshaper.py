@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from placement.domain.allocation import Claim, Place
+from placement.domain.allocation import Claim, StockName
 from placement.domain.capacity import Supply
 from placement.domain.inventory import Inventory
 from placement.domain.place_lock import PlaceLock
@@ -78,7 +78,7 @@ def _class_ids(tx: Transaction, wanted: Mapping[str, ReshapedInventories]) -> di
     return ids
 
 
-def _final(supplies: Mapping[Place, Supply], wanted: Mapping[str, ReshapedInventories]) -> dict[Place, Supply]:
+def _final(supplies: Mapping[StockName, Supply], wanted: Mapping[str, ReshapedInventories]) -> dict[StockName, Supply]:
     """Return the final supplies. Dropped inventories are still included; their remaining usage is checked later."""
     final = dict(supplies)
     for provider_uuid, new in wanted.items():

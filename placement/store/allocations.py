@@ -30,7 +30,7 @@ from placement.store.tables import (
 )
 
 StockKey = tuple[int, int]
-"""The ids of a provider and a resource class."""
+"""The ids of a provider and a resource class; ``StockName`` has their names."""
 
 A = allocations.c
 

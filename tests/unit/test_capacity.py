@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.domain.allocation import Place
+from placement.domain.allocation import StockName
 from placement.domain.capacity import DoesNotFit, Supply, check_fit
 from placement.domain.inventory import Inventory
 
-PLACES: list[Place] = [(provider, name) for provider in "AB" for name in ("VCPU", "DISK_GB")]
+STOCKS: list[StockName] = [(provider, name) for provider in "AB" for name in ("VCPU", "DISK_GB")]
 
 inventories = st.builds(
     Inventory,
@@ -21,26 +21,28 @@ inventories = st.builds(
     step_size=st.integers(1, 3),
     allocation_ratio=st.sampled_from([0.5, 1.0, 1.5, 3.0]),
 )
-supplies = st.dictionaries(st.sampled_from(PLACES), st.builds(Supply, inventories, used=st.integers(0, 30)))
-portions = st.lists(st.tuples(st.sampled_from(PLACES), st.integers(1, 12)), max_size=6)
-freed = st.dictionaries(st.sampled_from(PLACES), st.integers(0, 30))
+supplies = st.dictionaries(st.sampled_from(STOCKS), st.builds(Supply, inventories, used=st.integers(0, 30)))
+portions = st.lists(st.tuples(st.sampled_from(STOCKS), st.integers(1, 12)), max_size=6)
+freed = st.dictionaries(st.sampled_from(STOCKS), st.integers(0, 30))
 
 
-def fits(wanted: list[tuple[Place, int]], offered: dict[Place, Supply], given_back: dict[Place, int]) -> bool:
+def fits(
+    wanted: list[tuple[StockName, int]], offered: dict[StockName, Supply], given_back: dict[StockName, int]
+) -> bool:
     """Return whether claims fit, judged by the final sums."""
-    sums: Counter[Place] = Counter()
-    for place, amount in wanted:
-        sums[place] += amount
-    for place, amount in wanted:
-        if place not in offered:
+    sums: Counter[StockName] = Counter()
+    for stock, amount in wanted:
+        sums[stock] += amount
+    for stock, amount in wanted:
+        if stock not in offered:
             return False
-        inventory = offered[place].inventory
+        inventory = offered[stock].inventory
         if amount not in range(inventory.min_unit, inventory.max_unit + 1) or amount % inventory.step_size:
             return False
-    for place, amount in sums.items():
-        before = offered[place].used
-        after = before - given_back.get(place, 0) + amount
-        inventory = offered[place].inventory
+    for stock, amount in sums.items():
+        before = offered[stock].used
+        after = before - given_back.get(stock, 0) + amount
+        inventory = offered[stock].inventory
         room = (inventory.total - inventory.reserved) * inventory.allocation_ratio
         if after > room and after > before:
             return False
@@ -49,9 +51,9 @@ def fits(wanted: list[tuple[Place, int]], offered: dict[Place, Supply], given_ba
 
 @given(portions, supplies, freed)
 def test_claims_are_refused_exactly_where_their_sums_do_not_fit(
-    wanted: list[tuple[Place, int]], offered: dict[Place, Supply], given_back: dict[Place, int]
+    wanted: list[tuple[StockName, int]], offered: dict[StockName, Supply], given_back: dict[StockName, int]
 ) -> None:
-    given_back = {place: min(amount, offered[place].used) for place, amount in given_back.items() if place in offered}
+    given_back = {stock: min(amount, offered[stock].used) for stock, amount in given_back.items() if stock in offered}
     try:
         check_fit(wanted, offered, given_back)
     except DoesNotFit:
@@ -69,7 +71,7 @@ def test_claims_are_refused_exactly_where_their_sums_do_not_fit(
     ],
 )
 def test_the_refusal_names_provider_class_and_reason(supply: Supply | None, amount: int, sentence: str) -> None:
-    place = ("A", "VCPU")
+    stock = ("A", "VCPU")
     with pytest.raises(DoesNotFit, match=r"Unable to allocate inventory: .*'VCPU' on resource provider 'A'") as refused:
-        check_fit([(place, amount)], {} if supply is None else {place: supply}, {})
+        check_fit([(stock, amount)], {} if supply is None else {stock: supply}, {})
     assert refused.value.message.endswith(sentence)

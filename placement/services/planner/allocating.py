@@ -7,7 +7,7 @@ allocation; then either everything still fits or nothing is written.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from placement.domain.allocation import Place
+from placement.domain.allocation import StockName
 from placement.domain.capacity import DoesNotFit, Supply, check_fit
 from placement.services import claims as claiming
 from placement.services.claims import Situation
@@ -52,7 +52,7 @@ def allocate(tx: Transaction, drafts: Sequence[Draft], digest: str) -> dict[str,
 def _check_names(drafts: Sequence[Draft], situation: Situation) -> None:
     """Refuse drafts if one of their consumers has been created since, or a provider or class deleted."""
     new = [draft.member.uuid for draft in drafts if not draft.member.replaces]
-    named = [place for draft in drafts for place, _amount in draft.consumer.portions()]
+    named = [name for draft in drafts for name, _amount in draft.consumer.portions()]
     if not situation.consumers.keys().isdisjoint(new):
         raise Outdated
     if not {provider for provider, _class in named} <= situation.providers.keys():
@@ -62,22 +62,24 @@ def _check_names(drafts: Sequence[Draft], situation: Situation) -> None:
 
 
 def _check_alone(
-    tx: Transaction, drafts: Sequence[Draft], situation: Situation, supplies: Mapping[Place, Supply]
+    tx: Transaction, drafts: Sequence[Draft], situation: Situation, supplies: Mapping[StockName, Supply]
 ) -> None:
     """Refuse drafts if anybody else uses what a member wants exclusively."""
     alone = frozenset[str]().union(*[draft.alone for draft in drafts])
     if not alone:
         return
     given_up = _given_up(tx, situation)
-    if any(supply.used > given_up[place] for place, supply in supplies.items() if place[0] in alone):
+    if any(
+        supply.used > given_up[provider, name] for (provider, name), supply in supplies.items() if provider in alone
+    ):
         raise Outdated
 
 
-def _given_up(tx: Transaction, situation: Situation) -> Counter[Place]:
+def _given_up(tx: Transaction, situation: Situation) -> Counter[StockName]:
     """Return what the consumers hold now and give up."""
     uuids = {provider.id: provider.uuid for provider in situation.providers.values()}
     names = tx.names.classes.names(tx.connection, {row.class_id for row in situation.held})
-    given_up: Counter[Place] = Counter()
+    given_up: Counter[StockName] = Counter()
     for row in situation.held:
         if row.provider_id in uuids:
             given_up[uuids[row.provider_id], names[row.class_id]] += row.used
