@@ -7,6 +7,7 @@ are positions instead of masks.
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import or_
 from typing import NamedTuple, TypeVar
@@ -63,6 +64,21 @@ def level_bits(traits: Collection[T], levels: Sequence[T | None]) -> int:
     2
     """
     return sum([1 << number for number, trait in enumerate(levels) if trait in traits])
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The levels of a request, outermost first: those of the planner file, then traits that the request names itself.
+
+    ``traits`` has the trait of each; ``names`` what a request calls it.
+    """
+
+    names: tuple[str, ...]
+    traits: tuple[str, ...]
+
+    def named(self, level: str) -> str:
+        """Return the name of a level that may be written as its trait."""
+        return self.names[self.traits.index(level)] if level in self.traits else level
 
 
 class Layout:

@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from placement.candidates.compose.device_parts import Levels, Part
+from placement.candidates.compose.device_parts import Part
+from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
 

@@ -6,7 +6,6 @@ The allocator knows no trees. What lies below the head of a same_subtree is a pl
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from placement.allocators.devices import THE_DEVICE, Device, Group, Host
@@ -14,26 +13,11 @@ from placement.allocators.devices.fit import DeviceStock, misfit
 from placement.allocators.natural_order import natural_order
 from placement.candidates.device_judge import DeviceJudge
 from placement.domain.ancestry import upwards
+from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.planner_tree import NO_STOCKS, PlannerTree, ProviderStocks
 from placement.domain.search_plan import Plan, Slot
 from placement.domain.tree import Tree
-
-
-@dataclass(frozen=True, slots=True)
-class Levels:
-    """The levels of a request, outermost first: those of the planner file, then traits that the request names itself.
-
-    ``traits`` has the trait of each; ``names`` what a request calls it.
-    """
-
-    names: tuple[str, ...]
-    traits: tuple[str, ...]
-
-    def named(self, level: str) -> str:
-        """Return the name of a level that may be written as its trait."""
-        return self.names[self.traits.index(level)] if level in self.traits else level
-
 
 Heads = tuple[tuple[frozenset[str], frozenset[int]], ...]
 """For each same_subtree the suffixes of its groups, and heads to choose one from.

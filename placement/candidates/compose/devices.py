@@ -22,7 +22,6 @@ from placement.candidates.compose.device_memo import DeviceMemo
 from placement.candidates.compose.device_parts import (
     DeviceCase,
     Heads,
-    Levels,
     Misfits,
     Part,
     PartProviders,
@@ -38,6 +37,7 @@ from placement.candidates.compose.proposals import Proposal, Proposals
 from placement.candidates.compose.room_alone import RoomAlone, only_room_decides
 from placement.candidates.compose.torn_subtrees import TornSubtrees
 from placement.candidates.device_judge import DeviceJudge
+from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan

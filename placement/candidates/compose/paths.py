@@ -18,11 +18,11 @@ from placement.allocators.group.rules import Rules
 from placement.allocators.group.scorers import ANY_AMOUNT, Phase, Units
 from placement.allocators.group.search import STEPS_OF_A_TRY
 from placement.allocators.group.tree import Capacity, Location, Path, Placed, Requirement
-from placement.candidates.compose.device_parts import Levels
 from placement.candidates.compose.free_places import WantedFree
 from placement.candidates.compose.locks import Locks
 from placement.candidates.compose.proposals import GroupScore, Proposal, Proposals
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import NO_STOCKS, PlannerTree, Stock
 from placement.domain.tree import Tree

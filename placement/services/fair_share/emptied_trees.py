@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from placement.allocators.fair_share.tenants import Need
-from placement.candidates.compose.device_parts import Levels
 from placement.candidates.overlaid import with_stocks
+from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree, ProviderStocks
 from placement.domain.tree import Tree

@@ -11,7 +11,7 @@ from itertools import product
 from math import prod
 
 from placement.allocators.fair_share.tenants import Need
-from placement.candidates.compose.device_parts import Levels
+from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 from placement.services.planner.place_layout import all_places
 from placement.store.connection.unit_of_work import Transaction

@@ -6,9 +6,8 @@ from heapq import heapify, heappop, heappush, nsmallest
 from itertools import count, islice
 from typing import NamedTuple
 
-from placement.candidates.compose.device_parts import Levels
 from placement.candidates.frontier import Key, Keyed
-from placement.domain.places import Layout, Places, Position
+from placement.domain.places import Layout, Levels, Places, Position
 from placement.domain.planner_tree import PlannerTree, ProviderStocks
 from placement.domain.tree import Tree
 from placement.services.planner.interned_rows import (

@@ -8,9 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from placement.candidates.compose.device_parts import Levels
 from placement.domain.inventory import Inventory
-from placement.domain.places import level_bits
+from placement.domain.places import Levels, level_bits
 from placement.domain.planner_tree import ProviderStocks, Stock
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.tree_rows import Relevant, StockWithUnits, TreeRows

@@ -8,9 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from placement.candidates.compose.device_parts import Levels
 from placement.domain.ancestry import Parents, with_all_above
-from placement.domain.places import Layout, Position
+from placement.domain.places import Layout, Levels, Position
 from placement.domain.planner_tree import PlannerTree, ProviderStocks
 from placement.domain.tree import Tree
 from placement.services.planner.interned_rows import Deciding, InternedRows, anchors_in, level_ids, relevant

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from placement.candidates.alike_hosts import DrawnHost
 from placement.candidates.canonical import CanonicalForm
-from placement.candidates.compose.device_parts import Levels
 from placement.candidates.compose.proposals import Proposals
+from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 
 MAX_PROVIDERS = 30_000

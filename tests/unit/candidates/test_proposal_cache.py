@@ -5,9 +5,9 @@ from dataclasses import replace
 from placement.allocators.fragmentation import DevicePacking
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.alike_hosts import DrawnHost
-from placement.candidates.compose.device_parts import Levels
 from placement.candidates.compose.proposals import Proposal, Proposals
 from placement.domain.candidate_request import RequestGroup
+from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.services.packing import Packer
 from placement.services.planner.composers import PlannerOptions

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.budget import Budget
-from placement.candidates.compose.device_parts import Levels
 from placement.candidates.compose.devices import DeviceComposer
 from placement.candidates.compose.free_places import PlacesInUse
 from placement.candidates.explain.rule_search import RuleSearch, SearchedHosts
 from placement.candidates.explain.rules import rules_of, with_rules
 from placement.candidates.host_kinds import HostKinds, RoomKinds
+from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest, Within
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import plan_for

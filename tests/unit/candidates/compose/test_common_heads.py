@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from placement.allocators.budget import Budget
 from placement.candidates.compose.common_heads import TREES_IN_VAIN
-from placement.candidates.compose.device_parts import Levels
 from placement.candidates.compose.devices import DeviceComposer
+from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest, Within
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan, plan_for

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.budget import Budget
-from placement.candidates.compose.device_parts import Levels
 from placement.candidates.compose.devices import DeviceComposer
 from placement.domain.candidate_request import RequestGroup
+from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerGroup, PlannerRequest, Within
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import plan_for

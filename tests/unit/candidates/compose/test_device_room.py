@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.budget import Budget
-from placement.candidates.compose.device_parts import Levels
 from placement.candidates.compose.devices import DeviceComposer
 from placement.domain.candidate_request import RequestGroup
-from placement.domain.places import Places, Position
+from placement.domain.places import Levels, Places, Position
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan, plan_for

@@ -4,11 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.budget import Budget
-from placement.candidates.compose.device_parts import Levels
 from placement.candidates.compose.devices import DeviceComposer
 from placement.candidates.compose.free_places import PlacesInUse
 from placement.domain.ancestry import upwards, with_all_above
 from placement.domain.candidate_request import RequestGroup
+from placement.domain.places import Levels
 from placement.domain.planner_request import THE_DEVICE, Exclusive, PlannerGroup, PlannerRequest
 from placement.domain.planner_tree import PlannerTree, ProviderStocks, Stock
 from placement.domain.search_plan import plan_for

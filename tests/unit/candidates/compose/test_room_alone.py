@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.budget import Budget
-from placement.candidates.compose.device_parts import Levels, Part
+from placement.candidates.compose.device_parts import Part
 from placement.candidates.compose.devices import DeviceComposer
 from placement.candidates.compose.rival_room import RivalPart, RivalRoom
 from placement.candidates.compose.room_alone import RoomAlone, only_room_decides
 from placement.domain.candidate_request import RequestGroup
+from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import plan_for

@@ -5,9 +5,9 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.candidates.compose.device_parts import Levels
 from placement.candidates.compose.devices import DeviceComposer
 from placement.domain.candidate_request import RequestGroup
+from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.search_plan import plan_for
 from placement.domain.tree import Tree
