@@ -21,8 +21,8 @@ MAX_BLOCK = 16 * BLOCK
 MAX_NOTED = 4
 """A block merges its notes once they list more than this many times as many keys as it has: notes cost memory."""
 
-FEW = 32
-"""Up to so many keys are inserted or deleted one by one, which costs less than sorting a block."""
+MAX_ONE_BY_ONE = 32
+"""Up to this many keys are inserted or deleted one by one, which costs less than sorting a block."""
 
 
 class KeyOrder:
@@ -103,7 +103,7 @@ class KeyOrder:
 
 
 def _size_after(keys: int) -> int:
-    """Return how many keys to put into a new block that comes after so many."""
+    """Return how many keys to put into a new block that comes after this many."""
     return min(max(BLOCK, keys), MAX_BLOCK)
 
 
@@ -173,7 +173,7 @@ def _summed_up(notes: Iterable[Note]) -> tuple[set[Key], set[Key]]:
 
 def _replaced(keys: list[Key], gone: set[Key], new: set[Key]) -> list[Key]:
     """Return sorted keys without some of them, and with others."""
-    if len(gone) + len(new) > FEW:
+    if len(gone) + len(new) > MAX_ONE_BY_ONE:
         return sorted([*[key for key in keys if key not in gone], *new])
     keys = keys.copy()
     for key in gone:

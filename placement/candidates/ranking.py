@@ -187,7 +187,7 @@ class TreeScores:
         return judged
 
     def weight(self, row: Sequence[int], given: OwnAmounts) -> tuple[bool, float]:
-        """Return whether candidates break a proportion, and their negated score if compact.
+        """Tell whether candidates break a proportion, and return their negated score if compact.
 
         Args:
             row: the root of their tree, then its capacity, then its usage of each of the classes.
@@ -243,14 +243,14 @@ class TreeScores:
         return self._near_equal * (hash((self._seed, root)) % 2**32) / 2**32
 
     def lost(self, counts: Counts) -> float:
-        """Return how far a tree falls short of its upper bound if its best candidate touches so many places."""
+        """Return how far a tree falls short of its upper bound if its best candidate touches this many places."""
         lost = self._lost.get(counts)
         if lost is None:
             lost = self._lost[counts] = self._per_compactness * (MAX_COMPACTNESS - compactness(counts))
         return lost
 
     def negated_score(self, key: Key, counts: Counts) -> float:
-        """Return the negated score of a candidate that touches so many places of a tree with this key."""
+        """Return the negated score of a candidate that touches this many places of a tree with this key."""
         return key[1] + self.lost(counts)
 
 

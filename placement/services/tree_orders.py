@@ -16,7 +16,7 @@ from placement.candidates.key_order import KeyOrder
 from placement.candidates.ranking import TreeScores
 from placement.services.place_size_cache import PlaceSizeCache
 from placement.services.tree_history import Moment, Roots, TreeHistories, TreeHistory
-from placement.services.tree_sums import AskedSums, is_much
+from placement.services.tree_sums import AskedSums, reading_all_pays
 from placement.store.connection.prepared import PreparedScalars, Values
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.scores import ABSENT
@@ -130,7 +130,7 @@ class _CachedKeys:
             changed = history.changed(self._number, moment.number)
             if moment.number < self._number or moment.apart:
                 return self._aside(read, None if changed is None else changed | moment.apart)
-            if changed is None or is_much(len(changed), len(self)):
+            if changed is None or reading_all_pays(len(changed), len(self)):
                 keys = read(None)
                 self._order = KeyOrder(keys)
                 self._by_root = {key[2]: key for key in keys}
@@ -147,7 +147,7 @@ class _CachedKeys:
 
     def _aside(self, read: ReadKeys, changed: Roots | None) -> KeyOrder:
         """Return the keys in a snapshot that is older than the cached state."""
-        if changed is None or is_much(len(changed), len(self)):
+        if changed is None or reading_all_pays(len(changed), len(self)):
             return KeyOrder(read(None))
         now = read(changed)
         return self._order.replaced(*self._difference(now, self._without_key(changed, now)))

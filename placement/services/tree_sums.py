@@ -14,16 +14,16 @@ from typing import Any, NamedTuple
 from placement.store.journal.changes import MAX_CHANGED, TreeChanges
 from placement.store.search.scores import ABSENT, TreeSums
 
-MUCH = 5
-"""If more than one in this many trees has changed, all are read, which then costs less: docs/scaling.md."""
+TREES_PER_CHANGED = 5
+"""If more than one in this many trees has changed, reading all of them costs less: docs/scaling.md."""
 
-LITTLE = 500
-"""Up to so many are read alone."""
+ALWAYS_READ_ALONE = 500
+"""Up to this many changed trees are read alone, however few trees there are."""
 
 
-def is_much(changed: int, trees: int) -> bool:
+def reading_all_pays(changed: int, trees: int) -> bool:
     """Tell whether reading all trees costs less than updating the changed ones."""
-    return changed > min(MAX_CHANGED, max(LITTLE, trees // MUCH))
+    return changed > min(MAX_CHANGED, max(ALWAYS_READ_ALONE, trees // TREES_PER_CHANGED))
 
 
 class AskedSums(NamedTuple):
@@ -64,7 +64,7 @@ class SumsByClass:
     @property
     def are_little_known(self) -> bool:
         """Whether so many sums are stale that reading everything costs less."""
-        return is_much(len(self.unknown), len(self._places))
+        return reading_all_pays(len(self.unknown), len(self._places))
 
     def follow(self, changes: TreeChanges) -> None:
         """Advance to the next state."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-FEW = 8
+MAX_UNGROUPED = 8
 """Up to this many are shown without groups."""
 
 TWO_WORDS = frozenset({"HW", "MISC"})
@@ -11,7 +11,7 @@ TWO_WORDS = frozenset({"HW", "MISC"})
 
 def grouped(traits: Sequence[str]) -> dict[str, list[str]]:
     """Return traits grouped by the beginning of their names; a few of them form one unnamed group."""
-    if len(traits) <= FEW:
+    if len(traits) <= MAX_UNGROUPED:
         return {"": list(traits)} if traits else {}
     groups: dict[str, list[str]] = {}
     for name in traits:

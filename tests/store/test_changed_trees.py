@@ -22,7 +22,7 @@ from placement.services.place_size_cache import PlaceSizeCache, SizesByRoot
 from placement.services.text_cache import CachedTexts
 from placement.services.tree_history import MAX_AGE_S, Moment, TreeHistories, TreeHistory
 from placement.services.tree_orders import TreeOrders
-from placement.services.tree_sums import LITTLE
+from placement.services.tree_sums import ALWAYS_READ_ALONE
 from placement.services.written_candidates import Question, written_answer
 from placement.services.written_trees import TextsOfTree
 from placement.store.connection.database import Database
@@ -468,7 +468,7 @@ def test_where_much_has_changed_all_is_read_again(cloud: Database) -> None:
     stocks = IN_NUMBERS.format(
         "inventories (resource_provider_id, resource_class_id, total, reserved, min_unit, max_unit, step_size, "
         "allocation_ratio)",
-        LITTLE + 1,
+        ALWAYS_READ_ALONE + 1,
         f"id, {VCPU}, 9 + id % 7, 0, 1, 9, 1, 1.0 FROM n",
     )
     for statements, anew in (((), 1), ((providers,), 2), ((stocks,), 2)):

@@ -60,7 +60,7 @@ class _Known(NamedTuple):
 
 _UNKNOWN = _Known(None, None)
 
-FEW = 100
+FEW_COMBINATIONS = 100
 """Composing and sorting up to this many combinations is faster than searching them in order."""
 
 MAX_SORTED = 100_000
@@ -77,7 +77,7 @@ class CompactFirst:
         few: up to this many combinations of a tree are composed and sorted in any case.
     """
 
-    def __init__(self, plan: Plan, budget: RequestBudget, *, all_wanted: bool, few: int = FEW) -> None:
+    def __init__(self, plan: Plan, budget: RequestBudget, *, all_wanted: bool, few: int = FEW_COMBINATIONS) -> None:
         self._plan = plan
         self._budget = budget
         # The ordered search has as many steps of its own, to leave all to the plain search it may fall back on.

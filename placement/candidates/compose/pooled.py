@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from placement.allocators.compactness import Counts
 from placement.candidates.budget import RequestBudget
-from placement.candidates.compose.compact import FEW, CompactFirst
+from placement.candidates.compose.compact import FEW_COMBINATIONS, CompactFirst
 from placement.candidates.compose.constraints import Constraint
 from placement.candidates.compose.own_parts import OwnAmounts, OwnParts, WithOwnPart
 from placement.candidates.compose.regions import Regions, Touches
@@ -49,7 +49,7 @@ class BestFirst(CompactFirst):
     """
 
     def __init__(
-        self, plan: Plan, budget: RequestBudget, own_parts: OwnParts, *, all_wanted: bool, few: int = FEW
+        self, plan: Plan, budget: RequestBudget, own_parts: OwnParts, *, all_wanted: bool, few: int = FEW_COMBINATIONS
     ) -> None:
         super().__init__(plan, budget, all_wanted=all_wanted, few=few)
         self._own_parts = own_parts

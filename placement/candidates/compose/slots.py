@@ -20,7 +20,7 @@ from placement.candidates.compose.constraints import Constraint, constraints_on
 from placement.domain.search_plan import Choice, Plan, Slot
 from placement.domain.tree import Tree
 
-FEW = 64
+FEW_COMBINATIONS = 64
 """Trying up to this many combinations is faster than finding out whether any can work."""
 
 
@@ -56,7 +56,9 @@ class PreparedTree(NamedTuple):
 
         Trying a few combinations is as fast as asking whether there is any hope.
         """
-        return prod(map(len, self.options)) > FEW and any([constraint.is_hopeless() for constraint in constraints])
+        return prod(map(len, self.options)) > FEW_COMBINATIONS and any(
+            [constraint.is_hopeless() for constraint in constraints]
+        )
 
 
 class SlotComposer:

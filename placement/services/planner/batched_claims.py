@@ -20,7 +20,7 @@ from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.consumers import consumer_generations
 
-TIMES = 3
+MAX_LOST_RACES = 3
 """How many races a claim may lose in batches before it is planned alone."""
 
 MAX_WAIT_S = 2.0
@@ -54,7 +54,7 @@ def claim_in_batch(database: Database, members: Sequence[ClaimMember], digest: s
         ConcurrentUpdate: as ``claim``.
     """
     turns = database.claim_turns
-    for attempt in range(TIMES):
+    for attempt in range(MAX_LOST_RACES):
         plan = BatchedPlan(members, attempt)
         turn = turns.taken(longest_wait_s=MAX_WAIT_S)
         with database.claim_batches.joined(plan, turn, partial(_plan_together, database)):

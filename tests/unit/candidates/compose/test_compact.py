@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.candidates.budget import RequestBudget
-from placement.candidates.compose.compact import FEW, CompactFirst
+from placement.candidates.compose.compact import FEW_COMBINATIONS, CompactFirst
 from placement.candidates.compose.slots import SlotComposer
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.places import Places
@@ -79,7 +79,7 @@ def test_a_place_is_as_full_as_what_fits_on_all_its_options():
 
 
 def switches(count: int, each: int, groups: int) -> tuple[Plan, Tree]:
-    """Two NUMA nodes with so many switches in total, each with so many devices."""
+    """Two NUMA nodes with this many switches in total, each with this many devices."""
     plan, tree = devices(groups, count * each)
     marks = {1001: 0b01, 1002: 0b01}
     parents: dict[int, int | None] = {1000: None, 1001: 1000, 1002: 1000}
@@ -152,7 +152,7 @@ def test_trees_that_are_alike_come_as_if_each_were_the_only_one(search, data):
     trees = [moved(one, 100 * number) for number, one in enumerate((tree, tree, fuller, elsewhere, tree))]
     at_once = data.draw(st.booleans())
     alone = [CompactFirst(plan, RequestBudget(), all_wanted=at_once).composed_in(moved(one, 0)) for one in trees]
-    few = data.draw(st.sampled_from([0, FEW]))
+    few = data.draw(st.sampled_from([0, FEW_COMBINATIONS]))
     together = CompactFirst(plan, RequestBudget(), all_wanted=at_once, few=few)
     found = together.composed(trees) if at_once else map(together.composed_in, trees)
     for composed, expected in zip(found, alone, strict=True):

@@ -7,7 +7,7 @@ from placement.allocators.group.place import place
 from placement.allocators.group.rules import Rules
 from placement.allocators.group.tree import Capacity, Location, Requirement
 from placement.candidates.budget import RequestBudget
-from placement.candidates.compose.compact import FEW, CompactFirst
+from placement.candidates.compose.compact import FEW_COMBINATIONS, CompactFirst
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
 from placement.domain.tree import Tree
@@ -28,7 +28,9 @@ def test_the_first_candidate_touches_as_few_places_as_the_best_placement(nodes, 
     request = CandidateRequest(
         groups=tuple(RequestGroup(suffix=f"_{index}", resources={"PGPU": 1}) for index in range(groups)), isolate=True
     )
-    composer = CompactFirst(plan_for(request), RequestBudget(), all_wanted=False, few=0 if searches else FEW)
+    composer = CompactFirst(
+        plan_for(request), RequestBudget(), all_wanted=False, few=0 if searches else FEW_COMBINATIONS
+    )
     found = composer.composed([tree])[0] if tree.options[0] else None
     assert (found is not None) == best.feasible
     assert found is None or found.counts == best.objective.touched
