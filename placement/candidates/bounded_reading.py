@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 
 from placement.allocators.compactness import Counts
 from placement.candidates.bounds import BoundedScores
-from placement.candidates.frontier import LAST, Portion
+from placement.candidates.frontier import LAST, ROOT, Portion
 from placement.candidates.key_queues import UnsortedKeys
 from placement.candidates.reading import ByScore, CachedOrder, Reader, classes_to_find, promising_first
 from placement.domain.search_limits import LIMITS, SearchLimits
@@ -77,9 +77,9 @@ def bounded_first(
         found_by = classes_to_find(reader.plan, scores)
         order = cached_order(scores, found_by) if cached_order else None
         known = scores.keys(reader.sums(scores.classes, found_by)) if order is None else scores.bounded([*order])
-        keys = [key for key in known if key[2] in least]
-    keys += scores.keys_of_nothing(sorted(least.keys() - {key[2] for key in keys}))
-    left = [key for key in keys if key[2] not in seen]
+        keys = [key for key in known if key[ROOT] in least]
+    keys += scores.keys_of_nothing(sorted(least.keys() - {key[ROOT] for key in keys}))
+    left = [key for key in keys if key[ROOT] not in seen]
     if not left:
         return
     # Results composed so far may precede everything that is left.

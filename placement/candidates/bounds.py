@@ -119,7 +119,8 @@ class BoundedScores(TreeScores):
     ) -> None:
         super().__init__(requested, ranking, known, packing, shared=shared)
         self._least: Mapping[int, Counts] = {}
-        self._highest: dict[int, float] = {}
+        self._if_compact: dict[int, float] = {}
+        """Root -> the negated score of a tree whose best candidate is as compact as can be."""
         self.falls_short = False
         """Whether anything composed so far has lost points for the places it touches."""
 
@@ -133,10 +134,10 @@ class BoundedScores(TreeScores):
 
     def bounded(self, keys: Collection[Key]) -> list[Key]:
         """Lower the scores in keys that do not account for places yet, by the known bounds."""
-        self._highest.update([(root, below) for _fails, below, root in keys])
+        self._if_compact.update([(root, negated) for _fails, negated, root in keys])
         lost = {counts: self.lost(counts) for counts in {*self._least.values(), ()}}
         least = self._least.get
-        return [(fails, below + lost[least(root, ())], root) for fails, below, root in keys]
+        return [(fails, negated + lost[least(root, ())], root) for fails, negated, root in keys]
 
     def note(self, counts: Counts) -> None:
         """Note how many places a composed result touches."""
@@ -144,16 +145,16 @@ class BoundedScores(TreeScores):
 
     def lowered(self, key: Key, counts: Counts) -> Key:
         """Return the key of one tree, lowered by a bound on the places touched there."""
-        fails, below, root = key
+        fails, negated, root = key
         # A key that was not made here has no bound on places in it, and composed results are scored from there.
-        return max(key, (fails, self._highest.setdefault(root, below) + self.lost(counts), root))
+        return max(key, (fails, self._if_compact.setdefault(root, negated) + self.lost(counts), root))
 
     def negated_score(self, key: Key, counts: Counts) -> float:
         """Return the negated score of a result in the tree of a key, given how many places it touches."""
-        _fails, below, root = key
+        _fails, negated, root = key
         self.note(counts)
         # A key that was not made here has no bound on places in it.
-        return self._highest.get(root, below) + self.lost(counts)
+        return self._if_compact.get(root, negated) + self.lost(counts)
 
     def key_of(self, row: Sequence[int], given: OwnAmounts, counts: Counts) -> Key:
         """Return the key of a composed result."""

@@ -10,12 +10,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import chain
 from math import inf
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from placement.domain.tree import Tree
 
 Key = tuple[bool, float, int]
-"""A tree's place in the order: whether it breaks a proportion, its negated score, its root. The least is best."""
+"""A tree's place in the order: whether it breaks a proportion, its negated score, its root. The least is best.
+
+A plain tuple, because there are many thousands of them, and sorting compares them often. Unpacked, it is
+``fails, negated, root``. Results have keys that begin likewise.
+"""
+
+FAILS: Final = 0
+NEGATED: Final = 1
+ROOT: Final = 2
+"""The indices of a key's parts."""
 
 LAST: Key = (True, inf, 0)
 """A key that comes after every tree's."""

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from heapq import heapify, heappop
 from typing import Protocol
 
-from placement.candidates.frontier import Key
+from placement.candidates.frontier import FAILS, Key
 from placement.candidates.key_order import KeyOrder
 
 FAILING = (True,)
@@ -57,8 +57,8 @@ class UnsortedKeys:
 
     def without_failing(self) -> set[int]:
         """Drop the keys that break a proportion, and return their roots."""
-        failing = {root for fails, _below, root in self._heap if fails}
-        self._heap = [key for key in self._heap if not key[0]]
+        failing = {root for fails, _negated, root in self._heap if fails}
+        self._heap = [key for key in self._heap if not key[FAILS]]
         heapify(self._heap)
         return failing
 
@@ -91,4 +91,4 @@ class SortedKeys:
     def without_failing(self) -> set[int]:
         """Drop the keys that break a proportion, and return their roots."""
         end, self._end = self._end, self._order.count_below(FAILING)
-        return {key[2] for key in self._order.between(self._end, end)}
+        return {root for _fails, _negated, root in self._order.between(self._end, end)}

@@ -13,7 +13,7 @@ from placement.allocators.compactness import Counts
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.own_parts import OwnAmounts, OwnParts
 from placement.candidates.compose.pooled import BestFirst, CandidateRank
-from placement.candidates.frontier import Key, Keyed
+from placement.candidates.frontier import FAILS, Key, Keyed
 from placement.candidates.ranking import TreeScores
 from placement.candidates.reading import SumsAsRead
 from placement.domain.search_plan import Choice, Plan
@@ -63,7 +63,7 @@ class PooledRanking:
         for tree, composed in zip(trees, self._composer.composed(trees), strict=True):
             if composed is not None:
                 key = self._scores.key_of(self._sums.of(tree.root), given[tree.root], composed.counts)
-                if not (key[0] and self._scores.filters):
+                if not (key[FAILS] and self._scores.filters):
                     yield key, (), tree, composed.ways
 
     def _of_pools(self, alone: Tree) -> Iterator[RankedPart]:
@@ -83,7 +83,7 @@ class PooledRanking:
             if first is not None:
                 pools = pools_of(first, alone)
                 key = self._key_of_pools(pools, alone)
-                if not (key[0] and self._scores.filters):
+                if not (key[FAILS] and self._scores.filters):
                     yield key, (*sorted(pools), alone.root), tree, chain((first,), ways)
 
     def _takes_from(self, alone: Tree, roots: AbstractSet[int], choice: Choice) -> bool:
@@ -117,5 +117,5 @@ class PooledRanking:
             yield (*ranked.rank, tree.root), (), tree, ranked.ways
 
     def _rank(self, row: Sequence[int], given: OwnAmounts, counts: Counts) -> CandidateRank | None:
-        fails, below = self._scores.weight(row, given)
-        return None if fails and self._scores.filters else (fails, below + self._scores.lost(counts))
+        fails, negated = self._scores.weight(row, given)
+        return None if fails and self._scores.filters else (fails, negated + self._scores.lost(counts))

@@ -15,7 +15,7 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import NodeScorer, OwnPart
 from placement.candidates.compose.composer import Composer
 from placement.candidates.compose.own_parts import OwnAmounts
-from placement.candidates.frontier import Key, Keyed
+from placement.candidates.frontier import NEGATED, Key, Keyed
 from placement.candidates.packing import TreePacking
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
@@ -160,15 +160,15 @@ class TreeScores:
         if self._shared and self._shared.alone and self.tell_trees_apart:
             return [(False, -MAX_SCORE - self._near_equal - 1, row[0]) for row in sums]
         judged = _JudgedOnce(self._judged)
-        keys = [(fails, below, row[0]) for row in sums for fails, below in (judged[row[1:]],)]
+        keys = [(fails, negated, row[0]) for row in sums for fails, negated in (judged[row[1:]],)]
         if self._packing is not None:
             tidiness, per_point = self._tidiness.get, self._per_tidiness
-            keys = [(fails, below - tidiness(root, 0.0) * per_point, root) for fails, below, root in keys]
+            keys = [(fails, negated - tidiness(root, 0.0) * per_point, root) for fails, negated, root in keys]
         return self.shuffled(keys) if self._near_equal else keys
 
     def shuffled(self, keys: Iterable[Key]) -> list[Key]:
         """Apply chance to keys that were made without it."""
-        return [(fails, below - self._jitter(root), root) for fails, below, root in keys]
+        return [(fails, negated - self._jitter(root), root) for fails, negated, root in keys]
 
     def _scorer(self, own: OwnPart) -> NodeScorer:
         return self._profile.scorers.of(*self._asked, own)
@@ -193,8 +193,8 @@ class TreeScores:
             row: the root of their tree, then its capacity, then its usage of each of the classes.
             given: how much of each class in ``weighed`` the tree itself gives.
         """
-        fails, below = self._judged_of(row, given)
-        return fails, below - self._tidiness.get(row[0], 0.0) * self._per_tidiness
+        fails, negated = self._judged_of(row, given)
+        return fails, negated - self._tidiness.get(row[0], 0.0) * self._per_tidiness
 
     def weight_of_pools(self, row: Sequence[int]) -> tuple[bool, float]:
         """Return the same for what sharing providers serve alone, which touches no place.
@@ -209,8 +209,8 @@ class TreeScores:
         if given not in self._of_given:
             own = OwnPart.exactly(dict(zip(self.weighed, given, strict=True)))
             self._of_given[given] = cache(self._judge(self._scorer(own)))
-        fails, below = self._of_given[given](tuple(row[1:]))
-        return fails, below - self._jitter(row[0]) if self._near_equal else below
+        fails, negated = self._of_given[given](tuple(row[1:]))
+        return fails, negated - self._jitter(row[0]) if self._near_equal else negated
 
     def key_of(self, row: Sequence[int], given: OwnAmounts, counts: Counts) -> Key:
         """Return the key of a composed candidate.
@@ -220,8 +220,8 @@ class TreeScores:
             given: likewise.
             counts: how many places of each level of the tree it touches.
         """
-        fails, below = self.weight(row, given)
-        return fails, below + self.lost(counts), row[0]
+        fails, negated = self.weight(row, given)
+        return fails, negated + self.lost(counts), row[0]
 
     def keys_of_nothing(self, roots: Iterable[int]) -> list[Key]:
         """Return the keys of trees that have none of the classes."""
@@ -235,8 +235,8 @@ class TreeScores:
     @property
     def least_key_of_nothing(self) -> Key:
         """A lower bound on the keys of trees with none of the classes."""
-        fails, below, _root = self.key_of_nothing(0)
-        return fails, below - self._near_equal, 0
+        fails, negated, _root = self.key_of_nothing(0)
+        return fails, negated - self._near_equal, 0
 
     def _jitter(self, root: int) -> float:
         # A hash of two integers is the same in every process.
@@ -251,7 +251,7 @@ class TreeScores:
 
     def negated_score(self, key: Key, counts: Counts) -> float:
         """Return the negated score of a candidate that touches this many places of a tree with this key."""
-        return key[1] + self.lost(counts)
+        return key[NEGATED] + self.lost(counts)
 
 
 def least_amounts_of(plan: Plan, shared_demands: AbstractSet[int]) -> Mapping[str, int]:
@@ -286,4 +286,5 @@ def ranked(batch: Sequence[Keyed], composer: Composer[Choice], scores: TreeScore
     composed = composer.composed([tree for _key, tree in batch])
     for (key, tree), one in zip(batch, composed, strict=True):
         if one is not None:
-            yield (key[0], scores.negated_score(key, one.counts), key[2]), tree, one.ways
+            fails, _negated, root = key
+            yield (fails, scores.negated_score(key, one.counts), root), tree, one.ways

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
-from placement.candidates.frontier import LAST, Key, Keyed, Portion
+from placement.candidates.frontier import LAST, ROOT, Key, Keyed, Portion
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.key_queues import KeyQueue, SortedKeys, UnsortedKeys
 from placement.candidates.layout import laid_out
@@ -253,15 +253,15 @@ class ByScore:
         while 2 * size < len(keys) and size <= self._reader.most_listed:
             if self._others and self._others[0] < keys.first:
                 return
-            best = {key[2]: key for key in keys.taken(size)}
+            best = {key[ROOT]: key for key in keys.taken(size)}
             found = [(best[tree.root], tree) for tree in laid_out(self._reader.trees_of([*best]))]
             self._left_out = self._left_out | best.keys()
             yield Portion(found, min([keys.first, *self._others]))
             size *= self._limits.growth
 
     def _all_left(self) -> list[Keyed]:
-        known = {key[2]: key for key in self._keys}
+        known = {key[ROOT]: key for key in self._keys}
         trees = [tree for tree in laid_out(self._reader.all_trees()) if tree.root not in self._left_out]
         without = [tree.root for tree in trees if tree.root not in known]
-        known |= {key[2]: key for key in self._scores.keys_of_nothing(without)}
+        known |= {key[ROOT]: key for key in self._scores.keys_of_nothing(without)}
         return [(known[tree.root], tree) for tree in trees]

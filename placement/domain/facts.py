@@ -3,12 +3,18 @@
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from typing import Final
 
 Stocks = Sequence[tuple[int, int, int, float, int, int, int]]
 """The stocks of providers of one resource class: class, provider, root, what is left, min_unit, max_unit, step_size.
 
 What is left is capacity minus usage. Plain tuples, as there may be a hundred thousand.
 """
+
+PROVIDER: Final = 1
+ROOT: Final = 2
+LEFT: Final = 3
+"""The indices of some columns of ``Stocks``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +46,7 @@ class Facts:
         pools = {provider for provider, roots in self.shares.items() if root in roots}
         here = pools | {provider for provider, home in self.home.items() if home == root}
         return Facts(
-            stocks={name: [row for row in rows if row[1] in here] for name, rows in self.stocks.items()},
+            stocks={name: [row for row in rows if row[PROVIDER] in here] for name, rows in self.stocks.items()},
             owners={name: owners & here for name, owners in self.owners.items()},
             members={name: members & here for name, members in self.members.items()},
             home={provider: self.home[provider] for provider in here},

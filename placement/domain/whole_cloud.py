@@ -2,12 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 PlainProvider = tuple[int, int | None, int]
 """A provider, its parent, the root of its tree."""
 
 PlainHolding = tuple[int, int, int, int, int, int, int]
 """A provider, a class by id, its capacity and usage, min_unit, max_unit, step_size. Capacity is an integer."""
+
+PROVIDER: Final = 0
+"""The index of the provider in both."""
+
+ROOT: Final = 2
+"""The index of the root in a ``PlainProvider``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from functools import partial
 from typing import Any
 
-from placement.candidates.frontier import Key
+from placement.candidates.frontier import ROOT, Key
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.ranking import TreeScores
 from placement.services.place_size_cache import PlaceSizeCache
@@ -133,7 +133,7 @@ class _CachedKeys:
             if changed is None or reading_all_pays(len(changed), len(self)):
                 keys = read(None)
                 self._order = KeyOrder(keys)
-                self._by_root = {key[2]: key for key in keys}
+                self._by_root = {key[ROOT]: key for key in keys}
             elif changed:
                 now = read(changed)
                 lost = self._without_key(changed, now)
@@ -141,7 +141,7 @@ class _CachedKeys:
                 self._order = self._order.replaced(gone, new)
                 for root in lost:
                     del self._by_root[root]
-                self._by_root.update([(key[2], key) for key in new])
+                self._by_root.update([(key[ROOT], key) for key in new])
             self._number = moment.number
             return self._order
 
@@ -163,7 +163,7 @@ class _CachedKeys:
             lost: the roots of those that have none any more.
         """
         before = self._by_root.get
-        moved = [(old, key) for key in now if (old := before(key[2])) != key]
+        moved = [(old, key) for key in now if (old := before(key[ROOT])) != key]
         gone = [old for old, _key in moved if old is not None]
         gone += [self._by_root[root] for root in lost]
         return gone, [key for _old, key in moved]
@@ -172,4 +172,4 @@ class _CachedKeys:
         """Return the roots of the changed trees that had a key and have none now."""
         if len(now) == len(changed):
             return []
-        return [root for root in changed.difference([key[2] for key in now]) if root in self._by_root]
+        return [root for root in changed.difference([root for _fails, _negated, root in now]) if root in self._by_root]

@@ -162,9 +162,13 @@ class _SearchOfWritten:
         found: list[tuple[Key, WrittenTree]] = []
         while len(keys) and self._can_all_be_written:
             some = keys.taken(size)
-            trees = zip(some, self._written([root for _fails, _highest, root in some]), strict=True)
+            trees = zip(some, self._written([root for _fails, _negated, root in some]), strict=True)
             # Roots are unique, so comparing keys decides.
-            found += [((key[0], key[1] + lost(tree.counts), key[2]), tree) for key, tree in trees if tree is not None]
+            found += [
+                ((fails, negated + lost(tree.counts), root), tree)
+                for (fails, negated, root), tree in trees
+                if tree is not None
+            ]
             found.sort()
             rest = keys.first if len(keys) else LAST
             ready = bisect_left(found, rest, key=itemgetter(0))

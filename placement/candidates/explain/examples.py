@@ -18,7 +18,7 @@ from placement.candidates.explain.conditions import (
 from placement.candidates.explain.explanation import Example, Largest
 from placement.candidates.explain.tree_filters import LOOSE
 from placement.candidates.explain.tree_search import SearchedTrees
-from placement.domain.facts import Facts
+from placement.domain.facts import LEFT, PROVIDER, ROOT, Facts
 
 MAX_EXAMPLES = 5
 
@@ -54,9 +54,9 @@ def shortages(cloud: FilteredCloud, condition: Condition, served: SearchedTrees)
     name = condition.value
     amounts = (dict(demand.asked.resources).get(name) for demand in cloud.demands if demand.groups == condition.groups)
     asked = next(amount for amount in amounts if amount is not None)
-    rows = [row for row in cloud.facts.stocks.get(name, ()) if row[2] in served.trees]
+    rows = [row for row in cloud.facts.stocks.get(name, ()) if row[ROOT] in served.trees]
     best: dict[int, Example] = {}
-    for _class, provider, root, *numbers in sorted(rows, key=lambda row: (-row[3], row[1])):
+    for _class, provider, root, *numbers in sorted(rows, key=lambda row: (-row[LEFT], row[PROVIDER])):
         best.setdefault(root, Example(provider, {"asked": asked, **_shown(numbers)}))
         if len(best) == MAX_EXAMPLES:
             break

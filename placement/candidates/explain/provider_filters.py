@@ -7,7 +7,7 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from placement.candidates.explain.conditions import NUMERIC, Condition, ConditionKind, any_of_value
-from placement.domain.facts import Facts
+from placement.domain.facts import PROVIDER, Facts
 from placement.domain.search_plan import Demand
 
 ByTree = Mapping[int, Sequence[int]]
@@ -42,7 +42,7 @@ class ProviderFilters:
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
-        self._owners = {name: frozenset(row[1] for row in rows) for name, rows in facts.stocks.items()}
+        self._owners = {name: frozenset(row[PROVIDER] for row in rows) for name, rows in facts.stocks.items()}
         self._numeric: dict[tuple[str, int], list[set[int]]] = {}
         self._by_tree: dict[tuple[str | None, bool], ByTree] = {}
 

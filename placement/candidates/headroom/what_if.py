@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from placement.domain.overlay import AS_IT_IS, Overlay
-from placement.domain.whole_cloud import PlainHolding, WholeCloud
+from placement.domain.whole_cloud import PROVIDER, ROOT, PlainHolding, PlainProvider, WholeCloud
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,21 +29,27 @@ def as_it_would_be(cloud: WholeCloud, overlay: Overlay = AS_IT_IS, more: Sequenc
 
 def without_room(cloud: WholeCloud, providers: Collection[int]) -> WholeCloud:
     """Return a cloud in which some providers are entirely in use; trees keep their shapes."""
-    return replace(cloud, holdings=[_full(row) if row[0] in providers else row for row in cloud.holdings])
+    return replace(cloud, holdings=[_full(row) if row[PROVIDER] in providers else row for row in cloud.holdings])
 
 
 def _full(row: PlainHolding) -> PlainHolding:
-    return (row[0], row[1], row[2], max(row[2], row[3]), *row[4:])
+    _provider, _class, capacity, used, *_units = row
+    return _with_usage(row, max(capacity, used))
+
+
+def _with_usage(row: PlainHolding, used: int) -> PlainHolding:
+    provider, class_id, capacity, _used, low, high, step = row
+    return provider, class_id, capacity, used, low, high, step
 
 
 def _changed(cloud: WholeCloud, overlay: Overlay) -> list[PlainHolding]:
     names = {class_id: name for name, class_id in cloud.classes.items()}
-    return [
-        (row[0], row[1], row[2], row[3] + overlay.changes[row[0]].get(names[row[1]], 0), *row[4:])
-        if row[0] in overlay.changes
-        else row
-        for row in cloud.holdings
-    ]
+
+    def changed(row: PlainHolding) -> PlainHolding:
+        provider, class_id, _capacity, used, *_units = row
+        return _with_usage(row, used + overlay.change(provider, names[class_id]))
+
+    return [changed(row) if row[PROVIDER] in overlay.changes else row for row in cloud.holdings]
 
 
 def _without(cloud: WholeCloud, roots: frozenset[int]) -> WholeCloud:
@@ -52,8 +58,8 @@ def _without(cloud: WholeCloud, roots: frozenset[int]) -> WholeCloud:
     shares = {provider: [one for one in trees if one not in roots] for provider, trees in cloud.shares.items()}
     return replace(
         cloud,
-        providers=[row for row in cloud.providers if row[2] not in roots],
-        holdings=[row for row in cloud.holdings if row[0] not in gone],
+        providers=[row for row in cloud.providers if row[ROOT] not in roots],
+        holdings=[row for row in cloud.holdings if row[PROVIDER] not in gone],
         shares={provider: trees for provider, trees in shares.items() if provider not in gone and trees},
     )
 
@@ -61,15 +67,18 @@ def _without(cloud: WholeCloud, roots: frozenset[int]) -> WholeCloud:
 def _with_more(cloud: WholeCloud, more: MoreTrees) -> WholeCloud:
     providers, holdings = [*cloud.providers], [*cloud.holdings]
     marks, shares = {**cloud.marks}, {one: [*trees] for one, trees in cloud.shares.items()}
-    members = [row for row in cloud.providers if row[2] == more.like]
+    members = [row for row in cloud.providers if row[ROOT] == more.like]
     inside = {provider for provider, _parent, _root in members}
-    held = [row for row in cloud.holdings if row[0] in inside]
+    held = [row for row in cloud.holdings if row[PROVIDER] in inside]
     clones = []
     for _ in range(more.count):
         ids = _fresh_ids(cloud, providers, members)
         clones.append(ids[more.like])
         providers += [(ids[one], None if above is None else ids[above], ids[more.like]) for one, above, _ in members]
-        holdings += [(ids[row[0]], row[1], row[2], 0, *row[4:]) for row in held]
+        holdings += [
+            (ids[one], class_id, capacity, 0, low, high, step)
+            for one, class_id, capacity, _used, low, high, step in held
+        ]
         marks |= {ids[one]: cloud.marks[one] for one in inside if one in cloud.marks}
         for provider, trees in cloud.shares.items():
             if more.like in trees:
@@ -91,9 +100,9 @@ def _with_more(cloud: WholeCloud, more: MoreTrees) -> WholeCloud:
 
 
 def _fresh_ids(
-    cloud: WholeCloud, providers: Sequence[tuple[int, int | None, int]], members: Sequence[tuple[int, int | None, int]]
+    cloud: WholeCloud, providers: Sequence[PlainProvider], members: Sequence[PlainProvider]
 ) -> Mapping[int, int]:
     """Return an unused id below 0 for each provider of one more tree."""
-    last = -(len(providers) - len(cloud.providers)) - 1 - max([0, *[-row[0] for row in cloud.providers]])
+    last = -(len(providers) - len(cloud.providers)) - 1 - max([0, *[-row[PROVIDER] for row in cloud.providers]])
     # In the order of the originals, because siblings are told apart by it.
-    return {id_: last - number for number, id_ in enumerate(sorted([row[0] for row in members], reverse=True))}
+    return {id_: last - number for number, id_ in enumerate(sorted([row[PROVIDER] for row in members], reverse=True))}

@@ -9,7 +9,7 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
-from placement.candidates.frontier import LAST, ONE_BY_ONE, Portion, best_first
+from placement.candidates.frontier import FAILS, LAST, ONE_BY_ONE, Portion, best_first
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.ranking import ranked as compose_ranked
 from placement.candidates.walk import Candidate, candidates_in
@@ -72,7 +72,7 @@ def ranked(profile: RankingProfile) -> CandidateChoice:
         scores = TreeScores(amounts_of(plan), Ranking(profile, LEVELS))
         trees = cloud.trees(plan)
         keys = scores.keys(cloud.sums([tree.root for tree in trees], scores.classes))
-        kept = [(key, tree) for key, tree in zip(keys, trees, strict=True) if not (scores.filters and key[0])]
+        kept = [(key, tree) for key, tree in zip(keys, trees, strict=True) if not (scores.filters and key[FAILS])]
         composer = CompactFirst(plan, RequestBudget(), all_wanted=False)
         compose = partial(compose_ranked, composer=composer, scores=scores)
         best = next(best_first([Portion(kept, LAST)], compose, ONE_BY_ONE), None)

@@ -66,8 +66,8 @@ class AlikeTrees:
         source, ranked = found[self._members[root] - 1]
         if ranked is None:
             return None
-        (fails, negated_score, *_rest), proposal = ranked
-        return (fails, negated_score, root, FIRST), moved(proposal, source, target)
+        (fails, negated, *_rest), proposal = ranked
+        return (fails, negated, root, FIRST), moved(proposal, source, target)
 
     def learn(self, root: int, ranked: RankedProposal | None) -> None:
         """Remember what the next member gets in a tree that has been composed in again."""

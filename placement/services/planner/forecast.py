@@ -8,7 +8,7 @@ from placement.candidates.bounded_reading import LeastByRoot, bounded_as_needed,
 from placement.candidates.bounds import BoundedScores, ScoresByCount
 from placement.candidates.compose.open_counts import OpenCounts
 from placement.candidates.compose.proposals import Proposal
-from placement.candidates.frontier import LAST, Key, Portion
+from placement.candidates.frontier import FAILS, LAST, ROOT, Key, Portion
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.ranking import Ranking, TreeScores
 from placement.candidates.reading import SumsAsRead, promising_first, shared_by
@@ -58,7 +58,7 @@ class Forecast:
             proposal: the proposal.
             changed: the tree, if it is not as it was read.
         """
-        fails, _highest, root = expected
+        fails, _negated, root = expected
         if self._has_keys:
             return fails, self._scores.negated_score(expected, proposal.counts), root
         scores: TreeScores = self._scores
@@ -75,7 +75,7 @@ class Forecast:
             given = tuple([requested[name] - foreign.get(name, 0) for name in scores.weighed])
             row = self._row_of(changed) if changed else self._sums_as_read.of(root)
             key = scores.key_of(row, given, proposal.counts)
-        return None if key[0] and scores.filters else key
+        return None if key[FAILS] and scores.filters else key
 
     @property
     def places_decide(self) -> bool:
@@ -102,7 +102,7 @@ class Forecast:
     def key(self, tree: PlannerTree) -> Key | None:
         """Return the key of a changed tree; None if the profile filters it out."""
         (key,) = self._scores.keys([self._row_of(tree)])
-        return None if key[0] and self._scores.filters else key
+        return None if key[FAILS] and self._scores.filters else key
 
     def _row_of(self, tree: PlannerTree) -> Sequence[int]:
         """Return the input of scores for a tree: its root, then its capacity, then its usage of each class."""
@@ -143,7 +143,7 @@ class Forecast:
             return order
         changed = {one.root for one in self._ground.stocks.under(self._overlay).values()}
         elsewhere = changed | self._overlay.avoided
-        gone = [key for key in order if key[2] in elsewhere]
+        gone = [key for key in order if key[ROOT] in elsewhere]
         keys = self._scores.keys(self._reader.sums(self._scores.classes, found_by, changed)) if changed else ()
         return order.replaced(gone, keys)
 
@@ -155,18 +155,18 @@ class Forecast:
         trees = self._reader.trees_of([root]).trees if self._reader.is_possible else []
         # Where a tree's key is only a bound, ``key_of`` filters its proposals.
         if trees and self._scores.filters and self._has_keys:
-            trees = [] if self._scores.keys(self._sums([root]))[0][0] else trees
+            trees = [] if self._scores.keys(self._sums([root]))[0][FAILS] else trees
         yield Portion([(self._scores.key_of_nothing(root), tree) for tree in trees], LAST)
 
     def in_order(self, roots: Collection[int]) -> list[int]:
         """Return the roots by what their trees can score, without trees that the profile filters out."""
         wanted = {*roots}
         cached = self._cached_order(self._scores, ()) if self._scores.classes else None
-        keys = [key for key in cached or () if key[2] in wanted]
-        unknown = wanted.difference([root for _fails, _score, root in keys])
+        keys = [key for key in cached or () if key[ROOT] in wanted]
+        unknown = wanted.difference([root for _fails, _negated, root in keys])
         if unknown:
             keys = sorted([*keys, *self._scores.keys(self._sums(unknown))])
-        return [root for fails, _score, root in keys if not (fails and self._scores.filters)]
+        return [root for fails, _negated, root in keys if not (fails and self._scores.filters)]
 
     def _sums(self, roots: Collection[int]) -> list[Sequence[int]]:
         """Return the input of scores, a row per tree: its root, then capacities, then usages."""

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Protocol
 
 from placement.candidates.compose.proposals import Proposal
+from placement.candidates.frontier import ROOT
 from placement.domain.overlay import Overlay
 from placement.services.planner.alike_trees import AlikeTrees
 from placement.services.planner.ground import Ground
@@ -176,13 +177,13 @@ class TreeByTree:
             first = self._first()
             if first and first[0] < key:
                 break
-            _key, proposal = self._beside.pop(key[2])
+            _key, proposal = self._beside.pop(key[ROOT])
             if proposal:
                 return key, proposal
-            ranked = self._allowed(self.planning.again(key[2]))
-            self._alike.learn(key[2], ranked)
+            ranked = self._allowed(self.planning.again(key[ROOT]))
+            self._alike.learn(key[ROOT], ranked)
             if ranked:
-                self._put_beside(key[2], *ranked)
+                self._put_beside(key[ROOT], *ranked)
         first, self._first_in_line = self._first(), None
         return first
 
@@ -202,7 +203,7 @@ class TreeByTree:
     def _first_beside(self) -> RankedKey | None:
         while self._keys_beside:
             key = self._keys_beside[0]
-            if key[2] in self._beside and self._beside[key[2]][0] == key:
+            if key[ROOT] in self._beside and self._beside[key[ROOT]][0] == key:
                 return key
             heappop(self._keys_beside)
         return None

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from placement.candidates.frontier import (
     ALL_AT_ONCE,
     LAST,
+    NEGATED,
     ONE_BY_ONE,
+    ROOT,
     Batches,
     Portion,
     best_bounded_first,
@@ -42,18 +44,18 @@ def portions(keys, size):
     """Yield trees in portions, each with the key of the first remaining one."""
     for first in range(0, len(keys), size):
         some, left = keys[first : first + size], keys[first + size :]
-        yield Portion([(key, Tree(key[2], [])) for key in some], left[0] if left else LAST)
+        yield Portion([(key, Tree(key[ROOT], [])) for key in some], left[0] if left else LAST)
 
 
 @examples(60)
 @given(forecasts(), st.sampled_from([ONE_BY_ONE, Batches(2, 5), ALL_AT_ONCE]), st.integers(1, 8))
 def test_the_order_is_that_of_everything_composed(forecast, batches, size) -> None:
-    totals = {key[2]: found for key, found in forecast}
+    totals = {key[ROOT]: found for key, found in forecast}
     everything = sorted((s for key, found in forecast for s in scored(key, found)), key=lambda s: s[0])
 
     def compose(some):
         for key, _tree in some:
-            yield from scored(key, totals[key[2]])
+            yield from scored(key, totals[key[ROOT]])
 
     found = list(best_first(portions([key for key, _ in forecast], size), compose, batches))
     assert found == everything
@@ -62,18 +64,18 @@ def test_the_order_is_that_of_everything_composed(forecast, batches, size) -> No
 @examples(60)
 @given(forecasts(), st.integers(1, 8), st.integers(0, 3))
 def test_better_bounds_change_nothing_but_what_is_composed(forecast, size, closeness) -> None:
-    totals = {key[2]: found for key, found in forecast}
+    totals = {key[ROOT]: found for key, found in forecast}
     everything = sorted((s for key, found in forecast for s in scored(key, found)), key=lambda s: s[0])
     composed = []
 
     def bound(keyed):
-        (fails, below, root), _tree = keyed
-        return fails, max(below, min(below + closeness, -max(totals[root], default=0.0))), root
+        (fails, negated, root), _tree = keyed
+        return fails, max(negated, min(negated + closeness, -max(totals[root], default=0.0))), root
 
     def compose(some):
         for key, _tree in some:
-            composed.append(key[2])
-            yield from scored(key, totals[key[2]])
+            composed.append(key[ROOT])
+            yield from scored(key, totals[key[ROOT]])
 
     found = best_bounded_first(portions([key for key, _ in forecast], size), bound, compose)
     assert list(islice(found, 3)) == everything[:3]
@@ -86,12 +88,12 @@ def test_what_its_bound_puts_behind_the_best_is_not_composed() -> None:
 
     def compose(some):
         for key, _tree in some:
-            composed.append(key[2])
-            yield from scored(key, [-key[1]])
+            composed.append(key[ROOT])
+            yield from scored(key, [-key[NEGATED]])
 
     def bound(keyed):
-        (fails, below, root), _tree = keyed
-        return fails, below if root == 70 else 0.0, root
+        (fails, negated, root), _tree = keyed
+        return fails, negated if root == 70 else 0.0, root
 
     found = best_bounded_first(portions(keys, 8), bound, compose)
     assert [root for _order, (root, _number) in islice(found, 2)] == [70, 1]
@@ -104,12 +106,12 @@ def test_a_bound_that_says_more_once_something_was_composed_is_asked_again() -> 
 
     def compose(some):
         for key, _tree in some:
-            composed.append(key[2])
-            yield from scored(key, [90 if key[2] == 1 else 0])
+            composed.append(key[ROOT])
+            yield from scored(key, [90 if key[ROOT] == 1 else 0])
 
     def bound(keyed):
-        (fails, below, root), _tree = keyed
-        return fails, max(below, -95.0 if not composed else 0.0 if root > 1 else -95.0), root
+        (fails, negated, root), _tree = keyed
+        return fails, max(negated, -95.0 if not composed else 0.0 if root > 1 else -95.0), root
 
     found = best_bounded_first(portions(keys, 8), bound, compose)
     assert next(found)[1] == (1, 0)
@@ -127,8 +129,8 @@ def test_trees_that_cannot_appear_are_neither_read_nor_composed() -> None:
 
     def compose(some):
         for key, _tree in some:
-            composed.append(key[2])
-            yield from scored(key, [-key[1]])
+            composed.append(key[ROOT])
+            yield from scored(key, [-key[NEGATED]])
 
     first = list(islice(best_first(reading(), compose, Batches(3, 64)), 3))
     assert [root for _order, (root, _number) in first] == [1, 2, 3]

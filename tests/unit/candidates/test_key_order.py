@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.candidates.frontier import LAST, Key
+from placement.candidates.frontier import FAILS, LAST, ROOT, Key
 from placement.candidates.key_order import BLOCK, KeyOrder
 from placement.candidates.key_queues import SortedKeys, UnsortedKeys
 
@@ -25,13 +25,13 @@ def replaced(choice: Random, order: KeyOrder, known: Known, most: int) -> tuple[
     coming = {choice.randrange(9 * BLOCK) for _ in range(choice.randint(0, most // 4))} - known.keys()
     new = some_keys(choice, [root for root in changed if choice.random() < 0.9] + [*coming])
     left = {root: key for root, key in known.items() if root not in {*changed}}
-    return order.replaced([known[root] for root in changed], new), {**left, **{key[2]: key for key in new}}
+    return order.replaced([known[root] for root in changed], new), {**left, **{key[ROOT]: key for key in new}}
 
 
 @given(st.integers(0, 3 * BLOCK), st.integers(0, 2 * BLOCK), st.integers(0, 2**32))
 def test_an_order_is_what_sorting_gives_however_often_keys_are_replaced(most: int, size: int, seed: int) -> None:
     choice = Random(seed)
-    known = {key[2]: key for key in some_keys(choice, [*range(size)])}
+    known = {key[ROOT]: key for key in some_keys(choice, [*range(size)])}
     order = KeyOrder(known.values())
     for _ in range(6):
         order, known = replaced(choice, order, known, most)
@@ -47,7 +47,7 @@ def test_an_order_is_what_sorting_gives_however_often_keys_are_replaced(most: in
 def test_who_reads_an_older_order_sees_nothing_of_newer_ones() -> None:
     choice = Random(5)
     order = KeyOrder(some_keys(choice, [*range(3 * BLOCK)]))
-    states = [(order, {key[2]: key for key in order})]
+    states = [(order, {key[ROOT]: key for key in order})]
     for _ in range(12):
         states.append(replaced(choice, *states[-1], 2 * BLOCK))
     for version, known in choice.sample(states, len(states)):
@@ -60,8 +60,8 @@ def test_the_best_are_taken_first(kind: type[UnsortedKeys] | type[SortedKeys]) -
     queue = kind(KeyOrder(keys))
     assert queue.taken(10) == keys[:10]
     assert queue.first == keys[10]
-    failing = [key for key in keys if key[0]]
-    assert queue.without_failing() == {key[2] for key in failing}
+    failing = [key for key in keys if key[FAILS]]
+    assert queue.without_failing() == {key[ROOT] for key in failing}
     assert len(queue) == len(keys) - 10 - len(failing)
     assert queue.taken(9 * BLOCK) == keys[10 : len(keys) - len(failing)]
     assert not len(queue)
