@@ -3,9 +3,9 @@
 A cloud has thousands of hosts of a few models. Two trees have the same *canonical form* if the search cannot tell them
 apart but by the ids of their providers. Then their candidates differ in the ids alone, and come in the same order.
 
-To compare trees, each is drawn with numbers instead of ids, as a *sketch*: its form, and the providers that the numbers
-stand for. If providers 7 and 9 can serve the only demand in one tree, and 21 and 25 in another, both have the form
-``((0, 1),)``. Of the choice ``(1,)``, found once, one tree reads off ``(9,)`` and the other ``(25,)``.
+To compare trees, each is sketched with numbers instead of ids. A *sketch* has its form, and the providers that the
+numbers stand for. If providers 7 and 9 can serve the only demand in one tree, and 21 and 25 in another, both have the
+form ``((0, 1),)``. Of the choice ``(1,)``, found once, one tree reads off ``(9,)`` and the other ``(25,)``.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from placement.domain.tree import Tree
 CanonicalForm = tuple[object, ...]
 
 Sketch = tuple[CanonicalForm, tuple[int, ...]]
-"""A tree drawn without ids: its canonical form, and the provider that each number in it stands for."""
+"""A tree without ids: its canonical form, and the provider that each number in it stands for."""
 
 Found = TypeVar("Found")
 
@@ -48,7 +48,7 @@ class Memo(dict[CanonicalForm, Found]):
 
 
 class Sketcher:
-    """Draws the trees of one plan. Everything that can constrain a choice must be part of the drawing."""
+    """Sketches the trees of one plan. Everything that can constrain a choice must be part of the form."""
 
     def __init__(self, plan: Plan) -> None:
         self._is_unconstrained = plan.is_unconstrained
@@ -62,7 +62,7 @@ class Sketcher:
         self._contended = [(name, asked[name]) for name in plan.contended]
 
     def sketch(self, tree: Tree) -> Sketch:
-        """Draw a tree, numbering its providers as they appear.
+        """Sketch a tree, numbering its providers as they appear.
 
         Where any combination of options is a choice, only the number of options of each demand matters.
         """
@@ -70,20 +70,20 @@ class Sketcher:
             return tuple(map(len, tree.options)), tuple(chain.from_iterable(tree.options))
         numbers: dict[int, int] = {}
         number = numbers.setdefault
-        drawn: list[object] = [tuple([number(provider, len(numbers)) for provider in row]) for row in tree.options]
+        form: list[object] = [tuple([number(provider, len(numbers)) for provider in row]) for row in tree.options]
         providers = tuple(numbers)
         if self._with_traits:
-            drawn += [tree.met.get(provider, 0) for provider in providers]
+            form += [tree.met.get(provider, 0) for provider in providers]
         if self._with_ancestors:
-            drawn += [_next_above(provider, tree.parents, numbers) for provider in providers]
+            form += [_next_above(provider, tree.parents, numbers) for provider in providers]
         if self._with_homes and tree.home:
-            drawn += _homes(providers, tree)
+            form += _homes(providers, tree)
         for name, enough in self._contended:
-            drawn += [min(tree.room.get((provider, name), 0), enough) for provider in providers]
-        return tuple(drawn), providers
+            form += [min(tree.room.get((provider, name), 0), enough) for provider in providers]
+        return tuple(form), providers
 
     def sketches(self, trees: Sequence[Tree]) -> Iterable[Sketch]:
-        """Draw many trees."""
+        """Sketch many trees."""
         if not self._is_unconstrained:
             return map(self.sketch, trees)
         options = [tree.options for tree in trees]
@@ -93,8 +93,8 @@ class Sketcher:
 
 def with_places(sketch: Sketch, places: Places) -> CanonicalForm:
     """Return the form of a tree whose places matter, too: the places of each provider, and the places of each level."""
-    drawn, providers = sketch
-    return drawn, tuple([places.of.get(provider, 0) for provider in providers]), places.levels
+    form, providers = sketch
+    return form, tuple([places.of.get(provider, 0) for provider in providers]), places.levels
 
 
 def numbered(choices: Iterable[Choice], providers: Sequence[int]) -> list[Choice]:

@@ -1,6 +1,6 @@
 """Kinds of hosts: either all hosts of a kind have a place for a request or none has, whichever devices are in use.
 
-Far more hosts are of one kind than are alike in everything that decides which place is best (``alike_hosts``): in a
+Far more hosts are of one kind than are alike in everything that decides which place is best (``host_sketches``): in a
 busy cloud hardly two have the same in use.
 """
 

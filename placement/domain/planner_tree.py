@@ -51,7 +51,7 @@ class Stock:
 class ProviderStocks(dict[str, Stock]):
     """A provider's stocks by class. Never modified, so providers with equal stocks may share them.
 
-    The hash is computed once: it is part of what tells hosts apart (``candidates.alike_hosts``).
+    The hash is computed once: it is part of what tells hosts apart (``candidates.host_sketches``).
     """
 
     @cached_property

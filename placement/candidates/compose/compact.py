@@ -29,7 +29,7 @@ from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
 
-class _Drawn(NamedTuple):
+class _SketchedTree(NamedTuple):
     """A tree with its sketch and its canonical form, places included."""
 
     tree: Tree
@@ -90,7 +90,7 @@ class CompactFirst:
         self._consuming = None if all(consuming) else consuming
         self._is_unconstrained = plan.is_unconstrained
         self._memo: Memo[_Known] = Memo()
-        self._drawn: dict[int, _Drawn] = {}
+        self._sketched: dict[int, _SketchedTree] = {}
         """By root, trees of which bounds were asked for, until they are composed."""
         self._bounds: dict[CanonicalForm, Counts | None] = {}
 
@@ -103,7 +103,7 @@ class CompactFirst:
             return _with_first((), self._composer.choices(tree))
         if self._composer.lacks_traits(tree):
             return None
-        _tree, sketch, form = self._draw(tree)
+        _tree, sketch, form = self._sketch_of(tree)
         known = self._memo.get(form, _UNKNOWN)
         if known.readers is not None and self._may_read_off(known.readers):
             return known.read_off(sketch[1])
@@ -118,18 +118,18 @@ class CompactFirst:
         """
         if not tree.places.of or self._combinations(tree) <= self._few:
             return None
-        drawn = self._drawn[tree.root] = self._draw(tree)
-        if drawn.form not in self._bounds:
+        sketched = self._sketched[tree.root] = self._sketch_of(tree)
+        if sketched.form not in self._bounds:
             regions = Regions(self._plan, tree, self._composer.slots_in_order(tree))
-            self._bounds[drawn.form] = next(regions.possible, None)
-        return self._bounds[drawn.form]
+            self._bounds[sketched.form] = next(regions.possible, None)
+        return self._bounds[sketched.form]
 
-    def _draw(self, tree: Tree) -> _Drawn:
-        drawn = self._drawn.pop(tree.root, None)
-        if drawn is not None and drawn.tree is tree:
-            return drawn
+    def _sketch_of(self, tree: Tree) -> _SketchedTree:
+        sketched = self._sketched.pop(tree.root, None)
+        if sketched is not None and sketched.tree is tree:
+            return sketched
         sketch = self._sketcher.sketch(tree)
-        return _Drawn(tree, sketch, with_places(sketch, tree.places))
+        return _SketchedTree(tree, sketch, with_places(sketch, tree.places))
 
     def composed(self, trees: Sequence[Tree]) -> list[Composed[Choice] | None]:
         """Return for each of several trees what ``composed_in`` does.
@@ -142,7 +142,7 @@ class CompactFirst:
         forms = [with_places(sketch, tree.places) for tree, sketch in zip(trees, sketches, strict=True)]
         found: list[Composed[Choice] | None] = []
         left_to_read = MAX_SORTED  # Read eagerly for the same reason, as far as memory allows.
-        for tree, (_drawn, providers), form in zip(trees, sketches, forms, strict=True):
+        for tree, (_form, providers), form in zip(trees, sketches, forms, strict=True):
             counts, readers, _choices = self._memo.get(form, _UNKNOWN)
             if readers and counts is not None and self._may_read_off(readers):
                 choices = map(call, readers, repeat(providers))
@@ -171,7 +171,7 @@ class CompactFirst:
 
     def _first_of_form(self, tree: Tree, sketch: Sketch, form: CanonicalForm) -> Composed[Choice] | None:
         """Compose everything in the numbers of a sketch, and memoise it for equivalent trees."""
-        choices, (_drawn, providers) = self._composer.numbered_choices(tree, sketch), sketch
+        choices, (_form, providers) = self._composer.numbered_choices(tree, sketch), sketch
         masks = {number: tree.places.of.get(provider, 0) for number, provider in enumerate(providers)}
         counts, in_order = self._in_order(choices, masks, tree.places)
         known = _Known(counts, list(map(_reader, in_order)))
@@ -214,7 +214,7 @@ class CompactFirst:
 
         Lazily, because all that most trees are asked for is the counts of their best candidate.
         """
-        _drawn, providers = sketch
+        _form, providers = sketch
         known = self._memo.get(form)
         if known is None:
             composed = self._searched(tree)

@@ -7,14 +7,14 @@ it again.
 
 from typing import TYPE_CHECKING
 
-from placement.candidates.alike_hosts import DrawnHost, moved
+from placement.candidates.host_sketches import HostSketch, read_off
 from placement.domain.overlay import Overlay
 from placement.services.planner.planning import FIRST, Planning, RankedProposal
 
 if TYPE_CHECKING:
     from placement.candidates.canonical import CanonicalForm
 
-_ForFurther = list[tuple[DrawnHost, RankedProposal | None]]
+_ForFurther = list[tuple[HostSketch, RankedProposal | None]]
 """For the second member, the third, and so on: the first tree of a form that had one more, and what it gave them."""
 
 
@@ -33,8 +33,8 @@ class AlikeTrees:
         """How many members have been placed in each tree."""
         self._with_others: set[int] = set()
         """The trees that others have taken from as well."""
-        self._drawn: dict[int, tuple[DrawnHost, _ForFurther] | None] = {}
-        """Canonical forms of trees, with what is known of each form."""
+        self._sketched: dict[int, tuple[HostSketch, _ForFurther] | None] = {}
+        """Sketches of trees, with what is known of their forms."""
         self._found: dict[CanonicalForm, _ForFurther] = {}
 
     def note(self, root: int, *, is_own: bool) -> None:
@@ -43,37 +43,37 @@ class AlikeTrees:
         if not is_own:
             self._with_others.add(root)
 
-    def _as_it_was(self, root: int) -> tuple[DrawnHost, _ForFurther] | None:
+    def _as_it_was(self, root: int) -> tuple[HostSketch, _ForFurther] | None:
         """Return a tree as it was before anything was taken, with what is known of its form."""
         if root in self._with_others:
             return None
-        if root not in self._drawn:
-            host = self._planning.drawn(root)
+        if root not in self._sketched:
+            host = self._planning.sketch(root)
             is_as_it_is = host is not None and self._overlay.within(host.providers).is_empty
-            self._drawn[root] = (host, self._found.setdefault(host.form, [])) if host and is_as_it_is else None
-        return self._drawn[root]
+            self._sketched[root] = (host, self._found.setdefault(host.form, [])) if host and is_as_it_is else None
+        return self._sketched[root]
 
     def knows(self, root: int) -> bool:
         """Tell whether it is known what the next member gets in a tree."""
-        drawn = self._as_it_was(root)
-        return drawn is not None and len(drawn[1]) >= self._members[root]
+        sketched = self._as_it_was(root)
+        return sketched is not None and len(sketched[1]) >= self._members[root]
 
     def next_of(self, root: int) -> RankedProposal | None:
         """Return what the next member gets in a tree, None for nothing. It must be known."""
-        drawn = self._as_it_was(root)
-        assert drawn is not None
-        target, found = drawn
-        source, ranked = found[self._members[root] - 1]
+        sketched = self._as_it_was(root)
+        assert sketched is not None
+        host, found = sketched
+        model, ranked = found[self._members[root] - 1]
         if ranked is None:
             return None
         (fails, negated, *_rest), proposal = ranked
-        return (fails, negated, root, FIRST), moved(proposal, source, target)
+        return (fails, negated, root, FIRST), read_off(proposal, model, host)
 
     def learn(self, root: int, ranked: RankedProposal | None) -> None:
         """Remember what the next member gets in a tree that has been composed in again."""
-        drawn = self._as_it_was(root)
-        if drawn is None or not self._planning.is_certain(root):
+        sketched = self._as_it_was(root)
+        if sketched is None or not self._planning.is_certain(root):
             return
-        host, found = drawn
+        host, found = sketched
         if len(found) == self._members[root] - 1:
             found.append((host, ranked))

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from placement.allocators.budget import Budget
 from placement.allocators.devices.attempts import STEPS
 from placement.allocators.ranking_profile import RankingProfile
-from placement.candidates.alike_hosts import form_of
 from placement.candidates.compose.devices import DeviceComposer
 from placement.candidates.compose.paths import PathComposer, UnknownLevel
 from placement.candidates.compose.proposals import ProposalComposer
 from placement.candidates.host_kinds import HostKinds, KindOf
+from placement.candidates.host_sketches import form_of
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest

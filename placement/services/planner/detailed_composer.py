@@ -2,10 +2,10 @@
 
 from collections.abc import Hashable, Iterator, MutableMapping, Sequence
 
-from placement.candidates.alike_hosts import DrawnHost, drawn, moved
 from placement.candidates.canonical import Memo
 from placement.candidates.compose.composer import Composed
 from placement.candidates.compose.proposals import Proposal, Proposals
+from placement.candidates.host_sketches import HostSketch, host_sketch, read_off
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.tree import Tree
@@ -40,7 +40,7 @@ class DetailedComposer:
         """The kinds of trees that provably serve nothing."""
         self._overlay = overlay
         self._served = {} if served is None else served
-        self._models: Memo[tuple[DrawnHost, Proposals]] = Memo()
+        self._models: Memo[tuple[HostSketch, Proposals]] = Memo()
         self.known: dict[int, PlannerTree] = {}
         """The trees composed in, by root id."""
         self.exhausted: dict[int, bool] = {}
@@ -71,19 +71,19 @@ class DetailedComposer:
         cached = self._prepared.cached
         if cached is None:
             return self._noted(details, self._composer.proposals(tree, details, self._composers.budget_now))
-        host = drawn([self._prepared.plan], [tree], details)
+        host = host_sketch([self._prepared.plan], [tree], details)
         known = cached.get(host.form)
         if known is None:
             known = host, self._composer.proposals(tree, details, self._composers.budget_now)
             cached.remember(*known)
-        return self._moved(known, host, details)
+        return self._read_off(known, host, details)
 
     def _found_alike(self, tree: Tree, as_it_is: PlannerTree) -> Sequence[Proposal]:
         """Return the proposals in one tree, memoised by canonical form if the tree is unchanged."""
         details = as_it_is.under(self._overlay)
         if details is not as_it_is:
             return self.found(tree, details)
-        host = drawn([self._prepared.plan], [tree], details)
+        host = host_sketch([self._prepared.plan], [tree], details)
         cached = self._prepared.cached
         known = self._models.get(host.form)
         if known is None and cached is not None:
@@ -96,13 +96,15 @@ class DetailedComposer:
                 cached.remember(*known)
         if (verdict := known[1].verdict) is not None:
             self._served[tree.root] = verdict
-        return self._moved(known, host, details)
+        return self._read_off(known, host, details)
 
-    def _moved(self, known: tuple[DrawnHost, Proposals], host: DrawnHost, details: PlannerTree) -> Sequence[Proposal]:
-        """Translate what was found in a host of the same form to this one."""
+    def _read_off(
+        self, known: tuple[HostSketch, Proposals], host: HostSketch, details: PlannerTree
+    ) -> Sequence[Proposal]:
+        """Read off for this host what was found in one of the same form."""
         model, found = known
         proposals = self._noted(details, found)
-        return proposals if model is host else [moved(proposal, model, host) for proposal in proposals]
+        return proposals if model is host else [read_off(proposal, model, host) for proposal in proposals]
 
     def _unless_without_room(self, tree: Tree, details: PlannerTree) -> Proposals:
         """Return the proposals in a tree, or none at once if its kind is known to serve nothing."""

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from placement.allocators.fabric import Mix, Posting
-from placement.candidates.alike_hosts import DrawnHost, moved
+from placement.candidates.host_sketches import HostSketch, read_off
 from placement.domain.overlay import Overlay
 from placement.services.planner.drafting import Drafting, draft_of
 from placement.services.planner.gang import PLACES_OF_A_GANG, PLACES_OF_A_TREE, with_more_places
@@ -44,7 +44,7 @@ class HostRoom:
         self._kinds = kinds
         self._is_tree_by_tree = all(ground.is_tree_by_tree for ground in self.grounds)
         self._known: dict[CanonicalForm, dict[Mix, _HostWithMembers | None]] = {}
-        self._models: dict[CanonicalForm, DrawnHost] = {}
+        self._models: dict[CanonicalForm, HostSketch] = {}
         self._places_left = PLACES_OF_A_GANG
         self._is_certain = True
 
@@ -65,7 +65,7 @@ class HostRoom:
         refused = []
         overlay = self._drafting.overlay
         for site, mix in postings:
-            host = self._drawn(site.name) if self._is_tree_by_tree else None
+            host = self._sketch(site.name) if self._is_tree_by_tree else None
             filled, reached = self._filled(site.name, mix, overlay, host)
             if filled is None:
                 refused.append((site, reached))
@@ -76,26 +76,26 @@ class HostRoom:
                 overlay = filled.overlay
         return refused
 
-    def _drawn(self, root: int) -> DrawnHost:
-        """Draw a host as all kinds see it, each with its own view; a host that the overlay changes matches no other."""
-        hosts = [host for planning in self.plannings if (host := planning.drawn(root))]
+    def _sketch(self, root: int) -> HostSketch:
+        """Sketch a host as all kinds see it, each in its own way; a host that the overlay changes matches no other."""
+        hosts = [host for planning in self.plannings if (host := planning.sketch(root))]
         if len(hosts) < len(self.plannings) or not self._drafting.overlay.within(hosts[0].providers).is_empty:
-            return DrawnHost((root,), ())
-        return DrawnHost(tuple([host.form for host in hosts]), hosts[0].providers)
+            return HostSketch((root,), ())
+        return HostSketch(tuple([host.form for host in hosts]), hosts[0].providers)
 
-    def _in_host(self, drafts: Sequence[Draft], host: DrawnHost) -> Sequence[Draft]:
+    def _in_host(self, drafts: Sequence[Draft], host: HostSketch) -> Sequence[Draft]:
         """Transfer drafts from the first host of a form to another one."""
         model = self._models[host.form]
         if model.providers == host.providers:
             return drafts
         kinds = {id(kind): number for number, kind in enumerate(self._kinds)}
         return [
-            draft_of(draft.member, moved(draft.proposal, model, host), self.plannings[kinds[id(draft.member)]])
+            draft_of(draft.member, read_off(draft.proposal, model, host), self.plannings[kinds[id(draft.member)]])
             for draft in drafts
         ]
 
     def _filled(
-        self, root: int, mix: Mix, overlay: Overlay, host: DrawnHost | None
+        self, root: int, mix: Mix, overlay: Overlay, host: HostSketch | None
     ) -> tuple[_HostWithMembers | None, Mix]:
         """Return a host with members in it; or None, and the mix that it does not hold."""
         known: dict[Mix, _HostWithMembers | None] = {}

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from placement.allocators.budget import Budget
 from placement.allocators.headroom import Copies, exactly
-from placement.candidates.alike_hosts import drawn
 from placement.candidates.headroom.placed import MAX_PLANNED, MAX_WAYS, TreeFilling, beyond_reach, under
+from placement.candidates.host_sketches import host_sketch
 from placement.domain.overlay import Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
@@ -127,7 +127,7 @@ class PlacedCopies:
         if self._each:
             plan = self._filling.plan
             tree, details = under(beyond_reach(self._each, details, most), plan, tree, details)
-        form = (drawn([self._filling.plan], [tree], details).form, most)
+        form = (host_sketch([self._filling.plan], [tree], details).form, most)
         if form not in self._known:
             self._known[form] = self._filling.copies(tree, details, most)
         return self._known[form]

@@ -5,9 +5,9 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from placement.allocators.strategy_fit import ScoredNode
-from placement.candidates.alike_hosts import DrawnHost, drawn
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import Key, Keyed, Portion, best_bounded_first
+from placement.candidates.host_sketches import HostSketch, host_sketch
 from placement.candidates.overlaid import with_stocks
 from placement.candidates.scores import Score, score, score_of_pools
 from placement.domain.amounts import summed
@@ -149,10 +149,10 @@ class Planning:
         """Tell whether the last search in a tree ran to its end."""
         return self._composer.is_certain(root)
 
-    def drawn(self, root: int) -> DrawnHost | None:
-        """Return an unchanged tree drawn without ids, if each demand has an option in it."""
+    def sketch(self, root: int) -> HostSketch | None:
+        """Return a sketch of an unchanged tree, if each demand has an option in it."""
         for tree, details in self._in_detail(root):
-            return drawn([self.prepared.plan], [tree], details)
+            return host_sketch([self.prepared.plan], [tree], details)
         return None
 
     def _in_detail(self, root: int) -> Iterator[tuple[Tree, PlannerTree]]:

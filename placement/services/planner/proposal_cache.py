@@ -1,6 +1,6 @@
 """What hosts give to claimed requests, cached from claim to claim by everything that the search sees of a host.
 
-That is its form (``candidates.alike_hosts``), including what is free and used. The same form gives the same result in
+That is its form (``candidates.host_sketches``), including what is free and used. The same form gives the same result in
 any snapshot, so a cached entry can never be stale.
 """
 
@@ -9,9 +9,9 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from placement.candidates.alike_hosts import DrawnHost
 from placement.candidates.canonical import CanonicalForm
 from placement.candidates.compose.proposals import Proposals
+from placement.candidates.host_sketches import HostSketch
 from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 
@@ -48,7 +48,7 @@ class ProposalCache:
         self._requests: list[tuple[AskedFor, int]] = []
         """Each with its number, the most recently used first."""
         self._last_number = 0
-        self._found: OrderedDict[tuple[int, CanonicalForm], tuple[DrawnHost, Proposals]] = OrderedDict()
+        self._found: OrderedDict[tuple[int, CanonicalForm], tuple[HostSketch, Proposals]] = OrderedDict()
         self._providers = 0
 
     def of(self, asked: AskedFor) -> "ProposalsByForm":
@@ -63,7 +63,7 @@ class ProposalCache:
             self._requests = [found, *self._requests[: self._most_requests - 1]]
         return ProposalsByForm(self, found[1])
 
-    def get(self, number: int, form: CanonicalForm) -> tuple[DrawnHost, Proposals] | None:
+    def get(self, number: int, form: CanonicalForm) -> tuple[HostSketch, Proposals] | None:
         """Return what a host of a form gives to a request, given by its number, and the host that gave it."""
         with self._lock:
             found = self._found.get((number, form))
@@ -71,7 +71,7 @@ class ProposalCache:
                 self._found.move_to_end((number, form))
         return found
 
-    def remember(self, number: int, host: DrawnHost, found: Proposals) -> None:
+    def remember(self, number: int, host: HostSketch, found: Proposals) -> None:
         """Cache what a host gives to a request, given by its number."""
         with self._lock:
             if (number, host.form) not in self._found:
@@ -89,11 +89,11 @@ class ProposalsByForm:
         self._cache = cache
         self._number = number
 
-    def get(self, form: CanonicalForm) -> tuple[DrawnHost, Proposals] | None:
+    def get(self, form: CanonicalForm) -> tuple[HostSketch, Proposals] | None:
         """Return what a host of a form gives, and the host that gave it; None if unknown."""
         return self._cache.get(self._number, form)
 
-    def remember(self, host: DrawnHost, found: Proposals) -> None:
+    def remember(self, host: HostSketch, found: Proposals) -> None:
         """Cache what a host gives, unless a longer search might find more."""
         if found.complete:
             self._cache.remember(self._number, host, found)

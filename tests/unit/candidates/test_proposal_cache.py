@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from placement.allocators.fragmentation import DevicePacking
 from placement.allocators.ranking_profile import RankingProfile
-from placement.candidates.alike_hosts import DrawnHost
 from placement.candidates.compose.proposals import Proposal, Proposals
+from placement.candidates.host_sketches import HostSketch
 from placement.domain.candidate_request import RequestGroup
 from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
@@ -14,7 +14,7 @@ from placement.services.planner.composers import PlannerOptions
 from placement.services.planner.proposal_cache import AskedFor, ProposalCache
 
 LEVELS = Levels(("pcie",), ("CUSTOM_SWITCH",))
-HOST, OTHER = DrawnHost(("form",), (1, 2)), DrawnHost(("other form",), (3, 4))
+HOST, OTHER = HostSketch(("form",), (1, 2)), HostSketch(("other form",), (3, 4))
 FOUND = Proposals([Proposal(1, {2: {"PGPU": 1}}, {"_A": (2,)})])
 
 
@@ -42,7 +42,7 @@ def test_what_a_longer_search_might_improve_is_not_kept() -> None:
 
 def test_the_hosts_that_were_not_asked_for_longest_are_forgotten() -> None:
     cache = ProposalCache(most_providers=4).of(asked(1))
-    last = DrawnHost(("last form",), (5,))
+    last = HostSketch(("last form",), (5,))
     for host in (HOST, OTHER, HOST):
         cache.remember(host, FOUND)
     assert cache.get(HOST.form)

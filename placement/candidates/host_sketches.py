@@ -1,6 +1,7 @@
 """Hosts that the planner can tell apart only by id: what it proposes in one of them, it proposes in the others.
 
-A cloud has many hosts of a few models, and a gang is placed on many of them at a time.
+A cloud has many hosts of a few models, and a gang is placed on many of them at a time. To compare hosts, each is
+sketched like the trees of a search (``canonical``), but with everything that the planner knows of it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,15 +15,15 @@ from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 
 
-class DrawnHost(NamedTuple):
-    """A host drawn without ids: its form, and the provider that each number in it stands for."""
+class HostSketch(NamedTuple):
+    """A host as a sketch: its canonical form, and the provider that each number in it stands for."""
 
     form: CanonicalForm
     providers: Sequence[int]
 
 
-def drawn(plans: Sequence[Plan], trees: Sequence[Tree], details: PlannerTree) -> DrawnHost:
-    """Draw a host with the providers that share with it; forms compare only for the same levels of places.
+def host_sketch(plans: Sequence[Plan], trees: Sequence[Tree], details: PlannerTree) -> HostSketch:
+    """Sketch a host with the providers that share with it; forms compare only for the same levels of places.
 
     Nothing about ids and names matters but their order. Providers are numbered by their ids.
 
@@ -44,12 +45,12 @@ def drawn(plans: Sequence[Plan], trees: Sequence[Tree], details: PlannerTree) ->
         tuple([provider in held for provider in providers]) if held else None,
         *asked,
     )
-    return DrawnHost(form, providers)
+    return HostSketch(form, providers)
 
 
 def form_of(plan: Plan, tree: Tree, details: PlannerTree) -> CanonicalForm:
     """Return the form of a host for a single plan."""
-    return drawn([plan], [tree], details).form
+    return host_sketch([plan], [tree], details).form
 
 
 def _asked(plan: Plan, tree: Tree, providers: Sequence[int], numbers: Mapping[int | None, int]) -> CanonicalForm:
@@ -60,9 +61,9 @@ def _asked(plan: Plan, tree: Tree, providers: Sequence[int], numbers: Mapping[in
     )
 
 
-def moved(proposal: Proposal, source: DrawnHost, target: DrawnHost) -> Proposal:
-    """Translate a proposal into another host of the same form."""
-    numbers = dict(zip(source.providers, target.providers, strict=True))
+def read_off(proposal: Proposal, model: HostSketch, host: HostSketch) -> Proposal:
+    """Read a proposal off for another host of the same form."""
+    numbers = dict(zip(model.providers, host.providers, strict=True))
     return Proposal(
         root=numbers[proposal.root],
         amounts={numbers[provider]: amounts for provider, amounts in proposal.amounts.items()},
