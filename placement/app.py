@@ -24,7 +24,7 @@ from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.errors import ConfigurationError, InvalidAt
 from placement.services.fair_share.plain_gate import PlainGate
 from placement.services.fair_share.usage_cache import UsageCache
-from placement.services.packing import Packers
+from placement.services.fragmentation import FragmentationJudges
 from placement.services.planner.proposal_cache import ProposalCache
 from placement.services.text_cache import TextCache
 from placement.services.tree_orders import TreeOrders
@@ -88,7 +88,7 @@ def _server(settings: Settings, limits: SearchLimits) -> Server:
         policy=policy,
         settings=settings,
         usage_cache=UsageCache(settings.planner.fair_share),
-        packers=Packers(settings.planner.profiles),
+        fragmentation_judges=FragmentationJudges(settings.planner.profiles),
         orders=TreeOrders(),
         texts=TextCache(),
         proposals=ProposalCache(),

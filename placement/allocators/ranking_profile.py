@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from placement.allocators.entries import Number, check_number, exact
-from placement.allocators.fragmentation.packing import DevicePacking
+from placement.allocators.fragmentation.settings import FragmentationSettings
 from placement.allocators.strategy_fit.profile import MAX_NODE_SCORE, Fit, Profile
 from placement.allocators.strategy_fit.scorer import Scorers
 
@@ -33,7 +33,7 @@ class RankingProfile:
     name: str = "default"
     strategy: Profile = field(default_factory=_spread)
     compactness: Number = 10
-    fragmentation: DevicePacking | None = None
+    fragmentation: FragmentationSettings | None = None
     maximum: Fraction = field(init=False, repr=False, compare=False)
     """The upper bound of the weighted sum of all parts: 100 times the sum of the weights."""
     scorers: Scorers = field(init=False, repr=False, compare=False)
@@ -41,8 +41,8 @@ class RankingProfile:
 
     def __post_init__(self) -> None:
         check_number(self.compactness, "compactness")
-        packing = exact(self.fragmentation.weight) if self.fragmentation else 0
-        maximum = self.strategy.maximum + MAX_NODE_SCORE * (exact(self.compactness) + packing)
+        fragmentation = exact(self.fragmentation.weight) if self.fragmentation else 0
+        maximum = self.strategy.maximum + MAX_NODE_SCORE * (exact(self.compactness) + fragmentation)
         object.__setattr__(self, "maximum", maximum)
         object.__setattr__(self, "scorers", Scorers(self.strategy))
 

@@ -9,7 +9,7 @@ from flask import Response
 
 from placement.api.call import JSON, Call
 from placement.api.candidate_json import candidates_json, texts_by_tree, written_json
-from placement.api.candidate_options import packer_in_force, ranking_of, search_options
+from placement.api.candidate_options import judge_in_force, ranking_of, search_options
 from placement.api.candidate_query import KEYS, candidate_request
 from placement.api.pieces import answer_in_pieces
 from placement.api.routing import Route
@@ -17,7 +17,7 @@ from placement.candidates.explain.wording import cause_in_words
 from placement.domain.candidate_request import CandidateRequest
 from placement.errors import OutOfSteps
 from placement.services.allocation_candidates import Answer, Ranking, allocation_candidates
-from placement.services.packing import Packer
+from placement.services.fragmentation import FragmentationJudge
 from placement.services.written_candidates import Question, WrittenAnswer, written_candidates
 from placement.telemetry.meters import SearchSeen
 
@@ -31,13 +31,13 @@ def list_candidates(call: Call) -> Response:
     """List allocation candidates with summaries of their providers."""
     request = candidate_request(call.query, call.version)
     began = perf_counter()
-    ranking, packer = ranking_of(call), packer_in_force(call)
-    written = _asked_again(call, request, ranking) if ranking and packer is None else None
+    ranking, judge = ranking_of(call), judge_in_force(call)
+    written = _asked_again(call, request, ranking) if ranking and judge is None else None
     if written is not None:
         seen = SearchSeen(perf_counter() - began, len(written.providers), len(written.candidates), complete=True)
         call.server.meters.searched(seen)
         return _dated(call, written_json(written))
-    answer = _searched(call, request, ranking, packer=packer, began=began)
+    answer = _searched(call, request, ranking, judge=judge, began=began)
     if answer.cause is not None:
         call.server.meters.found_nothing(answer.cause.kind.value)
         LOG.info("There are no allocation candidates. %s", cause_in_words(answer.cause))
@@ -63,13 +63,13 @@ def _asked_again(call: Call, request: CandidateRequest, ranking: Ranking) -> Wri
 
 
 def _searched(
-    call: Call, request: CandidateRequest, ranking: Ranking | None, *, packer: Packer | None, began: float
+    call: Call, request: CandidateRequest, ranking: Ranking | None, *, judge: FragmentationJudge | None, began: float
 ) -> Answer:
     """Search, and report to the metrics what was seen since ``began``, even if the search ran out of steps."""
     server = call.server
     try:
         answer = allocation_candidates(
-            call.database, request, search_options(call), ranking, packer=packer, orders=server.orders
+            call.database, request, search_options(call), ranking, judge=judge, orders=server.orders
         )
     except OutOfSteps:
         server.meters.searched(SearchSeen(perf_counter() - began, trees=0, candidates=0, complete=False))

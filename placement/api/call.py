@@ -19,7 +19,7 @@ from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.errors import Forbidden, Invalid
 from placement.services.fair_share.plain_gate import PlainGate
 from placement.services.fair_share.usage_cache import UsageCache
-from placement.services.packing import Packers
+from placement.services.fragmentation import FragmentationJudges
 from placement.services.planner.proposal_cache import ProposalCache
 from placement.services.text_cache import TextCache
 from placement.services.tree_orders import TreeOrders
@@ -46,7 +46,7 @@ class Server:
     settings: Settings
     usage_cache: UsageCache
     listeners: Listeners
-    packers: Packers
+    fragmentation_judges: FragmentationJudges
     orders: TreeOrders
     texts: TextCache
     proposals: ProposalCache

@@ -4,7 +4,7 @@ import random
 
 from placement.api.call import Call
 from placement.services.allocation_candidates import Ranking, SearchOptions
-from placement.services.packing import Packer
+from placement.services.fragmentation import FragmentationJudge
 
 
 def search_options(call: Call) -> SearchOptions:
@@ -34,7 +34,7 @@ def ranking_of(call: Call) -> Ranking | None:
     )
 
 
-def packer_in_force(call: Call) -> Packer | None:
+def judge_in_force(call: Call) -> FragmentationJudge | None:
     """Return what scores fragmentation, if the ranking in force uses it."""
     settings = call.server.settings
-    return call.server.packers.of(settings.planner.profile_in_force) if settings.ranking.enabled else None
+    return call.server.fragmentation_judges.of(settings.planner.profile_in_force) if settings.ranking.enabled else None

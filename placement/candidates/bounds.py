@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from placement.allocators.compactness import Counts
 from placement.candidates.compose.own_parts import OwnAmounts
+from placement.candidates.fragmentation import TreeFragmentation
 from placement.candidates.frontier import Key
-from placement.candidates.packing import TreePacking
 from placement.candidates.ranking import MAX_SCORE, Ranking, Shared, TreeScores
 from placement.domain.amounts import ResourceAmounts
 from placement.domain.places import Position
@@ -113,11 +113,11 @@ class BoundedScores(TreeScores):
         requested: Mapping[str, int],
         ranking: Ranking,
         known: Iterable[str] = (),
-        packing: TreePacking | None = None,
+        fragmentation: TreeFragmentation | None = None,
         *,
         shared: Shared | None = None,
     ) -> None:
-        super().__init__(requested, ranking, known, packing, shared=shared)
+        super().__init__(requested, ranking, known, fragmentation, shared=shared)
         self._least: Mapping[int, Counts] = {}
         self._if_compact: dict[int, float] = {}
         """Root -> the negated score of a tree whose best candidate is as compact as can be."""
@@ -169,7 +169,7 @@ class ScoresByCount(BoundedScores):
         requested: the least that is asked for.
         ranking: how to order trees and candidates.
         known: every class that providers may have.
-        packing: what the request does to devices.
+        fragmentation: what the request does to devices.
         shared: what sharing providers may serve at least.
     """
 
@@ -178,13 +178,15 @@ class ScoresByCount(BoundedScores):
         requested: Mapping[str, int],
         ranking: Ranking,
         known: Iterable[str] = (),
-        packing: TreePacking | None = None,
+        fragmentation: TreeFragmentation | None = None,
         *,
         shared: Shared | None = None,
     ) -> None:
-        super().__init__(requested, ranking, known, packing, shared=shared)
+        super().__init__(requested, ranking, known, fragmentation, shared=shared)
         self._requested = requested
-        self._of_amounts = cache(lambda amounts: TreeScores(dict(amounts), ranking, known, packing, shared=shared))
+        self._of_amounts = cache(
+            lambda amounts: TreeScores(dict(amounts), ranking, known, fragmentation, shared=shared)
+        )
 
     def keys(self, sums: Collection[Sequence[int]]) -> list[Key]:
         """Return keys that tell trees apart by their roots alone."""

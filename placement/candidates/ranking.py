@@ -15,8 +15,8 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import NodeScorer, OwnPart
 from placement.candidates.compose.composer import Composer
 from placement.candidates.compose.own_parts import OwnAmounts
+from placement.candidates.fragmentation import TreeFragmentation
 from placement.candidates.frontier import NEGATED, Key, Keyed
-from placement.candidates.packing import TreePacking
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
@@ -84,7 +84,7 @@ class TreeScores:
         requested: how much is asked for of each class in all.
         ranking: what is best.
         known: every class that providers may have; needed where the profile names scarce resources by family.
-        packing: what the request does to the devices of trees; None if the profile ignores that.
+        fragmentation: what the request does to the devices of trees; None if the profile ignores that.
         shared: what sharing providers may serve; None if there are none.
     """
 
@@ -93,7 +93,7 @@ class TreeScores:
         requested: Mapping[str, int],
         ranking: Ranking,
         known: Iterable[str] = (),
-        packing: TreePacking | None = None,
+        fragmentation: TreeFragmentation | None = None,
         *,
         shared: Shared | None = None,
     ) -> None:
@@ -101,9 +101,9 @@ class TreeScores:
         self._per_point = MAX_SCORE / float(profile.maximum) if profile.maximum else 0.0
         self._per_compactness = self._per_point * float(profile.compactness)
         self._most_compact = self._per_compactness * MAX_COMPACTNESS
-        self._packing = packing
-        self._per_tidiness = self._per_point * packing.weight if packing else 0.0
-        self._tidiness = packing.scores() if packing else {}
+        self._fragmentation = fragmentation
+        self._per_tidiness = self._per_point * fragmentation.weight if fragmentation else 0.0
+        self._tidiness = fragmentation.scores() if fragmentation else {}
         self._seed = ranking.seed
         self._near_equal = 0.0 if ranking.seed is None else ranking.near_equal
         self._lost: dict[Counts, float] = {(): 0.0}
@@ -128,12 +128,12 @@ class TreeScores:
     @property
     def tell_trees_apart(self) -> bool:
         """Whether anything about a tree as a whole matters: sums of classes, its devices, or which root it has."""
-        return bool(self.classes or self._near_equal or self._packing)
+        return bool(self.classes or self._near_equal or self._fragmentation)
 
     @property
     def signature(self) -> Hashable | None:
         """What identifies these scores for a cache; None if they depend on chance, or on more than sums of trees."""
-        if self._near_equal or self._packing is not None:
+        if self._near_equal or self._fragmentation is not None:
             return None
         (requested, known), shared = self._asked, self._shared
         others = shared and (frozenset(shared.least.items()), shared.alone)
@@ -141,15 +141,15 @@ class TreeScores:
 
     def trees_with(self, classes: AbstractSet[str]) -> list[tuple[int]] | None:
         """Return rows for ``keys`` of all trees with any of these classes left; None if they must be read."""
-        if self.classes or self._packing is None or classes.isdisjoint(self._packing.classes):
+        if self.classes or self._fragmentation is None or classes.isdisjoint(self._fragmentation.classes):
             return None
-        return [(root,) for root in self._packing.roots]
+        return [(root,) for root in self._fragmentation.roots]
 
     def prefer_devices(self, trees: Iterable[Tree]) -> None:
         """Sort the options of trees by which of their devices are best taken first."""
-        if self._packing is not None:
+        if self._fragmentation is not None:
             for tree in trees:
-                self._packing.prefer(tree)
+                self._fragmentation.prefer(tree)
 
     def keys(self, sums: Collection[Sequence[int]]) -> list[Key]:
         """Return the keys of trees before they are searched, with upper bounds as their scores.
@@ -161,7 +161,7 @@ class TreeScores:
             return [(False, -MAX_SCORE - self._near_equal - 1, row[0]) for row in sums]
         judged = _JudgedOnce(self._judged)
         keys = [(fails, negated, row[0]) for row in sums for fails, negated in (judged[row[1:]],)]
-        if self._packing is not None:
+        if self._fragmentation is not None:
             tidiness, per_point = self._tidiness.get, self._per_tidiness
             keys = [(fails, negated - tidiness(root, 0.0) * per_point, root) for fails, negated, root in keys]
         return self.shuffled(keys) if self._near_equal else keys

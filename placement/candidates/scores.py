@@ -54,7 +54,7 @@ def score(
         node: what the tree has and uses, without the candidate.
         own: what the tree itself gives of it; sharing providers give the rest.
         touched: how many places of each level the candidate touches; none is as compact as one.
-        fragmentation: what it leaves of devices, from 0 to 100 (``candidates.packing``); None if unknown.
+        fragmentation: what it leaves of devices, from 0 to 100 (``candidates.fragmentation``); None if unknown.
 
     >>> said = score(RankingProfile(), {"VCPU": 4}, ScoredNode({"VCPU": 16}), own={"VCPU": 4}, touched=(2, 2))
     >>> said.total, said.fit, said.sra, said.compactness

@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 from placement.cli.output import available_width
-from placement.cli.packing.command import come_and_go, pack
-from placement.cli.packing.policies import POLICIES
+from placement.cli.replay.command import come_and_go, fill
+from placement.cli.replay.policies import POLICIES
 from placement.cli.simulation.cloud import Cloud, servers
 from placement.cli.simulation.curves import svg
 from placement.cli.simulation.policies import policies
@@ -76,7 +76,7 @@ def simulate(  # noqa: PLR0913 - the options
         come_and_go(folder, workloads or ("default",), chosen or tuple(POLICIES), file=file)
         return
     if folder is not None:
-        pack(folder, workloads or ("default",), chosen or tuple(POLICIES), seeds=seeds, file=file)
+        fill(folder, workloads or ("default",), chosen or tuple(POLICIES), seeds=seeds, file=file)
         return
     load = Load(gpu=gpu_load, cpu=cpu_load)
     plain, with_gpus = (PLAIN // QUICK, WITH_GPUS // QUICK) if quick else (PLAIN, WITH_GPUS)

@@ -10,8 +10,8 @@ from placement.candidates.bounds import BoundedScores, bounds_pay
 from placement.candidates.budget import RequestBudget
 from placement.candidates.explain.conditions import Condition, ConditionKind
 from placement.candidates.explain.quick import quick_cause
+from placement.candidates.fragmentation import wanted_by
 from placement.candidates.key_order import KeyOrder
-from placement.candidates.packing import wanted_by
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.reading import shared_by
 from placement.candidates.search import CandidateSearch
@@ -23,9 +23,9 @@ from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import Plan, plan_for
 from placement.errors import OutOfSteps
 from placement.services.families import classes_in_families
+from placement.services.fragmentation import FragmentationJudge
 from placement.services.least_places import least_places
 from placement.services.left_out import serving_others
-from placement.services.packing import Packer
 from placement.services.tree_orders import TreeOrders
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.locks import withheld_providers
@@ -94,18 +94,18 @@ def allocation_candidates(
     options: SearchOptions,
     ranking: Ranking | None = None,
     *,
-    packer: Packer | None = None,
+    judge: FragmentationJudge | None = None,
     orders: TreeOrders | None = None,
 ) -> Answer:
     """Find the candidates for a request, in one snapshot; best first if there is a ranking.
 
-    ``packer`` belongs to the ranking's profile, if that has one, and ``orders`` is a cache shared by requests.
+    ``judge`` belongs to the ranking's profile, if that has one, and ``orders`` is a cache shared by requests.
 
     Raises:
         Invalid: a resource class or trait does not exist.
         OutOfSteps: the search ran out of steps before it found anything.
     """
-    return answer_to(tx, request, options, ranking, packer=packer, orders=orders)
+    return answer_to(tx, request, options, ranking, judge=judge, orders=orders)
 
 
 def answer_to(
@@ -114,11 +114,11 @@ def answer_to(
     options: SearchOptions,
     ranking: Ranking | None = None,
     *,
-    packer: Packer | None = None,
+    judge: FragmentationJudge | None = None,
     orders: TreeOrders | None = None,
 ) -> Answer:
     """Find the candidates within the caller's transaction; see ``allocation_candidates``."""
-    return _Answering(tx, request, options, ranking, packer=packer, orders=orders).answer()
+    return _Answering(tx, request, options, ranking, judge=judge, orders=orders).answer()
 
 
 class _Answering:
@@ -131,7 +131,7 @@ class _Answering:
         options: SearchOptions,
         ranking: Ranking | None,
         *,
-        packer: Packer | None,
+        judge: FragmentationJudge | None,
         orders: TreeOrders | None,
     ) -> None:
         self._tx = tx
@@ -153,13 +153,15 @@ class _Answering:
         self._scores: TreeScores | None = None
         self._least_places: LeastPlaces | None = None
         if ranking is not None:
-            self._rank(narrowing, ranking, packer, orders)
+            self._rank(narrowing, ranking, judge, orders)
 
-    def _rank(self, narrowing: Narrowing, ranking: Ranking, packer: Packer | None, orders: TreeOrders | None) -> None:
+    def _rank(
+        self, narrowing: Narrowing, ranking: Ranking, judge: FragmentationJudge | None, orders: TreeOrders | None
+    ) -> None:
         """Score the trees; bound how compact they can be, where that spares composing them."""
         tx, plan = self._tx, self._plan
-        packing = packer.judged(tx, plan, wanted_by(plan)) if packer else None
-        asked = amounts_of(plan), ranking, classes_in_families(tx, ranking), packing
+        fragmentation = judge.judged(tx, plan, wanted_by(plan)) if judge else None
+        asked = amounts_of(plan), ranking, classes_in_families(tx, ranking), fragmentation
         shared = shared_by(self._reader)
         self._scores = TreeScores(*asked, shared=shared)
         if not (narrowing.with_fit_counts and ranking.profile.compactness and self._wanted is not None):

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
-from placement.allocators.fragmentation import DevicePacking, DeviceSupply, DeviceTask
+from placement.allocators.fragmentation import DeviceSupply, DeviceTask, FragmentationSettings
 from placement.allocators.patterns import best_match
-from placement.candidates.packing import WantedOfHost, tasks_of
+from placement.candidates.fragmentation import WantedOfHost, tasks_of
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.search.devices import (
     NewHolding,
@@ -57,66 +57,68 @@ def key_of(task: DeviceTask) -> object:
 
 
 @reads
-def read_picture(tx: Transaction, packing: DevicePacking) -> Picture:
+def read_picture(tx: Transaction, settings: FragmentationSettings) -> Picture:
     """Return the picture of a cloud, in a snapshot of its own."""
-    return picture_of(tx, packing)
+    return picture_of(tx, settings)
 
 
-def picture_of(tx: Transaction, packing: DevicePacking) -> Picture:
+def picture_of(tx: Transaction, settings: FragmentationSettings) -> Picture:
     """Return the same within the caller's transaction."""
-    ids = tx.names.classes.ids(tx.connection, frozenset(packing.classes))
+    ids = tx.names.classes.ids(tx.connection, frozenset(settings.classes))
     classes = {id_: name for name, id_ in ids.items()}
-    if packing.devices not in ids:
-        return Picture({}, {}, DeviceSupply({}, packing.size), {})
-    kinds = _kinds(tx, packing)
-    supply = _supply(capacity_by_provider(tx, classes), packing, (classes, kinds))
-    if packing.flavors:
-        expected = {flavor.task: float(flavor.weight) for flavor in packing.flavors.values()}
+    if settings.devices not in ids:
+        return Picture({}, {}, DeviceSupply({}, settings.size), {})
+    kinds = _kinds(tx, settings)
+    supply = _supply(capacity_by_provider(tx, classes), settings, (classes, kinds))
+    if settings.flavors:
+        expected = {flavor.task: float(flavor.weight) for flavor in settings.flavors.values()}
     else:
-        expected = learnt(newest_taken(tx, classes, MAX_ALLOCATIONS), packing, classes)
+        expected = learnt(newest_taken(tx, classes, MAX_ALLOCATIONS), settings, classes)
     return Picture(classes, kinds, supply, expected)
 
 
-def _kinds(tx: Transaction, packing: DevicePacking) -> dict[int, str]:
+def _kinds(tx: Transaction, settings: FragmentationSettings) -> dict[int, str]:
     """Return the kind of each provider that has one."""
-    if not packing.kinds:
+    if not settings.kinds:
         return {}
-    names = {trait.id: trait.name for trait in traits_matching(tx) if best_match(packing.kinds, trait.name)}
+    names = {trait.id: trait.name for trait in traits_matching(tx) if best_match(settings.kinds, trait.name)}
     return {provider: names[trait] for provider, trait in sorted(traits_of_devices(tx, names), reverse=True)}
 
 
 def _supply(
-    rows: Iterable[ProviderAmount], packing: DevicePacking, names: tuple[Mapping[int, str], Mapping[int, str]]
+    rows: Iterable[ProviderAmount], settings: FragmentationSettings, names: tuple[Mapping[int, str], Mapping[int, str]]
 ) -> DeviceSupply:
     classes, kinds = names
     units: Counter[str] = Counter()
     devices: Counter[int] = Counter()
     hosts: dict[int, Counter[str]] = defaultdict(Counter)
     for root, provider, class_id, capacity in rows:
-        if classes[class_id] == packing.devices:
+        if classes[class_id] == settings.devices:
             units[kinds.get(provider, "")] += capacity
             devices[root] += 1
         else:
             hosts[root][classes[class_id]] += capacity
-    largest = {name: max([host[name] for host in hosts.values()], default=0) for name in packing.beside}
-    return DeviceSupply(units, packing.size, largest, max(devices.values(), default=1))
+    largest = {name: max([host[name] for host in hosts.values()], default=0) for name in settings.beside}
+    return DeviceSupply(units, settings.size, largest, max(devices.values(), default=1))
 
 
-def learnt(rows: Iterable[NewHolding], packing: DevicePacking, classes: Mapping[int, str]) -> dict[DeviceTask, float]:
+def learnt(
+    rows: Iterable[NewHolding], settings: FragmentationSettings, classes: Mapping[int, str]
+) -> dict[DeviceTask, float]:
     """Return how often each task occurs among what consumers have been given, the most frequent first.
 
     Allocations do not reveal which kinds would have been acceptable, so any kind is assumed to be.
 
     Args:
         rows: what each consumer holds; one whose rows are cut off at the end counts with those left.
-        packing: the definition of devices.
+        settings: the definition of devices.
         classes: resource class id -> name.
     """
     seen: Counter[object] = Counter()
     tasks: dict[object, DeviceTask] = {}
     by_consumer = groupby(sorted(rows), key=itemgetter(0))
     for _consumer, held in by_consumer:
-        for task in tasks_of(_held(held, classes), packing, ()):
+        for task in tasks_of(_held(held, classes), settings, ()):
             seen[key_of(task)] += 1
             tasks.setdefault(key_of(task), task)
     return {tasks[key]: float(often) for key, often in seen.most_common(MAX_FLAVORS)}

@@ -10,7 +10,7 @@ from placement.candidates.device_judge import DeviceJudge
 from placement.candidates.forest import Forest, Member
 from placement.candidates.scores import Score
 from placement.errors import InvalidAt
-from placement.services.packing import Packer
+from placement.services.fragmentation import FragmentationJudge
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.providers import providers_by_uuid
 from placement.store.search.summaries import StockRow, Summaries, tree_summaries
@@ -37,7 +37,7 @@ def scores(
     profile: RankingProfile,
     levels: Mapping[str, str],
     *,
-    packer: Packer | None = None,
+    judge: FragmentationJudge | None = None,
 ) -> list[ScoredRequest]:
     """Return the score of each request by a profile, in order, all in one snapshot.
 
@@ -46,7 +46,7 @@ def scores(
         requests: what each takes from which provider.
         profile: the weights.
         levels: name of a level -> trait of its places, outermost first.
-        packer: the profile's packer, if it has one.
+        judge: the profile's judge, if it has one.
 
     Raises:
         InvalidAt: a provider or class does not exist, or a request takes from several trees.
@@ -54,7 +54,7 @@ def scores(
     providers = providers_by_uuid(tx, {uuid for request in requests for uuid in request})
     _check_names(tx, requests, providers)
     trees = tree_summaries(tx, {provider.root_id for provider in providers.values()})
-    forest = forest_of(trees, profile, levels, packer.judge_in(tx) if packer else None)
+    forest = forest_of(trees, profile, levels, judge.device_judge_in(tx) if judge else None)
     found = []
     for position, request in enumerate(requests):
         taken = {providers[uuid].id: amounts for uuid, amounts in request.items()}

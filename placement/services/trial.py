@@ -9,7 +9,7 @@ from placement.candidates.scores import Score
 from placement.domain.candidate_request import CandidateRequest
 from placement.services.allocation_candidates import Answer, Candidate, Plan, Ranking, SearchOptions, answer_to
 from placement.services.explain import Explained, explained
-from placement.services.packing import Packer
+from placement.services.fragmentation import FragmentationJudge
 from placement.services.scores import forest_of
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.facts import Named, named_providers
@@ -69,7 +69,7 @@ def trial(
     *,
     options: SearchOptions,
     ranking: Ranking | None,
-    packer: Packer | None,
+    judge: FragmentationJudge | None,
     showing: Showing,
 ) -> Trial:
     """Find the candidates for a request and look at some of them in detail, in one snapshot.
@@ -78,25 +78,25 @@ def trial(
         Invalid: a resource class or trait does not exist.
         OutOfSteps: the search ran out of steps before it found anything.
     """
-    answer = answer_to(tx, request, options, ranking, packer=packer)
+    answer = answer_to(tx, request, options, ranking, judge=judge)
     if not answer.candidates:
         profile = ranking.profile if ranking else None
         return Trial(
             answer, (), {}, explained(tx, request, locks=options.locks, profile=profile) if showing.explains else None
         )
-    shown = _served(answer, showing, packer.judge_in(tx) if packer else None)
+    shown = _served(answer, showing, judge.device_judge_in(tx) if judge else None)
     members = answer.providers.members
     roots = {members[provider].root_id for served in shown for provider in served.taken}
     names = named_providers(tx, [member.id for member in members.values() if member.root_id in roots])
     return Trial(answer, shown, names)
 
 
-def _served(answer: Answer, showing: Showing, judge: DeviceJudge | None) -> list[CandidateInDetail]:
+def _served(answer: Answer, showing: Showing, device_judge: DeviceJudge | None) -> list[CandidateInDetail]:
     chosen = answer.candidates[showing.first : showing.first + showing.count]
     served = [_laid_out(answer.plan, candidate) for candidate in chosen]
     if showing.profile is None:
         return served
-    forest = forest_of(answer.providers, showing.profile, showing.levels or {}, judge)
+    forest = forest_of(answer.providers, showing.profile, showing.levels or {}, device_judge)
     return [replace(each, score=forest.score(_amounts(each))) for each in served]
 
 

@@ -13,7 +13,7 @@ from placement.allocators.entries import Number
 from placement.allocators.ranking_profile import RankingProfile
 from placement.api.address import root_url
 from placement.api.call import Call
-from placement.api.candidate_options import packer_in_force, ranking_of, search_options
+from placement.api.candidate_options import judge_in_force, ranking_of, search_options
 from placement.api.candidate_query import candidate_request
 from placement.api.errors import status_of
 from placement.api.planner.explain import FIRST_VERSION
@@ -219,8 +219,8 @@ def _tried(
     request = replace(request, limit=min(request.limit or MAX_CANDIDATES + 1, MAX_CANDIDATES + 1))
     options, ranking = replace(search_options(call), shuffled=False), ranking_of(call)
     ranking = ranking and replace(ranking, seed=None, profile=profile or ranking.profile)
-    packer = call.server.packers.of(profile) if profile else packer_in_force(call)
-    return trial(call.database, request, options=options, ranking=ranking, packer=packer, showing=showing)
+    judge = call.server.fragmentation_judges.of(profile) if profile else judge_in_force(call)
+    return trial(call.database, request, options=options, ranking=ranking, judge=judge, showing=showing)
 
 
 def _part(call: Call, tried: Trial, paging: Paging, compared: tuple[str, dict[Candidate, int]] | None) -> CandidatePart:
@@ -262,12 +262,12 @@ def _parts(served: CandidateInDetail, profile: RankingProfile) -> list[ScorePart
     if served.score is None:
         return []
     score, fit, sra = served.score, profile.strategy.fit, profile.strategy.sra
-    packing = profile.fragmentation.weight if profile.fragmentation else 0
+    fragmentation = profile.fragmentation.weight if profile.fragmentation else 0
     known = (
         ("fit", "how well the fullness of the host suits the profile", score.fit, fit.weight if fit else 0),
         ("scarce", "whether scarce resources that are not requested stay free", score.sra, sra.weight if sra else 0),
         ("compactness", "how few NUMA nodes and switches it touches", score.compactness, profile.compactness),
-        ("fragmentation", "how useful the devices left free are for expected work", score.fragmentation, packing),
+        ("fragmentation", "how useful the devices left free are for expected work", score.fragmentation, fragmentation),
     )
     return [ScorePart(name, meaning, value, weight) for name, meaning, value, weight in known if value is not None]
 

@@ -11,9 +11,9 @@ from flask import Flask
 
 from placement.allocators.fragmentation import DeviceTask, Outlook
 from placement.app import create_app
-from placement.cli.packing import traces
-from placement.cli.packing.cheapest import FillingHosts
-from placement.cli.packing.traces import PackingTrace
+from placement.cli.replay import traces
+from placement.cli.replay.cheapest import FillingHosts
+from placement.cli.replay.traces import Trace
 from placement.services.text_cache import TextCache
 from placement.settings import DatabaseSettings, Settings
 from placement.settings.planner.sections import load_planner
@@ -25,13 +25,13 @@ SAMPLE = Path(__file__).parents[1] / "data" / "openb"
 
 
 @pytest.fixture(params=["default", "gpuspec33", "multigpu40"])
-def trace(request: pytest.FixtureRequest) -> PackingTrace:
+def trace(request: pytest.FixtureRequest) -> Trace:
     """One workload."""
     return traces.read(SAMPLE, request.param)
 
 
 @pytest.fixture
-def cloud(trace: PackingTrace, database_url: str, tmp_path: Path) -> Iterator[Api]:
+def cloud(trace: Trace, database_url: str, tmp_path: Path) -> Iterator[Api]:
     """A server that packs for the workload, on its hosts."""
     app = server(trace, database_url, tmp_path)
     yield Api(app)
@@ -39,7 +39,7 @@ def cloud(trace: PackingTrace, database_url: str, tmp_path: Path) -> Iterator[Ap
 
 
 def server(
-    trace: PackingTrace, url: str, directory: Path, *, beside: dict[str, object] | None = None, **changes: object
+    trace: Trace, url: str, directory: Path, *, beside: dict[str, object] | None = None, **changes: object
 ) -> Flask:
     parts = {**profile(trace), **(beside or {})}
     file = directory / "planner.yaml"
@@ -70,7 +70,7 @@ def by_claim(api: Api, task: DeviceTask) -> bool:
 @pytest.mark.any_database
 @pytest.mark.parametrize("place", [by_get, by_claim])
 def test_the_server_places_what_the_library_places(
-    cloud: Api, trace: PackingTrace, place: Callable[[Api, DeviceTask], bool]
+    cloud: Api, trace: Trace, place: Callable[[Api, DeviceTask], bool]
 ) -> None:
     library = FillingHosts(trace.hosts, Outlook(trace.expected, trace.supply))
     for task in trace.arrivals(42, percent=100):
@@ -91,7 +91,7 @@ def free_gpus(api: Api) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("trace", ["default"], indirect=True)
-def test_the_score_of_the_first_candidate_is_shown_and_is_the_highest(cloud: Api, trace: PackingTrace) -> None:
+def test_the_score_of_the_first_candidate_is_shown_and_is_the_highest(cloud: Api, trace: Trace) -> None:
     task = next(task for task in trace.tasks if task.share == 1000)
     for _ in range(10):
         by_get(cloud, next(task for task in trace.tasks if 0 < task.share < 500))
@@ -104,9 +104,7 @@ def test_the_score_of_the_first_candidate_is_shown_and_is_the_highest(cloud: Api
 
 
 @pytest.mark.parametrize("trace", ["default"], indirect=True)
-def test_what_hosts_gave_before_says_nothing_of_their_devices(
-    trace: PackingTrace, database_url: str, tmp_path: Path
-) -> None:
+def test_what_hosts_gave_before_says_nothing_of_their_devices(trace: Trace, database_url: str, tmp_path: Path) -> None:
     """Cached proposals are not combined, even if the profile also scores whole hosts."""
     fit = {"weight": 0.001, "resources": {"VCPU": {"type": "LeastAllocated", "weight": 1}}}
     app = server(trace, database_url, tmp_path, beside={"fit": fit})
@@ -120,18 +118,18 @@ def test_what_hosts_gave_before_says_nothing_of_their_devices(
 
 
 @pytest.mark.parametrize("trace", ["default"], indirect=True)
-def test_expected_work_is_learnt_from_what_is_held(trace: PackingTrace, database_url: str, tmp_path: Path) -> None:
+def test_expected_work_is_learnt_from_what_is_held(trace: Trace, database_url: str, tmp_path: Path) -> None:
     """Shares of 300 are held, so a GPU with 600 left serves two of them, and one with 500 left loses nothing."""
     app = server(trace, database_url, tmp_path, flavors={"none": {"resources": {}}}, refresh_s=0)
     server_of_app = app.extensions["placement"]
-    packer = server_of_app.packers.of(server_of_app.settings.planner.profile_in_force)
-    packer.packing = replace(packer.packing, flavors={})
+    judge = server_of_app.fragmentation_judges.of(server_of_app.settings.planner.profile_in_force)
+    judge.settings = replace(judge.settings, flavors={})
     api = Api(app)
     task = DeviceTask({"CPU": 1000, "MEMORY": 100}, 1, 300)
     for _ in range(5):
         assert by_get(api, task)
-    packer.refresh(server_of_app.database)
-    expected = packer.picture.expected
+    judge.refresh(server_of_app.database)
+    expected = judge.picture.expected
     assert [(dict(one.amounts), one.devices, one.share, often) for one, often in expected.items()] == [
         ({"VCPU": 1000, "MEMORY_MB": 100}, 1, 300, 5)
     ]
@@ -139,7 +137,7 @@ def test_expected_work_is_learnt_from_what_is_held(trace: PackingTrace, database
 
 
 @pytest.mark.parametrize("trace", ["default"], indirect=True)
-def test_profiles_show_the_part_as_it_can_stand_in_the_file(cloud: Api, trace: PackingTrace, tmp_path: Path) -> None:
+def test_profiles_show_the_part_as_it_can_stand_in_the_file(cloud: Api, trace: Trace, tmp_path: Path) -> None:
     shown = cloud.get("/planner/v1/profiles").json["profiles"]["packing"]
     file = tmp_path / "again.yaml"
     file.write_text(json.dumps({"profiles": {"packing": shown}, "default_profile": "packing"}))

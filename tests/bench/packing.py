@@ -20,10 +20,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from placement.cli.packing import traces
-from placement.cli.packing.command import FIRST_SEED
-from placement.cli.packing.policies import PUBLISHED_AS
-from placement.cli.packing.run import MILESTONES, packed
+from placement.cli.replay import traces
+from placement.cli.replay.command import FIRST_SEED
+from placement.cli.replay.policies import PUBLISHED_AS
+from placement.cli.replay.run import MILESTONES, filled
 from tests.bench.packing_bounds import bound
 
 REPORT = Path(__file__).with_name("PACKING.md")
@@ -74,7 +74,7 @@ def _run(options: argparse.Namespace, workloads: Sequence[str], seeds: Sequence[
 def _one(asked: Asked) -> dict[str, Any]:
     folder, workload, policy, seed = asked
     trace, began = traces.read(folder, workload), time.process_time()
-    found = asdict(packed(trace, policy, seed, until=MILESTONES[0]))
+    found = asdict(filled(trace, policy, seed, until=MILESTONES[0]))
     spent = round(time.process_time() - began, 2)
     return {"workload": workload, "policy": policy, "seed": seed, "commit": _commit(), "cpu_s": spent, **found}
 

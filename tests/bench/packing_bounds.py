@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
 from placement.allocators.fragmentation import DeviceTask, FreeHost
-from placement.cli.packing.traces import SIZE, PackingTrace
+from placement.cli.replay.traces import SIZE, Trace
 
 Pattern = tuple[tuple[int, int], ...]
 """How one GPU is cut: (share, how many of it)."""
@@ -22,7 +22,7 @@ Pattern = tuple[tuple[int, int], ...]
 TOLERANCE = 1e-6
 
 
-def bound(trace: PackingTrace, seeds: Sequence[int], percent: int = 100) -> float:
+def bound(trace: Trace, seeds: Sequence[int], percent: int = 100) -> float:
     """Return the most that can be allocated when tasks for some percent have arrived, both in percent of all GPUs."""
     programme = _Programme(trace, _mean_demand(trace, seeds, percent))
     while True:
@@ -32,7 +32,7 @@ def bound(trace: PackingTrace, seeds: Sequence[int], percent: int = 100) -> floa
         programme.patterns += better
 
 
-def _mean_demand(trace: PackingTrace, seeds: Sequence[int], percent: int) -> Mapping[DeviceTask, float]:
+def _mean_demand(trace: Trace, seeds: Sequence[int], percent: int) -> Mapping[DeviceTask, float]:
     units = sum(trace.supply.units.values())
     demand: Counter[DeviceTask] = Counter()
     for seed in seeds:
@@ -46,7 +46,7 @@ def _mean_demand(trace: PackingTrace, seeds: Sequence[int], percent: int) -> Map
 
 
 class _Programme:
-    def __init__(self, trace: PackingTrace, demand: Mapping[DeviceTask, float]) -> None:
+    def __init__(self, trace: Trace, demand: Mapping[DeviceTask, float]) -> None:
         self._groups: list[tuple[FreeHost, int]] = [
             (host, number) for host, number in _alike(trace.hosts) if host.devices
         ]

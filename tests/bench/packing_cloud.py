@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from placement.allocators.fragmentation import DeviceTask, FreeHost
-from placement.cli.packing.traces import SIZE, PackingTrace
+from placement.cli.replay.traces import SIZE, Trace
 from tests.bench.clouds import Node
 
 GPU = "CUSTOM_GPU_MILLI"
@@ -23,14 +23,14 @@ def trait(model: str) -> str:
     return f"CUSTOM_GPU_{model}"
 
 
-def names(trace: PackingTrace) -> Iterator[str]:
+def names(trace: Trace) -> Iterator[str]:
     """Yield the paths of the class and the traits to create."""
     yield f"/resource_classes/{GPU}"
     models = {*trace.supply.units}.union(*[task.kinds for task in trace.expected])
     yield from [f"/traits/{trait(model)}" for model in sorted(models)]
 
 
-def nodes(trace: PackingTrace) -> Iterator[Node]:
+def nodes(trace: Trace) -> Iterator[Node]:
     """Yield the trees."""
     for number, host in enumerate(trace.hosts):
         yield _node(f"host{number:04}", host)
@@ -45,7 +45,7 @@ def _node(name: str, host: FreeHost) -> Node:
     return Node(name, inventory, children=gpus)
 
 
-def profile(trace: PackingTrace) -> dict[str, Any]:
+def profile(trace: Trace) -> dict[str, Any]:
     """Return a profile that scores only fragmentation, for the mix of the trace."""
     return {
         "fragmentation": {
@@ -67,7 +67,7 @@ def _flavor(task: DeviceTask, often: int) -> dict[str, Any]:
     return flavor
 
 
-def write_planner_file(path: Path, trace: PackingTrace) -> None:
+def write_planner_file(path: Path, trace: Trace) -> None:
     """Write a planner file whose default profile packs for the mix of a trace; JSON is valid YAML."""
     path.write_text(json.dumps({"profiles": {"packing": profile(trace)}, "default_profile": "packing"}, indent=1))
 

@@ -23,9 +23,9 @@ from sqlalchemy import text
 
 from placement.allocators.fragmentation import DeviceTask, Outlook
 from placement.app import create_app
-from placement.cli.packing import traces
-from placement.cli.packing.cheapest import FillingHosts
-from placement.cli.packing.traces import PackingTrace
+from placement.cli.replay import traces
+from placement.cli.replay.cheapest import FillingHosts
+from placement.cli.replay.traces import Trace
 from placement.settings import DatabaseSettings, Settings
 from placement.settings.planner.sections import load_planner
 from placement.settings.planner.values import PlannerSettings
@@ -60,7 +60,7 @@ class Replay:
         found = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
         return [os.getpid(), *[pid for (pid,) in self._watch.execute(found).fetchall()]]
 
-    def run(self, trace: PackingTrace, tasks: list[DeviceTask], way: str, percent: int) -> Replayed:
+    def run(self, trace: Trace, tasks: list[DeviceTask], way: str, percent: int) -> Replayed:
         units = sum(trace.supply.units.values())
         arrived = taken = placed = 0
         spent, packed, default = 0.0, [0.0], [0.0]
@@ -103,7 +103,7 @@ class Replay:
         return answer.status_code == 201
 
 
-def library(trace: PackingTrace, tasks: list[DeviceTask], percent: int) -> float:
+def library(trace: Trace, tasks: list[DeviceTask], percent: int) -> float:
     """Return the share that the library allocates with the same tasks."""
     filling, units = FillingHosts(trace.hosts, Outlook(trace.expected, trace.supply)), sum(trace.supply.units.values())
     arrived = taken = 0
@@ -116,7 +116,7 @@ def library(trace: PackingTrace, tasks: list[DeviceTask], percent: int) -> float
 
 
 @contextmanager
-def served(url: str, trace: PackingTrace) -> Iterator[tuple[Flask, Flask]]:
+def served(url: str, trace: Trace) -> Iterator[tuple[Flask, Flask]]:
     """Yield two servers on a database with the cloud: one that packs for the trace, one with the default profile."""
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "planner.yaml"

@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import select, text
 
-from placement.allocators.fragmentation.packing import DevicePacking
+from placement.allocators.fragmentation.settings import FragmentationSettings
 from placement.allocators.ranking_profile import RankingProfile
 from placement.app import create_app
 from placement.openapi.replay import PlayedStep, played_on
@@ -106,7 +106,7 @@ STEPS = [
 PLANNER = PlannerSettings(
     profiles={
         "default": RankingProfile(),
-        "packing": RankingProfile("packing", fragmentation=DevicePacking(devices="CUSTOM_ONE")),
+        "packing": RankingProfile("packing", fragmentation=FragmentationSettings(devices="CUSTOM_ONE")),
     },
     aggregates={"rack": {"b1": (ONE,)}},
     fair_share=FairShareSettings(keep_s=0),  # Results are reused for a while, which may end in one run only.

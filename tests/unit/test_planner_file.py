@@ -213,7 +213,7 @@ def test_a_mistake_in_a_profile_is_named_with_its_line(tmp_path: Path, template:
     assert sentence in refused.value.message
 
 
-PACKING = "profiles:\n  default:\n    fragmentation:\n      devices: CUSTOM_GPU\n      {}\n"
+FRAGMENTATION = "profiles:\n  default:\n    fragmentation:\n      devices: CUSTOM_GPU\n      {}\n"
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ PACKING = "profiles:\n  default:\n    fragmentation:\n      devices: CUSTOM_GPU\
 )
 def test_a_mistake_in_packing_is_named_with_its_line(tmp_path: Path, text: str, sentence: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
-        read(tmp_path, PACKING.format(text))
+        read(tmp_path, FRAGMENTATION.format(text))
     assert refused.value.message.startswith(f"{tmp_path}/planner.yaml, line 5: profiles.default.fragmentation")
     assert sentence in refused.value.message
 
@@ -327,9 +327,9 @@ class TestTheSample:
         planner = read(tmp_path, before + "\n".join(lines).replace("# Keeps", "  # Keeps"))
         profile = planner.profiles["ai"].strategy
         assert named(planner.profiles) == ["default", "ai"]
-        packing = planner.profiles["ai"].fragmentation
-        assert packing is not None
-        assert [flavor.task.share for flavor in packing.flavors.values()] == [250, 1000, 0]
+        settings = planner.profiles["ai"].fragmentation
+        assert settings is not None
+        assert [flavor.task.share for flavor in settings.flavors.values()] == [250, 1000, 0]
         assert profile.sra is not None
         assert profile.proportional == Proportional({"PGPU": {"VCPU": 8}}, exempt="own")
 

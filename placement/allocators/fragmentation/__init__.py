@@ -24,14 +24,14 @@ The first is the published policy; the other three are this library's own.
 
 from placement.allocators.fragmentation.hosts import DeviceSupply, DeviceTask, FreeDevice, FreeHost
 from placement.allocators.fragmentation.outlook import CostWeights, Outlook, tidiness
-from placement.allocators.fragmentation.packing import DevicePacking, ExpectedWork
+from placement.allocators.fragmentation.settings import ExpectedWork, FragmentationSettings
 
 __all__ = [
     "CostWeights",
-    "DevicePacking",
     "DeviceSupply",
     "DeviceTask",
     "ExpectedWork",
+    "FragmentationSettings",
     "FreeDevice",
     "FreeHost",
     "Outlook",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from placement.allocators.budget import Budget
-from placement.allocators.headroom.packing import Bundle, BundlePacking, undominated
+from placement.allocators.headroom.bundles import Bundle, BundlePacking, undominated
 
 CopyCounts = tuple[int, ...]
 """The number of copies of each request."""

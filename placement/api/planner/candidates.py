@@ -30,7 +30,7 @@ def options_for(call: Call, body: Body) -> PlannerOptions:
         profile=profile,
         levels=planner.levels,
         locks=planner.exclusive,
-        packer=call.server.packers.of(profile),
+        judge=call.server.fragmentation_judges.of(profile),
         orders=call.server.orders,
         cache=call.server.proposals,
     )

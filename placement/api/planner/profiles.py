@@ -7,7 +7,7 @@ from typing import Any
 from flask import Response
 
 from placement.allocators.entries import Number
-from placement.allocators.fragmentation import DevicePacking, ExpectedWork
+from placement.allocators.fragmentation import ExpectedWork, FragmentationSettings
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Proportional, Sra
 from placement.api.call import Call
@@ -88,18 +88,18 @@ def _device_type(kind: DeviceType) -> dict[str, Any]:
     }
 
 
-def _fragmentation(packing: DevicePacking) -> dict[str, Any]:
-    """Return how devices are packed; without flavors, expected work is learnt."""
+def _fragmentation(settings: FragmentationSettings) -> dict[str, Any]:
+    """Return how fragmentation is judged; without flavors, expected work is learnt."""
     shown: dict[str, Any] = {
-        "weight": _plain(packing.weight),
-        "devices": packing.devices,
-        "size": packing.size,
-        "kinds": list(packing.kinds),
-        "beside": list(packing.beside),
-        "refresh_s": packing.refresh_s,
+        "weight": _plain(settings.weight),
+        "devices": settings.devices,
+        "size": settings.size,
+        "kinds": list(settings.kinds),
+        "beside": list(settings.beside),
+        "refresh_s": settings.refresh_s,
     }
-    if packing.flavors:
-        shown["flavors"] = {name: _flavor(flavor) for name, flavor in packing.flavors.items()}
+    if settings.flavors:
+        shown["flavors"] = {name: _flavor(flavor) for name, flavor in settings.flavors.items()}
     return shown
 
 

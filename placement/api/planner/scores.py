@@ -45,7 +45,9 @@ def score_requests(call: Call) -> Response:
         {uuid: entry["resources"] for uuid, entry in request["allocations"].items()}
         for request in body["allocation_requests"]
     ]
-    scored = service.scores(call.database, requests, profile, levels, packer=call.server.packers.of(profile))
+    scored = service.scores(
+        call.database, requests, profile, levels, judge=call.server.fragmentation_judges.of(profile)
+    )
     return call.json({"profile": profile.name, "scores": [_shown(each, levels) for each in scored]})
 
 

@@ -12,7 +12,7 @@ from placement.domain.candidate_request import CandidateRequest
 from placement.errors import Gone, NotFound
 from placement.services.allocation_candidates import SearchOptions, answer_to
 from placement.services.console.overview import AMOUNTS
-from placement.services.packing import Packer
+from placement.services.fragmentation import FragmentationJudge
 from placement.services.planner.headroom import Copies, headroom_in
 from placement.store.aggregates import hosts_in
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
@@ -42,10 +42,10 @@ BEST = 100
 
 @dataclass(frozen=True, slots=True)
 class RankedBy:
-    """A profile to rank hosts by, with its packer if it weighs fragmentation."""
+    """A profile to rank hosts by, with its judge if it weighs fragmentation."""
 
     ranking: Ranking
-    packer: Packer | None
+    judge: FragmentationJudge | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,5 +207,5 @@ def _best(tx: Transaction, question: MapQuestion, by: RankedBy) -> list[int]:
     if question.request is None:
         return []
     request = replace(question.request, limit=BEST)
-    answer = answer_to(tx, request, question.options, by.ranking, packer=by.packer)
+    answer = answer_to(tx, request, question.options, by.ranking, judge=by.judge)
     return list(dict.fromkeys(root for root, _choice in answer.candidates))

@@ -16,7 +16,7 @@ from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan, plan_for
 from placement.errors import InvalidAt
-from placement.services.packing import Packer
+from placement.services.fragmentation import FragmentationJudge
 from placement.services.planner.proposal_cache import AskedFor, ProposalCache, ProposalsByForm
 from placement.services.tree_orders import TreeOrders
 
@@ -29,7 +29,7 @@ class PlannerOptions:
         profile: the profile in force for a request.
         levels: name of a level -> trait of its places, outermost first.
         locks: level -> lock class.
-        packer: scores fragmentation, if the profile does.
+        judge: scores fragmentation, if the profile does.
         orders: cached orders of trees; None where every request reads all trees' sums.
         cache: what earlier claims found in hosts; None where every claim searches anew.
     """
@@ -37,7 +37,7 @@ class PlannerOptions:
     profile: RankingProfile
     levels: Mapping[str, str]
     locks: Mapping[str, str]
-    packer: Packer | None = None
+    judge: FragmentationJudge | None = None
     orders: TreeOrders | None = None
     cache: ProposalCache | None = None
 
@@ -48,8 +48,8 @@ class PlannerOptions:
         return Levels((*self.levels, *further), (*self.levels.values(), *further))
 
     def cached_for(self, request: PlannerRequest) -> ProposalsByForm | None:
-        """Return what is cached for a request; None under a packer, which judges hosts by the rest of the cloud."""
-        if self.cache is None or self.packer is not None:
+        """Return what is cached for a request; None if fragmentation counts, which depends on the rest of the cloud."""
+        if self.cache is None or self.judge is not None:
             return None
         return self.cache.of(AskedFor(request, self.levels_for(request), self.locks))
 
@@ -112,7 +112,7 @@ class Composers:
 
     def _of_groups(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
         plan, levels = plan_with_everything(request), options.levels_for(request)
-        judge = options.packer.latest_judge if options.packer else None
+        judge = options.judge.latest_device_judge if options.judge else None
         composer = DeviceComposer(request, plan, levels, locks=options.locks, judge=judge)
         kinds = HostKinds(plan, lock_classes=options.locks.values(), counts_use=bool(request.exclusive))
         return Prepared(plan, levels, composer, kinds.kind, cached=options.cached_for(request))

@@ -35,9 +35,9 @@ class Forecast:
         self._reader = overlaid(ground.reader, overlay, ground.stocks)
         scores = ScoresByCount if ground.counts_decide else BoundedScores
         asked = composer.requested, Ranking(ground.profile), ground.families
-        packing = ground.packing(overlay)
+        fragmentation = ground.tree_fragmentation(overlay)
         shared = shared_by(self._reader, is_simple=ground.is_simple and not overlay.avoided)
-        self._scores = scores(*asked, packing, shared=shared)
+        self._scores = scores(*asked, fragmentation, shared=shared)
         self._sums_as_read = SumsAsRead(self._reader, self._scores.classes)
         self._has_keys = shared is None and not ground.counts_decide
         """Whether a tree's key is exact except for places; if not, it only bounds its proposals' keys."""
@@ -46,7 +46,7 @@ class Forecast:
         self._open_counts = OpenCounts(ground.request, ground.prepared.plan) if is_open else None
         self._overlay = overlay
         # The cache outlives the bounds of one request. Fragmentation changes with every claim, so it is not cached.
-        self._cached_scores = TreeScores(*asked, shared=shared) if packing is None else None
+        self._cached_scores = TreeScores(*asked, shared=shared) if fragmentation is None else None
         self._wanted = wanted
         self._counted = composer.counted if ground.profile.compactness else ()
 

@@ -6,8 +6,8 @@ from functools import cached_property
 from placement.allocators.compactness import Counts
 from placement.candidates.compose.any_choice import AnyChoice
 from placement.candidates.compose.proposals import Proposal
+from placement.candidates.fragmentation import TreeFragmentation, WantedOfHost, wanted_by
 from placement.candidates.key_order import KeyOrder
-from placement.candidates.packing import TreePacking, WantedOfHost, wanted_by
 from placement.candidates.ranking import Ranking, TreeScores
 from placement.candidates.reading import SumsAsRead, shared_by
 from placement.candidates.wrapped import RememberingReader
@@ -64,7 +64,7 @@ class Ground:
         self.tx = tx
         self.request = request
         self.profile = options.profile
-        self._packer = options.packer
+        self._judge = options.judge
         self._orders = options.orders
         self.composers = composers or Composers()
         self.stocks = stocks or KnownStocks(tx)
@@ -112,7 +112,7 @@ class Ground:
     def _deciding(self) -> Deciding:
         """What to read of trees in detail: nothing else tells hosts apart."""
         # Exclusive rules depend on the usage of every class; so do fragmentation scores, and paths.
-        asks_for_all = self._packer is not None or self.request.exclusive or self.request.paths
+        asks_for_all = self._judge is not None or self.request.exclusive or self.request.paths
         classes = None if asks_for_all else {*self._locks, *self.prepared.composer.requested, *self._scored}
         return Deciding(classes, self._named_traits)
 
@@ -159,7 +159,7 @@ class Ground:
 
         It does not where providers share with other trees or fragmentation is scored.
         """
-        return self._packer is None and not self.has_sharing
+        return self._judge is None and not self.has_sharing
 
     @cached_property
     def counts_decide(self) -> bool:
@@ -167,16 +167,16 @@ class Ground:
         open_ended = [one.group for one in self.request.groups if one.everything or one.per_subtree]
         return any(not group.resources.keys().isdisjoint(self._scored) for group in open_ended)
 
-    def packing(self, overlay: Overlay) -> TreePacking | None:
+    def tree_fragmentation(self, overlay: Overlay) -> TreeFragmentation | None:
         """Return how the request fragments trees; None if the profile ignores that."""
-        if self._packer is None:
+        if self._judge is None:
             return None
         plan, changed = self.prepared.plan, self.stocks.under(overlay)
         if self.request.paths:
             wanted = [WantedOfHost(self.prepared.composer.requested, 1, ())]
-            return self._packer.judged(self.tx, plan, wanted, changed)
+            return self._judge.judged(self.tx, plan, wanted, changed)
         counts = {one.suffix: one.count for one in self.request.groups}
-        return self._packer.judged(self.tx, plan, wanted_by(plan, counts), changed)
+        return self._judge.judged(self.tx, plan, wanted_by(plan, counts), changed)
 
     def cached_order(self, scores: TreeScores, found_by: Sequence[str]) -> KeyOrder | None:
         """Return the cached keys of all trees, ascending; None if none are cached or counts decide.
@@ -187,9 +187,9 @@ class Ground:
 
     def fragmentation(self, tree: PlannerTree, proposal: Proposal) -> float | None:
         """Return the fragmentation score of a proposal; None if the profile ignores that."""
-        if self._packer is None:
+        if self._judge is None:
             return None
-        return self._packer.judge_in(self.tx).score(tree.left(), proposal.amounts)
+        return self._judge.device_judge_in(self.tx).score(tree.left(), proposal.amounts)
 
     @cached_property
     def families(self) -> list[str]:

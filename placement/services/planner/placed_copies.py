@@ -55,7 +55,7 @@ class PlacedCopies:
         self._like = like
         self._kinds = kinds
         # Scores do not matter here.
-        self._options = replace(options, packer=None, orders=None)
+        self._options = replace(options, judge=None, orders=None)
         self._request = replace(request, limit=1, per_tree=1, explain=False)
         composers = Composers()
         self._ground = Ground(tx, self._request, self._options, composers=composers, overlay=overlay)

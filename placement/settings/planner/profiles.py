@@ -25,7 +25,7 @@ from placement.allocators.strategy_fit.profile import (
     Strategy,
 )
 from placement.settings.planner.document import DocumentEntry
-from placement.settings.planner.packing import read_fragmentation
+from placement.settings.planner.fragmentation import read_fragmentation
 from placement.settings.planner.values import PlannerSettings
 
 INLINE = "of the request"

@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from placement.allocators.fragmentation import DevicePacking
+from placement.allocators.fragmentation import FragmentationSettings
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.compose.proposals import Proposal, Proposals
 from placement.candidates.host_sketches import HostSketch
 from placement.domain.candidate_request import RequestGroup
 from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
-from placement.services.packing import Packer
+from placement.services.fragmentation import FragmentationJudge
 from placement.services.planner.composers import PlannerOptions
 from placement.services.planner.proposal_cache import AskedFor, ProposalCache
 
@@ -61,5 +61,5 @@ def test_a_request_that_was_forgotten_begins_anew() -> None:
 def test_nothing_is_kept_where_devices_are_judged_by_what_is_free_elsewhere() -> None:
     options = PlannerOptions(RankingProfile(), {}, {}, cache=ProposalCache())
     assert options.cached_for(asked(1).request)
-    packer = Packer(DevicePacking(devices="PGPU"))
-    assert replace(options, packer=packer).cached_for(asked(1).request) is None
+    judge = FragmentationJudge(FragmentationSettings(devices="PGPU"))
+    assert replace(options, judge=judge).cached_for(asked(1).request) is None

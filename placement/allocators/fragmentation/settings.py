@@ -1,4 +1,4 @@
-"""An operator's configuration for packing devices: which devices, and what work to preserve them for."""
+"""An operator's settings for fragmentation: which devices count, and what work to preserve them for."""
 
 import re
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ class ExpectedWork:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DevicePacking:
+class FragmentationSettings:
     """How placements are judged by what they do to the devices of hosts.
 
     Args:

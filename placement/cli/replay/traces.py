@@ -10,7 +10,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from placement.allocators.fragmentation import DeviceSupply, DeviceTask, FreeDevice, FreeHost
-from placement.cli.packing import plain_form
+from placement.cli.replay import plain_form
 
 SIZE = 1000
 """The units that a whole GPU has in these files."""
@@ -27,7 +27,7 @@ class NoTrace(Exception):
 
 
 @dataclass(frozen=True)
-class PackingTrace:
+class Trace:
     """Hosts, and the tasks to draw from; equal hosts or tasks are one object."""
 
     hosts: Sequence[FreeHost]
@@ -64,7 +64,7 @@ class PackingTrace:
         return drawn
 
 
-def read(folder: Path, workload: str) -> PackingTrace:
+def read(folder: Path, workload: str) -> Trace:
     """Read the hosts in a folder and one of its workloads, in the published or the plain format (``plain_form``).
 
     Raises:
@@ -83,13 +83,13 @@ def read(folder: Path, workload: str) -> PackingTrace:
         stays = [(float(row["creation_time"]), float(row["deletion_time"])) for row in rows if row.get("deletion_time")]
     except (KeyError, ValueError) as error:
         raise NoTrace(f"{folder}: a row of {workload!r} or of its hosts cannot be read: {error}") from None
-    return PackingTrace(nodes, pods, stays if len(stays) == len(pods) else ())
+    return Trace(nodes, pods, stays if len(stays) == len(pods) else ())
 
 
-def _plain(folder: Path, workload: str) -> PackingTrace:
+def _plain(folder: Path, workload: str) -> Trace:
     hosts, tasks = folder / plain_form.HOSTS, folder / plain_form.TASKS.format(workload)
     try:
-        return PackingTrace(plain_form.hosts(_rows(hosts), SIZE), *plain_form.tasks(_rows(tasks)))
+        return Trace(plain_form.hosts(_rows(hosts), SIZE), *plain_form.tasks(_rows(tasks)))
     except (KeyError, ValueError) as error:
         raise NoTrace(f"{folder}: a row of {hosts.name} or {tasks.name} cannot be read: {error}") from None
 

@@ -8,7 +8,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
-from placement.allocators.fragmentation import DevicePacking, DeviceTask, FreeDevice, FreeHost, Outlook, tidiness
+from placement.allocators.fragmentation import (
+    DeviceTask,
+    FragmentationSettings,
+    FreeDevice,
+    FreeHost,
+    Outlook,
+    tidiness,
+)
 from placement.allocators.patterns import best_match
 from placement.domain.candidate_request import RequestGroup
 from placement.domain.search_plan import Plan
@@ -54,13 +61,13 @@ class TreesByForm:
 
     Args:
         classes: resource class id -> name.
-        packing: which of them is the device class.
+        settings: which of them is the device class.
         kinds: provider -> the kind of device it is.
     """
 
-    def __init__(self, classes: Mapping[int, str], packing: DevicePacking, kinds: Mapping[int, str]) -> None:
+    def __init__(self, classes: Mapping[int, str], settings: FragmentationSettings, kinds: Mapping[int, str]) -> None:
         self._classes = classes
-        self._device_class = packing.devices
+        self._device_class = settings.devices
         self._kinds = kinds
         self._alike: WeakValueDictionary[object, AlikeHosts] = WeakValueDictionary()
 
@@ -88,7 +95,7 @@ class TreesByForm:
         return TreeStand(judged, devices)
 
 
-class TreePacking:
+class TreeFragmentation:
     """What a request does to the devices of each tree.
 
     Args:
@@ -96,7 +103,7 @@ class TreePacking:
         outlook: the work expected from now on.
         tasks: what the request takes of one host.
         of_demands: the demands of its plan that devices serve, with what they take.
-        packing: what a device is, and the weight of fragmentation in a tree's score.
+        settings: what a device is, and the weight of fragmentation in a tree's score.
     """
 
     def __init__(
@@ -106,15 +113,15 @@ class TreePacking:
         tasks: Tasks,
         *,
         of_demands: Mapping[int, DeviceTask],
-        packing: DevicePacking,
+        settings: FragmentationSettings,
     ) -> None:
         self._trees = trees
         self._outlook = outlook
         self._tasks = tasks
         self._of_demands = of_demands
-        self.classes = packing.classes
+        self.classes = settings.classes
         """The classes considered: a tree with none of them left is unknown here."""
-        self.weight = float(packing.weight)
+        self.weight = float(settings.weight)
         self.unknown = len({stand.judged for stand in self._trees.values() if tasks not in stand.judged.scores})
         """How many scores are still to be computed, because no request has needed them yet."""
 
@@ -168,36 +175,40 @@ class WantedOfHost(NamedTuple):
     conditions: Sequence[RequestGroup]
 
 
-def tasks_of(wanted: Iterable[WantedOfHost], packing: DevicePacking, known: Collection[str]) -> list[DeviceTask]:
+def tasks_of(
+    wanted: Iterable[WantedOfHost], settings: FragmentationSettings, known: Collection[str]
+) -> list[DeviceTask]:
     """Return what a request takes of one host: a task for each share size and its kinds, the largest share first.
 
     The first task also takes what the request asks for besides devices.
 
     Args:
         wanted: everything it wants.
-        packing: what a device is.
+        settings: what a device is.
         known: the kinds of devices there are.
     """
     beside: dict[str, int] = {}
     devices: dict[tuple[int, frozenset[str]], int] = defaultdict(int)
     for resources, count, conditions in wanted:
-        for name in packing.beside:
+        for name in settings.beside:
             if name in resources:
                 beside[name] = beside.get(name, 0) + resources[name] * count
-        if share := resources.get(packing.devices, 0):
-            devices[share, kinds_of(conditions, packing, known)] += count
+        if share := resources.get(settings.devices, 0):
+            devices[share, kinds_of(conditions, settings, known)] += count
     tasks: list[DeviceTask] = []
     for (share, kinds), count in sorted(devices.items(), key=lambda item: (-item[0][0], sorted(item[0][1]))):
         tasks.append(DeviceTask(beside if not tasks else {}, count, share, kinds))
     return tasks or [DeviceTask(beside)]
 
 
-def kinds_of(conditions: Iterable[RequestGroup], packing: DevicePacking, known: Collection[str]) -> frozenset[str]:
+def kinds_of(
+    conditions: Iterable[RequestGroup], settings: FragmentationSettings, known: Collection[str]
+) -> frozenset[str]:
     """Return the device kinds that meet all conditions; empty if all kinds do."""
     allowed = {*known}
     for group in conditions:
         for any_of in group.required:
-            if all(best_match(packing.kinds, trait) for trait in any_of):
+            if all(best_match(settings.kinds, trait) for trait in any_of):
                 allowed &= any_of
         allowed -= group.forbidden
     if len(allowed) == len({*known}):

@@ -13,20 +13,20 @@ from statistics import fmean
 import click
 
 from placement.cli.output import available_width, table
-from placement.cli.packing import traces
-from placement.cli.packing.departures import ComeAndGone, come_and_gone
-from placement.cli.packing.policies import PUBLISHED_AS
-from placement.cli.packing.run import MILESTONES, WHOLE_DEVICES, Packed, packed
+from placement.cli.replay import traces
+from placement.cli.replay.departures import ComeAndGone, come_and_gone
+from placement.cli.replay.policies import PUBLISHED_AS
+from placement.cli.replay.run import MILESTONES, WHOLE_DEVICES, FilledCluster, filled
 from placement.cli.simulation.curves import Chart, svg
 
 FIRST_SEED = 42
 """The published results start with this seed."""
 
-Runs = Mapping[tuple[str, str], Sequence[Packed]]
+Runs = Mapping[tuple[str, str], Sequence[FilledCluster]]
 """The results of each (workload, policy), by seed."""
 
 
-def pack(folder: Path, workloads: Sequence[str], policies: Sequence[str], *, seeds: int, file: Path | None) -> None:
+def fill(folder: Path, workloads: Sequence[str], policies: Sequence[str], *, seeds: int, file: Path | None) -> None:
     """Run policies on a trace's workloads once per seed, print the results, and draw them to a file.
 
     Raises:
@@ -91,7 +91,7 @@ def _runs(folder: Path, workloads: Sequence[str], policies: Sequence[str], seeds
     for workload in workloads:
         traces.read(folder, workload)  # Report missing files before running anything.
     asked = list(product(workloads, policies, seeds))
-    found: dict[tuple[str, str], list[Packed]] = {}
+    found: dict[tuple[str, str], list[FilledCluster]] = {}
     # Not forked, because this process may have threads.
     with ProcessPoolExecutor(min(len(asked), os.cpu_count() or 1), get_context("spawn")) as processes:
         done = processes.map(partial(_one, folder), asked)
@@ -102,9 +102,9 @@ def _runs(folder: Path, workloads: Sequence[str], policies: Sequence[str], seeds
     return found
 
 
-def _one(folder: Path, asked: tuple[str, str, int]) -> Packed:
+def _one(folder: Path, asked: tuple[str, str, int]) -> FilledCluster:
     workload, policy, seed = asked
-    return packed(traces.read(folder, workload), policy, seed)
+    return filled(traces.read(folder, workload), policy, seed)
 
 
 def _told(runs: Runs, published: Mapping[tuple[str, str, int], float], seeds: int) -> Iterator[str]:

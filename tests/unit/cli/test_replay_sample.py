@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from placement.cli.packing import traces
-from placement.cli.packing.run import packed
+from placement.cli.replay import traces
+from placement.cli.replay.run import filled
 
 SAMPLE = Path(__file__).parents[2] / "data" / "openb"
 
@@ -20,5 +20,5 @@ SAMPLE = Path(__file__).parents[2] / "data" / "openb"
 )
 def test_what_is_allocated_is_the_same_everywhere(workload: str, expected: dict[str, float]) -> None:
     trace = traces.read(SAMPLE, workload)
-    found = {policy: round(packed(trace, policy, 42).allocated[100], 1) for policy in expected}
+    found = {policy: round(filled(trace, policy, 42).allocated[100], 1) for policy in expected}
     assert found == expected

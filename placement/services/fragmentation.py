@@ -10,11 +10,19 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from placement.allocators.fragmentation import DevicePacking, DeviceTask, Outlook
+from placement.allocators.fragmentation import DeviceTask, FragmentationSettings, Outlook
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.device_judge import DeviceJudge
+from placement.candidates.fragmentation import (
+    FreeTrees,
+    Tasks,
+    TreeFragmentation,
+    TreesByForm,
+    WantedOfHost,
+    kinds_of,
+    tasks_of,
+)
 from placement.candidates.overlaid import ChangedProvider
-from placement.candidates.packing import FreeTrees, Tasks, TreePacking, TreesByForm, WantedOfHost, kinds_of, tasks_of
 from placement.domain.search_plan import Plan
 from placement.services.device_picture import Picture, key_of, picture_of, read_picture
 from placement.store.connection.database import Database
@@ -44,40 +52,40 @@ class SeenTrees(NamedTuple):
 class _PictureInUse:
     """A picture, with everything computed from it."""
 
-    def __init__(self, picture: Picture, packing: DevicePacking) -> None:
+    def __init__(self, picture: Picture, settings: FragmentationSettings) -> None:
         self.picture = picture
         self.outlook = Outlook(picture.expected, picture.supply)
-        self.by_form = TreesByForm(picture.classes, packing, picture.kinds)
+        self.by_form = TreesByForm(picture.classes, settings, picture.kinds)
         self.seen: SeenTrees | None = None
         self.tasks: dict[object, Tasks] = {}
         self.scores = 0
 
 
-class Packer:
-    """Judges requests by a profile's packing of devices. Shared by threads.
+class FragmentationJudge:
+    """Judges requests by what they leave of devices, as a profile says. Shared by threads.
 
     Args:
-        packing: the profile's settings.
+        settings: the profile's settings.
         clock: returns seconds.
     """
 
-    def __init__(self, packing: DevicePacking, clock: Callable[[], float] = time.monotonic) -> None:
-        self.packing = packing
+    def __init__(self, settings: FragmentationSettings, clock: Callable[[], float] = time.monotonic) -> None:
+        self.settings = settings
         self._clock = clock
         self._first = threading.Lock()
         self._refreshing = threading.Lock()
         self._known: _PictureInUse | None = None
         self._read_at = 0.0
 
-    def judge_in(self, tx: Transaction) -> DeviceJudge:
+    def device_judge_in(self, tx: Transaction) -> DeviceJudge:
         """Return a judge for the devices of trees whose details the caller has; reads no more than that takes."""
         known = self._known_in(tx)
-        return DeviceJudge(known.outlook, self.packing, known.picture.kinds)
+        return DeviceJudge(known.outlook, self.settings, known.picture.kinds)
 
-    def latest_judge(self) -> DeviceJudge | None:
+    def latest_device_judge(self) -> DeviceJudge | None:
         """Return the same by the latest picture, None before there is one."""
         known = self._known
-        return DeviceJudge(known.outlook, self.packing, known.picture.kinds) if known else None
+        return DeviceJudge(known.outlook, self.settings, known.picture.kinds) if known else None
 
     def judged(
         self,
@@ -85,17 +93,17 @@ class Packer:
         plan: Plan,
         wanted: Iterable[WantedOfHost],
         changed: Mapping[int, ChangedProvider] = NO_CHANGES,
-    ) -> TreePacking:
+    ) -> TreeFragmentation:
         """Return the effect of a request on each tree, in this transaction, with some providers as they would be."""
         known = self._known_in(tx)
         if known.scores > MAX_SCORES:
-            known = self._known = _PictureInUse(known.picture, self.packing)
+            known = self._known = _PictureInUse(known.picture, self.settings)
         trees = self._trees_in(tx, known)
         if changed:
             trees = {**trees, **known.by_form.trees(self._rows_with(tx, known, changed))}
-        tasks = self._tasks(known, tasks_of(wanted, self.packing, known.picture.supply.units))
-        found = TreePacking(
-            trees, known.outlook, tasks, of_demands=self._of_demands(known, plan, tasks), packing=self.packing
+        tasks = self._tasks(known, tasks_of(wanted, self.settings, known.picture.supply.units))
+        found = TreeFragmentation(
+            trees, known.outlook, tasks, of_demands=self._of_demands(known, plan, tasks), settings=self.settings
         )
         known.scores += found.unknown
         return found
@@ -138,8 +146,8 @@ class Packer:
         units = known.picture.supply.units
         found = {}
         for number, demand in enumerate(plan.demands):
-            share = dict(demand.resources).get(self.packing.devices, 0)
-            task = by_share.get((share, kinds_of([demand.group], self.packing, units))) if share else None
+            share = dict(demand.resources).get(self.settings.devices, 0)
+            task = by_share.get((share, kinds_of([demand.group], self.settings, units))) if share else None
             if task is not None:
                 found[number] = task
         return found
@@ -150,9 +158,9 @@ class Packer:
             with self._first:
                 if self._known is None:
                     self._read_at = self._clock()
-                    self._known = _PictureInUse(picture_of(tx, self.packing), self.packing)
+                    self._known = _PictureInUse(picture_of(tx, self.settings), self.settings)
                 return self._known
-        if self._clock() - self._read_at >= self.packing.refresh_s and self._refreshing.acquire(blocking=False):
+        if self._clock() - self._read_at >= self.settings.refresh_s and self._refreshing.acquire(blocking=False):
             self._read_at = self._clock()
             threading.Thread(target=self._refresh_quietly, args=(tx.database,), daemon=True).start()
         return known
@@ -164,9 +172,9 @@ class Packer:
 
     def refresh(self, database: Database) -> None:
         """Read the picture again; keep everything computed from the old one if nothing relevant has changed."""
-        picture = read_picture(database, self.packing)
+        picture = read_picture(database, self.settings)
         if self._known is None or not picture.is_like(self._known.picture):
-            self._known = _PictureInUse(picture, self.packing)
+            self._known = _PictureInUse(picture, self.settings)
 
     def _refresh_quietly(self, database: Database) -> None:
         try:
@@ -177,16 +185,16 @@ class Packer:
             self._refreshing.release()
 
 
-class Packers:
+class FragmentationJudges:
     """The packers of those profiles that have one."""
 
     def __init__(self, profiles: Mapping[str, RankingProfile]) -> None:
         self._by_name = {
-            name: Packer(profile.fragmentation)
+            name: FragmentationJudge(profile.fragmentation)
             for name, profile in profiles.items()
             if profile.fragmentation is not None and profile.fragmentation.weight
         }
 
-    def of(self, profile: RankingProfile) -> Packer | None:
-        """Return the packer of a profile, or None."""
+    def of(self, profile: RankingProfile) -> FragmentationJudge | None:
+        """Return the judge of a profile, or None."""
         return self._by_name.get(profile.name)

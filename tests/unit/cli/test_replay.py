@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.fragmentation import DeviceSupply, DeviceTask, FreeDevice, FreeHost, Outlook
-from placement.cli.packing import traces
-from placement.cli.packing.cheapest import FillingHosts
-from placement.cli.packing.run import packed
+from placement.cli.replay import traces
+from placement.cli.replay.cheapest import FillingHosts
+from placement.cli.replay.run import filled
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\na,32000,1024,0,\nb,96000,2048,2,T4\nc,96000,2048,1,G2\n"
 TASKS = (
@@ -66,7 +66,7 @@ def test_what_is_no_trace_is_told_with_its_file(folder: Path, name: str, text: s
 
 @pytest.mark.parametrize("policy", ["best fit", "gradient", "fragmentation"])
 def test_a_run_allocates_no_more_than_there_is(folder: Path, policy: str):
-    done = packed(traces.read(folder, "default"), policy, 42)
+    done = filled(traces.read(folder, "default"), policy, 42)
     assert all(0 < share <= 100 for share in done.allocated.values())
     assert list(done.allocated_by_arrival) == sorted(done.allocated_by_arrival)
     assert done.allocated[100] == done.allocated_by_arrival[50]
@@ -74,7 +74,7 @@ def test_a_run_allocates_no_more_than_there_is(folder: Path, policy: str):
 
 def test_a_run_as_far_as_a_milestone_is_the_beginning_of_the_whole(folder: Path):
     trace = traces.read(folder, "default")
-    whole, begun = packed(trace, "gradient", 42), packed(trace, "gradient", 42, until=110)
+    whole, begun = filled(trace, "gradient", 42), filled(trace, "gradient", 42, until=110)
     assert begun.allocated == {100: whole.allocated[100], 110: whole.allocated[110]}
     assert begun.refused == whole.refused
 
@@ -82,7 +82,7 @@ def test_a_run_as_far_as_a_milestone_is_the_beginning_of_the_whole(folder: Path)
 def test_a_last_task_that_goes_far_beyond_the_end_adds_no_sample(folder: Path):
     """With three GPUs, a task for one of them is more than 30 %: seeds end at different shares."""
     trace = traces.read(folder, "default")
-    assert {len(packed(trace, "best fit", seed).allocated_by_arrival) for seed in range(42, 50)} == {66}
+    assert {len(filled(trace, "best fit", seed).allocated_by_arrival) for seed in range(42, 50)} == {66}
 
 
 tasks = st.builds(lambda amount, share: DeviceTask({"C": amount}, 1, share), st.integers(0, 3), st.integers(1, 10))

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from placement.allocators.fragmentation import DeviceTask, FreeHost, Outlook
-from placement.cli.packing.cheapest import FillingHosts
-from placement.cli.packing.policies import POLICIES
-from placement.cli.packing.traces import SIZE, PackingTrace
+from placement.cli.replay.cheapest import FillingHosts
+from placement.cli.replay.policies import POLICIES
+from placement.cli.replay.traces import SIZE, Trace
 
 MILESTONES = (100, 110, 120, 130)
 """The percentages of all devices, in arrivals, at which a run is examined."""
@@ -23,7 +23,7 @@ STEP = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class FilledCluster:
     """The result of a run. Shares are in percent of all devices; samples are ``STEP`` percent of arrivals apart.
 
     Args:
@@ -43,7 +43,7 @@ class Packed:
     refused: Mapping[str, int]
 
 
-def packed(trace: PackingTrace, policy: str, seed: int, *, until: int = MILESTONES[-1]) -> Packed:
+def filled(trace: Trace, policy: str, seed: int, *, until: int = MILESTONES[-1]) -> FilledCluster:
     """Place a seed's arrivals one by one by a policy, up to a milestone."""
     outlook = Outlook(trace.expected, trace.supply, POLICIES[policy])
     filling = FillingHosts(trace.hosts, outlook)
@@ -66,7 +66,7 @@ def packed(trace: PackingTrace, policy: str, seed: int, *, until: int = MILESTON
             useless.append(_useless(filling.hosts, outlook, units))
         if arrived * 100 >= units * until:
             break
-    return Packed(
+    return FilledCluster(
         allocated={percent: allocated[percent // STEP] for percent in MILESTONES if percent <= until},
         allocated_by_arrival=allocated,
         useless_by_arrival=useless,

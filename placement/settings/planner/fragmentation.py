@@ -1,17 +1,17 @@
-"""The part ``fragmentation`` of a profile: which devices to pack, and for which work."""
+"""The part ``fragmentation`` of a profile: which devices to judge, and by which work."""
 
 from typing import Any
 
 from placement.allocators.entries import InvalidEntry
-from placement.allocators.fragmentation import DevicePacking, DeviceTask, ExpectedWork
+from placement.allocators.fragmentation import DeviceTask, ExpectedWork, FragmentationSettings
 from placement.settings.planner.document import DocumentEntry
 
 CLASS = "[A-Z0-9_]+"
 TRAITS = r"[A-Z0-9_]+\*?"
 
 
-def read_fragmentation(entry: DocumentEntry) -> DevicePacking:
-    """Return how to pack devices.
+def read_fragmentation(entry: DocumentEntry) -> FragmentationSettings:
+    """Return how to judge devices.
 
     Raises:
         ConfigurationError: an entry is invalid; the message names its line.
@@ -32,9 +32,9 @@ def read_fragmentation(entry: DocumentEntry) -> DevicePacking:
     return _checked(entry, given)
 
 
-def _checked(entry: DocumentEntry, given: dict[str, Any]) -> DevicePacking:
+def _checked(entry: DocumentEntry, given: dict[str, Any]) -> FragmentationSettings:
     try:
-        return DevicePacking(**given)
+        return FragmentationSettings(**given)
     except InvalidEntry as wrong:
         raise _at(entry, wrong.path).wrong(wrong.expected) from wrong
 
@@ -49,10 +49,10 @@ def _at(entry: DocumentEntry, path: tuple[str, ...]) -> DocumentEntry:
     return entry
 
 
-def _flavor(entry: DocumentEntry, packing: DevicePacking) -> ExpectedWork:
+def _flavor(entry: DocumentEntry, settings: FragmentationSettings) -> ExpectedWork:
     parts = entry.fields("weight", "devices", "share", "kinds", "resources", required=["resources"])
     devices = parts["devices"].whole_number() if "devices" in parts else 0
-    share = parts["share"].whole_number(least=1) if "share" in parts else packing.size if devices else 0
+    share = parts["share"].whole_number(least=1) if "share" in parts else settings.size if devices else 0
     kinds = _texts(parts["kinds"], CLASS, "a trait") if "kinds" in parts else ()
     amounts = {name: each.whole_number() for name, each in parts["resources"].mapping().items()}
     if share and not devices:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from placement.allocators.fragmentation import Outlook
-from placement.cli.packing.cheapest import FillingHosts, TaskPlace
-from placement.cli.packing.policies import POLICIES
-from placement.cli.packing.run import kind_of
-from placement.cli.packing.traces import PackingTrace
+from placement.cli.replay.cheapest import FillingHosts, TaskPlace
+from placement.cli.replay.policies import POLICIES
+from placement.cli.replay.run import kind_of
+from placement.cli.replay.traces import Trace
 
 SAMPLES = 50
 
@@ -33,7 +33,7 @@ class ComeAndGone:
     refused: Mapping[str, int]
 
 
-def come_and_gone(trace: PackingTrace, policy: str) -> ComeAndGone:
+def come_and_gone(trace: Trace, policy: str) -> ComeAndGone:
     """Place a trace's tasks as they arrive, and remove them when they leave."""
     filling = FillingHosts(trace.hosts, Outlook(trace.expected, trace.supply, POLICIES[policy]))
     units = sum(trace.supply.units.values())
