@@ -221,10 +221,10 @@ class Definition:
         return self.request.combines_nested or left_out
 
     def _is_one_of_each_tree(self, placed) -> bool:
-        homes = defaultdict(set)
+        by_root = defaultdict(set)
         for _slot, provider in placed:
-            homes[self.cloud[provider].root].add(provider)
-        return all(len(found) == 1 for found in homes.values())
+            by_root[self.cloud[provider].root].add(provider)
+        return all(len(found) == 1 for found in by_root.values())
 
 
 def _forbidden(group: RequestGroup) -> str:

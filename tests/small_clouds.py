@@ -165,7 +165,7 @@ def facts_of(cloud: Cloud) -> Facts:
         stocks=dict(stocks),
         owners=dict(owners),
         members=dict(members),
-        home={node.id: node.root for node in cloud.values()},
+        root_of={node.id: node.root for node in cloud.values()},
         parents={node.id: node.parent for node in cloud.values()},
         roots={node.uuid: node.root for node in cloud.values()},
         shares=shares_of(cloud),

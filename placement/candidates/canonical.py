@@ -54,7 +54,7 @@ class Sketcher:
         self._is_unconstrained = plan.is_unconstrained
         self._with_traits = bool(plan.trait_sets)
         self._with_ancestors = bool(plan.request.same_subtree)
-        self._with_homes = not plan.request.combines_nested
+        self._with_roots = not plan.request.combines_nested
         asked: Counter[str] = Counter()
         for slot in plan.slots:
             asked.update(dict(slot.resources))
@@ -76,8 +76,8 @@ class Sketcher:
             form += [tree.met.get(provider, 0) for provider in providers]
         if self._with_ancestors:
             form += [_next_above(provider, tree.parents, numbers) for provider in providers]
-        if self._with_homes and tree.home:
-            form += _homes(providers, tree)
+        if self._with_roots and tree.root_of:
+            form += _numbered_roots(providers, tree)
         for name, enough in self._contended:
             form += [min(tree.room.get((provider, name), 0), enough) for provider in providers]
         return tuple(form), providers
@@ -103,10 +103,10 @@ def numbered(choices: Iterable[Choice], providers: Sequence[int]) -> list[Choice
     return [tuple([number[provider] for provider in choice]) for choice in choices]
 
 
-def _homes(providers: Iterable[int], tree: Tree) -> list[int]:
+def _numbered_roots(providers: Iterable[int], tree: Tree) -> list[int]:
     """Number the trees that the providers belong to, and return the number for each provider."""
-    homes: dict[int, int] = {}
-    return [homes.setdefault(tree.home.get(provider, tree.root), len(homes)) for provider in providers]
+    numbers: dict[int, int] = {}
+    return [numbers.setdefault(tree.root_of.get(provider, tree.root), len(numbers)) for provider in providers]
 
 
 def _next_above(provider: int, parents: Mapping[int, int | None], numbers: Mapping[int, int]) -> int | None:

@@ -120,6 +120,6 @@ class Forest:
         parents = {provider: member.parent for provider, member in self._members.items()}
         bits = {provider: level_bits(member.traits, self._levels) for provider, member in self._members.items()}
         anchors = {provider: found for provider, found in bits.items() if found}
-        homes = {provider: self._members[provider].root for provider in anchors}
-        layout = Layout(parents, anchors, homes, levels=len(self._levels))
+        root_of = {provider: self._members[provider].root for provider in anchors}
+        layout = Layout(parents, anchors, root_of, levels=len(self._levels))
         return Places(layout.masks_of(layout.inside(parents.keys())), layout.levels)

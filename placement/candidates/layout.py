@@ -17,7 +17,7 @@ def laid_out(read: TreesRead) -> list[Tree]:
 
 
 def _lay_out(trees: list[Tree], facts: PlaceFacts) -> None:
-    layout = Layout(facts.parents, facts.level_bits, facts.homes, levels=facts.levels)
+    layout = Layout(facts.parents, facts.level_bits, facts.root_of, levels=facts.levels)
     fits = facts.fit_counts
     inside = layout.inside(fits.keys())
     places = Places(layout.masks_of(inside), layout.levels)
@@ -35,7 +35,7 @@ def _apart(
 ) -> tuple[Places, Mapping[int, float]]:
     """Put providers of other trees in no place, and count what fits on each of them by itself."""
     options = {provider for providers in tree.options for provider in providers}
-    foreign = {provider for provider in options if tree.home.get(provider, tree.root) != tree.root}
+    foreign = {provider for provider in options if tree.root_of.get(provider, tree.root) != tree.root}
     own = {provider: places.of[provider] for provider in options - foreign if provider in places.of}
     left = {provider: (alone if provider in foreign else around)[provider] for provider in options}
     return Places(own, places.levels), left

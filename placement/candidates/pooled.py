@@ -90,7 +90,7 @@ class PooledRanking:
         return self._own_parts.pools_of(choice, alone) == roots
 
     def _key_of_pools(self, roots: AbstractSet[int], alone: Tree) -> Key:
-        row = self._sums.together(roots, alone.home)
+        row = self._sums.together(roots, alone.root_of)
         weight = self._scores.weight_of_pools(row)
         # Ranks among trees as if it had been found in its own.
         return (*weight, row[0] if self._scores.tell_trees_apart else alone.root)

@@ -125,12 +125,12 @@ class SumsAsRead:
         """Return the row of a tree that was read: its root, then its capacity, then its usage of each class."""
         return self._rows.get(root) or (root, *[0] * 2 * len(self._classes))
 
-    def together(self, roots: Collection[int], home: Mapping[int, int]) -> Sequence[int]:
+    def together(self, roots: Collection[int], root_of: Mapping[int, int]) -> Sequence[int]:
         """Return one row for several trees added up, under the lowest of their roots.
 
-        The sums of all trees in ``home`` are read at once, so that later calls find theirs.
+        The sums of all trees in ``root_of`` are read at once, so that later calls find theirs.
         """
-        self._ask({*home.values()})
+        self._ask({*root_of.values()})
         rows = [self.of(root) for root in sorted(roots)]
         if len(rows) == 1:
             return rows[0]

@@ -42,8 +42,8 @@ class WithheldReader(WrappedReader):
     def _without_withheld(self, read: TreesRead) -> TreesRead:
         if not read.trees:
             return read
-        homes = {home for tree in read.trees if tree.sharing for home in tree.home.values()}
-        withheld = self._withheld_in({tree.root for tree in read.trees} | homes)
+        others = {root for tree in read.trees if tree.sharing for root in tree.root_of.values()}
+        withheld = self._withheld_in({tree.root for tree in read.trees} | others)
         if not withheld:
             return read
         trees = [self._left(tree, withheld) for tree in read.trees]

@@ -25,7 +25,7 @@ class Facts:
         stocks: resource class -> the stock of each provider.
         owners: trait -> the providers that have it.
         members: aggregate -> the providers in it.
-        home: the root of each provider that occurs here.
+        root_of: the root of each provider that occurs here.
         parents: the parent of every provider of the cloud; empty if the request does not need to know.
         roots: ``in_tree`` -> the root of that tree; unknown providers are absent.
         shares: sharing provider -> the roots of all trees that it serves.
@@ -35,7 +35,7 @@ class Facts:
     stocks: Mapping[str, Stocks] = field(default_factory=dict)
     owners: Mapping[str, AbstractSet[int]] = field(default_factory=dict)
     members: Mapping[str, AbstractSet[int]] = field(default_factory=dict)
-    home: Mapping[int, int] = field(default_factory=dict)
+    root_of: Mapping[int, int] = field(default_factory=dict)
     parents: Mapping[int, int | None] = field(default_factory=dict)
     roots: Mapping[str, int] = field(default_factory=dict)
     shares: Mapping[int, Sequence[int]] = field(default_factory=dict)
@@ -44,12 +44,12 @@ class Facts:
     def of_tree(self, root: int) -> "Facts":
         """Restrict the facts to one tree and the providers that share with it."""
         pools = {provider for provider, roots in self.shares.items() if root in roots}
-        here = pools | {provider for provider, home in self.home.items() if home == root}
+        here = pools | {provider for provider, its_root in self.root_of.items() if its_root == root}
         return Facts(
             stocks={name: [row for row in rows if row[PROVIDER] in here] for name, rows in self.stocks.items()},
             owners={name: owners & here for name, owners in self.owners.items()},
             members={name: members & here for name, members in self.members.items()},
-            home={provider: self.home[provider] for provider in here},
+            root_of={provider: self.root_of[provider] for provider in here},
             parents={provider: parent for provider, parent in self.parents.items() if provider in here},
             roots=self.roots,
             shares={provider: [root] for provider in pools},
@@ -66,7 +66,7 @@ class Facts:
 
     def trees_with(self, providers: AbstractSet[int], sharing: AbstractSet[int] = frozenset()) -> set[int]:
         """Return the roots of the trees of some providers, and of the trees that sharing providers serve."""
-        return set(map(self.home.__getitem__, providers)).union(*[self.shares[provider] for provider in sharing])
+        return set(map(self.root_of.__getitem__, providers)).union(*[self.shares[provider] for provider in sharing])
 
 
 def _union(sets: list[AbstractSet[int]]) -> AbstractSet[int]:

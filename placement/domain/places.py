@@ -87,7 +87,7 @@ class Layout:
     Args:
         parents: the parent of each provider of interest, of each place, and of all their ancestors.
         level_bits: anchor -> the levels of its places as bits, the outermost lowest.
-        homes: place -> the root of its tree.
+        root_of: place -> the root of its tree.
         levels: the number of levels.
 
     >>> layout = Layout({1: None, 2: 1, 3: 2, 4: 1}, {2: 0b1}, {2: 1}, levels=1)
@@ -96,18 +96,18 @@ class Layout:
     """
 
     def __init__(
-        self, parents: Parents, level_bits: Mapping[int, int], homes: Mapping[int, int], *, levels: int
+        self, parents: Parents, level_bits: Mapping[int, int], root_of: Mapping[int, int], *, levels: int
     ) -> None:
         self._parents = parents
         self._level_bits = level_bits
-        self._homes = homes
+        self._root_of = root_of
         self._levels = range(levels)
         self._outer = self._above(level_bits.keys())
 
     @cached_property
     def _sizes(self) -> Counter[int]:
         """Root -> the number of places in its tree."""
-        return Counter(self._homes.values())
+        return Counter(self._root_of.values())
 
     @cached_property
     def _shifts(self) -> range:
@@ -122,9 +122,9 @@ class Layout:
 
     def _own_masks(self) -> dict[int, int]:
         """Return the mask of each place by itself."""
-        bits, homes = self._level_bits, self._homes
+        bits, root_of = self._level_bits, self._root_of
         next_shift = {root: iter(self._shifts).__next__ for root in self._sizes}
-        return {place: bits[place] << next_shift[homes[place]]() for place in sorted(bits)}
+        return {place: bits[place] << next_shift[root_of[place]]() for place in sorted(bits)}
 
     def _above(self, providers: Set[int]) -> dict[int, int]:
         """Return the innermost place above each provider that has one. O(providers and their ancestors)."""
@@ -237,4 +237,4 @@ class Layout:
     def trees_in_use(self, providers: Set[int], inside: Mapping[int, int]) -> set[int]:
         """Return the roots of the trees in which any of these providers lies in a place."""
         used = (providers & self._level_bits.keys()).union(inside.values())
-        return {*map(self._homes.__getitem__, used)}
+        return {*map(self._root_of.__getitem__, used)}

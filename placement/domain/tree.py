@@ -20,7 +20,7 @@ class Tree:
         room: (provider, contended class) -> how much all slots together may take there.
         met: provider -> a bit mask of the plan's trait sets that it meets.
         parents: the parent of each provider, None for roots; filled only for requests with same_subtree.
-        home: the root of each provider that shares with other trees, and so may not be of this one.
+        root_of: the root of each provider that shares with other trees, and so may not be of this one.
         sharing: all providers that share with other trees and can serve something of the request.
         places: the places that the providers lie in; none if levels do not matter.
     """
@@ -30,7 +30,7 @@ class Tree:
     room: MutableMapping[tuple[int, str], float] = field(default_factory=dict)
     met: Mapping[int, int] = field(default_factory=dict)
     parents: Mapping[int, int | None] = field(default_factory=dict)
-    home: Mapping[int, int] = field(default_factory=dict)
+    root_of: Mapping[int, int] = field(default_factory=dict)
     sharing: AbstractSet[int] = frozenset()
     places: Places = NOWHERE
 
@@ -64,7 +64,7 @@ class PlaceFacts(NamedTuple):
     Args:
         parents: the parent of each provider that can serve something, of each place, and of all their ancestors.
         level_bits: anchor -> the levels of its places as bits, the outermost lowest.
-        homes: place -> the root of its tree.
+        root_of: place -> the root of its tree.
         levels: the number of levels.
         fit_counts: how many times the demands on a provider fit there: the sum over all demands that it can serve.
         shared_fit_counts: the same for providers that share with other trees.
@@ -72,7 +72,7 @@ class PlaceFacts(NamedTuple):
 
     parents: Mapping[int, int | None]
     level_bits: Mapping[int, int]
-    homes: Mapping[int, int]
+    root_of: Mapping[int, int]
     levels: int
     fit_counts: Mapping[int, float]
     shared_fit_counts: Mapping[int, float]

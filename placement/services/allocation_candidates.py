@@ -213,7 +213,7 @@ class _Answering:
         """Read the trees that candidates take from, including those of sharing providers."""
         plan, reader = self._plan, self._reader
         roots = {provider: root for root, choice in candidates for provider in choice}
-        roots |= {provider: root for provider, root in reader.home.items() if provider in roots}
+        roots |= {provider: root for provider, root in reader.root_of.items() if provider in roots}
         providers = tree_summaries(self._tx, set(roots.values()), reader.providers)
         taken_from = frozenset(roots.values())
         consuming = [index for index, slot in enumerate(plan.slots) if slot.resources]
@@ -227,7 +227,7 @@ class _Answering:
         if self._request.combines_nested or len(candidates) != self._request.limit:
             return frozenset()
         reader, members = self._unheld or self._reader, providers.members.values()
-        return serving_others(reader, candidates, members, self._budget, home=self._reader.home)
+        return serving_others(reader, candidates, members, self._budget, root_of=self._reader.root_of)
 
 
 def _cached_order(

@@ -18,12 +18,12 @@ def serving_others(
     members: Iterable[TreeMember],
     budget: RequestBudget,
     *,
-    home: Mapping[int, int],
+    root_of: Mapping[int, int],
 ) -> frozenset[int]:
     """Return those members of the shown candidates' trees that serve only candidates that are not shown.
 
     The reference finds all candidates before it applies the limit, and its summaries keep the providers of all of them,
-    as far as they are in these trees. Nothing is read if the trees have no further providers. ``home`` maps sharing
+    as far as they are in these trees. Nothing is read if the trees have no further providers. ``root_of`` maps sharing
     providers to their roots.
     """
     used = {provider for _root, choice in shown for provider in choice}
@@ -32,7 +32,7 @@ def serving_others(
         return frozenset()
     serving = _serving(idle.keys(), reader.plan, _trees_of(reader, sorted({*idle.values()})), budget)
     # Sharing providers may also serve trees of which no candidate is shown.
-    if sharing := idle.keys() & home.keys() - serving:
+    if sharing := idle.keys() & root_of.keys() - serving:
         serving |= _serving(sharing, reader.plan, reader.all_trees().trees, budget)
     return frozenset(serving)
 

@@ -8,7 +8,7 @@ POOL, OTHER = 7, 8
 
 
 def keyed(root: int, *rows: list[int]) -> tuple:
-    return (False, 0.0, root), Tree(root, [*rows], sharing={POOL, OTHER}, home={POOL: POOL, OTHER: OTHER})
+    return (False, 0.0, root), Tree(root, [*rows], sharing={POOL, OTHER}, root_of={POOL: POOL, OTHER: OTHER})
 
 
 def test_of_trees_with_the_same_pools_alone_the_first_is_left():

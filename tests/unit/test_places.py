@@ -50,8 +50,8 @@ def position(forest: Forest, provider: int) -> tuple[int | None, ...]:
 
 
 def layout_of(forest: Forest) -> Layout:
-    homes = {place: forest.roots[place] for place in forest.level_bits}
-    return Layout(forest.parents, forest.level_bits, homes, levels=LEVELS)
+    root_of = {place: forest.roots[place] for place in forest.level_bits}
+    return Layout(forest.parents, forest.level_bits, root_of, levels=LEVELS)
 
 
 @examples(60)

@@ -51,8 +51,8 @@ class AnyChoice:
         if not trees or not self._matters:
             return set()
         if self._parents_in is not None:
-            homes = {tree.home[one] for tree in trees for row in tree.options for one in row if one in tree.home}
-            parents = self._parents_in({tree.root for tree in trees} | homes)
+            others = {tree.root_of[one] for tree in trees for row in tree.options for one in row if one in tree.root_of}
+            parents = self._parents_in({tree.root for tree in trees} | others)
             trees = [replace(tree, parents=parents) for tree in trees]
         return {tree.root for tree in trees if self._is_lacking(tree)}
 

@@ -235,16 +235,16 @@ class OneProviderPerTree:
 
     def take(self, depth: int, provider: int) -> bool:  # noqa: ARG002 - the depth does not matter here
         """Accept a provider unless another one of its tree already serves."""
-        home = self._tree.home.get(provider, self._tree.root)
-        if self._uses[home] and self._holder[home] != provider:
+        root = self._tree.root_of.get(provider, self._tree.root)
+        if self._uses[root] and self._holder[root] != provider:
             return False
-        self._holder[home] = provider
-        self._uses[home] += 1
+        self._holder[root] = provider
+        self._uses[root] += 1
         return True
 
     def give_back(self, depth: int, provider: int) -> None:  # noqa: ARG002 - the depth does not matter here
         """Release the provider's tree."""
-        self._uses[self._tree.home.get(provider, self._tree.root)] -= 1
+        self._uses[self._tree.root_of.get(provider, self._tree.root)] -= 1
 
 
 def _met_by_one_slot(plan: Plan, tree: Tree, slots: Sequence[Slot], options: Sequence[Sequence[int]]) -> bool:

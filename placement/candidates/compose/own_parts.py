@@ -95,35 +95,35 @@ class OwnParts:
 
     def pools_of(self, choice: Choice, alone: Tree) -> frozenset[int]:
         """Return the roots of the trees that a choice of sharing providers takes from."""
-        return frozenset([home_of(choice[index], alone) for index, _demand, _amounts in self._taking])
+        return frozenset([root_of(choice[index], alone) for index, _demand, _amounts in self._taking])
 
     def possible_pools(self, alone: Tree) -> AbstractSet[frozenset[int]] | None:
         """Return the sets of trees that choices of sharing options may take from; None if there are too many."""
-        homes = {
-            demand: frozenset([home_of(provider, alone) for provider in alone.options[demand]])
+        roots = {
+            demand: frozenset([root_of(provider, alone) for provider in alone.options[demand]])
             for demand in self._demands
         }
-        return self._pools(tuple([homes[demand] for _index, demand, _amounts in self._taking]))
+        return self._pools(tuple([roots[demand] for _index, demand, _amounts in self._taking]))
 
     def within(self, alone: Tree, roots: AbstractSet[int]) -> Tree:
         """Return such a tree with only the options that lie in some trees."""
         rows = [
-            [provider for provider in row if home_of(provider, alone) in roots] if demand in self._demands else row
+            [provider for provider in row if root_of(provider, alone) in roots] if demand in self._demands else row
             for demand, row in enumerate(alone.options)
         ]
         return replace(alone, options=rows)
 
 
-def home_of(provider: int, tree: Tree) -> int:
+def root_of(provider: int, tree: Tree) -> int:
     """Return the root of the tree that an option of a tree lies in."""
-    return tree.home.get(provider, tree.root)
+    return tree.root_of.get(provider, tree.root)
 
 
 def kind_of(provider: int, tree: Tree) -> int:
     """Return what kind of provider one is to a tree."""
     if provider not in tree.sharing:
         return OWN
-    return ITS_OWN_SHARING if home_of(provider, tree) == tree.root else FOREIGN
+    return ITS_OWN_SHARING if root_of(provider, tree) == tree.root else FOREIGN
 
 
 def taken(state: OwnPartSoFar, amounts: OwnAmounts, kind: int) -> OwnPartSoFar:

@@ -46,9 +46,9 @@ class TornSubtrees:
 def _is_torn(tie: _Tie, tree: Tree) -> bool:
     rows = [tree.options[demand] for demand in tie.demands]
     providers = set[int]().union(*rows)
-    if tree.home.keys().isdisjoint(providers):  # All are of the tree itself, as in most trees of most clouds.
+    if tree.root_of.keys().isdisjoint(providers):  # All are of the tree itself, as in most trees of most clouds.
         return len(providers) < tie.different
-    home = {provider: tree.home.get(provider, tree.root) for row in rows for provider in row}
-    common = set.intersection(*[{home[provider] for provider in row} for row in rows])
-    there = Counter(home.values())
+    root_of = {provider: tree.root_of.get(provider, tree.root) for row in rows for provider in row}
+    common = set.intersection(*[{root_of[provider] for provider in row} for row in rows])
+    there = Counter(root_of.values())
     return all([there[one] < tie.different for one in common])

@@ -190,8 +190,8 @@ def _trees_with(facts: Facts, considered: ByTree, own: AbstractSet[int], shared:
     """
     if len(own) <= len(considered):
         return facts.trees_with(own, shared)
-    at_home = {root for root, providers in considered.items() if not own.isdisjoint(providers)}
-    return at_home | facts.trees_with(frozenset(), shared) if shared else at_home
+    own_trees = {root for root, providers in considered.items() if not own.isdisjoint(providers)}
+    return own_trees | facts.trees_with(frozenset(), shared) if shared else own_trees
 
 
 def groups_of(plan: Plan, demand: int) -> tuple[str, ...]:

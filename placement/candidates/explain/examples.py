@@ -119,7 +119,7 @@ def _one_of_each(facts: Facts, failing: AbstractSet[int], served: SearchedTrees)
     """Yield for each tree a failing provider, preferring the one in the candidate found, if one was composed."""
     by_root: dict[int, int] = {}
     for provider in sorted(failing, reverse=True):
-        for root in (facts.home[provider], *facts.shares.get(provider, ())):
+        for root in (facts.root_of[provider], *facts.shares.get(provider, ())):
             by_root[root] = provider
     shown: set[int] = set()
     for root, choice in served.trees.items():

@@ -71,7 +71,7 @@ def _apart(cloud: FilteredCloud) -> Iterator[Hint]:
     for any_of in cloud.plan.trait_sets:
         havers = cloud.facts.owners_of_any(any_of)
         helped = cloud.facts.trees_with(serving & havers)
-        lacking = {provider for provider in serving if cloud.facts.home[provider] not in helped}
+        lacking = {provider for provider in serving if cloud.facts.root_of[provider] not in helped}
         condition = Condition(ConditionKind.REQUIRED, LOOSE, any_of_value(any_of))
         yield from _told(cloud.facts, HintKind.TRAIT_ELSEWHERE, condition, lacking=lacking, havers=havers)
 
@@ -79,12 +79,12 @@ def _apart(cloud: FilteredCloud) -> Iterator[Hint]:
 def _sharers(facts: Facts, condition: Condition, demand: FilteredDemand, members: AbstractSet[int]) -> Iterator[Hint]:
     """Yield a hint if a provider that could share with a tree lacks an aggregate that the tree has."""
     pools = demand.shared.failing_only.get(condition, frozenset())
-    homes = {facts.home[member]: member for member in sorted(members, reverse=True)}
-    spoilt = [(root, pool) for pool in pools for root in facts.shares[pool] if root in homes and root != pool]
+    member_in = {facts.root_of[member]: member for member in sorted(members, reverse=True)}
+    spoilt = [(root, pool) for pool in pools for root in facts.shares[pool] if root in member_in and root != pool]
     if spoilt:
         first, pool = min(spoilt)
         trees = len({root for root, _pool in spoilt})
-        yield Hint(HintKind.SHARER_NOT_MEMBER, condition, trees, pool, homes[first])
+        yield Hint(HintKind.SHARER_NOT_MEMBER, condition, trees, pool, member_in[first])
 
 
 def _sharing_with_nobody(cloud: FilteredCloud, index: int, demand: FilteredDemand) -> Iterator[Hint]:
@@ -101,7 +101,7 @@ def _sharing_with_nobody(cloud: FilteredCloud, index: int, demand: FilteredDeman
 
 def _is_alone(facts: Facts, pool: int) -> bool:
     """Tell whether a sharing provider is in no aggregate with another tree."""
-    return {facts.home[pool]}.issuperset(facts.shares.get(pool, ()))
+    return {facts.root_of[pool]}.issuperset(facts.shares.get(pool, ()))
 
 
 def _told(
@@ -113,6 +113,6 @@ def _told(
     trees = facts.trees_with(lacking) & facts.trees_with(havers)
     if trees:
         first = min(trees)
-        here = min(provider for provider in lacking if facts.home[provider] == first)
-        there = min(provider for provider in havers if facts.home[provider] == first)
+        here = min(provider for provider in lacking if facts.root_of[provider] == first)
+        there = min(provider for provider in havers if facts.root_of[provider] == first)
         yield Hint(kind, condition, len(trees), here, there)

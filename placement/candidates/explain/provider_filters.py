@@ -71,7 +71,7 @@ class ProviderFilters:
         if key not in self._by_tree:
             grouped: dict[int, list[int]] = defaultdict(list)
             for provider in sorted(self.base(demand, reach)):
-                for root in self._facts.shares[provider] if is_shared else (self._facts.home[provider],):
+                for root in self._facts.shares[provider] if is_shared else (self._facts.root_of[provider],):
                     grouped[root].append(provider)
             self._by_tree[key] = dict(grouped)
         return self._by_tree[key]
@@ -133,7 +133,7 @@ class ProviderFilters:
 
     def _spanned(self, members: AbstractSet[int]) -> AbstractSet[int]:
         """Return all providers of the trees whose roots are members."""
-        return {provider for provider, root in self._facts.home.items() if root in members}
+        return {provider for provider, root in self._facts.root_of.items() if root in members}
 
     def _tree(self, demand: Demand, groups: tuple[str, ...], reach: Reach) -> Iterator[Filter]:
         wanted = demand.group.in_tree
@@ -145,7 +145,7 @@ class ProviderFilters:
             # in_tree keeps the unsuffixed group inside the tree.
             yield Filter(condition, frozenset(), keeps=True)
         elif demand.resources:
-            inside = {provider for provider, home in self._facts.home.items() if home == root}
+            inside = {provider for provider, its_root in self._facts.root_of.items() if its_root == root}
             yield Filter(condition, inside, keeps=True)
         elif root is None:
             # Like the reference, find a granular group without resources in any tree, as long as the named tree exists.

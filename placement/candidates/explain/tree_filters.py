@@ -46,7 +46,7 @@ def _every_tree(plan: Plan, facts: Facts) -> AbstractSet[int]:
     """Return the roots of all trees, if a filter needs them."""
     if not (plan.request.root_required or plan.request.root_forbidden or plan.forbidden_root_aggregates):
         return frozenset()
-    return set(facts.home.values()).union(*facts.shares.values())
+    return set(facts.root_of.values()).union(*facts.shares.values())
 
 
 class Intersections:

@@ -134,7 +134,7 @@ class TreeSearch:
 
     def _trees(self, roots: Sequence[int]) -> Iterator[Tree]:
         sharing = frozenset[int]().union(*[demand.shared.options(self._without) for demand in self._demands])
-        home = {provider: self._facts.home[provider] for provider in sharing}
+        root_of = {provider: self._facts.root_of[provider] for provider in sharing}
         by_tree = [demand.by_tree(self._without) for demand in self._demands]
         met, parents, plan = self._met(), self._facts.parents, self._plan
         left_of = [(name, _asking(plan, name), self._room.of(plan, name, self._without)) for name in plan.contended]
@@ -142,7 +142,7 @@ class TreeSearch:
             rows = [of_tree[root] for of_tree in by_tree]
             # How much of each contended class all slots together may take from each provider that serves any.
             room = {(one, name): left(one) for name, asking, left in left_of for index in asking for one in rows[index]}
-            yield Tree(root, rows, room, met=met, parents=parents, home=home, sharing=sharing)
+            yield Tree(root, rows, room, met=met, parents=parents, root_of=root_of, sharing=sharing)
 
     def _met(self) -> dict[int, int]:
         """Return the trait sets that each provider of the unsuffixed group meets, as bits."""

@@ -60,8 +60,8 @@ class TreeShape:
         """Return a provider and its ancestors; in other trees, where these are unknown, all pools of its tree."""
         if place in self.parents_by_number:
             return list(upwards(place, self.parents_by_number))
-        home = {pool.number: pool.home for pool in self.pools}
-        return [pool for pool in home if home[pool] == home[place]]
+        root_of = {pool.number: pool.root for pool in self.pools}
+        return [pool for pool in root_of if root_of[pool] == root_of[place]]
 
     def most_at_once(self, place: int, name: int, pools: "Mapping[int, SharedPool]") -> int:
         """Return the most of a class that a provider gives one consumer."""
@@ -75,12 +75,12 @@ class PoolHere(NamedTuple):
     Args:
         place: its number in the tree if it belongs to it, else -1.
         number: its number in all trees, below 0.
-        home: the root of its own tree.
+        root: the root of its own tree.
     """
 
     place: int
     number: int
-    home: int
+    root: int
 
 
 class DistinctTrees(NamedTuple):
@@ -241,14 +241,14 @@ def _parents_first(root: int, members: list[_WithParent]) -> list[_WithParent]:
 
 def _shared_pools(cloud: WholeCloud, holdings: Mapping[int, _HeldClasses]) -> dict[int, SharedPool]:
     """Return by number the providers that share with trees other than their own."""
-    homes = {provider: root for provider, _parent, root in cloud.providers if provider in cloud.shares}
-    shared = [provider for provider, home in sorted(homes.items()) if {*cloud.shares[provider]} - {home}]
+    root_of = {provider: root for provider, _parent, root in cloud.providers if provider in cloud.shares}
+    shared = [provider for provider, root in sorted(root_of.items()) if {*cloud.shares[provider]} - {root}]
     pools = {}
     for number, provider in enumerate(shared, start=1):
         own = holdings.get(provider, [])
         pools[-number] = SharedPool(
             provider,
-            homes[provider],
+            root_of[provider],
             cloud.marks.get(provider, 0),
             {one[0]: one[3] for one in own},
             {one[0]: one[2] for one in own},

@@ -113,7 +113,7 @@ class Ways:
 
     def _bundles(self, free: Sequence[int], budget: RequestBudget) -> _Bundles:
         """Return what the ways take, given what is free."""
-        foreign = [pool.home for pool in self._shape.pools if pool.place < 0]
+        foreign = [pool.root for pool in self._shape.pools if pool.place < 0]
         if self._plan.request.same_subtree and len({*foreign}) < len(foreign):
             return _Bundles([], complete=False)  # How pools in another tree are nested is unknown.
         choices = SlotComposer(self._plan, budget).choices(self._tree(free))
@@ -144,7 +144,7 @@ class Ways:
             },
             met=self._met,
             parents={**own, **dict.fromkeys(foreign)},
-            home={place: pools[place].root for place in foreign},
+            root_of={place: pools[place].root for place in foreign},
         )
 
     def _taken(self, choice: Choice) -> tuple[tuple[int, int], ...]:

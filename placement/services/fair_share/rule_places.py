@@ -77,9 +77,9 @@ class RulePlaces:
         found = all_places(tx, [traits.get(trait) for trait in levels.traits])
         for anchor, bits in sorted(found.level_bits.items()):
             for level in {rule.level for rule in self._rules if bits >> rule.level & 1}:
-                self._of_root[level, found.homes[anchor]].append(anchor)
+                self._of_root[level, found.root_of[anchor]].append(anchor)
         providers = {provider for provider, _class_id, _left in free}
-        for provider, position in found.positions_of(tx, providers, found.homes.values()).items():
+        for provider, position in found.positions_of(tx, providers, found.root_of.values()).items():
             self.anchors[provider] = tuple(dict.fromkeys([one for one in position if one is not None]))
         for provider, class_id, left in free:
             for anchor in self.anchors[provider]:

@@ -77,9 +77,9 @@ class Details:
 
     def _layout(self, rows: TreeRows) -> Layout:
         anchors = {one: of for one, of in anchors_in(rows.traits, self.level_ids).items() if one in rows.members}
-        homes = {provider: rows.members[provider].root_id for provider in anchors}
+        root_of = {provider: rows.members[provider].root_id for provider in anchors}
         parents = {provider: member.parent_id for provider, member in rows.members.items()}
-        return Layout(parents, anchors, homes, levels=len(self.level_ids))
+        return Layout(parents, anchors, root_of, levels=len(self.level_ids))
 
 
 class RememberedDetails(Details):
@@ -171,7 +171,7 @@ def _tree(tree: Tree, providers: Collection[int], portion: _TreesInDetail) -> Pl
 
 def _roots(tree: Tree) -> frozenset[int]:
     """Return the roots of a tree and of the trees that share with it, which have places, too."""
-    if not tree.home:
+    if not tree.root_of:
         return frozenset([tree.root])
-    sharing = [tree.home[one] for options in tree.options for one in options if one in tree.sharing]
+    sharing = [tree.root_of[one] for options in tree.options for one in options if one in tree.sharing]
     return frozenset([tree.root, *sharing])

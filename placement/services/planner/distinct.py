@@ -30,7 +30,7 @@ def once_of_pools(portions: Iterable[Portion]) -> Iterator[Portion]:
 
 def _contributes(tree: Tree) -> bool:
     """Tell whether any provider that can serve something of the request is of the tree itself."""
-    return any(tree.home.get(provider, tree.root) == tree.root for row in tree.options for provider in row)
+    return any(tree.root_of.get(provider, tree.root) == tree.root for row in tree.options for provider in row)
 
 
 def not_seen(proposals: Iterable[Proposal]) -> Iterator[Proposal]:

@@ -131,19 +131,19 @@ class Ground:
     @property
     def has_sharing(self) -> bool:
         """Whether sharing providers may serve trees."""
-        return bool(self._narrowing.sharing.home)
+        return bool(self._narrowing.sharing.root_of)
 
     def own(self, proposal: Proposal) -> Mapping[int, ResourceAmounts] | None:
         """Return the own part of a proposal, by provider; None where sharing providers alone serve."""
-        home = self._narrowing.sharing.home
-        if home and proposal.amounts.keys() <= home.keys():
+        root_of = self._narrowing.sharing.root_of
+        if root_of and proposal.amounts.keys() <= root_of.keys():
             return None
-        return {one: of for one, of in proposal.amounts.items() if home.get(one, proposal.root) == proposal.root}
+        return {one: of for one, of in proposal.amounts.items() if root_of.get(one, proposal.root) == proposal.root}
 
     def sums_of_pools(self, sums: SumsAsRead, proposal: Proposal) -> Sequence[int]:
         """Return the sums of the trees of a proposal's sharing providers as one row, as ``SumsAsRead.together``."""
-        home = self._narrowing.sharing.home
-        return sums.together({home[provider] for provider in proposal.amounts}, home)
+        root_of = self._narrowing.sharing.root_of
+        return sums.together({root_of[provider] for provider in proposal.amounts}, root_of)
 
     @property
     def is_simple(self) -> bool:

@@ -68,8 +68,10 @@ class Outlines:
 
     def _read(self, trees: Sequence[Tree]) -> _ReadTogether:
         serving = {provider for tree in trees for row in tree.options for provider in row}
-        homes = {tree.home[provider] for tree in trees if tree.home for provider in tree.home.keys() & serving}
-        roots = {tree.root for tree in trees} | homes
+        others = {
+            tree.root_of[provider] for tree in trees if tree.root_of for provider in tree.root_of.keys() & serving
+        }
+        roots = {tree.root for tree in trees} | others
         parents = self._nesting.parents_in(roots)
         rows = TreeRows(
             {},
@@ -99,11 +101,11 @@ def _outline(tree: Tree, read: _ReadTogether) -> PlannerTree:
         traits=read.traits,
         stocks={provider: stocks[provider] for provider in around if provider in stocks} if stocks else {},
         positions=read.positions,
-        foreign_providers=_foreign(tree, serving, parents) if tree.home else (),
+        foreign_providers=_foreign(tree, serving, parents) if tree.root_of else (),
         used=None if used is None else around & used,
     )
 
 
 def _foreign(tree: Tree, serving: Collection[int], parents: Parents) -> set[int]:
     """Return the providers of other trees, and what lies above them."""
-    return with_all_above([one for one in serving if tree.home.get(one, tree.root) != tree.root], parents)
+    return with_all_above([one for one in serving if tree.root_of.get(one, tree.root) != tree.root], parents)

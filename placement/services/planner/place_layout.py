@@ -16,13 +16,13 @@ class AllPlaces:
     Args:
         levels: the number of levels.
         level_bits: the levels of each anchor, the outermost as the lowest bit.
-        homes: the root of each anchor's tree.
+        root_of: the root of each anchor's tree.
         parents: the parent of each anchor.
     """
 
     levels: int
     level_bits: Mapping[int, int]
-    homes: Mapping[int, int]
+    root_of: Mapping[int, int]
     parents: Mapping[int, int | None]
 
     def positions_of(self, tx: Transaction, providers: Set[int], roots: Collection[int] = ()) -> dict[int, Position]:
@@ -34,7 +34,7 @@ class AllPlaces:
             parents.update(parents_of(tx, frontier - parents.keys()))
             above = {parents.get(provider) for provider in frontier}
             frontier = {provider for provider in above if provider is not None} - known
-        layout = Layout(parents, self.level_bits, self.homes, levels=self.levels)
+        layout = Layout(parents, self.level_bits, self.root_of, levels=self.levels)
         return layout.positions_of(providers, layout.inside(providers))
 
 
@@ -48,5 +48,5 @@ def all_places(tx: Transaction, levels: Sequence[int | None], roots: Collection[
     bits: dict[int, int] = defaultdict(int)
     for anchor, _parent, _root, trait in rows:
         bits[anchor] |= bits_of[trait]
-    homes = {anchor: root for anchor, _parent, root, _trait in rows}
-    return AllPlaces(len(levels), bits, homes, {anchor: parent for anchor, parent, _root, _trait in rows})
+    root_of = {anchor: root for anchor, _parent, root, _trait in rows}
+    return AllPlaces(len(levels), bits, root_of, {anchor: parent for anchor, parent, _root, _trait in rows})

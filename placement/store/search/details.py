@@ -29,13 +29,13 @@ class TreeDetails(NamedTuple):
         met: the plan's trait sets that each provider meets, as bits.
         parents: the parents of every provider on the way up from a fitting one.
         level_bits: the levels whose places each provider anchors, as bits.
-        homes: the roots of the trees that these anchors are in.
+        root_of: the roots of the trees that these anchors are in.
     """
 
     met: dict[int, int]
     parents: ParentOf
     level_bits: dict[int, int]
-    homes: dict[int, int]
+    root_of: dict[int, int]
 
 
 class DetailReader:
@@ -79,8 +79,8 @@ class DetailReader:
                 parents = _parents_in(rows)
         pairs = [(row[0], row[3]) for row in rows]
         bits = _bits(pairs, self._levels)
-        homes = {row[0]: row[2] for row in rows if row[0] in bits}
-        return TreeDetails(_bits(pairs, self._sets_met), parents, bits, homes)
+        root_of = {row[0]: row[2] for row in rows if row[0] in bits}
+        return TreeDetails(_bits(pairs, self._sets_met), parents, bits, root_of)
 
     def of_providers(self, providers: ProvidersOfTrees, fitting: Collection[int]) -> TreeDetails:
         """Return the details of trees that are already read; ``fitting`` were found in these and perhaps in others."""
@@ -88,13 +88,13 @@ class DetailReader:
         wanted = {*self._sets_met, *self._levels}
         found = [pair for pair in pairs if pair[1] in wanted and pair[0] in members]
         bits = _bits(found, self._levels)
-        homes = {id_: members[id_][2] for id_ in bits}
+        root_of = {id_: members[id_][2] for id_ in bits}
         parents: ParentOf = {}
         among: Collection[int | None] = members if self._ties else {*fitting, *bits}
         while among:
             parents |= {id_: members[id_][3] for id_ in among if id_ in members}
             among = {*parents.values()} - parents.keys() - {None}
-        return TreeDetails(_bits(found, self._sets_met), parents, bits, homes)
+        return TreeDetails(_bits(found, self._sets_met), parents, bits, root_of)
 
     def met_by(self, providers: Collection[int]) -> dict[int, int]:
         """Read which trait sets some providers meet."""

@@ -55,7 +55,7 @@ def facts_for(tx: Transaction, plan: Plan, ids: NamedIds) -> Facts:
         stocks=reader.stocks(ids.classes),
         owners=owners,
         members=reader.holders(_MEMBERS, ids.aggregates),
-        home=reader.home,
+        root_of=reader.root_of,
         parents=parents,
         roots=ids.roots,
         shares=reader.shares(owners[SHARES]) if ids.shares else {},
@@ -75,18 +75,18 @@ def _needs_every_provider(request: CandidateRequest) -> bool:
 
 
 class _FactReader:
-    """Reads facts; ``home`` has the root of every provider read so far."""
+    """Reads facts; ``root_of`` has the root of every provider read so far."""
 
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx
-        self.home: dict[int, int] = {}
-        self._knows_every_home = False
+        self.root_of: dict[int, int] = {}
+        self._knows_every_root = False
 
     def parents(self) -> dict[int, int | None]:
         """Return the parent of every provider."""
         rows = self._tx.tuples(_EVERY_PROVIDER)
         self._note(map(itemgetter(0, 1), rows))
-        self._knows_every_home = True
+        self._knows_every_root = True
         return dict(map(itemgetter(0, 2), rows))
 
     def stocks(self, classes: Mapping[str, int]) -> dict[str, Stocks]:
@@ -115,9 +115,9 @@ class _FactReader:
             found[provider].append(root)
         return dict(found)
 
-    def _note(self, homes: Iterable[tuple[int, int]]) -> None:
-        if not self._knows_every_home:
-            self.home.update(homes)
+    def _note(self, roots: Iterable[tuple[int, int]]) -> None:
+        if not self._knows_every_root:
+            self.root_of.update(roots)
 
 
 _EVERY_PROVIDER = PreparedStatement(select(_RP.id, _RP.root_provider_id, _RP.parent_provider_id))

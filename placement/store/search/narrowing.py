@@ -33,12 +33,12 @@ class Sharing(NamedTuple):
 
     Args:
         options: those that can serve each demand.
-        home: the root of the tree that each is in.
+        root_of: the root of the tree that each is in.
         serving: the rows that the database found.
     """
 
     options: list[set[int]]
-    home: dict[int, int]
+    root_of: dict[int, int]
     serving: Serving | None = None
 
 
@@ -187,7 +187,7 @@ class Narrowing:
             return NOTHING_LEFT
         serving = self._serving(extent, with_parents=with_parents)
         options = self._options(serving)
-        if self.sharing.home:
+        if self.sharing.root_of:
             self._add_sharing(options, extent)
         complete = {root: options[root] for root in sorted(options) if all(options[root])}
         if not complete:
@@ -246,7 +246,7 @@ class Narrowing:
         options: list[set[int]] = [set() for _ in self.plan.demands]
         if not self.ids.shares:
             return Sharing(options, {})
-        home: dict[int, int] = {}
+        root_of: dict[int, int] = {}
         serving = self._found(replace(self._shape, sharing=True), {})
         number, root, provider = serving.columns.at(DEMANDS, ROOT, PROVIDER)
         served, rows = serving.demands, []
@@ -254,9 +254,9 @@ class Narrowing:
             if shared := [demand for demand in served[row[number]] if not self._stays_inside(demand)]:
                 for demand in shared:
                     options[demand].add(row[provider])
-                home[row[provider]] = row[root]
+                root_of[row[provider]] = row[root]
                 rows.append(row)
-        return Sharing(options, home, replace(serving, rows=rows))
+        return Sharing(options, root_of, replace(serving, rows=rows))
 
     def _stays_inside(self, demand: int) -> bool:
         """Tell whether in_tree keeps a demand, one of the unsuffixed group, inside the tree."""
@@ -272,17 +272,17 @@ class Narrowing:
 
     def _add_sharing(self, options: Options, extent: Extent) -> None:
         """Add each sharing provider to the trees it shares with, even those without a fitting provider of their own."""
-        home = self.sharing.home
+        root_of = self.sharing.root_of
         served = {
             provider: [demand for demand, servants in enumerate(self.sharing.options) if provider in servants]
-            for provider in home
+            for provider in root_of
         }
-        values = {**self._values, **extent.values, "providers": sorted(home)}
+        values = {**self._values, **extent.values, "providers": sorted(root_of)}
         for root, provider in self._tx.tuples(_shared_with(self._shape.root, scope=extent.scope), values):
             for demand in served[provider]:
                 providers = options[root][demand]
                 # Within its own tree it may have been found already.
-                if root != home[provider] or provider not in providers:
+                if root != root_of[provider] or provider not in providers:
                     providers.append(provider)
 
 

@@ -43,7 +43,7 @@ class TreeReader:
         self._with_parents = with_places and not self.plan.request.same_subtree and not self._reads_providers
         self.providers: ProvidersOfTrees | None = None
         """The providers of the trees found, and of those with sharing providers, if they were read."""
-        self.home: Mapping[int, int] = {}
+        self.root_of: Mapping[int, int] = {}
         """The roots of the sharing providers, once trees have been read."""
         self.found_any = False
         """Whether any tree with a provider for every slot has been read."""
@@ -61,7 +61,7 @@ class TreeReader:
     @property
     def shares(self) -> bool:
         """Whether trees may be served by sharing providers."""
-        return self._ids.shares and self.is_possible and bool(self._narrowing.sharing.home)
+        return self._ids.shares and self.is_possible and bool(self._narrowing.sharing.root_of)
 
     @property
     def shared_demands(self) -> AbstractSet[int]:
@@ -131,23 +131,23 @@ class TreeReader:
     def _read(self, extent: Extent) -> TreesRead:
         """Read what narrowing leaves of an extent: its own statements, and at most three for details."""
         narrowed = self._narrowing.narrowed(extent, with_parents=self._with_parents)
-        self.home = self._narrowing.sharing.home
+        self.root_of = self._narrowing.sharing.root_of
         if not narrowed.options:
             return TreesRead([])
         self.found_any = True
         room = {**self._shared_room, **self._room(narrowed.serving)}
         fits = narrowed.serving.fit_counts() if self._narrowing.with_fit_counts else {}
         known = self._details_of(narrowed, fits, extent)
-        home, sharing = self.home, self.home.keys()
+        root_of, sharing = self.root_of, self.root_of.keys()
         trees = [
-            Tree(root, options, room, known.met, known.parents, home, sharing)
+            Tree(root, options, room, known.met, known.parents, root_of, sharing)
             for root, options in narrowed.options.items()
         ]
         if not known.level_bits:
             return TreesRead(trees)
         levels = len(self._ids.levels)
         return TreesRead(
-            trees, PlaceFacts(known.parents, known.level_bits, known.homes, levels, fits, self._shared_fit_counts)
+            trees, PlaceFacts(known.parents, known.level_bits, known.root_of, levels, fits, self._shared_fit_counts)
         )
 
     def _room(self, serving: Serving) -> Room:
@@ -165,11 +165,11 @@ class TreeReader:
     def _details_of(self, narrowed: Narrowed, fits: Mapping[int, float], extent: Extent) -> TreeDetails:
         """Return the details of the trees that are left, and of the sharing providers, if the request needs any."""
         if self._reads_providers:
-            self.providers = providers_of_trees(self._tx, {*narrowed.options, *self.home.values()})
+            self.providers = providers_of_trees(self._tx, {*narrowed.options, *self.root_of.values()})
             return self._details.of_providers(self.providers, fits)
         found = self._details.of_extent(extent, narrowed.serving)
-        if self.plan.request.same_subtree and self.home:
-            found.parents.update(self._details.parents_in_trees({*self.home.values()}))
+        if self.plan.request.same_subtree and self.root_of:
+            found.parents.update(self._details.parents_in_trees({*self.root_of.values()}))
         return found._replace(met=self._met_by_sharing | found.met)
 
     # Sharing providers are the same for all trees, so their facts are computed once.
@@ -184,4 +184,4 @@ class TreeReader:
 
     @cached_property
     def _met_by_sharing(self) -> dict[int, int]:
-        return self._details.met_by(self.home) if self.home and self.plan.trait_sets else {}
+        return self._details.met_by(self.root_of) if self.root_of and self.plan.trait_sets else {}

@@ -59,14 +59,14 @@ def searches_of(draw, plan: Plan) -> Tree:
     options = [draw(fits) for _ in plan.demands]
     room = {(provider, name): float(draw(st.integers(2, 4))) for provider in everyone for name in plan.contended}
     met = {provider: draw(st.integers(0, 2 ** len(plan.trait_sets) - 1)) for provider in everyone}
-    return Tree(1, options, room=room, met=met, parents=parents, home={foreign: foreign})
+    return Tree(1, options, room=room, met=met, parents=parents, root_of={foreign: foreign})
 
 
 @st.composite
 def with_places(draw, trees: st.SearchStrategy[Tree]) -> Tree:
     """Draw the same trees, with some providers as places of levels."""
     tree = draw(trees)
-    of = {provider: draw(st.sampled_from(MASKS)) for provider in tree.parents if provider not in tree.home}
+    of = {provider: draw(st.sampled_from(MASKS)) for provider in tree.parents if provider not in tree.root_of}
     places = Places({provider: mask for provider, mask in of.items() if mask}, (OUTER, INNER))
     around = {provider: float(draw(st.integers(0, 3))) for row in tree.options for provider in row}
     if places.of:  # As in the store: a tree without places stays as it is.
@@ -106,7 +106,7 @@ def moved(tree: Tree, by: int) -> Tree:
         room={(provider + by, name): room for (provider, name), room in tree.room.items()},
         met={provider + by: mask for provider, mask in tree.met.items()},
         parents={child + by: above and above + by for child, above in tree.parents.items()},
-        home={provider + by: root + by for provider, root in tree.home.items()},
+        root_of={provider + by: root + by for provider, root in tree.root_of.items()},
         places=Places({p + by: mask for p, mask in tree.places.of.items()}, tree.places.levels),
     )
 
@@ -139,8 +139,8 @@ def is_candidate(plan: Plan, tree: Tree, choice: tuple[int, ...]) -> bool:
     if together != 2 ** len(plan.trait_sets) - 1 and any(not slot.is_granular for slot in plan.slots):
         return False
     if not plan.request.combines_nested:
-        homes = defaultdict(set)
+        by_root = defaultdict(set)
         for provider in choice:
-            homes[tree.home.get(provider, tree.root)].add(provider)
-        return all(len(found) == 1 for found in homes.values())
+            by_root[tree.root_of.get(provider, tree.root)].add(provider)
+        return all(len(found) == 1 for found in by_root.values())
     return True

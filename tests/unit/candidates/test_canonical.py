@@ -23,7 +23,7 @@ def renamed(tree: Tree, ids: list[int]) -> Tree:
         room={(new[provider], name): room for (provider, name), room in tree.room.items()},
         met={new[provider]: mask for provider, mask in tree.met.items()},
         parents={new[child]: above and new[above] for child, above in tree.parents.items()},
-        home={new[provider]: new[root] for provider, root in tree.home.items()},
+        root_of={new[provider]: new[root] for provider, root in tree.root_of.items()},
     )
 
 
@@ -33,7 +33,7 @@ def clouds(draw) -> tuple[Plan, list[Tree]]:
     plan = plan_for(draw(requests()))
     tree = draw(searches_of(plan))
     if draw(st.integers(0, 3)):
-        tree = replace(tree, home={})
+        tree = replace(tree, root_of={})
     trees = [tree]
     for _ in range(draw(st.integers(1, 4))):
         kept = draw(st.sampled_from(trees))

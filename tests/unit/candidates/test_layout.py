@@ -10,27 +10,27 @@ PLACE, POOL, HOST, NODE, PLAIN = 11, 12, 20, 21, 30
 def test_who_shares_lies_in_its_place_at_home_and_in_none_elsewhere():
     """A pool in a place of its own tree (10) serves a host with a NUMA node and one without places."""
     parents = {10: None, PLACE: 10, POOL: PLACE, HOST: None, NODE: HOST}
-    bits, homes = {PLACE: 1, NODE: 1}, {PLACE: 10, NODE: 20}
-    home = {POOL: 10}
+    bits, root_of = {PLACE: 1, NODE: 1}, {PLACE: 10, NODE: 20}
+    sharing = {POOL: 10}
     read = TreesRead(
         [
-            Tree(10, [[PLACE, POOL]], home=home),
-            Tree(20, [[NODE, POOL]], home=home),
-            Tree(30, [[PLAIN, POOL]], home=home),
+            Tree(10, [[PLACE, POOL]], root_of=sharing),
+            Tree(20, [[NODE, POOL]], root_of=sharing),
+            Tree(30, [[PLAIN, POOL]], root_of=sharing),
         ],
         PlaceFacts(
             parents,
             bits,
-            homes,
+            root_of,
             levels=1,
             fit_counts={PLACE: 2.0, POOL: 3.0, NODE: 4.0, PLAIN: 5.0},
             shared_fit_counts={POOL: 3.0},
         ),
     )
-    at_home, beside, plain = laid_out(read)
-    masks = Layout(parents, bits, homes, levels=1).masks
-    assert at_home.places.of == {PLACE: masks[PLACE], POOL: masks[PLACE]}
-    assert at_home.options == [[PLACE, POOL]]  # 5 fit in their place.
+    inside, beside, plain = laid_out(read)
+    masks = Layout(parents, bits, root_of, levels=1).masks
+    assert inside.places.of == {PLACE: masks[PLACE], POOL: masks[PLACE]}
+    assert inside.options == [[PLACE, POOL]]  # 5 fit in their place.
     assert beside.places.of == {NODE: masks[NODE]}
     assert beside.options == [[POOL, NODE]]  # 3 and 4 fit.
     assert not plain.places.of

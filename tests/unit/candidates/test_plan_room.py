@@ -46,8 +46,8 @@ def test_few_steps_are_enough_to_explain_sixteen_groups() -> None:
     """To search each of these hosts would take 40 steps for a group, which is more than there are."""
     chance, hosts, nodes = Random(0), 1_800, 4
     groups = tuple([RequestGroup(suffix=f"_{one}", resources={"VCPU": 1 + one % 4}) for one in range(16)])
-    home = {node: node // nodes for node in range(hosts * nodes)}
+    root_of = {node: node // nodes for node in range(hosts * nodes)}
     # Hardly two hosts have the same left, though each has enough.
-    rows = [(0, node, root, float(chance.randint(16, 39)), 1, 40, 1) for node, root in home.items()]
-    explanation = explain(plan_for(CandidateRequest(groups=groups)), Facts(stocks={"VCPU": rows}, home=home))
+    rows = [(0, node, root, float(chance.randint(16, 39)), 1, 40, 1) for node, root in root_of.items()]
+    explanation = explain(plan_for(CandidateRequest(groups=groups)), Facts(stocks={"VCPU": rows}, root_of=root_of))
     assert (explanation.complete, explanation.found) == (True, hosts)

@@ -34,22 +34,24 @@ def clouds(draw) -> Cloud:
     """Draw up to five hosts, each with a pool that may serve other trees; a host may share something itself."""
     plan = plan_for(draw(requests()))
     hosts = [moved(draw(with_places(searches_of(plan))), index * STEP) for index in range(draw(st.integers(1, 5)))]
-    home = {provider: root for tree in hosts for provider, root in tree.home.items()}
+    root_of = {provider: root for tree in hosts for provider, root in tree.root_of.items()}
     if draw(st.booleans()):
-        home[hosts[0].root] = hosts[0].root
-    facts = {provider: tree for tree in hosts for provider in home if provider in tree.parents}
+        root_of[hosts[0].root] = hosts[0].root
+    facts = {provider: tree for tree in hosts for provider in root_of if provider in tree.parents}
     serves = {
         provider: [demand for demand, row in enumerate(tree.options) if provider in row]
         for provider, tree in facts.items()
     }
     trees = []
     for tree in hosts:
-        guests = [provider for provider in home if provider not in tree.parents and draw(st.booleans())]
+        guests = [provider for provider in root_of if provider not in tree.parents and draw(st.booleans())]
         trees.append(with_guests(tree, guests, serves, facts))
-    for pool, root in home.items():
+    for pool, root in root_of.items():
         if root == pool and len(serves[pool]) == len(plan.demands) and facts[pool].root != pool:
             trees.append(with_guests(Tree(pool, [[] for _ in plan.demands]), [pool], serves, facts))
-    trees = [replace(tree, home=home, sharing=home.keys()) for tree in sorted(trees, key=lambda tree: tree.root)]
+    trees = [
+        replace(tree, root_of=root_of, sharing=root_of.keys()) for tree in sorted(trees, key=lambda tree: tree.root)
+    ]
     return Cloud(plan, trees, draw(totals([tree.root for tree in trees])))
 
 
@@ -100,7 +102,7 @@ def charged(cloud: Cloud, tree: Tree, choice: Choice) -> frozenset[int]:
     """Return the roots of the trees a candidate is charged to: its own, or those of pools if only they serve it."""
     takers = [provider for slot, provider in zip(cloud.plan.slots, choice, strict=True) if slot.resources]
     if all(provider in tree.sharing for provider in takers):
-        return frozenset(tree.home[provider] for provider in takers)
+        return frozenset(tree.root_of[provider] for provider in takers)
     return frozenset([tree.root])
 
 
@@ -115,7 +117,7 @@ def own_part(cloud: Cloud, tree: Tree, choice: Choice) -> dict[str, int]:
     own: dict[str, int] = {}
     roots = charged(cloud, tree, choice)
     for slot, provider in zip(cloud.plan.slots, choice, strict=True):
-        if tree.home.get(provider, tree.root) in roots:
+        if tree.root_of.get(provider, tree.root) in roots:
             for name, amount in slot.resources:
                 own[name] = own.get(name, 0) + amount
     return own

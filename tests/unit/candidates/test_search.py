@@ -50,7 +50,7 @@ def test_hardly_any_other_is_read_where_a_pool_gives_addresses_beside_two_groups
     wanted = {"_A": {"PGPU": 1}, "_B": {"PGPU": 2}, "_IP": {"IPV4_ADDRESS": 1}}
     groups = tuple(RequestGroup(suffix=suffix, resources=resources) for suffix, resources in wanted.items())
     room = {(root + one, "PGPU"): 2.0 for root in HOSTS for one in (1, 2)}
-    trees = [Tree(root, [[root + 1, root + 2]] * 2 + [[5]], room, sharing={5}, home={5: 5}) for root in HOSTS]
+    trees = [Tree(root, [[root + 1, root + 2]] * 2 + [[5]], room, sharing={5}, root_of={5: 5}) for root in HOSTS]
     totals = {root: ScoredNode({"PGPU": 1000}, {"PGPU": 0}) for root in HOSTS}
     reader = TreesInMemory(plan_for(CandidateRequest(groups=groups)), trees, totals, shares=True)
     assert searched(reader) == [(10, (11, 12, 5)), (20, (21, 22, 5)), (30, (31, 32, 5))]
@@ -78,9 +78,9 @@ def test_a_tree_comes_after_others_if_its_candidates_are_less_compact():
     plan = plan_for(replace(REQUEST, groups=groups, isolate=True))
     trees = [Tree(10, [[13, 14]]), Tree(20, [[23, 24]])]
     parents = {10: None, 11: 10, 12: 10, 13: 11, 14: 12, 20: None, 21: 20, 23: 21, 24: 21}
-    bits, homes = {11: 1, 12: 1, 21: 1}, {11: 10, 12: 10, 21: 20}
+    bits, root_of = {11: 1, 12: 1, 21: 1}, {11: 10, 12: 10, 21: 20}
     fits = {13: 1.0, 14: 1.0, 23: 1.0, 24: 1.0}
-    places = PlaceFacts(parents, bits, homes, levels=1, fit_counts=fits, shared_fit_counts={})
+    places = PlaceFacts(parents, bits, root_of, levels=1, fit_counts=fits, shared_fit_counts={})
     totals = {10: ScoredNode({"PGPU": 10}, {"PGPU": 0}), 20: ScoredNode({"PGPU": 10}, {"PGPU": 1})}
     assert [root for root, _choice in searched(TreesInMemory(plan, trees, totals, places=places))] == [20, 10, 20]
 

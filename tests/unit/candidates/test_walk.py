@@ -44,8 +44,8 @@ def test_trees_with_the_same_pools_compose_them_once(breadth_first: bool):
     groups = (RequestGroup(suffix="_A", resources={"DISK_GB": 1}), RequestGroup(suffix="_B", resources={"DISK_GB": 1}))
     plan = plan_for(CandidateRequest(groups=groups))
     room = dict.fromkeys([(1, "DISK_GB"), (2, "DISK_GB"), (3, "DISK_GB")], 9)
-    home = {1: 1, 2: 2, 3: 3}
-    hosts = [Tree(root, [[1, 2, 3]], room, home=home, sharing=home.keys()) for root in range(10, 1010)]
+    root_of = {1: 1, 2: 2, 3: 3}
+    hosts = [Tree(root, [[1, 2, 3]], room, root_of=root_of, sharing=root_of.keys()) for root in range(10, 1010)]
     budget = RequestBudget(per_request=100)
     found = [*candidates_in(plan, hosts, budget, breadth_first=breadth_first)]
     assert sorted(choice for _root, choice in found) == sorted(product((1, 2, 3), repeat=2))
@@ -57,9 +57,9 @@ def test_a_candidate_of_sharing_providers_alone_comes_once():
     """It can be found from the providers' own tree and from each tree they share with."""
     sharing = {5}
     shared = [
-        Tree(5, [[5]], home={5: 5}, sharing=sharing),
-        Tree(10, [[5, 10]], home={5: 5}, sharing=sharing),
-        Tree(20, [[5]], home={5: 5}, sharing=sharing),
+        Tree(5, [[5]], root_of={5: 5}, sharing=sharing),
+        Tree(10, [[5, 10]], root_of={5: 5}, sharing=sharing),
+        Tree(20, [[5]], root_of={5: 5}, sharing=sharing),
     ]
     found = [choice for _root, choice in candidates_in(PLAN, shared, RequestBudget())]
     assert found == [(5,), (10,)]

@@ -26,7 +26,7 @@ def planned(request: CandidateRequest, of_groups: list[int]) -> PlannerRequest:
 
 def is_lacking(request: PlannerRequest, tree: Tree) -> bool:
     """Ask it about a tree, reading the parents for it."""
-    as_read = Tree(tree.root, tree.options, tree.room, tree.met, home=tree.home, sharing=tree.home.keys())
+    as_read = Tree(tree.root, tree.options, tree.room, tree.met, root_of=tree.root_of, sharing=tree.root_of.keys())
     return bool(AnyChoice(request, lambda _roots: tree.parents).lacking_in([as_read]))
 
 
@@ -37,7 +37,7 @@ def serves(request: PlannerRequest, tree: Tree) -> bool | None:
         tree.parents,
         {one: str(one) for one in tree.parents},
         positions=dict.fromkeys(tree.parents, ()),
-        foreign_providers=tree.home.keys(),
+        foreign_providers=tree.root_of.keys(),
     )
     composer = DeviceComposer(request, plan_for(request.plain), Levels((), ()), locks={})
     return composer.serves(tree, details, Budget(1_000_000))

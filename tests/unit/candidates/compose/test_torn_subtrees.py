@@ -14,7 +14,7 @@ from placement.domain.tree import Tree
 from tests.examples import examples
 
 ROOT = 1
-HOME = {7: 7, 8: 7, 9: 9}
+ROOT_OF = {7: 7, 8: 7, 9: 9}
 """Providers of two other trees. All others are of the tree itself."""
 
 rows = st.lists(st.sampled_from([2, 3, 7, 8, 9]), min_size=1, max_size=3, unique=True)
@@ -27,18 +27,18 @@ def is_hopeless(options: list[list[int]], *, isolate: bool) -> bool:
     wanted = tuple([PlannerGroup(group=group) for group in groups])
     request = PlannerRequest(groups=wanted, same_subtree=(frozenset(names),), isolate=isolate)
     composer = DeviceComposer(request, plan_for(request.plain), Levels((), ()), locks={})
-    return composer.is_hopeless(Tree(ROOT, options, sharing=HOME.keys(), home=HOME))
+    return composer.is_hopeless(Tree(ROOT, options, sharing=ROOT_OF.keys(), root_of=ROOT_OF))
 
 
 @examples(200)
 @given(st.lists(rows, min_size=2, max_size=3), st.booleans())
 def test_where_some_choice_is_in_one_tree_there_is_hope(options, isolate):
-    homes = [
-        {HOME.get(provider, ROOT) for provider in choice}
+    roots = [
+        {ROOT_OF.get(provider, ROOT) for provider in choice}
         for choice in product(*options)
         if not isolate or len(set(choice)) == len(choice)
     ]
-    if any(len(of_choice) == 1 for of_choice in homes):
+    if any(len(of_choice) == 1 for of_choice in roots):
         assert not is_hopeless(options, isolate=isolate)
     elif not isolate:
         assert is_hopeless(options, isolate=isolate)
