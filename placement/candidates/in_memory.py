@@ -20,12 +20,12 @@ class TreesInMemory:
         shares: whether trees missing from the totals may serve all the same.
 
     >>> from placement.candidates.budget import RequestBudget
-    >>> from placement.candidates.search import CandidateSearch
+    >>> from placement.candidates.search import found_candidates
     >>> from placement.domain.candidate_request import CandidateRequest, RequestGroup
     >>> from placement.domain.search_plan import plan_for
     >>> plan = plan_for(CandidateRequest(groups=(RequestGroup(resources={"PGPU": 1}),)))
     >>> reader = TreesInMemory(plan, [Tree(1, [[2, 3]]), Tree(4, [[5]])])
-    >>> CandidateSearch(reader, None, budget=RequestBudget(), wanted=2, breadth_first=True).candidates()
+    >>> found_candidates(reader, None, budget=RequestBudget(), wanted=2, breadth_first=True)
     [(1, (2,)), (4, (5,))]
     """
 

@@ -46,8 +46,20 @@ def _tightened(scores: BoundedScores, compact: CompactFirst, keyed: Keyed) -> Ke
     return key if counts is None else scores.lowered(key, counts)
 
 
-class CandidateSearch:
-    """Searches for the candidates of one plan.
+def found_candidates(
+    reader: Reader,
+    scores: TreeScores | None,
+    *,
+    budget: RequestBudget,
+    wanted: int | None,
+    breadth_first: bool,
+    cached_order: CachedOrder | None = None,
+    least_places: LeastPlaces | None = None,
+    limits: SearchLimits = LIMITS,
+) -> list[Candidate]:
+    """Return as many candidates of a plan as are wanted, but no more than one answer may hold.
+
+    Mark the budget as hit if that cap cuts off any.
 
     Args:
         reader: narrows the trees to those in which every demand of the plan has a provider, and reads them.
@@ -59,63 +71,44 @@ class CandidateSearch:
         least_places: returns how few places each tree can touch, for scores that take such bounds.
         limits: how large an answer may be, and how large the portions in which trees are read.
     """
+    # Narrow: the reader does it while reading. It is the cheapest phase and prunes most, so it comes first.
+    # Read: in portions, for callers that want ten candidates; most promising first, where sums tell.
+    # Compose: tree by tree, because trees are independent, except that equivalent ones are composed once.
+    # Rank: after composing, because the compactness of a tree's best candidate is not known before. A tree comes
+    #       out as soon as no unread or uncomposed tree can beat it.
+    trees: Iterator[TreeWithChoices]
+    if scores is None:
+        composer = SlotComposer(reader.plan, budget)
+        trees = ((tree, composer.choices(tree)) for tree in by_id(reader, wanted))
+    else:
+        read = promising_first
+        if least_places is not None and isinstance(scores, BoundedScores):
+            read = partial(bounded_as_needed, least=least_places)
+        portions = read(reader, scores, wanted, cached_order=cached_order, limits=limits)
+        trees = _best_first(reader, scores, portions, wanted=wanted, budget=budget)
+    # Limit: last, so that it cuts off the worst candidates; the others are lazy, so it cuts off their work, too.
+    candidates = walked(trees, breadth_first=breadth_first)
+    most = max(1, limits.placements // max(1, len(reader.plan.slots)))
+    found = list(islice(candidates, most if wanted is None else min(wanted, most)))
+    if len(found) == most and wanted != most and next(candidates, None) is not None:
+        budget.was_hit = True
+    return found
 
-    def __init__(
-        self,
-        reader: Reader,
-        scores: TreeScores | None,
-        *,
-        budget: RequestBudget,
-        wanted: int | None,
-        breadth_first: bool,
-        cached_order: CachedOrder | None = None,
-        least_places: LeastPlaces | None = None,
-        limits: SearchLimits = LIMITS,
-    ) -> None:
-        self._budget = budget
-        self._wanted = wanted
-        self._most = max(1, limits.placements // max(1, len(reader.plan.slots)))
-        # Narrow: the reader does it while reading. It is the cheapest phase and prunes most, so it comes first.
-        # Read: in portions, for callers that want ten candidates; most promising first, where sums tell.
-        # Compose: tree by tree, because trees are independent, except that equivalent ones are composed once.
-        # Rank: after composing, because the compactness of a tree's best candidate is not known before. A tree comes
-        #       out as soon as no unread or uncomposed tree can beat it.
-        self._trees: Iterator[TreeWithChoices]
-        if scores is None:
-            composer = SlotComposer(reader.plan, budget)
-            self._trees = ((tree, composer.choices(tree)) for tree in by_id(reader, wanted))
-        else:
-            read = promising_first
-            if least_places is not None and isinstance(scores, BoundedScores):
-                read = partial(bounded_as_needed, least=least_places)
-            portions = read(reader, scores, wanted, cached_order=cached_order, limits=limits)
-            self._trees = self._best_first(reader, scores, portions)
-        # Limit: last, so that it cuts off the worst candidates; the others are lazy, so it cuts off their work, too.
-        self._candidates = walked(self._trees, breadth_first=breadth_first)
 
-    def _best_first(self, reader: Reader, scores: TreeScores, portions: Iterator[Portion]) -> Iterator[TreeWithChoices]:
-        """Compose and rank the trees of some portions."""
-        plan, wanted, budget = reader.plan, self._wanted, self._budget
-        batches = ALL_AT_ONCE if wanted is None else ONE_BY_ONE if wanted < MANY else A_FEW_AT_ONCE
-        if reader.shares:
-            sums = SumsAsRead(reader, scores.classes)
-            pooled = PooledRanking(plan, scores, sums, budget, all_wanted=wanted is None)
-            return map(itemgetter(2, 3), best_first(sums.read(portions), pooled.ranked, batches))
-        compact = CompactFirst(plan, budget, all_wanted=wanted is None)
-        compose = partial(ranked, composer=compact, scores=scores)
-        if isinstance(scores, BoundedScores) and bounds_pay(plan):
-            found = best_bounded_first(portions, partial(_tightened, scores, compact), compose)
-        else:
-            found = best_first(portions, compose, batches)
-        return map(itemgetter(1, 2), found)
-
-    def candidates(self) -> list[Candidate]:
-        """Return as many candidates as are wanted, but no more than one answer may hold.
-
-        Mark the budget as hit if that cap cuts off any.
-        """
-        most = self._most
-        found = list(islice(self._candidates, most if self._wanted is None else min(self._wanted, most)))
-        if len(found) == most and self._wanted != most and next(self._candidates, None) is not None:
-            self._budget.was_hit = True
-        return found
+def _best_first(
+    reader: Reader, scores: TreeScores, portions: Iterator[Portion], *, wanted: int | None, budget: RequestBudget
+) -> Iterator[TreeWithChoices]:
+    """Compose and rank the trees of some portions."""
+    plan = reader.plan
+    batches = ALL_AT_ONCE if wanted is None else ONE_BY_ONE if wanted < MANY else A_FEW_AT_ONCE
+    if reader.shares:
+        sums = SumsAsRead(reader, scores.classes)
+        pooled = PooledRanking(plan, scores, sums, budget, all_wanted=wanted is None)
+        return map(itemgetter(2, 3), best_first(sums.read(portions), pooled.ranked, batches))
+    compact = CompactFirst(plan, budget, all_wanted=wanted is None)
+    compose = partial(ranked, composer=compact, scores=scores)
+    if isinstance(scores, BoundedScores) and bounds_pay(plan):
+        found = best_bounded_first(portions, partial(_tightened, scores, compact), compose)
+    else:
+        found = best_first(portions, compose, batches)
+    return map(itemgetter(1, 2), found)

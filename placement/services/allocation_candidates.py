@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from placement.candidates.bounds import BoundedScores, bounds_pay
 from placement.candidates.budget import RequestBudget
@@ -14,7 +14,7 @@ from placement.candidates.fragmentation import wanted_by
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.reading import shared_by
-from placement.candidates.search import CandidateSearch
+from placement.candidates.search import found_candidates
 from placement.candidates.walk import Candidate
 from placement.candidates.withheld import WithheldReader
 from placement.domain.candidate_request import CandidateRequest
@@ -118,75 +118,112 @@ def answer_to(
     orders: TreeOrders | None = None,
 ) -> Answer:
     """Find the candidates within the caller's transaction; see ``allocation_candidates``."""
-    return _Answering(tx, request, options, ranking, judge=judge, orders=orders).answer()
+    plan, limits, wanted = plan_for(request), options.limits, _wanted(request.limit, options)
+    levels, read_along = ranking.levels if ranking else (), orders.read_along if orders and ranking else None
+    ids = ids_for(tx, plan, levels, locks=options.locks, read_along=read_along)
+    # Places matter only to a ranking, and only if any provider anchors one.
+    with_places = ranking is not None and any(ids.levels)
+    narrowing = Narrowing(tx, plan, ids, with_fit_counts=with_places, at_once=True)
+    reader = TreeReader(tx, narrowing, all_wanted=wanted is None, limits=limits)
+    unheld = WithheldReader(reader, partial(withheld_providers, tx, ids.locks)) if ids.locks else None
+    order = _NO_ORDER
+    if ranking is not None:
+        order = _order(tx, narrowing, reader, ranking=ranking, judge=judge, orders=orders, wanted=wanted)
+    return _Answering(tx, request, options, wanted=wanted, reader=reader, unheld=unheld, order=order).answer()
+
+
+class _Order(NamedTuple):
+    """What ``found_candidates`` needs to return the best candidates first; nothing for candidates in id order."""
+
+    scores: TreeScores | None = None
+    cached_order: "CachedOrder | None" = None
+    least_places: "LeastPlaces | None" = None
+
+
+_NO_ORDER = _Order()
+
+
+def _order(
+    tx: Transaction,
+    narrowing: Narrowing,
+    reader: TreeReader,
+    *,
+    ranking: Ranking,
+    judge: FragmentationJudge | None,
+    orders: TreeOrders | None,
+    wanted: int | None,
+) -> _Order:
+    """Score the trees; bound how compact they can be, where that spares composing them."""
+    plan = narrowing.plan
+    fragmentation = judge.judged(tx, plan, wanted_by(plan)) if judge else None
+    asked = amounts_of(plan), ranking, classes_in_families(tx, ranking), fragmentation
+    shared = shared_by(reader)
+    scores = TreeScores(*asked, shared=shared)
+    cached_order: CachedOrder | None = None if orders is None else partial(orders.in_snapshot, tx)
+    places_tell = narrowing.with_fit_counts and ranking.profile.compactness and wanted is not None
+    if not places_tell or not (plan.counted or (bounds_pay(plan) and not shared)):
+        return _Order(scores, cached_order)
+    if orders is not None:
+        cached_order = partial(_cached_order, tx, orders, scores)
+    bounded = BoundedScores(*asked, shared=shared)
+    if not plan.counted:
+        return _Order(bounded, cached_order)
+    cache = orders.sizes if orders else None
+    return _Order(
+        bounded,
+        cached_order,
+        partial(least_places, tx, narrowing, plan.counted, levels=narrowing.ids.levels, cache=cache),
+    )
 
 
 class _Answering:
-    """Answers one request in one snapshot."""
+    """Answers one request in one snapshot.
+
+    Args:
+        tx: the transaction.
+        request: the request.
+        options: the operator's options.
+        wanted: how many candidates to generate; None for all.
+        reader: reads the trees that can serve the request.
+        unheld: reads the same without places that are held; None if no lock is in use.
+        order: how to order the candidates.
+    """
 
     def __init__(
         self,
         tx: Transaction,
         request: CandidateRequest,
         options: SearchOptions,
-        ranking: Ranking | None,
         *,
-        judge: FragmentationJudge | None,
-        orders: TreeOrders | None,
+        wanted: int | None,
+        reader: TreeReader,
+        unheld: WithheldReader | None,
+        order: _Order,
     ) -> None:
         self._tx = tx
         self._request = request
         self._options = options
+        self._plan = reader.plan
+        self._wanted = wanted
+        self._reader = reader
+        self._unheld = unheld
+        self._order = order
         limits = options.limits
-        self._plan = plan_for(request)
-        self._wanted = _wanted(request.limit, options)
         self._budget = RequestBudget(per_tree=limits.steps_per_tree, per_request=limits.steps_per_request)
-        levels, read_along = ranking.levels if ranking else (), orders.read_along if orders and ranking else None
-        self._ids = ids_for(tx, self._plan, levels, locks=options.locks, read_along=read_along)
-        # Places matter only to a ranking, and only if any provider anchors one.
-        with_places = ranking is not None and any(self._ids.levels)
-        narrowing = Narrowing(tx, self._plan, self._ids, with_fit_counts=with_places, at_once=True)
-        self._reader = TreeReader(tx, narrowing, all_wanted=self._wanted is None, limits=limits)
-        withheld_in = partial(withheld_providers, tx, self._ids.locks)
-        self._unheld = WithheldReader(self._reader, withheld_in) if self._ids.locks else None
-        self._cached_order: CachedOrder | None = None if orders is None else partial(orders.in_snapshot, tx)
-        self._scores: TreeScores | None = None
-        self._least_places: LeastPlaces | None = None
-        if ranking is not None:
-            self._rank(narrowing, ranking, judge, orders)
-
-    def _rank(
-        self, narrowing: Narrowing, ranking: Ranking, judge: FragmentationJudge | None, orders: TreeOrders | None
-    ) -> None:
-        """Score the trees; bound how compact they can be, where that spares composing them."""
-        tx, plan = self._tx, self._plan
-        fragmentation = judge.judged(tx, plan, wanted_by(plan)) if judge else None
-        asked = amounts_of(plan), ranking, classes_in_families(tx, ranking), fragmentation
-        shared = shared_by(self._reader)
-        self._scores = TreeScores(*asked, shared=shared)
-        if not (narrowing.with_fit_counts and ranking.profile.compactness and self._wanted is not None):
-            return
-        counted, cache = plan.counted, orders.sizes if orders else None
-        if counted or (bounds_pay(plan) and not shared):
-            if orders is not None:
-                self._cached_order = partial(_cached_order, tx, orders, self._scores)
-            self._scores = BoundedScores(*asked, shared=shared)
-        if counted:
-            self._least_places = partial(least_places, tx, narrowing, counted, levels=self._ids.levels, cache=cache)
 
     def answer(self) -> Answer:
         """Search, and return what was found, or why there is nothing."""
-        search = CandidateSearch(
+        found = found_candidates(
             self._unheld or self._reader,
-            self._scores,
+            self._order.scores,
             budget=self._budget,
             wanted=self._wanted,
             breadth_first=self._options.breadth_first,
-            cached_order=self._cached_order,
-            least_places=self._least_places,
+            cached_order=self._order.cached_order,
+            least_places=self._order.least_places,
             limits=self._options.limits,
         )
-        candidates = _chosen(search.candidates(), self._request.limit, shuffled=self._options.shuffled)
+        candidates = _chosen(found, self._request.limit, shuffled=self._options.shuffled)
         if candidates or self._wanted == 0:
             return self._with_providers(candidates)
         if self._budget.was_hit:
@@ -195,7 +232,8 @@ class _Answering:
 
     def _cause(self) -> Condition | None:
         """Return why there is no candidate, if that can be determined quickly."""
-        if self._scores is not None and self._scores.filters and self._serves_unranked():
+        scores = self._order.scores
+        if scores is not None and scores.filters and self._serves_unranked():
             return Condition(ConditionKind.PROPORTION)
         # If there was a tree at all, every demand has a provider.
         some_tree = self._reader.found_any

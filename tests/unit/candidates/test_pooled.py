@@ -17,7 +17,7 @@ from placement.candidates.compose.slots import SlotComposer
 from placement.candidates.in_memory import TreesInMemory
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.reading import shared_by
-from placement.candidates.search import CandidateSearch
+from placement.candidates.search import found_candidates
 from placement.domain.amounts import summed
 from placement.domain.search_limits import SearchLimits
 from placement.domain.search_plan import Choice, plan_for
@@ -174,7 +174,7 @@ def search(cloud: Cloud, profile: RankingProfile, wanted: int | None) -> list[tu
     reader = TreesInMemory(*cloud, shares=True)
     scores = TreeScores(amounts_of(cloud.plan), Ranking(profile), shared=shared_by(reader))
     limits, budget = A_FEW_AT_A_TIME, RequestBudget()
-    return CandidateSearch(reader, scores, budget=budget, wanted=wanted, breadth_first=True, limits=limits).candidates()
+    return found_candidates(reader, scores, budget=budget, wanted=wanted, breadth_first=True, limits=limits)
 
 
 def lines_of(found: list[tuple[int, Choice]], cloud: Cloud, profile: RankingProfile) -> dict[LineName, Line]:

@@ -14,7 +14,7 @@ from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.in_memory import TreesInMemory
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.reading import shared_by
-from placement.candidates.search import CandidateSearch
+from placement.candidates.search import found_candidates
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import Plan, plan_for
 from placement.domain.tree import Tree
@@ -68,8 +68,7 @@ ONE_BY_ONE = SearchLimits(first_trees=1, growth=1)
 def ranked(cloud: Cloud, ranking: Ranking, wanted: int | None, *, limits: SearchLimits = LIMITS) -> list:
     reader = TreesInMemory(*cloud, shares=True)
     scores = TreeScores(amounts_of(cloud.plan), ranking, shared=shared_by(reader))
-    search = CandidateSearch(reader, scores, budget=RequestBudget(), wanted=wanted, breadth_first=True, limits=limits)
-    return search.candidates()
+    return found_candidates(reader, scores, budget=RequestBudget(), wanted=wanted, breadth_first=True, limits=limits)
 
 
 def sorted_by_definition(cloud: Cloud, ranking: Ranking) -> list:

@@ -10,7 +10,7 @@ from placement.candidates.budget import RequestBudget
 from placement.candidates.in_memory import TreesInMemory
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.reading import shared_by
-from placement.candidates.search import CandidateSearch
+from placement.candidates.search import found_candidates
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_limits import SearchLimits
 from placement.domain.search_plan import plan_for
@@ -34,7 +34,7 @@ def searched(
     ranking = Ranking(profile, ("NUMA",)) if profile else None
     scores = TreeScores(amounts_of(reader.plan), ranking, shared=shared_by(reader)) if ranking else None
     budget = RequestBudget()
-    found = CandidateSearch(reader, scores, budget=budget, wanted=wanted, breadth_first=not depth_first).candidates()
+    found = found_candidates(reader, scores, budget=budget, wanted=wanted, breadth_first=not depth_first)
     assert not budget.was_hit
     return found
 
@@ -90,6 +90,6 @@ def test_an_answer_that_grows_too_large_says_that_it_is_incomplete(profile):
     limits = SearchLimits(placements=5)
     scores = TreeScores(amounts_of(PLAN), Ranking(profile)) if profile else None
     budget = RequestBudget()
-    search = CandidateSearch(hosts(), scores, budget=budget, wanted=None, breadth_first=True, limits=limits)
-    assert len(search.candidates()) == 5
+    found = found_candidates(hosts(), scores, budget=budget, wanted=None, breadth_first=True, limits=limits)
+    assert len(found) == 5
     assert budget.was_hit
