@@ -55,7 +55,7 @@ def audit(
     """
     known = None if known_consumers is None else _uuids(known_consumers)
     with filled(with_own_database(settings_of(context))) as database:
-        found = _Audit(database, known, kind=kind, older_than=timedelta(minutes=older_than))
+        found = _audited(database, known, kind=kind, older_than=timedelta(minutes=older_than))
         for line in found.told():
             click.echo(line)
         if fix and found.can_be_fixed and (yes or click.confirm(found.question, err=True)):
@@ -74,22 +74,46 @@ def _uuids(lines: TextIO) -> frozenset[str]:
     return found
 
 
+def _audited(database: Database, known: frozenset[str] | None, *, kind: str | None, older_than: timedelta) -> "_Audit":
+    """Look for everything that an audit finds."""
+    with looking(database.engine) as connection:
+        progress("Looking for orphaned allocations")
+        ownerless = () if known is None else store.ownerless(connection, known, kind=kind, older_than=older_than)
+        progress("Looking for overcommitted providers")
+        return _Audit(
+            database,
+            ownerless=ownerless,
+            over_full=store.over_full(connection),
+            consumers=store.empty_consumers(connection),
+            aggregates=store.empty_aggregates(connection),
+        )
+
+
 class _Audit:
-    """The findings, and how to fix them."""
+    """The findings, and how to fix them.
+
+    Args:
+        database: the database.
+        ownerless: the unknown consumers.
+        over_full: the overcommitted providers.
+        consumers: the consumers without allocations.
+        aggregates: the aggregates without members.
+    """
 
     def __init__(
-        self, database: Database, known: frozenset[str] | None, *, kind: str | None, older_than: timedelta
+        self,
+        database: Database,
+        *,
+        ownerless: Sequence[Ownerless],
+        over_full: Sequence[OverFull],
+        consumers: Hits,
+        aggregates: Hits,
     ) -> None:
         self._database = database
-        with looking(database.engine) as connection:
-            progress("Looking for orphaned allocations")
-            self._ownerless: Sequence[Ownerless] = (
-                () if known is None else store.ownerless(connection, known, kind=kind, older_than=older_than)
-            )
-            progress("Looking for overcommitted providers")
-            self._over_full: Sequence[OverFull] = store.over_full(connection)
-            self._consumers = store.empty_consumers(connection)
-            self._aggregates = store.empty_aggregates(connection)
+        self._ownerless = ownerless
+        self._over_full = over_full
+        self._consumers = consumers
+        self._aggregates = aggregates
 
     @property
     def can_be_fixed(self) -> bool:
