@@ -16,7 +16,7 @@ from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.search_limits import SearchLimits
 from placement.services.allocation_candidates import SearchOptions, answer_to
 from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.ground import Ground
+from placement.services.planner.ground import ground_for
 from placement.services.planner.planning import Planning
 from placement.services.tree_orders import TreeOrders
 from placement.store.connection.database import Database
@@ -77,7 +77,7 @@ def assert_plain_is_exact(tx: Transaction, request: CandidateRequest, ranking: R
 def assert_planner_is_exact(
     tx: Transaction, request: PlannerRequest, options: PlannerOptions, orders: TreeOrders
 ) -> None:
-    anew, kept = [Ground(tx, request, replace(options, orders=of)) for of in (None, orders)]
+    anew, kept = [ground_for(tx, request, replace(options, orders=of)) for of in (None, orders)]
     assert kept.least_places == anew.least_places
     expected, found = [list(Planning(one, wanted=1, first_trees=1).proposals()) for one in (anew, kept)]
     assert found == expected

@@ -14,6 +14,7 @@ from placement.domain.tree import Tree
 from placement.services.fair_share.rule_places import PlaceRule, place_rules
 from placement.services.planner.composers import Composers, PlannerOptions
 from placement.services.planner.details import Details
+from placement.services.planner.interned_rows import level_ids
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.names import ids_for
 from placement.store.search.narrowing import Narrowing
@@ -90,7 +91,7 @@ class EmptiedTrees:
     def read(self, roots: Sequence[int], freed: FreedByProvider) -> None:
         """Read trees as they are, but with the options that would have room once these amounts are free."""
         trees = self._reader(freed).trees_of(roots).trees
-        details = Details(self._tx, self._prepared.levels).of(trees)
+        details = Details(self._tx, level_ids(self._tx, self._prepared.levels)).of(trees)
         self._known.update(dict.fromkeys(roots))
         self._known.update({tree.root: (tree, detail) for tree, detail in zip(trees, details, strict=True)})
 

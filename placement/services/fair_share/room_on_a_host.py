@@ -20,7 +20,7 @@ from placement.services.fair_share.shares import Wish
 from placement.services.fair_share.tenants_by_host import TenantsByHost, WhatMatters
 from placement.services.planner.candidates import PlannedCandidate
 from placement.services.planner.composers import Composers
-from placement.services.planner.ground import Ground
+from placement.services.planner.ground import ground_for
 from placement.services.planner.planning import Planning
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database
@@ -116,7 +116,7 @@ class _PlannedRoom:
 
 def _first(tx: Transaction, wanted: RoomWanted, overlay: Overlay) -> _PlannedRoom | None:
     """Return the candidate that ranks first."""
-    ground = Ground(tx, wanted.request, wanted.options, overlay=overlay)
+    ground = ground_for(tx, wanted.request, wanted.options, overlay=overlay)
     planning = Planning(ground, overlay)
     proposal = next(planning.proposals(), None)
     if proposal is None:

@@ -16,7 +16,7 @@ from placement.services.explain import Explained
 from placement.services.planner.changes import AS_THEY_ARE, Changes, more_trees, overlay_of
 from placement.services.planner.composers import PlannerOptions
 from placement.services.planner.explaining import explained_plan
-from placement.services.planner.ground import Ground
+from placement.services.planner.ground import Ground, ground_for
 from placement.services.planner.hypothetical_trees import HypotheticalTrees
 from placement.services.planner.planned_candidate import PlannedCandidate
 from placement.services.planner.planning import Planning
@@ -83,7 +83,7 @@ def planned_candidates(
     """
     more = more_trees(tx, changes)
     overlay = overlay_of(tx, changes, overlay)
-    ground = Ground(tx, request, options, overlay=overlay)
+    ground = ground_for(tx, request, options, overlay=overlay)
     planning = Planning(ground, overlay)
     chosen = [*islice(planning.distinct(), request.limit)]
     found = [PlannedCandidate(proposal, planning.score(proposal)) for proposal in chosen]
@@ -123,7 +123,7 @@ def _explained(ground: Ground, options: PlannerOptions, overlay: Overlay, *, not
     """Explain a request on the cloud as it is, if the request asks for that."""
     if not ground.request.explain:
         return None
-    as_it_is = ground if overlay.is_empty else Ground(ground.tx, ground.request, options)
+    as_it_is = ground if overlay.is_empty else ground_for(ground.tx, ground.request, options)
     return explained_plan(as_it_is, options, nothing_found=nothing_found)
 
 

@@ -7,19 +7,12 @@ from itertools import count, islice
 from typing import NamedTuple
 
 from placement.candidates.frontier import Key, Keyed
-from placement.domain.places import Layout, Levels, Places, Position
+from placement.domain.places import Layout, Places, Position
 from placement.domain.planner_tree import PlannerTree, ProviderStocks
 from placement.domain.tree import Tree
-from placement.services.planner.interned_rows import (
-    ALL_DECIDES,
-    Deciding,
-    InternedRows,
-    anchors_in,
-    level_ids,
-    relevant,
-)
+from placement.services.planner.interned_rows import InternedRows, anchors_in
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.tree_rows import NamedMember, TreeRows, tree_rows
+from placement.store.search.tree_rows import EVERYTHING, NamedMember, Relevant, TreeRows, tree_rows
 
 MAX_BATCH = 64
 """The most trees read together: few enough to waste little, enough to spare a query per tree."""
@@ -40,15 +33,14 @@ class Details:
 
     Args:
         tx: the transaction.
-        levels: the levels.
-        deciding: the classes and traits to read, besides the traits of the levels.
+        level_ids: the ids of the levels' traits, None for one that does not exist.
+        deciding: what to read, including these traits.
     """
 
-    def __init__(self, tx: Transaction, levels: Levels, deciding: Deciding = ALL_DECIDES) -> None:
+    def __init__(self, tx: Transaction, level_ids: Sequence[int | None], deciding: Relevant = EVERYTHING) -> None:
         self._tx = tx
-        self.level_ids = level_ids(tx, levels)
-        """The ids of the levels' traits, None for one that does not exist."""
-        self._relevant = relevant(tx, levels, deciding)
+        self._level_ids = level_ids
+        self._deciding = deciding
         self.members: dict[int, NamedMember] = {}
         """All providers read so far."""
         self._interned = InternedRows(tx)
@@ -62,7 +54,7 @@ class Details:
         return [_tree(tree, [one for root in _roots(tree) for one in by_root[root]], portion) for tree in trees]
 
     def _portion(self, roots: Collection[int]) -> _TreesInDetail:
-        rows = tree_rows(self._tx, roots, self._relevant)
+        rows = tree_rows(self._tx, roots, self._deciding)
         self.members.update(rows.members)
         self._interned.learn_names(rows)
         layout = self._layout(rows)
@@ -76,17 +68,17 @@ class Details:
         )
 
     def _layout(self, rows: TreeRows) -> Layout:
-        anchors = {one: of for one, of in anchors_in(rows.traits, self.level_ids).items() if one in rows.members}
+        anchors = {one: of for one, of in anchors_in(rows.traits, self._level_ids).items() if one in rows.members}
         root_of = {provider: rows.members[provider].root_id for provider in anchors}
         parents = {provider: member.parent_id for provider, member in rows.members.items()}
-        return Layout(parents, anchors, root_of, levels=len(self.level_ids))
+        return Layout(parents, anchors, root_of, levels=len(self._level_ids))
 
 
 class RememberedDetails(Details):
     """The details of trees, memoised."""
 
-    def __init__(self, tx: Transaction, levels: Levels, deciding: Deciding = ALL_DECIDES) -> None:
-        super().__init__(tx, levels, deciding)
+    def __init__(self, tx: Transaction, level_ids: Sequence[int | None], deciding: Relevant = EVERYTHING) -> None:
+        super().__init__(tx, level_ids, deciding)
         self._known: dict[tuple[int, frozenset[int]], PlannerTree] = {}
 
     def of(self, trees: Collection[Tree]) -> list[PlannerTree]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from placement.candidates.compose.proposals import Proposal
 from placement.domain.overlay import Overlay
 from placement.services.planner.composers import Composers, Prepared
-from placement.services.planner.ground import Ground
+from placement.services.planner.ground import Ground, ground_for
 from placement.services.planner.lineups import Lineup, lineup_for
 from placement.services.planner.members import ClaimMember, Draft
 from placement.services.planner.overlays import KnownStocks
@@ -59,7 +59,7 @@ class Drafting:
         """Return what is known of the snapshot for all members that want the same."""
         prepared = self.prepared(member)
         if prepared not in self._grounds:
-            self._grounds[prepared] = Ground(
+            self._grounds[prepared] = ground_for(
                 self.tx,
                 member.request,
                 member.options,

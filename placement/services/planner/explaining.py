@@ -54,7 +54,7 @@ def _search(ground: Ground, options: PlannerOptions, plain: Explanation) -> Rule
         return DeviceComposer(request, plan, levels, locks=locks)
 
     def places_in_use() -> PlacesInUse:
-        wanted, levels = ground.prepared.composer.wanted_free, ground.details.level_ids
+        wanted, levels = ground.prepared.composer.wanted_free, ground.level_ids
         free = FreePlaces(ground.tx, wanted, levels, ground.nesting)
         return free.places_among({tree.root for tree in trees})
 

@@ -20,10 +20,10 @@ from placement.domain.similar_names import similar_names
 from placement.errors import InvalidAt
 from placement.services.families import classes_in_families
 from placement.services.least_places import least_places
-from placement.services.planner.composers import Composers, PlannerOptions
+from placement.services.planner.composers import Composers, PlannerOptions, Prepared
 from placement.services.planner.details import RememberedDetails
 from placement.services.planner.free_places import FreePlaces
-from placement.services.planner.interned_rows import Deciding
+from placement.services.planner.interned_rows import Deciding, level_ids, relevant
 from placement.services.planner.nesting import Nesting
 from placement.services.planner.outlines import Outlines
 from placement.services.planner.overlays import KnownStocks
@@ -36,8 +36,16 @@ from placement.store.search.trees import TreeReader
 from placement.store.search.whole_cloud import roots_of_providers
 
 
-class Ground:
-    """One request in one snapshot.
+def ground_for(
+    tx: Transaction,
+    request: PlannerRequest,
+    options: PlannerOptions,
+    *,
+    composers: Composers | None = None,
+    stocks: KnownStocks | None = None,
+    overlay: Overlay = AS_IT_IS,
+) -> "Ground":
+    """Look up what a request names, and return the ground for planning it.
 
     Args:
         tx: the transaction.
@@ -50,6 +58,39 @@ class Ground:
     Raises:
         InvalidAt: the request names a class, trait or level that does not exist.
     """
+    composers = composers or Composers()
+    prepared = composers.prepared(request, options)
+    plan = prepared.plan
+    _check_names(tx, request, plan)
+    avoided = frozenset(roots_of_providers(tx, request.avoided_trees).values())
+    ids = ids_for(tx, plan, read_along=options.orders.read_along if options.orders else None)
+    # Rules about several providers are left to composing. What paths ask for may be taken in turn.
+    narrowing = Narrowing(tx, plan, ids, spared=overlay.released, at_once=not request.paths)
+    return Ground(
+        tx,
+        request,
+        options,
+        composers=composers,
+        stocks=stocks or KnownStocks(tx),
+        prepared=prepared,
+        avoided=avoided,
+        narrowing=narrowing,
+    )
+
+
+class Ground:
+    """One request in one snapshot. What it takes statements to know is read when it is first asked for.
+
+    Args:
+        tx: the transaction.
+        request: the request.
+        options: the operator's options.
+        composers: the composers to reuse and add to.
+        stocks: the stocks of providers read so far, to reuse and add to.
+        prepared: the request as these composers prepared it.
+        avoided: the roots of the trees that the request avoids.
+        narrowing: finds the trees that can serve it.
+    """
 
     def __init__(
         self,
@@ -57,49 +98,65 @@ class Ground:
         request: PlannerRequest,
         options: PlannerOptions,
         *,
-        composers: Composers | None = None,
-        stocks: KnownStocks | None = None,
-        overlay: Overlay = AS_IT_IS,
+        composers: Composers,
+        stocks: KnownStocks,
+        prepared: Prepared,
+        avoided: frozenset[int],
+        narrowing: Narrowing,
     ) -> None:
         self.tx = tx
         self.request = request
         self.profile = options.profile
         self._judge = options.judge
         self._orders = options.orders
-        self.composers = composers or Composers()
-        self.stocks = stocks or KnownStocks(tx)
-        self.prepared = self.composers.prepared(request, options)
-        plan = self.prepared.plan
-        _check_names(tx, request, plan)
-        self.avoided = frozenset(roots_of_providers(tx, request.avoided_trees).values())
-        """The roots of the trees that the request avoids."""
+        self._locks = frozenset(options.locks.values())
+        self.composers = composers
+        self.stocks = stocks
+        self.prepared = prepared
+        self.avoided = avoided
         self.served: dict[int, bool] = {}
         """By root, whether an unchanged tree can serve it, as far as known."""
-        self.spares = bool(overlay.released)
-        """Whether trees are read with providers that have room only under an overlay."""
-        # Rules about several providers are left to composing. What paths ask for may be taken in turn.
-        ids = ids_for(tx, plan, read_along=self._orders.read_along if self._orders else None)
-        self._narrowing = Narrowing(tx, plan, ids, spared=overlay.released, at_once=not request.paths)
-        self.reader = RememberingReader(TreeReader(tx, self._narrowing))
-        self._locks = frozenset(options.locks.values())
-        self.details = RememberedDetails(tx, self.prepared.levels, self._deciding)
-        wanted = self.prepared.composer.wanted_free
+        self._narrowing = narrowing
+        self.reader = RememberingReader(TreeReader(tx, narrowing))
         self.nesting = Nesting(tx)
         """How providers are nested, and which are in use as it is."""
-        spared = Nesting(tx, spared=overlay.released) if overlay.released else self.nesting
-        self.free_places = FreePlaces(tx, wanted, self.details.level_ids, spared)
+
+    @property
+    def spares(self) -> bool:
+        """Whether trees are read with providers that have room only under an overlay."""
+        return bool(self._narrowing.spared)
+
+    @cached_property
+    def level_ids(self) -> Sequence[int | None]:
+        """The ids of the levels' traits, None for one that does not exist."""
+        return level_ids(self.tx, self.prepared.levels)
+
+    @cached_property
+    def details(self) -> RememberedDetails:
+        """Reads trees in all detail that decides."""
+        deciding = relevant(self.tx, self.prepared.levels, self._deciding)
+        return RememberedDetails(self.tx, self.level_ids, deciding)
+
+    @cached_property
+    def free_places(self) -> FreePlaces:
         """Finds trees without a free place for an exclusive group, under any overlay."""
-        self.any_choice = AnyChoice(request, self.nesting.parents_in)
+        spared = self._narrowing.spared
+        nesting = Nesting(self.tx, spared=spared) if spared else self.nesting
+        return FreePlaces(self.tx, self.prepared.composer.wanted_free, self.level_ids, nesting)
+
+    @cached_property
+    def any_choice(self) -> AnyChoice:
         """Finds trees where no choice of single providers serves the request."""
+        return AnyChoice(self.request, self.nesting.parents_in)
 
     @cached_property
     def outlines(self) -> Outlines | RememberedDetails:
         """Reads whatever decides whether trees can serve the request, but perhaps not how well."""
         if self.request.paths:
             return self.details  # All stocks matter to nested parts.
-        deciding = Deciding(self._locks, self._named_traits)
+        deciding = relevant(self.tx, self.prepared.levels, Deciding(self._locks, self._named_traits))
         counts_use = bool(self.request.exclusive)
-        return Outlines(self.tx, self.prepared.levels, deciding, nesting=self.nesting, counts_use=counts_use)
+        return Outlines(self.tx, self.level_ids, deciding, nesting=self.nesting, counts_use=counts_use)
 
     @cached_property
     def serving_kinds(self) -> ServingKinds | None:
@@ -200,7 +257,7 @@ class Ground:
     def least_places(self) -> Mapping[int, Counts] | None:
         """By root, lower bounds on the places for the counted demands; None where unknown."""
         counted, cache = self.prepared.composer.counted, self._orders.sizes if self._orders else None
-        return least_places(self.tx, self._narrowing, counted, levels=self.details.level_ids, cache=cache)
+        return least_places(self.tx, self._narrowing, counted, levels=self.level_ids, cache=cache)
 
 
 def _check_names(tx: Transaction, request: PlannerRequest, plan: Plan) -> None:

@@ -6,7 +6,7 @@ from placement.candidates.headroom.what_if import MoreTrees
 from placement.domain.overlay import Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.ground import Ground
+from placement.services.planner.ground import ground_for
 from placement.services.planner.overlays import emptied
 from placement.services.planner.planned_candidate import PlannedCandidate
 from placement.services.planner.planning import Planning
@@ -43,7 +43,7 @@ class HypotheticalTrees:
 
     def _in_trees_like(self, more: MoreTrees) -> Iterator[PlannedCandidate]:
         overlay = emptied(self._tx, [more.like], self._overlay)
-        ground = Ground(self._tx, self._request, self._options, overlay=overlay)
+        ground = ground_for(self._tx, self._request, self._options, overlay=overlay)
         planning = Planning(ground, overlay)
         found = list(planning.proposals(only=more.like))
         self.searched += more.count

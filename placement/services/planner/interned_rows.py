@@ -22,9 +22,6 @@ class Deciding(NamedTuple):
     traits: Collection[str] | None = None
 
 
-ALL_DECIDES = Deciding()
-
-
 def relevant(tx: Transaction, levels: Levels, deciding: Deciding) -> Relevant:
     """Return the ids of the classes and traits to read, with the traits of levels."""
     classes, traits = deciding

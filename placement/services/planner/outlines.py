@@ -9,13 +9,13 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from placement.domain.ancestry import Parents, with_all_above
-from placement.domain.places import Layout, Levels, Position
+from placement.domain.places import Layout, Position
 from placement.domain.planner_tree import PlannerTree, ProviderStocks
 from placement.domain.tree import Tree
-from placement.services.planner.interned_rows import Deciding, InternedRows, anchors_in, level_ids, relevant
+from placement.services.planner.interned_rows import InternedRows, anchors_in
 from placement.services.planner.nesting import Nesting
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.tree_rows import TreeRows, stocks_in, traits_in
+from placement.store.search.tree_rows import Relevant, TreeRows, stocks_in, traits_in
 
 
 class _ReadTogether(NamedTuple):
@@ -36,19 +36,25 @@ class Outlines:
 
     Args:
         tx: the transaction.
-        levels: the levels.
-        deciding: the classes of locks, and the traits that rules name.
+        level_ids: the ids of the levels' traits, None for one that does not exist.
+        deciding: the classes of locks, and the traits of levels and those that rules name.
         nesting: knows how providers are nested, and what is in use.
         counts_use: whether it matters what is in use.
     """
 
     def __init__(
-        self, tx: Transaction, levels: Levels, deciding: Deciding, *, nesting: Nesting, counts_use: bool
+        self,
+        tx: Transaction,
+        level_ids: Sequence[int | None],
+        deciding: Relevant,
+        *,
+        nesting: Nesting,
+        counts_use: bool,
     ) -> None:
         self._tx = tx
         self._nesting = nesting
-        self._level_ids = level_ids(tx, levels)
-        self._relevant = relevant(tx, levels, deciding)
+        self._level_ids = level_ids
+        self._deciding = deciding
         self._counts_use = counts_use
         self._interned = InternedRows(tx)
         self._known: dict[int, tuple[Tree, PlannerTree]] = {}
@@ -75,8 +81,8 @@ class Outlines:
         parents = self._nesting.parents_in(roots)
         rows = TreeRows(
             {},
-            stocks_in(self._tx, roots, self._relevant.class_ids),
-            traits_in(self._tx, roots, self._relevant.trait_ids),
+            stocks_in(self._tx, roots, self._deciding.class_ids),
+            traits_in(self._tx, roots, self._deciding.trait_ids),
         )
         self._interned.learn_names(rows)
         layout = Layout(parents, anchors_in(rows.traits, self._level_ids), {}, levels=len(self._level_ids))

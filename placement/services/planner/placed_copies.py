@@ -13,7 +13,7 @@ from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.tree import Tree
 from placement.services.planner.composers import Composers, PlannerOptions
-from placement.services.planner.ground import Ground
+from placement.services.planner.ground import Ground, ground_for
 from placement.services.planner.overlays import emptied, overlaid
 from placement.services.planner.planning import Planning
 from placement.services.planner.tree_kinds import TreeKinds
@@ -58,7 +58,7 @@ class PlacedCopies:
         self._options = replace(options, judge=None, orders=None)
         self._request = replace(request, limit=1, per_tree=1, explain=False)
         composers = Composers()
-        self._ground = Ground(tx, self._request, self._options, composers=composers, overlay=overlay)
+        self._ground = ground_for(tx, self._request, self._options, composers=composers, overlay=overlay)
         every = replace(self._request, per_tree=MAX_WAYS)
         self._filling = TreeFilling(
             self._ground.prepared.plan,
@@ -107,7 +107,7 @@ class PlacedCopies:
         """Return how many copies would fit into trees like these if they were empty, by root."""
         roots = {root: self._like.get(root, root) for root in bounds}
         overlay = emptied(self._tx, sorted({*roots.values()}), self._overlay)
-        ground = Ground(self._tx, self._request, self._options, overlay=overlay)
+        ground = ground_for(self._tx, self._request, self._options, overlay=overlay)
         found = self._counted(ground, overlay, {roots[root]: most for root, most in bounds.items()})
         return {root: found[of] for root, of in roots.items()}
 

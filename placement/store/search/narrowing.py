@@ -94,6 +94,7 @@ class Narrowing:
         self.plan = plan
         self.ids = ids
         self.with_fit_counts = with_fit_counts
+        self.spared = spared
         self._tx = tx
         self._adds_up = at_once and not spared
         self.ruled_out_by_room = False

@@ -11,7 +11,7 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile
 from placement.domain.planner_request import PlannerRequest
 from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.ground import Ground
+from placement.services.planner.ground import ground_for
 from placement.services.planner.planning import Planning
 from placement.store.connection.unit_of_work import Transaction, reads
 from tests.planner_clouds import (
@@ -39,7 +39,7 @@ def by_tree(tx: Transaction, request: PlannerRequest, options: PlannerOptions) -
     """Return the proposals of each tree, found together and separately."""
 
     def planning() -> Planning:
-        return Planning(Ground(tx, request, options))
+        return Planning(ground_for(tx, request, options))
 
     together: dict[int, list[Proposal]] = {}
     for proposal in planning().proposals():
@@ -69,7 +69,7 @@ def test_hosts_of_a_model_have_what_each_has_alone(app: Flask, is_long: bool, re
 @reads
 def by_kind(tx: Transaction, request: PlannerRequest, options: PlannerOptions) -> tuple[int, dict[object, set[bool]]]:
     """Return the number of trees that may serve, and for each of their kinds whether there is a proposal."""
-    ground = Ground(tx, request, options)
+    ground = ground_for(tx, request, options)
     kinds: dict[object, set[bool]] = {}
     trees = ground.reader.all_trees().trees
     hosts = [*zip(trees, ground.details.of(trees), strict=True)]

@@ -11,7 +11,7 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.domain.candidate_request import RequestGroup
 from placement.domain.planner_request import PlannerGroup, PlannerRequest, Within
 from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.ground import Ground
+from placement.services.planner.ground import ground_for
 from placement.services.planner.planning import Planning
 from placement.store.connection.unit_of_work import Transaction, reads
 from tests.planner_clouds import LEVELS, LOCKS, at_work, make_names, random_hosts, random_request
@@ -25,7 +25,7 @@ OPTIONS = PlannerOptions(profile=RankingProfile("spread"), levels=LEVELS, locks=
 @reads
 def outlined(tx: Transaction, request: PlannerRequest) -> tuple[int, int]:
     """Compare all trees in outline with the same in detail; return how many there are, and how many of them lack."""
-    ground = Ground(tx, request, OPTIONS)
+    ground = ground_for(tx, request, OPTIONS)
     trees = ground.reader.all_trees().trees
     composer, kind = ground.prepared.composer, ground.prepared.kind
     assert ground.serving_kinds is not None
@@ -59,9 +59,9 @@ def searched(tx: Transaction, request: PlannerRequest) -> tuple[bool, int, int]:
 
     Some of the trees are compared with what they have alone.
     """
-    ground = Ground(tx, request, OPTIONS)
+    ground = ground_for(tx, request, OPTIONS)
     serving = {proposal.root for proposal in Planning(ground).proposals()}
-    alone = Planning(Ground(tx, request, OPTIONS))
+    alone = Planning(ground_for(tx, request, OPTIONS))
     roots = [*alone.roots()]
     for root in roots[:: HOSTS // SAMPLE]:
         assert any(alone.proposals(only=root)) == (root in serving)

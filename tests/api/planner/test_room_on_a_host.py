@@ -15,7 +15,7 @@ from placement.api.validation import load_document
 from placement.app import create_app
 from placement.domain.planner_request import PlannerRequest
 from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.ground import Ground
+from placement.services.planner.ground import ground_for
 from placement.services.planner.overlays import released
 from placement.services.planner.planning import Planning
 from placement.settings import PlannerSettings
@@ -259,7 +259,7 @@ def test_without_a_request_resources_are_needed(planner: Api) -> None:
 @reads
 def fits_without(tx: Transaction, request: PlannerRequest, options: PlannerOptions, consumers: list[str]) -> bool:
     overlay = released(tx, consumers)
-    planning = Planning(Ground(tx, request, options, overlay=overlay), overlay)
+    planning = Planning(ground_for(tx, request, options, overlay=overlay), overlay)
     return next(planning.proposals(), None) is not None
 
 
