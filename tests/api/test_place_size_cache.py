@@ -17,7 +17,7 @@ from placement.domain.search_limits import SearchLimits
 from placement.services.allocation_candidates import SearchOptions, answer_to
 from placement.services.planner.composers import PlannerOptions
 from placement.services.planner.ground import ground_for
-from placement.services.planner.planning import Planning
+from placement.services.planner.planning import planning_for
 from placement.services.tree_orders import TreeOrders
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
@@ -79,7 +79,7 @@ def assert_planner_is_exact(
 ) -> None:
     anew, kept = [ground_for(tx, request, replace(options, orders=of)) for of in (None, orders)]
     assert kept.least_places == anew.least_places
-    expected, found = [list(Planning(one, wanted=1, first_trees=1).proposals()) for one in (anew, kept)]
+    expected, found = [list(planning_for(one, wanted=1, first_trees=1).proposals()) for one in (anew, kept)]
     assert found == expected
 
 

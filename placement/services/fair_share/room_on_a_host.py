@@ -21,7 +21,7 @@ from placement.services.fair_share.tenants_by_host import TenantsByHost, WhatMat
 from placement.services.planner.candidates import PlannedCandidate
 from placement.services.planner.composers import Composers
 from placement.services.planner.ground import ground_for
-from placement.services.planner.planning import Planning
+from placement.services.planner.planning import planning_for
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
@@ -117,7 +117,7 @@ class _PlannedRoom:
 def _first(tx: Transaction, wanted: RoomWanted, overlay: Overlay) -> _PlannedRoom | None:
     """Return the candidate that ranks first."""
     ground = ground_for(tx, wanted.request, wanted.options, overlay=overlay)
-    planning = Planning(ground, overlay)
+    planning = planning_for(ground, overlay)
     proposal = next(planning.proposals(), None)
     if proposal is None:
         return None

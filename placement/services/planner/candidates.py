@@ -19,7 +19,7 @@ from placement.services.planner.explaining import explained_plan
 from placement.services.planner.ground import Ground, ground_for
 from placement.services.planner.hypothetical_trees import HypotheticalTrees
 from placement.services.planner.planned_candidate import PlannedCandidate
-from placement.services.planner.planning import Planning
+from placement.services.planner.planning import Planning, planning_for
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.summaries import Summaries, TreeMember, providers_of_trees, tree_summaries
 from placement.store.search.tree_rows import NamedMember
@@ -84,7 +84,7 @@ def planned_candidates(
     more = more_trees(tx, changes)
     overlay = overlay_of(tx, changes, overlay)
     ground = ground_for(tx, request, options, overlay=overlay)
-    planning = Planning(ground, overlay)
+    planning = planning_for(ground, overlay)
     chosen = [*islice(planning.distinct(), request.limit)]
     found = [PlannedCandidate(proposal, planning.score(proposal)) for proposal in chosen]
     hypothetical = HypotheticalTrees(tx, request, options, overlay)

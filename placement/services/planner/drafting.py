@@ -11,7 +11,7 @@ from placement.services.planner.ground import Ground, ground_for
 from placement.services.planner.lineups import Lineup, lineup_for
 from placement.services.planner.members import ClaimMember, Draft
 from placement.services.planner.overlays import KnownStocks
-from placement.services.planner.planning import Planning
+from placement.services.planner.planning import Planning, planning_for
 from placement.store.connection.unit_of_work import Transaction
 
 MAX_CHOICES = 16
@@ -53,7 +53,7 @@ class Drafting:
 
     def planning(self, member: ClaimMember, overlay: Overlay) -> Planning:
         """Return the planning of a member under an overlay."""
-        return Planning(self.ground(member), overlay)
+        return planning_for(self.ground(member), overlay)
 
     def ground(self, member: ClaimMember) -> Ground:
         """Return what is known of the snapshot for all members that want the same."""

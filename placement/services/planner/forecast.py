@@ -11,13 +11,38 @@ from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import FAILS, LAST, ROOT, Key, Portion
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.ranking import Ranking, TreeScores
-from placement.candidates.reading import SumsAsRead, promising_first, shared_by
+from placement.candidates.reading import Reader, SumsAsRead, promising_first, shared_by
 from placement.domain.amounts import ResourceAmounts, summed
 from placement.domain.overlay import Overlay
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.tree import Tree
 from placement.services.planner.ground import Ground
 from placement.services.planner.overlays import overlaid
+
+
+def forecast_for(ground: Ground, overlay: Overlay, *, wanted: int) -> "Forecast":
+    """Return the trees of a cloud for one request, most promising first.
+
+    Args:
+        ground: the request in a snapshot.
+        overlay: the assumed changes.
+        wanted: how many proposals are wanted.
+    """
+    reader = overlaid(ground.reader, overlay, ground.stocks)
+    scores = ScoresByCount if ground.counts_decide else BoundedScores
+    asked = ground.prepared.composer.requested, Ranking(ground.profile), ground.families
+    fragmentation = ground.tree_fragmentation(overlay)
+    shared = shared_by(reader, is_simple=ground.is_simple and not overlay.avoided)
+    return Forecast(
+        ground,
+        overlay,
+        wanted=wanted,
+        reader=reader,
+        scores=scores(*asked, fragmentation, shared=shared),
+        # The cache outlives the bounds of one request. Fragmentation changes with every claim, so it is not cached.
+        cached_scores=TreeScores(*asked, shared=shared) if fragmentation is None else None,
+        shares=shared is not None,
+    )
 
 
 class Forecast:
@@ -27,28 +52,36 @@ class Forecast:
         ground: the request in a snapshot.
         overlay: the assumed changes.
         wanted: how many proposals are wanted.
+        reader: reads the trees under the overlay.
+        scores: bounds what proposals in them can score.
+        cached_scores: the scores that trees have whatever is found in them; None if these change with every claim.
+        shares: whether sharing providers may serve any of the request.
     """
 
-    def __init__(self, ground: Ground, overlay: Overlay, *, wanted: int) -> None:
-        composer = ground.prepared.composer
+    def __init__(
+        self,
+        ground: Ground,
+        overlay: Overlay,
+        *,
+        wanted: int,
+        reader: Reader,
+        scores: BoundedScores,
+        cached_scores: TreeScores | None,
+        shares: bool,
+    ) -> None:
         self._ground = ground
-        self._reader = overlaid(ground.reader, overlay, ground.stocks)
-        scores = ScoresByCount if ground.counts_decide else BoundedScores
-        asked = composer.requested, Ranking(ground.profile), ground.families
-        fragmentation = ground.tree_fragmentation(overlay)
-        shared = shared_by(self._reader, is_simple=ground.is_simple and not overlay.avoided)
-        self._scores = scores(*asked, fragmentation, shared=shared)
-        self._sums_as_read = SumsAsRead(self._reader, self._scores.classes)
-        self._has_keys = shared is None and not ground.counts_decide
+        self._overlay = overlay
+        self._wanted = wanted
+        self._reader = reader
+        self._scores = scores
+        self._cached_scores = cached_scores
+        self._sums_as_read = SumsAsRead(reader, scores.classes)
+        self._has_keys = not (shares or ground.counts_decide)
         """Whether a tree's key is exact except for places; if not, it only bounds its proposals' keys."""
         # Sharing providers may serve everything in a tree; then its own sums say nothing.
-        is_open = ground.counts_decide and shared is None
+        is_open = ground.counts_decide and not shares
         self._open_counts = OpenCounts(ground.request, ground.prepared.plan) if is_open else None
-        self._overlay = overlay
-        # The cache outlives the bounds of one request. Fragmentation changes with every claim, so it is not cached.
-        self._cached_scores = TreeScores(*asked, shared=shared) if fragmentation is None else None
-        self._wanted = wanted
-        self._counted = composer.counted if ground.profile.compactness else ()
+        self._counted = ground.prepared.composer.counted if ground.profile.compactness else ()
 
     def key_of(self, expected: Key, proposal: Proposal, changed: PlannerTree | None = None) -> Key | None:
         """Return a proposal's key; None if the profile filters it out.

@@ -13,7 +13,7 @@ from placement.domain.overlay import Overlay
 from placement.services.planner.drafting import Drafting, draft_of
 from placement.services.planner.gang import PLACES_OF_A_GANG, PLACES_OF_A_TREE, with_more_places
 from placement.services.planner.members import ClaimMember, Draft
-from placement.services.planner.planning import Planning
+from placement.services.planner.planning import planning_for
 
 if TYPE_CHECKING:
     from placement.candidates.canonical import CanonicalForm
@@ -36,7 +36,7 @@ class HostRoom:
 
     def __init__(self, drafting: Drafting, kinds: Sequence[ClaimMember]) -> None:
         self.grounds = [drafting.ground(kind) for kind in kinds]
-        self.plannings = [Planning(ground, drafting.overlay, wanted=1) for ground in self.grounds]
+        self.plannings = [planning_for(ground, drafting.overlay, wanted=1) for ground in self.grounds]
         """The planning of each kind, for one member at a time."""
         self.drafts: list[Draft] = []
         """The drafts of members on the hosts of the last query, host by host."""

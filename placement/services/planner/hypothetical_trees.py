@@ -9,7 +9,7 @@ from placement.services.planner.composers import PlannerOptions
 from placement.services.planner.ground import ground_for
 from placement.services.planner.overlays import emptied
 from placement.services.planner.planned_candidate import PlannedCandidate
-from placement.services.planner.planning import Planning
+from placement.services.planner.planning import planning_for
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.tree_rows import NamedMember
 
@@ -44,7 +44,7 @@ class HypotheticalTrees:
     def _in_trees_like(self, more: MoreTrees) -> Iterator[PlannedCandidate]:
         overlay = emptied(self._tx, [more.like], self._overlay)
         ground = ground_for(self._tx, self._request, self._options, overlay=overlay)
-        planning = Planning(ground, overlay)
+        planning = planning_for(ground, overlay)
         found = list(planning.proposals(only=more.like))
         self.searched += more.count
         self.complete &= planning.complete

@@ -15,7 +15,7 @@ from placement.candidates.frontier import ROOT
 from placement.domain.overlay import Overlay
 from placement.services.planner.alike_trees import AlikeTrees
 from placement.services.planner.ground import Ground
-from placement.services.planner.planning import Planning, RankedKey, RankedProposal
+from placement.services.planner.planning import Planning, RankedKey, RankedProposal, planning_for
 
 FIRST_TREES = 8
 """How many trees to read in detail first, if a tree may serve several members."""
@@ -61,8 +61,8 @@ def lineup_for(ground: Ground, overlay: Overlay, *, members: int, apart: bool, c
         return PlannedAnew(ground, checks_units=checks_units)
     # If each member closes trees to others, more trees than members are visited: read them in one portion.
     wanted, first = (2 * members, members) if apart else (members, FIRST_TREES)
-    planning = Planning(ground, overlay, wanted=wanted, first_trees=first)
-    return TreeByTree(planning, overlay, checks_units=checks_units)
+    planning = planning_for(ground, overlay, wanted=wanted, first_trees=first)
+    return TreeByTree(planning, overlay, line=planning.ranked(), checks_units=checks_units)
 
 
 class PlannedAnew:
@@ -85,7 +85,7 @@ class PlannedAnew:
 
     def best(self, overlay: Overlay, *, most: int) -> Sequence[Proposal]:
         """Return the best proposals under an overlay, up to ``most``."""
-        planning = self.planning = Planning(self._ground, overlay.avoiding(self._exhausted), wanted=1)
+        planning = self.planning = planning_for(self._ground, overlay.avoiding(self._exhausted), wanted=1)
         proposals: Iterator[Proposal] = planning.proposals()
         if self._checks_units:
             proposals = filter(planning.allows, proposals)
@@ -107,13 +107,16 @@ class TreeByTree:
     Args:
         planning: plans one candidate in each tree, before anything is taken.
         overlay: the assumed changes before anything is taken.
+        line: its ranked proposals.
         checks_units: whether to drop places whose inventories disallow the sum of what is taken.
     """
 
-    def __init__(self, planning: Planning, overlay: Overlay, *, checks_units: bool) -> None:
+    def __init__(
+        self, planning: Planning, overlay: Overlay, *, line: Iterator[RankedProposal], checks_units: bool
+    ) -> None:
         self.planning = planning
         self._checks_units = checks_units
-        self._line = planning.ranked()
+        self._line = line
         self._first_in_line: RankedProposal | None = None
         self._beside: dict[int, tuple[RankedKey, Proposal | None]] = {}
         """By root, the trees beside the line: taken from, or only looked at. Without a proposal, a tree has yet to be

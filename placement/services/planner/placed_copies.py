@@ -15,7 +15,7 @@ from placement.domain.tree import Tree
 from placement.services.planner.composers import Composers, PlannerOptions
 from placement.services.planner.ground import Ground, ground_for
 from placement.services.planner.overlays import emptied, overlaid
-from placement.services.planner.planning import Planning
+from placement.services.planner.planning import planning_for
 from placement.services.planner.tree_kinds import TreeKinds
 from placement.store.connection.unit_of_work import Transaction
 
@@ -82,7 +82,7 @@ class PlacedCopies:
             return 0
         overlay = self._overlay
         for copies in range(min(most, MAX_PLANNED)):
-            proposal = next(Planning(self._ground, overlay).proposals(), None)
+            proposal = next(planning_for(self._ground, overlay).proposals(), None)
             if proposal is None:
                 return copies
             overlay = overlay.taking(proposal.amounts, held=[lock.provider for lock in proposal.locks])

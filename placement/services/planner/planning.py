@@ -18,7 +18,7 @@ from placement.domain.tree import Tree
 from placement.services.planner.detailed_composer import DetailedComposer
 from placement.services.planner.details import MAX_BATCH, ReadingAhead
 from placement.services.planner.distinct import not_seen, once_of_pools
-from placement.services.planner.forecast import Forecast
+from placement.services.planner.forecast import Forecast, forecast_for
 from placement.services.planner.ground import Ground
 from placement.services.planner.judging_ahead import TREES_IN_VAIN, JudgingAhead
 from placement.store.search.tree_rows import NamedMember
@@ -44,8 +44,10 @@ class _TreeTakenFrom(NamedTuple):
     providers: Collection[int]
 
 
-class Planning:
-    """The planning of one request, in the cloud as it is or under an overlay.
+def planning_for(
+    ground: Ground, overlay: Overlay = AS_IT_IS, *, wanted: int | None = None, first_trees: int = MAX_BATCH
+) -> "Planning":
+    """Return the planning of one request, in the cloud as it is or under an overlay.
 
     Args:
         ground: the request in a snapshot.
@@ -53,36 +55,57 @@ class Planning:
         wanted: roughly how many proposals will be pulled; by default the limit of the request.
         first_trees: the most trees to read ahead in the first batch.
     """
+    overlay = overlay.avoiding(ground.avoided) if ground.avoided else overlay
+    wanted = wanted or ground.request.limit
+    # Narrow and read: little of each tree, most promising first; places are counted only if scores fall short.
+    forecast = forecast_for(ground, overlay, wanted=wanted)
+    # Compose: one by one; only these trees, and those likely to come next, are read in detail.
+    composer = DetailedComposer(
+        ground.details, ground.composers, ground.prepared, overlay=overlay, served=ground.served
+    )
+    ahead = ReadingAhead(ground.details, wanted=wanted, first=min(wanted, first_trees))
+    # Kinds are of trees as they are, so they do not tell where something is released.
+    judging = JudgingAhead(None if overlay.released else ground.serving_kinds, ahead)
+    # Rank, then limit: lazily in ``proposals``, so that ten proposals cost no more trees than ten need.
+    is_as_it_is = not (overlay.changes or overlay.held)
+    return Planning(ground, forecast=forecast, composer=composer, ahead=ahead, judging=judging, is_as_it_is=is_as_it_is)
+
+
+class Planning:
+    """The planning of one request, in the cloud as it is or under an overlay.
+
+    Args:
+        ground: the request in a snapshot.
+        forecast: narrows the cloud to the trees that may serve it, most promising first.
+        composer: composes in these trees.
+        ahead: reads them in detail.
+        judging: rules out those of kinds that serve nothing.
+        is_as_it_is: whether all trees are as they were read.
+    """
 
     def __init__(
         self,
         ground: Ground,
-        overlay: Overlay = AS_IT_IS,
         *,
-        wanted: int | None = None,
-        first_trees: int = MAX_BATCH,
+        forecast: Forecast,
+        composer: DetailedComposer,
+        ahead: ReadingAhead,
+        judging: JudgingAhead,
+        is_as_it_is: bool,
     ) -> None:
-        overlay = overlay.avoiding(ground.avoided) if ground.avoided else overlay
         self.prepared = ground.prepared
         self.searched = 0
         self._ground = ground
         self._profile = ground.profile
-        self._is_as_it_is = not (overlay.changes or overlay.held)
+        self._forecast = forecast
+        self._composer = composer
+        self._ahead = ahead
+        self._judging = judging
+        self._is_as_it_is = is_as_it_is
         self._expected: dict[int, _TreeTakenFrom] = {}
         self._least_places: dict[int, Counts] = {}
         """By root, lower bounds on the places touched in a tree, computed on demand."""
-        wanted = wanted or ground.request.limit
-        # Narrow and read: little of each tree, most promising first; places are counted only if scores fall short.
-        self._forecast = Forecast(ground, overlay, wanted=wanted)
-        # Compose: one by one; only these trees, and those likely to come next, are read in detail.
-        self._composer = DetailedComposer(
-            ground.details, ground.composers, self.prepared, overlay=overlay, served=ground.served
-        )
-        self._ahead = ReadingAhead(ground.details, wanted=wanted, first=min(wanted, first_trees))
-        # Kinds are of trees as they are, so they do not tell where something is released.
-        self._judging = JudgingAhead(None if overlay.released else ground.serving_kinds, self._ahead)
         self._serving_trees = 0
-        # Rank, then limit: lazily in ``proposals``, so that ten proposals cost no more trees than ten need.
 
     @property
     def levels(self) -> tuple[str, ...]:

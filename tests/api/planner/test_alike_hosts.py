@@ -12,7 +12,7 @@ from placement.allocators.strategy_fit.profile import Fit, Preference, Profile
 from placement.domain.planner_request import PlannerRequest
 from placement.services.planner.composers import PlannerOptions
 from placement.services.planner.ground import ground_for
-from placement.services.planner.planning import Planning
+from placement.services.planner.planning import Planning, planning_for
 from placement.store.connection.unit_of_work import Transaction, reads
 from tests.planner_clouds import (
     LEVELS,
@@ -39,7 +39,7 @@ def by_tree(tx: Transaction, request: PlannerRequest, options: PlannerOptions) -
     """Return the proposals of each tree, found together and separately."""
 
     def planning() -> Planning:
-        return Planning(ground_for(tx, request, options))
+        return planning_for(ground_for(tx, request, options))
 
     together: dict[int, list[Proposal]] = {}
     for proposal in planning().proposals():
@@ -74,7 +74,7 @@ def by_kind(tx: Transaction, request: PlannerRequest, options: PlannerOptions) -
     trees = ground.reader.all_trees().trees
     hosts = [*zip(trees, ground.details.of(trees), strict=True)]
     for tree, details in hosts:
-        found = next(Planning(ground).proposals(only=tree.root), None)
+        found = next(planning_for(ground).proposals(only=tree.root), None)
         kinds.setdefault(ground.prepared.kind(tree, details), set()).add(found is not None)
     return len(hosts), kinds
 

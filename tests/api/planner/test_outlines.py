@@ -12,7 +12,7 @@ from placement.domain.candidate_request import RequestGroup
 from placement.domain.planner_request import PlannerGroup, PlannerRequest, Within
 from placement.services.planner.composers import PlannerOptions
 from placement.services.planner.ground import ground_for
-from placement.services.planner.planning import Planning
+from placement.services.planner.planning import planning_for
 from placement.store.connection.unit_of_work import Transaction, reads
 from tests.planner_clouds import LEVELS, LOCKS, at_work, make_names, random_hosts, random_request
 from tests.small_clouds import load
@@ -35,7 +35,7 @@ def outlined(tx: Transaction, request: PlannerRequest) -> tuple[int, int]:
         assert kind(tree, outline) == kind(tree, details)
         serves = composer.serves(tree, details, Budget(1_000_000))
         assert serves == composer.serves(tree, outline, Budget(1_000_000)) == (tree.root not in lacking)
-        assert serves == any(Planning(ground).proposals(only=tree.root))
+        assert serves == any(planning_for(ground).proposals(only=tree.root))
     return len(trees), len(lacking)
 
 
@@ -60,8 +60,8 @@ def searched(tx: Transaction, request: PlannerRequest) -> tuple[bool, int, int]:
     Some of the trees are compared with what they have alone.
     """
     ground = ground_for(tx, request, OPTIONS)
-    serving = {proposal.root for proposal in Planning(ground).proposals()}
-    alone = Planning(ground_for(tx, request, OPTIONS))
+    serving = {proposal.root for proposal in planning_for(ground).proposals()}
+    alone = planning_for(ground_for(tx, request, OPTIONS))
     roots = [*alone.roots()]
     for root in roots[:: HOSTS // SAMPLE]:
         assert any(alone.proposals(only=root)) == (root in serving)
