@@ -10,6 +10,8 @@ from placement.store import providers as store
 from placement.store.connection.unit_of_work import Transaction, reads, reads_once, writes
 from placement.store.names import NameTable
 from placement.store.provider_list import ProviderList, ProviderRow
+from placement.store.search.parents import parents_in
+from placement.store.search.ranges import Extent
 
 __all__ = [
     "ProviderList",
@@ -108,7 +110,7 @@ def _move(tx: Transaction, uuid: str, move: Move) -> None:
         raise ProviderNotFound(uuid)
     moved = found[uuid]
     parent = None if move.parent_uuid is None else found.get(move.parent_uuid)
-    moving = subtree(trees.parents_in_tree(tx, moved.root_id), moved.id)
+    moving = subtree(parents_in(tx, Extent.listed([moved.root_id])), moved.id)
     if reason := _refusal(moved, move, parent=parent, moving=moving):
         raise Invalid(f"Unable to save resource provider {uuid}: {reason}")
     trees.move_providers(tx, moving, to_root=parent.root_id if parent else moved.id)

@@ -16,8 +16,8 @@ from placement.domain.place_lock import PlaceLock
 from placement.store.connection.chunks import chunks
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.search.parents import parents_in
 from placement.store.search.ranges import EVERYWHERE, Extent, Scope, within
-from placement.store.search.summaries import LISTED
 from placement.store.stock import stock_by_tree
 from placement.store.tables import (
     inventories,
@@ -94,13 +94,13 @@ def withheld_providers(
         roots: the trees to search, None for all; trees with ids in between may be included.
         overlay: what is assumed to be given back; locks that this frees do not count.
     """
-    extent = EVERYWHERE if roots is None else _extent(roots)
+    extent = EVERYWHERE if roots is None else Extent.around(roots)
     held = _places(tx, _held(extent.scope, keeps_usage=tx.database.keeps_usage), extent.values, locks)
     if overlay.released:
         names = tx.names.classes.names(tx.connection, locks)
         held = [one for one in held if one.used + overlay.change(one.id, names[one.class_id]) >= one.capacity]
     places = {place.id for place in held}
-    parents = parents_in(tx, {place.root for place in held})
+    parents = parents_in(tx, Extent.around({place.root for place in held}))
     return frozenset([one for one in parents if not places.isdisjoint(upwards(one, parents))])
 
 
@@ -122,18 +122,6 @@ def _places(
     asked = [{"places": [one.id for one in some], "names": names} for some in chunks(found) if names]
     has = {pair for values in asked for pair in tx.tuples(_HAS, values)}
     return [one for one in found if (trait := locks[one.class_id]) is None or (one.id, trait) in has]
-
-
-def parents_in(tx: Transaction, roots: Collection[int]) -> Mapping[int, int | None]:
-    """Return the parents of all providers of some trees; trees with ids in between may be included."""
-    if not roots:
-        return {}
-    extent = _extent(roots)
-    return dict(tx.tuples(_parents(extent.scope), extent.values))
-
-
-def _extent(roots: Collection[int]) -> Extent:
-    return Extent.listed(sorted(roots)) if len(roots) <= LISTED else Extent.between(min(roots), max(roots))
 
 
 _HAS = PreparedStatement(
@@ -165,8 +153,3 @@ def _held(scope: Scope | None, *, keeps_usage: bool) -> PreparedStatement:
             *where,
         )
     )
-
-
-@lru_cache(maxsize=len(Scope))
-def _parents(scope: Scope) -> PreparedStatement:
-    return PreparedStatement(select(_RP.id, _RP.parent_provider_id).where(*within(_RP.root_provider_id, scope)))

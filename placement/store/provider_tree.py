@@ -6,15 +6,13 @@ then.
 
 from collections.abc import Collection
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import bindparam, update
 
 from placement.domain.provider import Provider
-from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.providers import RP, lock_providers, providers_by_uuid
 from placement.store.tables import resource_providers
 
-_PARENTS = PreparedStatement(select(RP.id, RP.parent_provider_id).where(RP.root_provider_id == bindparam("root_id")))
 _SET_ROOT = (
     update(resource_providers)
     .where(RP.id.in_(bindparam("ids", expanding=True)))
@@ -39,11 +37,6 @@ def providers_in_locked_trees(tx: Transaction, uuids: Collection[str]) -> dict[s
         found = providers_by_uuid(tx, uuids)
         if roots >= {provider.root_id for provider in found.values()}:
             return found
-
-
-def parents_in_tree(tx: Transaction, root_id: int) -> dict[int, int | None]:
-    """Return the parent of each provider of a tree, None for the root."""
-    return dict(tx.tuples(_PARENTS, {"root_id": root_id}))
 
 
 def move_providers(tx: Transaction, ids: Collection[int], *, to_root: int) -> None:

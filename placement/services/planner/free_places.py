@@ -8,7 +8,7 @@ from placement.domain.tree import Tree
 from placement.services.planner.nesting import Nesting
 from placement.services.planner.place_layout import all_places
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.summaries import LISTED
+from placement.store.search.ranges import LISTED
 
 
 class FreePlaces:

@@ -5,8 +5,9 @@ from collections.abc import Set as AbstractSet
 
 from placement.domain.ancestry import Parents, with_all_above
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.planner_trees import in_use, parents_in
-from placement.store.search.summaries import LISTED
+from placement.store.search.parents import parents_in
+from placement.store.search.planner_trees import in_use
+from placement.store.search.ranges import LISTED, Extent
 
 
 class Nesting:
@@ -28,7 +29,7 @@ class Nesting:
         """Return the parents of all providers of some trees; others may be included."""
         unknown = self._of_parents.without(roots)
         if unknown:
-            self._parents.update(parents_in(self._tx, unknown))
+            self._parents |= parents_in(self._tx, Extent.around(unknown))
             self._of_parents.note(unknown)
         return self._parents
 
@@ -55,7 +56,7 @@ class _RootsRead:
         return {root for root in unknown if not any(root in one for one in self._ranges)}
 
     def note(self, roots: AbstractSet[int]) -> None:
-        """Note roots that were read by one statement of ``planner_trees``: beyond a number as a range."""
+        """Note roots that were read by one statement: beyond a number as a range, like ``Extent.around``."""
         if len(roots) > LISTED:
             self._ranges.append(range(min(roots), max(roots) + 1))
         else:

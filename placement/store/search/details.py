@@ -11,6 +11,7 @@ from placement.domain.search_plan import Plan
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.names import NamedIds
+from placement.store.search.parents import parents_in
 from placement.store.search.ranges import Extent, Scope, within
 from placement.store.search.serving import Serving
 from placement.store.search.summaries import ProvidersOfTrees
@@ -67,16 +68,16 @@ class DetailReader:
     def of_extent(self, extent: Extent, serving: Serving) -> TreeDetails:
         """Read the details of all trees of an extent; ``serving`` are the providers found in them."""
         if not self._sets_met and not self._levels:
-            return TreeDetails({}, self._parents(extent) if self._ties else {}, {}, {})
+            return TreeDetails({}, parents_in(self._tx, extent) if self._ties else {}, {}, {})
         rows = self._rows(extent, with_others=self._ties)
-        parents = _parents_in(rows)
+        parents = _parents_of_rows(rows)
         if self._with_places and not self._ties:
             parents |= serving.parents()
             above = {*parents.values()}.difference(parents, [None])
             if above and above.difference(serving.roots(), [row[2] for row in rows]):
                 # A provider in between has none of the traits and cannot serve anything.
                 rows = self._rows(extent, with_others=True)
-                parents = _parents_in(rows)
+                parents = _parents_of_rows(rows)
         pairs = [(row[0], row[3]) for row in rows]
         bits = _bits(pairs, self._levels)
         root_of = {row[0]: row[2] for row in rows if row[0] in bits}
@@ -101,13 +102,6 @@ class DetailReader:
         values = {"providers": sorted(providers), "traits": sorted(self._sets_met)}
         return _bits(self._tx.tuples(_TRAITS_OF, values), self._sets_met)
 
-    def parents_in_trees(self, roots: Collection[int]) -> ParentOf:
-        """Read the parent of each provider of some trees."""
-        return self._parents(Extent.listed(sorted(roots)))
-
-    def _parents(self, extent: Extent) -> ParentOf:
-        return dict(self._tx.tuples(_all_parents(extent.scope), extent.values))
-
     def _rows(self, extent: Extent, *, with_others: bool) -> list[_TraitRow]:
         """Read each provider with each of its relevant traits, and those without any for ``with_others``."""
         traits = sorted({*self._sets_met, *self._levels})
@@ -129,7 +123,7 @@ def _bits(pairs: Iterable[tuple[int, int | None]], bits: Mapping[int, int]) -> d
     return found
 
 
-def _parents_in(rows: Iterable[_TraitRow]) -> ParentOf:
+def _parents_of_rows(rows: Iterable[_TraitRow]) -> ParentOf:
     return {row[0]: row[1] for row in rows}
 
 
@@ -141,12 +135,6 @@ _TRAITS_OF = PreparedStatement(
         _HAS.trait_id.in_(bindparam("traits", expanding=True)),
     )
 )
-
-
-@lru_cache(maxsize=len(Scope))
-def _all_parents(scope: Scope) -> PreparedStatement:
-    columns = select(_PROVIDER.id, _PROVIDER.parent_provider_id)
-    return PreparedStatement(columns.where(*within(_PROVIDER.root_provider_id, scope)))
 
 
 @lru_cache(maxsize=2 * len(Scope))

@@ -8,8 +8,7 @@ from sqlalchemy import BigInteger, Double, bindparam, case, cast, func, select
 
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.ranges import is_between
-from placement.store.search.summaries import LISTED
+from placement.store.search.ranges import LISTED, is_between
 from placement.store.stock import StockSource, stock_by_tree
 from placement.store.tables import inventories, resource_provider_traits, resource_providers
 
@@ -39,11 +38,6 @@ def parents_of(tx: Transaction, providers: Collection[int]) -> list[tuple[int, i
 def roots_of(tx: Transaction, providers: Collection[int]) -> dict[int, int]:
     """Return the root of each provider's tree; others with ids in between may be included."""
     return dict(tx.tuples(_roots(listed=_is_listed(providers)), _values(providers))) if providers else {}
-
-
-def parents_in(tx: Transaction, roots: Collection[int]) -> list[tuple[int, int | None]]:
-    """Return (provider, parent) for the providers of some trees; trees with ids in between may be included."""
-    return tx.tuples(_parents_in(listed=_is_listed(roots)), _values(roots)) if roots else []
 
 
 def in_use(tx: Transaction, roots: Collection[int]) -> list[int]:
@@ -93,12 +87,6 @@ def _roots(*, listed: bool) -> PreparedStatement:
 @lru_cache(maxsize=2)
 def _parents(*, listed: bool) -> PreparedStatement:
     return PreparedStatement(select(_RP.id, _RP.parent_provider_id).where(_among(_RP.id, listed=listed)))
-
-
-@lru_cache(maxsize=2)
-def _parents_in(*, listed: bool) -> PreparedStatement:
-    among = _among(_RP.root_provider_id, listed=listed)
-    return PreparedStatement(select(_RP.id, _RP.parent_provider_id).where(among))
 
 
 @lru_cache(maxsize=4)

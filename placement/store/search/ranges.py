@@ -1,6 +1,6 @@
 """Restrict WHERE clauses to ranges and lists of ids."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from math import inf
@@ -12,6 +12,9 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import GenericFunction
 
 from placement.store.tables import resource_providers
+
+LISTED = 500
+"""Up to this many trees or providers are listed by id; more are read as one range, with everything in between."""
 
 
 def is_between(column: Any, first: str, last: str) -> ColumnElement[bool]:
@@ -47,6 +50,11 @@ class Extent(NamedTuple):
     def listed(cls, roots: Sequence[int]) -> "Extent":
         """Return the trees with these root ids."""
         return cls(Scope.LISTED, {"roots": list(roots)})
+
+    @classmethod
+    def around(cls, roots: Collection[int]) -> "Extent":
+        """Return the trees with these root ids; if there are many, those with ids in between are included."""
+        return cls.listed(sorted(roots)) if len(roots) <= LISTED else cls.between(min(roots), max(roots))
 
     @property
     def is_empty(self) -> bool:

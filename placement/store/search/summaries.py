@@ -15,12 +15,9 @@ from placement.domain.inventory import Inventory
 from placement.store.connection.chunks import chunks
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.ranges import is_between
+from placement.store.search.ranges import LISTED, is_between
 from placement.store.stock import StockSource
 from placement.store.tables import inventories, resource_provider_traits, resource_providers
-
-LISTED = 500
-"""Up to this many trees or providers are listed by id; more are read as one range, with everything in between."""
 
 MAX_BETWEEN = 4
 """Providers are read as a range if it spans at most this many ids for each; otherwise they are too scattered."""

@@ -9,8 +9,7 @@ from sqlalchemy import Join, bindparam, select
 
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.ranges import is_between
-from placement.store.search.summaries import LISTED
+from placement.store.search.ranges import LISTED, is_between
 from placement.store.stock import StockSource
 from placement.store.tables import inventories, resource_provider_traits, resource_providers
 

@@ -9,6 +9,7 @@ from placement.domain.tree import PlaceFacts, Tree, TreesRead
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.details import DetailReader, TreeDetails
 from placement.store.search.narrowing import Narrowed, Narrowing
+from placement.store.search.parents import parents_in
 from placement.store.search.ranges import EVERYWHERE, Extent
 from placement.store.search.scores import TreeSums, sums_by_name
 from placement.store.search.serving import DEMANDS, PROVIDER, Serving, room_of
@@ -169,7 +170,7 @@ class TreeReader:
             return self._details.of_providers(self.providers, fits)
         found = self._details.of_extent(extent, narrowed.serving)
         if self.plan.request.same_subtree and self.root_of:
-            found.parents.update(self._details.parents_in_trees({*self.root_of.values()}))
+            found.parents.update(parents_in(self._tx, Extent.listed(sorted({*self.root_of.values()}))))
         return found._replace(met=self._met_by_sharing | found.met)
 
     # Sharing providers are the same for all trees, so their facts are computed once.
