@@ -5,17 +5,17 @@ planned in. If they turn out not to hold their members, the search learns that a
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from placement.allocators.fabric import Budget, Crew, Fabric, Mix, Posting, Site
-from placement.domain.fabric import GangRules
+from placement.domain.fabric import GangRules, Together
 from placement.services.planner.drafting import Drafting
-from placement.services.planner.fabric_layout import FabricLayout, OnePerPlace, located
+from placement.services.planner.fabric_layout import FabricLayout, OnePerPlace, fabric_layout, located
 from placement.services.planner.fabric_refusals import FabricRoom, refusal_by_rules
 from placement.services.planner.gang import one_by_one
-from placement.services.planner.host_room import HostRoom
+from placement.services.planner.host_room import HostRoom, host_room
 from placement.services.planner.members import ClaimMember, Draft
 
 if TYPE_CHECKING:
@@ -40,26 +40,61 @@ def placed_by_rules(drafting: Drafting, members: Sequence[ClaimMember], rules: G
         placement = one_by_one(drafting, members, closing=OnePerPlace(located(drafting.tx, rules.apart)))
         if placement.stuck is None:
             return placement.drafts
-    search = _FabricSearch(drafting, members, rules)
+    search = _fabric_search(drafting, members, rules)
     drafts = search.found()
     if drafts is None:
         raise refusal_by_rules(drafting, members, rules, search.room())
     return drafts
 
 
-class _FabricSearch:
-    """The search for one gang on one fabric."""
+def _fabric_search(drafting: Drafting, members: Sequence[ClaimMember], rules: GangRules) -> "_FabricSearch":
+    """Read the fabric for one gang, and prepare the search on it."""
+    kinds = {drafting.prepared(member): member for member in reversed(members)}
+    room = host_room(drafting, [*kinds.values()])
+    layout = fabric_layout(drafting.tx, rules, room, drafting.overlay)
+    return _FabricSearch(
+        drafting,
+        members,
+        together=rules.together,
+        numbers={prepared: number for number, prepared in enumerate(kinds)},
+        room=room,
+        layout=layout,
+        sites=layout.sites(),
+    )
 
-    def __init__(self, drafting: Drafting, members: Sequence[ClaimMember], rules: GangRules) -> None:
+
+class _FabricSearch:
+    """The search for one gang on one fabric.
+
+    Args:
+        drafting: the snapshot.
+        members: the members.
+        together: the rule for those that lie together.
+        numbers: the number of each kind of member.
+        room: what hosts hold of them.
+        layout: the hosts.
+        sites: these as sites, by the sums of their trees.
+    """
+
+    def __init__(
+        self,
+        drafting: Drafting,
+        members: Sequence[ClaimMember],
+        *,
+        together: Together | None,
+        numbers: "Mapping[Prepared, int]",
+        room: HostRoom,
+        layout: FabricLayout,
+        sites: Sequence[Site],
+    ) -> None:
         self._drafting = drafting
         self._members = members
-        self._together = rules.together
-        kinds: dict[Prepared, ClaimMember] = {drafting.prepared(member): member for member in reversed(members)}
-        self._number = {prepared: number for number, prepared in enumerate(kinds)}
-        self._room = HostRoom(drafting, [*kinds.values()])
-        self._layout = FabricLayout(drafting.tx, rules, self._room, drafting.overlay)
+        self._together = together
+        self._number = numbers
+        self._room = room
+        self._layout = layout
         self._budget = Budget(STEPS_OF_A_FABRIC)
-        self._lay_out(self._layout.sites())
+        self._lay_out(sites)
 
     def found(self) -> Sequence[Draft] | None:
         """Return a place for each member, or None."""

@@ -55,8 +55,8 @@ def located(tx: Transaction, level: FabricLevel) -> Located:
     return Located(level, names_of_hosts(level.places, members))
 
 
-class FabricLayout:
-    """The sites for one gang in one snapshot.
+def fabric_layout(tx: Transaction, rules: GangRules, room: HostRoom, overlay: Overlay) -> "FabricLayout":
+    """Return the sites for one gang in one snapshot.
 
     Args:
         tx: the snapshot.
@@ -64,17 +64,47 @@ class FabricLayout:
         room: what they want.
         overlay: assumed changes before any of them is placed.
     """
+    together = rules.together
+    # A preference for few hosts holds anywhere, so it needs no places.
+    is_anywhere = together is None or (together.level.is_host and not together.required)
+    return FabricLayout(
+        tx,
+        room,
+        overlay,
+        together=None if together is None or is_anywhere else located(tx, together.level),
+        apart=located(tx, rules.apart) if rules.apart else None,
+        takes_all=together is not None and not together.required,
+    )
 
-    def __init__(self, tx: Transaction, rules: GangRules, room: HostRoom, overlay: Overlay) -> None:
+
+class FabricLayout:
+    """The sites for one gang in one snapshot.
+
+    Args:
+        tx: the snapshot.
+        room: what its members want.
+        overlay: assumed changes before any of them is placed.
+        together: the places in which members lie together; None if they may lie anywhere.
+        apart: the places in which members lie apart; None if they need not.
+        takes_all: whether hosts outside of all places to lie together in will do.
+    """
+
+    def __init__(
+        self,
+        tx: Transaction,
+        room: HostRoom,
+        overlay: Overlay,
+        *,
+        together: Located | None,
+        apart: Located | None,
+        takes_all: bool,
+    ) -> None:
         self._tx = tx
         self._room = room
         self._overlay = overlay
-        together = rules.together
-        # A preference for few hosts holds anywhere, so it needs no places.
-        is_anywhere = together is None or (together.level.is_host and not together.required)
-        self._together = None if together is None or is_anywhere else located(tx, together.level)
-        self._apart = located(tx, rules.apart) if rules.apart else None
-        self._takes_all = together is not None and not together.required
+        self._together = together
+        self._apart = apart
+        self._takes_all = takes_all
         self.requested = [planning.prepared.composer.requested for planning in room.plannings]
         """What a member of each kind wants of each class."""
         self.classes = sorted({name for amounts in self.requested for name in amounts})

@@ -6,7 +6,7 @@ in the same tree or another. What members take is an overlay, so backtracking co
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple, Protocol
@@ -155,7 +155,7 @@ class Placing:
 
 def together(drafting: Drafting, members: Sequence[ClaimMember]) -> GangPlan:
     """Place all members, backtracking where needed."""
-    search = _GangSearch(drafting, members)
+    search = _GangSearch(drafting, _roots_for(drafting, members))
     try:
         drafts = search.placed(members, drafting.overlay)
     except _OutOfPlaces:
@@ -163,6 +163,20 @@ def together(drafting: Drafting, members: Sequence[ClaimMember]) -> GangPlan:
     if drafts is None:
         return GangPlan(stuck=members[0], complete=search.is_complete)
     return GangPlan(drafts)
+
+
+def _roots_for(drafting: Drafting, members: Sequence[ClaimMember]) -> Mapping[Prepared, Sequence[int]]:
+    """Return the trees where each kind of member may fit, most promising first."""
+    # Before anybody is placed: later none of these trees has more room.
+    roots = dict[Prepared, list[int]]()
+    for member in members:
+        if (prepared := drafting.prepared(member)) not in roots:
+            roots[prepared] = list(_planning(drafting, member, drafting.overlay).roots())
+    return roots
+
+
+def _planning(drafting: Drafting, member: ClaimMember, overlay: Overlay) -> Planning:
+    return drafting.planning(with_more_places(member), overlay)
 
 
 class _OutOfPlaces(Exception):
@@ -181,16 +195,17 @@ class _Left(NamedTuple):
 
 
 class _GangSearch:
-    """A depth-first search through the places of members."""
+    """A depth-first search through the places of members.
 
-    def __init__(self, drafting: Drafting, members: Sequence[ClaimMember]) -> None:
+    Args:
+        drafting: the snapshot.
+        roots: the trees where each kind of member may fit.
+    """
+
+    def __init__(self, drafting: Drafting, roots: Mapping[Prepared, Sequence[int]]) -> None:
         self._drafting = drafting
         self._places_left = PLACES_OF_A_GANG
-        # Before anybody is placed: later none of these trees has more room.
-        self._roots = dict[Prepared, list[int]]()
-        for member in members:
-            if (prepared := drafting.prepared(member)) not in self._roots:
-                self._roots[prepared] = list(self._planning(member, drafting.overlay).roots())
+        self._roots = roots
         self.is_complete = True
 
     def placed(
@@ -205,7 +220,7 @@ class _GangSearch:
             return []
         first, rest = members[0], members[1:]
         self._drafting.composers.allot(among=len(members))
-        planning = self._planning(first, overlay)
+        planning = _planning(self._drafting, first, overlay)
         wanted = self._drafting.prepared(first)
         without = {one.root for one in left if one.wanted is wanted}
         tried: list[int] = []
@@ -240,9 +255,6 @@ class _GangSearch:
         budget.take(STEPS_FOR_A_GROUP * len(planning.prepared.plan.slots))
         self.is_complete = self.is_complete and not budget.is_used_up
         return not budget.is_used_up
-
-    def _planning(self, member: ClaimMember, overlay: Overlay) -> Planning:
-        return self._drafting.planning(with_more_places(member), overlay)
 
 
 def with_more_places(member: ClaimMember) -> ClaimMember:

@@ -22,7 +22,7 @@ from placement.domain.whole_cloud import WholeCloud
 from placement.errors import Invalid, InvalidAt
 from placement.services.planner.changes import AS_THEY_ARE, Changes, more_trees, overlay_of
 from placement.services.planner.composers import Composers, PlannerOptions
-from placement.services.planner.placed_copies import PlacedCopies
+from placement.services.planner.placed_copies import PlacedCopies, placed_copies
 from placement.services.planner.tree_kinds import TreeKinds
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.locks import withheld_providers
@@ -143,7 +143,7 @@ def _placed(
     """Return the counters for requests that depend on places; kinds of trees are told once for all of them."""
     like, kinds = fleets.cloud.like, TreeKinds(tx, overlay, fleets)
     return {
-        name: PlacedCopies(tx, request, options[name], overlay=overlay, like=like, kinds=kinds)
+        name: placed_copies(tx, request, options[name], overlay=overlay, like=like, kinds=kinds)
         for name, request in requests.items()
     }
 

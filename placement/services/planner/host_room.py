@@ -12,8 +12,9 @@ from placement.candidates.host_sketches import HostSketch, read_off
 from placement.domain.overlay import Overlay
 from placement.services.planner.drafting import Drafting, draft_of
 from placement.services.planner.gang import PLACES_OF_A_GANG, PLACES_OF_A_TREE, with_more_places
+from placement.services.planner.ground import Ground
 from placement.services.planner.members import ClaimMember, Draft
-from placement.services.planner.planning import planning_for
+from placement.services.planner.planning import Planning, planning_for
 
 if TYPE_CHECKING:
     from placement.candidates.canonical import CanonicalForm
@@ -26,23 +27,38 @@ class _HostWithMembers(NamedTuple):
     drafts: tuple[Draft, ...] = ()
 
 
+def host_room(drafting: Drafting, kinds: Sequence[ClaimMember]) -> "HostRoom":
+    """Prepare to find out what hosts hold of a gang, given one member of each kind."""
+    grounds = [drafting.ground(kind) for kind in kinds]
+    plannings = [planning_for(ground, drafting.overlay, wanted=1) for ground in grounds]
+    return HostRoom(drafting, kinds, grounds=grounds, plannings=plannings)
+
+
 class HostRoom:
     """What hosts hold of a gang.
 
     Args:
         drafting: the snapshot.
         kinds: one member of each kind.
+        grounds: the ground of each kind.
+        plannings: the planning of each kind, for one member at a time.
     """
 
-    def __init__(self, drafting: Drafting, kinds: Sequence[ClaimMember]) -> None:
-        self.grounds = [drafting.ground(kind) for kind in kinds]
-        self.plannings = [planning_for(ground, drafting.overlay, wanted=1) for ground in self.grounds]
-        """The planning of each kind, for one member at a time."""
+    def __init__(
+        self,
+        drafting: Drafting,
+        kinds: Sequence[ClaimMember],
+        *,
+        grounds: Sequence[Ground],
+        plannings: Sequence[Planning],
+    ) -> None:
+        self.grounds = grounds
+        self.plannings = plannings
         self.drafts: list[Draft] = []
         """The drafts of members on the hosts of the last query, host by host."""
         self._drafting = drafting
         self._kinds = kinds
-        self._is_tree_by_tree = all(ground.is_tree_by_tree for ground in self.grounds)
+        self._is_tree_by_tree = all(ground.is_tree_by_tree for ground in grounds)
         self._known: dict[CanonicalForm, dict[Mix, _HostWithMembers | None]] = {}
         self._models: dict[CanonicalForm, HostSketch] = {}
         self._places_left = PLACES_OF_A_GANG

@@ -28,8 +28,16 @@ READ_TOGETHER = 500
 """How many trees are read in detail at a time."""
 
 
-class PlacedCopies:
-    """Counts the copies of one request, with assumed changes to the cloud.
+def placed_copies(
+    tx: Transaction,
+    request: PlannerRequest,
+    options: PlannerOptions,
+    *,
+    overlay: Overlay,
+    like: Mapping[int, int],
+    kinds: TreeKinds,
+) -> "PlacedCopies":
+    """Prepare to count the copies of one request, with assumed changes to the cloud.
 
     Args:
         tx: the transaction.
@@ -39,36 +47,52 @@ class PlacedCopies:
         like: the tree that each hypothetical tree is modelled on.
         kinds: the kinds of trees under that overlay.
     """
+    # Scores do not matter here.
+    options = replace(options, judge=None, orders=None)
+    request = replace(request, limit=1, per_tree=1, explain=False)
+    composers = Composers()
+    ground = ground_for(tx, request, options, composers=composers, overlay=overlay)
+    every = replace(request, per_tree=MAX_WAYS)
+    filling = TreeFilling(
+        ground.prepared.plan,
+        ground.prepared.composer,
+        None if request.paths else composers.prepared(every, options).composer,
+        steps=composers.budget,
+        packing=Budget(STEPS_OF_PACKING),
+        tries=Budget(MAX_TRIES),
+    )
+    return PlacedCopies(ground, options, filling, overlay=overlay, like=like, kinds=kinds)
+
+
+class PlacedCopies:
+    """Counts the copies of one request, with assumed changes to the cloud.
+
+    Args:
+        ground: the request in a snapshot.
+        options: the operator's options.
+        filling: counts the copies in one tree.
+        overlay: assumed changes to existing trees.
+        like: the tree that each hypothetical tree is modelled on.
+        kinds: the kinds of trees under that overlay.
+    """
 
     def __init__(
         self,
-        tx: Transaction,
-        request: PlannerRequest,
+        ground: Ground,
         options: PlannerOptions,
+        filling: TreeFilling,
         *,
         overlay: Overlay,
         like: Mapping[int, int],
         kinds: TreeKinds,
     ) -> None:
-        self._tx = tx
+        self._ground = ground
+        self._options = options
+        self._filling = filling
         self._overlay = overlay
         self._like = like
         self._kinds = kinds
-        # Scores do not matter here.
-        self._options = replace(options, judge=None, orders=None)
-        self._request = replace(request, limit=1, per_tree=1, explain=False)
-        composers = Composers()
-        self._ground = ground_for(tx, self._request, self._options, composers=composers, overlay=overlay)
-        every = replace(self._request, per_tree=MAX_WAYS)
-        self._filling = TreeFilling(
-            self._ground.prepared.plan,
-            self._ground.prepared.composer,
-            None if request.paths else composers.prepared(every, self._options).composer,
-            steps=composers.budget,
-            packing=Budget(STEPS_OF_PACKING),
-            tries=Budget(MAX_TRIES),
-        )
-        self._each = _each(request)
+        self._each = _each(ground.request)
         self._known: dict[object, Copies] = {}
 
     @property
@@ -106,8 +130,8 @@ class PlacedCopies:
     def in_empty(self, bounds: Mapping[int, int]) -> dict[int, Copies]:
         """Return how many copies would fit into trees like these if they were empty, by root."""
         roots = {root: self._like.get(root, root) for root in bounds}
-        overlay = emptied(self._tx, sorted({*roots.values()}), self._overlay)
-        ground = ground_for(self._tx, self._request, self._options, overlay=overlay)
+        overlay = emptied(self._ground.tx, sorted({*roots.values()}), self._overlay)
+        ground = ground_for(self._ground.tx, self._ground.request, self._options, overlay=overlay)
         found = self._counted(ground, overlay, {roots[root]: most for root, most in bounds.items()})
         return {root: found[of] for root, of in roots.items()}
 
