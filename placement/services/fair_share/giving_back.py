@@ -63,7 +63,7 @@ def reclaim_of(database: Database, settings: FairShareSettings, claimant: Wish, 
 @reads
 def reclaim(tx: Transaction, settings: FairShareSettings, claim: Reclaim, options: ReclaimOptions) -> GivenBack:
     """Return the consumers that should give back what they hold so that a claim fits. Bypasses the usage cache."""
-    situation = ReclaimSituation(tx, settings, claim)
+    situation = reclaim_situation(tx, settings, claim)
     shares, claimant = situation.shares, situation.claimant
     needed = {
         name
@@ -81,30 +81,38 @@ def reclaim(tx: Transaction, settings: FairShareSettings, claim: Reclaim, option
     return GivenBack(giving, situation.members)
 
 
+@dataclass(frozen=True, slots=True)
 class ReclaimSituation:
     """The shares that a claim meets, and the consumers behind them.
 
     Args:
-        tx: the transaction.
         settings: the rules of sharing.
-        claim: the claim.
+        members: the name of each leaf's project (or consumer type), by path.
+        shares: the shares.
+        claimant: the path of the claim's leaf.
     """
 
-    def __init__(self, tx: Transaction, settings: FairShareSettings, claim: Reclaim) -> None:
-        reading = Reading(*usage_now(tx, settings))
-        others = (claim.member, *claim.others)
-        self._settings = settings
-        self.members = leaf_names(settings, [*reading.members(settings), *others])
-        self.shares: FairShares = reading.shares(settings, others=others)
-        self.claimant = settings.queues.path_of(claim.member)
+    settings: FairShareSettings
+    members: Mapping[str, str]
+    shares: FairShares
+    claimant: str
 
     def held(self, tx: Transaction, classes: Collection[str], options: ReclaimOptions) -> list[Held]:
         """Return everything held by consumers that hold any of these classes and need not keep it."""
         return [
-            Held(uuid, self._settings.queues.path_of(member), amounts, options.values.get(uuid, 0))
-            for uuid, (member, amounts) in _held(tx, self._settings, classes).items()
+            Held(uuid, self.settings.queues.path_of(member), amounts, options.values.get(uuid, 0))
+            for uuid, (member, amounts) in _held(tx, self.settings, classes).items()
             if uuid not in options.keep
         ]
+
+
+def reclaim_situation(tx: Transaction, settings: FairShareSettings, claim: Reclaim) -> ReclaimSituation:
+    """Read the shares that a claim meets."""
+    reading = Reading(*usage_now(tx, settings))
+    others = (claim.member, *claim.others)
+    members = leaf_names(settings, [*reading.members(settings), *others])
+    shares = reading.shares(settings, others=others)
+    return ReclaimSituation(settings, members, shares, settings.queues.path_of(claim.member))
 
 
 def _together(tasks: Sequence[Task]) -> dict[str, int]:

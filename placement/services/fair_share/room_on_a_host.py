@@ -12,12 +12,18 @@ from placement.allocators.fair_share.offers import dearness
 from placement.allocators.fair_share.tenants import all_freed
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.services.fair_share.emptied_trees import EmptiedTrees, RoomWanted
-from placement.services.fair_share.giving_back import Reclaim, ReclaimOptions, ReclaimSituation, reclaim_of
+from placement.services.fair_share.giving_back import (
+    Reclaim,
+    ReclaimOptions,
+    ReclaimSituation,
+    reclaim_of,
+    reclaim_situation,
+)
 from placement.services.fair_share.host_rights import HostRights
 from placement.services.fair_share.room_search import RoomSearch
-from placement.services.fair_share.rule_places import RulePlaces
+from placement.services.fair_share.rule_places import places_of_rules
 from placement.services.fair_share.shares import Wish
-from placement.services.fair_share.tenants_by_host import TenantsByHost, WhatMatters
+from placement.services.fair_share.tenants_by_host import WhatMatters, tenants_by_host
 from placement.services.planner.candidates import PlannedCandidate
 from placement.services.planner.composers import Composers
 from placement.services.planner.ground import ground_for
@@ -84,7 +90,7 @@ def _room(
     wanted: RoomWanted,
     options: ReclaimOptions,
 ) -> RoomOnHost:
-    situation = ReclaimSituation(tx, settings, claim)
+    situation = reclaim_situation(tx, settings, claim)
     by_host = HostRights(situation, claim)
     rights = by_host.anywhere
     if all(path == rights.root for path, _name in rights.needs):
@@ -92,9 +98,9 @@ def _room(
         if as_it_is is not None:
             return _shown(Giving(feasible=True), situation, as_it_is)
     trees = EmptiedTrees(tx, wanted)
-    places = RulePlaces(tx, trees.place_rules, trees.levels)
+    places = places_of_rules(tx, trees.place_rules, trees.levels)
     classes = {*claim.task, *trees.requested}
-    tenants = TenantsByHost(tx, settings, WhatMatters(claim.task.keys(), classes, places.anchors, options))
+    tenants = tenants_by_host(tx, settings, WhatMatters(claim.task.keys(), classes, places.anchors, options))
     search = RoomSearch(trees, places, by_host, tenants)
     found = search.fewest() if options.priority is None else search.least_important(options.priority)
     given_back = tuple(sorted([one.held for one in found.tenants], key=dearness))

@@ -5,9 +5,9 @@ read in detail; the planner decides whether the request fits into a tree without
 with a tree counts, but only consumers that hold something in the tree itself give back.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 from placement.allocators.budget import Budget
 from placement.allocators.entries import Number
@@ -18,7 +18,7 @@ from placement.allocators.fair_share.fitting import FittingSearch
 from placement.allocators.fair_share.offers import whole_values
 from placement.allocators.fair_share.preempt import is_less_important, is_preemptible, lowest
 from placement.allocators.fair_share.reclaim import is_reclaimable
-from placement.allocators.fair_share.tenants import Tenant, Tenants, all_freed
+from placement.allocators.fair_share.tenants import Need, Tenant, Tenants, all_freed
 from placement.services.fair_share.emptied_trees import EmptiedTrees
 from placement.services.fair_share.host_queue import BoundBy, HostQueue, HostWithTenants
 from placement.services.fair_share.host_rights import HostRights
@@ -88,8 +88,12 @@ class RoomSearch:
         self._for_bounds = Budget(STEPS_FOR_BOUNDS)
         self._trees = trees
         self._was_cut_off = False
-        self._missing = trees.missing()
         self._values = whole_values(one.held for of in tenants.by_root.values() for one in of)
+
+    @cached_property
+    def _missing(self) -> Mapping[int, Mapping[Need, int]]:
+        """By root, how much more of each class has to be free in a tree. Sends one statement."""
+        return self._trees.missing()
 
     @property
     def complete(self) -> bool:

@@ -51,39 +51,53 @@ def place_rules(request: PlannerRequest, levels: Levels) -> list[PlaceRule]:
     ]
 
 
+def places_of_rules(tx: Transaction, rules: Sequence[PlaceRule], levels: Levels) -> "RulePlaces":
+    """Read the places of all hosts that some rules name, and what is free in them."""
+    if not rules:
+        return RulePlaces((), {}, {}, {})
+    names = {name for rule in rules for of in rule.asked.values() for name in of}
+    classes = {id_: name for name, id_ in tx.names.classes.ids(tx.connection, names).items()}
+    amounts = free_by_provider(tx, sorted(classes))
+    traits = tx.names.traits.ids(tx.connection, {levels.traits[rule.level] for rule in rules})
+    found = all_places(tx, [traits.get(trait) for trait in levels.traits])
+    of_root: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for anchor, bits in sorted(found.level_bits.items()):
+        for level in {rule.level for rule in rules if bits >> rule.level & 1}:
+            of_root[level, found.root_of[anchor]].append(anchor)
+    providers = {provider for provider, _class_id, _left in amounts}
+    positions = found.positions_of(tx, providers, found.root_of.values())
+    anchors = {
+        provider: tuple(dict.fromkeys([one for one in position if one is not None]))
+        for provider, position in positions.items()
+    }
+    free: dict[Need, int] = defaultdict(int)
+    for provider, class_id, left in amounts:
+        for anchor in anchors[provider]:
+            free[anchor, classes[class_id]] += left
+    return RulePlaces(rules, anchors, of_root, free)
+
+
 class RulePlaces:
     """The places of all hosts.
 
     Args:
-        tx: the transaction.
         rules: the rules.
-        levels: the levels.
+        anchors: provider -> the anchors of the places that it lies in.
+        of_root: by level and root of a tree, the anchors of its places.
+        free: what is free in each place.
     """
 
-    def __init__(self, tx: Transaction, rules: Sequence[PlaceRule], levels: Levels) -> None:
+    def __init__(
+        self,
+        rules: Sequence[PlaceRule],
+        anchors: Mapping[int, tuple[int, ...]],
+        of_root: Mapping[tuple[int, int], Sequence[int]],
+        free: Mapping[Need, int],
+    ) -> None:
         self._rules = rules
-        self.anchors: dict[int, tuple[int, ...]] = {}
-        """Provider -> the anchors of the places that it lies in."""
-        self._of_root: dict[tuple[int, int], list[int]] = defaultdict(list)
-        self._free: dict[Need, int] = defaultdict(int)
-        if rules:
-            self._read(tx, levels)
-
-    def _read(self, tx: Transaction, levels: Levels) -> None:
-        names = {name for rule in self._rules for of in rule.asked.values() for name in of}
-        classes = {id_: name for name, id_ in tx.names.classes.ids(tx.connection, names).items()}
-        free = free_by_provider(tx, sorted(classes))
-        traits = tx.names.traits.ids(tx.connection, {levels.traits[rule.level] for rule in self._rules})
-        found = all_places(tx, [traits.get(trait) for trait in levels.traits])
-        for anchor, bits in sorted(found.level_bits.items()):
-            for level in {rule.level for rule in self._rules if bits >> rule.level & 1}:
-                self._of_root[level, found.root_of[anchor]].append(anchor)
-        providers = {provider for provider, _class_id, _left in free}
-        for provider, position in found.positions_of(tx, providers, found.root_of.values()).items():
-            self.anchors[provider] = tuple(dict.fromkeys([one for one in position if one is not None]))
-        for provider, class_id, left in free:
-            for anchor in self.anchors[provider]:
-                self._free[anchor, classes[class_id]] += left
+        self.anchors = anchors
+        self._of_root = of_root
+        self._free = free
 
     def missing(self, root: int, could_free: Callable[[Missing], bool]) -> Iterator[Missing]:
         """Yield what more has to be free in a tree, for each choice of one place per rule that could become free.
@@ -95,7 +109,9 @@ class RulePlaces:
         choices = []
         looked_at: dict[frozenset[tuple[Need, int]], bool] = {}
         for rule in self._rules:
-            alone = [(anchor, self._missing({anchor: rule.asked})) for anchor in self._of_root[rule.level, root]]
+            alone = [
+                (anchor, self._missing({anchor: rule.asked})) for anchor in self._of_root.get((rule.level, root), ())
+            ]
             for _anchor, missing in alone:
                 # Rules that ask the same of a place share one check.
                 key = frozenset(missing.items())
@@ -129,4 +145,4 @@ class RulePlaces:
             for of in groups.values():
                 for name, amount in of.items():
                     needed[anchor, name] += amount
-        return {need: amount - self._free[need] for need, amount in needed.items()}
+        return {need: amount - self._free.get(need, 0) for need, amount in needed.items()}

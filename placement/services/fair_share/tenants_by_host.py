@@ -5,7 +5,9 @@ For all consumers only the classes of the request are read; everything else, onl
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from placement.allocators.fair_share import Amounts, Held
 from placement.allocators.fair_share.tenants import Freed, Need, Tenant
@@ -37,21 +39,44 @@ class WhatMatters:
     options: ReclaimOptions
 
 
-class TenantsByHost:
-    """The consumers with allocations in each tree, by the id of its root.
+class _Counting(NamedTuple):
+    """The classes that count towards fair shares, and the providers on which they do, None for all."""
+
+    classes: AbstractSet[str]
+    members: AbstractSet[int] | None
+
+    def is_member(self, provider: int) -> bool:
+        """Tell whether what a provider gives counts."""
+        return self.members is None or provider in self.members
+
+
+def tenants_by_host(tx: Transaction, settings: FairShareSettings, question: WhatMatters) -> "TenantsByHost":
+    """Read the consumers with allocations in each tree.
 
     Args:
         tx: the transaction.
         settings: the classes and providers that count towards fair shares.
         question: which holdings to read.
     """
+    counting = _Counting(
+        {*settings.classes}, None if settings.partition is None else members_of(tx, settings.partition)
+    )
+    return TenantsByHost(tx, counting, _tenants(tx, settings, question, counting))
 
-    def __init__(self, tx: Transaction, settings: FairShareSettings, question: WhatMatters) -> None:
+
+class TenantsByHost:
+    """The consumers with allocations in each tree, by the id of its root.
+
+    Args:
+        tx: the transaction.
+        counting: what counts towards fair shares.
+        by_root: their holdings of the relevant classes; what their leaving frees is not known yet.
+    """
+
+    def __init__(self, tx: Transaction, counting: _Counting, by_root: Mapping[int, Sequence[Tenant]]) -> None:
         self._tx = tx
-        self._counting = {*settings.classes}
-        self._members = None if settings.partition is None else members_of(tx, settings.partition)
-        self.by_root: Mapping[int, Sequence[Tenant]] = self._read(settings, question)
-        """Their holdings of the relevant classes; what their leaving frees is not known yet."""
+        self._counting = counting
+        self.by_root = by_root
         self._in_detail: dict[str, tuple[Amounts, Freed]] = {}
 
     def leaves(self) -> set[str]:
@@ -66,47 +91,6 @@ class TenantsByHost:
             amounts, freed = self._in_detail[one.held.name]
             yield replace(one, held=replace(one.held, amounts=amounts), freed=freed)
 
-    def _read(self, settings: FairShareSettings, question: WhatMatters) -> Mapping[int, Sequence[Tenant]]:
-        tx, options = self._tx, question.options
-        names = {id_: name for name, id_ in tx.names.classes.ids(tx.connection, question.classes).items()}
-        rows = held_places(tx, names, settings.leaves)
-        owners, counted, inside = self._added_up(rows, names, question.anchors)
-        paths = _paths(tx, settings, {*owners.values()})
-        unknown, asked = paths[None], {*question.counting}
-        held = {
-            uuid: Held(uuid, paths.get(owners[uuid], unknown), amounts, options.values.get(uuid, 0))
-            for uuid, amounts in counted.items()
-            if uuid not in options.keep and not asked.isdisjoint(amounts)
-        }
-        found = defaultdict[int, list[Tenant]](list)
-        for (uuid, root), amounts in inside.items():
-            if uuid in held:
-                found[root].append(Tenant(held[uuid], (), amounts))
-        return found
-
-    def _added_up(
-        self, rows: Iterable[HeldAllocation], names: Mapping[int, str], anchors: Anchors
-    ) -> tuple[dict[str, int | None], dict[str, dict[str, int]], dict[tuple[str, int], dict[Need, int]]]:
-        """Return the owner of each consumer, its amounts that count, and its holdings in each tree and place."""
-        counting = {class_id for class_id, name in names.items() if name in self._counting}
-        owners: dict[str, int | None] = {}
-        counted: dict[str, dict[str, int]] = defaultdict(dict)
-        inside: dict[tuple[str, int], dict[Need, int]] = defaultdict(dict)
-        members = self._members
-        for uuid, owner, provider, root, class_id, used in rows:
-            name, here = names[class_id], inside[uuid, root]
-            owners[uuid] = owner
-            here[name] = here.get(name, 0) + used
-            for anchor in anchors.get(provider, ()):
-                here[anchor, name] = here.get((anchor, name), 0) + used
-            if class_id in counting and (members is None or provider in members):
-                of = counted[uuid]
-                of[name] = of.get(name, 0) + used
-        return owners, counted, inside
-
-    def _is_member(self, provider: int) -> bool:
-        return self._members is None or provider in self._members
-
     def _read_in_detail(self, uuids: Collection[str]) -> None:
         tx, found = self._tx, defaultdict[str, list[tuple[int, str, int]]](list)
         rows = held_by(tx, sorted(uuids)) if uuids else []
@@ -118,9 +102,52 @@ class TenantsByHost:
     def _counted(self, freed: Iterable[tuple[int, str, int]]) -> Amounts:
         amounts: dict[str, int] = {}
         for provider, name, used in freed:
-            if name in self._counting and self._is_member(provider):
+            if name in self._counting.classes and self._counting.is_member(provider):
                 amounts[name] = amounts.get(name, 0) + used
         return amounts
+
+
+def _tenants(
+    tx: Transaction, settings: FairShareSettings, question: WhatMatters, counting: _Counting
+) -> Mapping[int, Sequence[Tenant]]:
+    """Return by root of a tree the consumers that may give something there."""
+    options = question.options
+    names = {id_: name for name, id_ in tx.names.classes.ids(tx.connection, question.classes).items()}
+    rows = held_places(tx, names, settings.leaves)
+    owners, counted, inside = _added_up(rows, names, question.anchors, counting)
+    paths = _paths(tx, settings, {*owners.values()})
+    unknown, asked = paths[None], {*question.counting}
+    held = {
+        uuid: Held(uuid, paths.get(owners[uuid], unknown), amounts, options.values.get(uuid, 0))
+        for uuid, amounts in counted.items()
+        if uuid not in options.keep and not asked.isdisjoint(amounts)
+    }
+    found = defaultdict[int, list[Tenant]](list)
+    for (uuid, root), amounts in inside.items():
+        if uuid in held:
+            found[root].append(Tenant(held[uuid], (), amounts))
+    return found
+
+
+def _added_up(
+    rows: Iterable[HeldAllocation], names: Mapping[int, str], anchors: Anchors, counting: _Counting
+) -> tuple[dict[str, int | None], dict[str, dict[str, int]], dict[tuple[str, int], dict[Need, int]]]:
+    """Return the owner of each consumer, its amounts that count, and its holdings in each tree and place."""
+    classes = {class_id for class_id, name in names.items() if name in counting.classes}
+    owners: dict[str, int | None] = {}
+    counted: dict[str, dict[str, int]] = defaultdict(dict)
+    inside: dict[tuple[str, int], dict[Need, int]] = defaultdict(dict)
+    members = counting.members
+    for uuid, owner, provider, root, class_id, used in rows:
+        name, here = names[class_id], inside[uuid, root]
+        owners[uuid] = owner
+        here[name] = here.get(name, 0) + used
+        for anchor in anchors.get(provider, ()):
+            here[anchor, name] = here.get((anchor, name), 0) + used
+        if class_id in classes and (members is None or provider in members):
+            of = counted[uuid]
+            of[name] = of.get(name, 0) + used
+    return owners, counted, inside
 
 
 def _paths(tx: Transaction, settings: FairShareSettings, owners: Iterable[int | None]) -> dict[int | None, str]:
