@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from heapq import heapify, heappop, heappush, nsmallest
+from heapq import heappop, heappush, nsmallest
 from itertools import count, islice
 from typing import NamedTuple
 
@@ -107,14 +107,17 @@ class ReadingAhead:
     def __init__(self, details: RememberedDetails, *, wanted: int, first: int) -> None:
         self._details = details
         self._next: list[tuple[Key, int, Tree]] = []
-        """A heap."""
+        """A heap, in which a tree is also left under the keys that it had before."""
+        self._keys: dict[int, Key] = {}
+        """The key of each tree, by root."""
         self._numbers = count()
         self._left = wanted
         self._size = first
 
     def note(self, trees: Iterable[Keyed]) -> None:
-        """Note trees that may be wanted, with their keys."""
+        """Note trees that may be wanted, with their keys; or that their keys have changed."""
         for key, tree in trees:
+            self._keys[tree.root] = key
             heappush(self._next, (key, next(self._numbers), tree))
 
     def read(self, trees: Sequence[Tree]) -> None:
@@ -132,18 +135,23 @@ class ReadingAhead:
 
     def upcoming(self, most: int, *, but: Collection[int]) -> list[Tree]:
         """Return the next trees to be read, without those with some roots."""
-        return [tree for _key, _number, tree in nsmallest(most, [one for one in self._next if one[2].root not in but])]
+        left = [one for one in self._next if self._is_current(one) and one[2].root not in but]
+        return [tree for _key, _number, tree in nsmallest(most, left)]
 
     def leave_out(self, roots: Collection[int]) -> None:
         """Leave out trees from now on."""
-        self._next = [one for one in self._next if one[2].root not in roots]
-        heapify(self._next)
+        for root in roots:
+            self._keys.pop(root, None)
 
     def _unread(self) -> Iterator[Tree]:
         while self._next:
-            *_order, tree = heappop(self._next)
-            if not self._details.has(tree):
-                yield tree
+            noted = heappop(self._next)
+            if self._is_current(noted) and not self._details.has(noted[2]):
+                yield noted[2]
+
+    def _is_current(self, noted: tuple[Key, int, Tree]) -> bool:
+        key, _number, tree = noted
+        return self._keys.get(tree.root) == key
 
 
 def _tree(tree: Tree, providers: Collection[int], portion: _TreesInDetail) -> PlannerTree:

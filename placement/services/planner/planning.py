@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from placement.allocators.strategy_fit import ScoredNode
 from placement.candidates.compose.proposals import Proposal
@@ -21,10 +21,8 @@ from placement.services.planner.distinct import not_seen, once_of_pools
 from placement.services.planner.forecast import Forecast, forecast_for
 from placement.services.planner.ground import Ground
 from placement.services.planner.judging_ahead import TREES_IN_VAIN, JudgingAhead
+from placement.services.planner.place_bounds import PlaceBounds
 from placement.store.search.tree_rows import NamedMember
-
-if TYPE_CHECKING:
-    from placement.allocators.compactness import Counts
 
 RankedKey = tuple[bool, float, int, int]
 """A proposal's key: its tree's key but with its own score, followed by its number in the tree."""
@@ -67,8 +65,15 @@ def planning_for(
     # Kinds are of trees as they are, so they do not tell where something is released.
     judging = JudgingAhead(None if overlay.released else ground.serving_kinds, ahead)
     # Rank, then limit: lazily in ``proposals``, so that ten proposals cost no more trees than ten need.
-    is_as_it_is = not (overlay.changes or overlay.held)
-    return Planning(ground, forecast=forecast, composer=composer, ahead=ahead, judging=judging, is_as_it_is=is_as_it_is)
+    return Planning(
+        ground,
+        forecast=forecast,
+        composer=composer,
+        ahead=ahead,
+        judging=judging,
+        least_places=PlaceBounds(ground, ahead, wanted=wanted),
+        is_as_it_is=not (overlay.changes or overlay.held),
+    )
 
 
 class Planning:
@@ -80,6 +85,7 @@ class Planning:
         composer: composes in these trees.
         ahead: reads them in detail.
         judging: rules out those of kinds that serve nothing.
+        least_places: bounds the places that are touched in each.
         is_as_it_is: whether all trees are as they were read.
     """
 
@@ -91,6 +97,7 @@ class Planning:
         composer: DetailedComposer,
         ahead: ReadingAhead,
         judging: JudgingAhead,
+        least_places: PlaceBounds,
         is_as_it_is: bool,
     ) -> None:
         self.prepared = ground.prepared
@@ -103,8 +110,7 @@ class Planning:
         self._judging = judging
         self._is_as_it_is = is_as_it_is
         self._expected: dict[int, _TreeTakenFrom] = {}
-        self._least_places: dict[int, Counts] = {}
-        """By root, lower bounds on the places touched in a tree, computed on demand."""
+        self._least_places = least_places
         self._serving_trees = 0
 
     @property
@@ -240,7 +246,7 @@ class Planning:
     def _bound(self, keyed: Keyed) -> Key:
         """Return a lower bound on the keys in a tree, tightened by its places where these decide.
 
-        The tree's details are read for that only if the cheaper bound by count changes nothing.
+        The places are read for that only if the cheaper bound by count changes nothing.
         """
         expected, tree = keyed
         if tree.root in self._judging.lacking:
@@ -248,11 +254,10 @@ class Planning:
         by_count = self._forecast.bounded_by_count(expected, tree)
         if by_count > expected or not self._forecast.places_decide:
             return by_count
-        if tree.root not in self._least_places:
-            self._ahead.read([tree])
-            (details,) = self._ground.details.of([tree])
-            self._least_places[tree.root] = self.prepared.composer.least_places(tree, details)
-        return self._forecast.bounded(expected, self._least_places[tree.root])
+        better = self._forecast.bounded(expected, self._least_places.of(tree))
+        if better > expected:
+            self._ahead.note([(better, tree)])
+        return better
 
     def _ranked(self, batch: Sequence[Keyed]) -> Iterator[RankedProposal]:
         """Compose in a batch of trees; yield each proposal with the key that its places give it."""

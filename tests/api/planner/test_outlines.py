@@ -33,6 +33,7 @@ def outlined(tx: Transaction, request: PlannerRequest) -> tuple[int, int]:
     lacking = ground.serving_kinds.lacking_in([*trees, *trees])
     for tree, outline, details in zip(trees, ground.outlines.of(trees), ground.details.of(trees), strict=True):
         assert kind(tree, outline) == kind(tree, details)
+        assert composer.least_places(tree, outline) == composer.least_places(tree, details)
         serves = composer.serves(tree, details, Budget(1_000_000))
         assert serves == composer.serves(tree, outline, Budget(1_000_000)) == (tree.root not in lacking)
         assert serves == any(planning_for(ground).proposals(only=tree.root))
@@ -86,3 +87,27 @@ def cpu_in_a(level: str) -> PlannerRequest:
     """Return a request for a CPU in a place of a level; hosts have theirs in NUMA nodes, around the switches."""
     group = PlannerGroup(group=RequestGroup(suffix="_A", resources={"VCPU": 1}))
     return PlannerRequest(groups=(group,), within=(Within(groups=("_A",), level=level, required=True),), limit=1)
+
+
+@reads
+def best(tx: Transaction, request: PlannerRequest) -> tuple[int, int]:
+    """Return how many places the best proposal touches, and how many trees were read in detail to find it."""
+    ground = ground_for(tx, request, OPTIONS)
+    first = next(planning_for(ground, wanted=1).proposals())
+    return max(first.counts), len({member.root_id for member in ground.details.members.values()})
+
+
+def test_hosts_of_equal_promise_are_bounded_by_their_outlines(app: Flask) -> None:
+    """The score of each host seems to be the best one until its places are counted."""
+    database, chance = app.extensions["placement"].database, Random(3)
+    make_names(database)
+    load(database, random_hosts(chance, HOSTS, models=1))
+    places, read = best(database, devices(3))
+    assert places > 1
+    assert read < HOSTS // 2
+
+
+def devices(number: int) -> PlannerRequest:
+    """Return a request for devices, each for a group of its own."""
+    groups = [PlannerGroup(group=RequestGroup(suffix=f"_{one}", resources={"PGPU": 1})) for one in range(number)]
+    return PlannerRequest(groups=tuple(groups), limit=1)
