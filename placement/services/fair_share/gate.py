@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from placement.allocators.entries import Number
-from placement.allocators.fair_share import Amounts, Competitor, Decision, Task, decide
+from placement.allocators.fair_share import Amounts, Competitor, Decision, FairShares, Task, decide
 from placement.errors import Conflict, InvalidAt, Unavailable
 from placement.services.fair_share.shares import Where, Wish, counted
-from placement.services.fair_share.usage_cache import UNKNOWN, UsageCache
+from placement.services.fair_share.usage_cache import UNKNOWN, UsageCache, read_usage_by
 from placement.services.planner.candidates import planned_candidates
 from placement.services.planner.composers import Composers
 from placement.services.planner.members import ClaimMember
@@ -62,7 +62,7 @@ class FairGate:
 
 
 def fair_gate(database: Database, cache: UsageCache, members: Sequence[ClaimMember], terms: Terms) -> FairGate:
-    """Decide about a claim; everything that a gang takes for one project is added up.
+    """Decide about a claim: what its members take beyond what they hold, all together.
 
     Raises:
         InvalidAt: a class or a queue does not exist, or a wish has no class that counts.
@@ -74,13 +74,38 @@ def fair_gate(database: Database, cache: UsageCache, members: Sequence[ClaimMemb
         for wish, task in zip(terms.wishes, counted(database, settings, terms.wishes), strict=True)
     ]
     claimed = claimed_amounts(database, members, settings)
-    shares = cache.reading(database).shares(settings, others=(*claimed, *[wish.member for wish in terms.wishes]))
-    for member, task in claimed.items():
-        claimant = settings.queues.path_of(member)
+    # What the members hold now, in the place that they leave or from an earlier run of the same claim.
+    given_up = read_usage_by(database, settings, [member.uuid for member in members])
+    others = (*claimed, *given_up, *[wish.member for wish in terms.wishes])
+    shares = cache.reading(database).shares(settings, others=others)
+    for claimant, task in _taken_on_top(shares, settings, claimed, given_up):
         decision = decide(shares, claimant, task, competitors=competitors, limits=terms.limits)
         if not decision.allowed:
             return FairGate(_told(decision))
+        _use_more(shares, claimant, task)
     return FairGate(None)
+
+
+def _taken_on_top(
+    shares: FairShares,
+    settings: FairShareSettings,
+    claimed: Mapping[str, Amounts],
+    given_up: Mapping[str, Amounts],
+) -> list[tuple[str, dict[str, int]]]:
+    """Deduct from the usage what the members give up, and return what each leaf takes beyond that."""
+    more: dict[str, Counter[str]] = defaultdict(Counter)
+    for member, amounts in claimed.items():
+        more[settings.queues.path_of(member)].update(amounts)
+    for member, amounts in given_up.items():
+        more[settings.queues.path_of(member)].subtract(amounts)
+    for leaf, amounts in more.items():
+        _use_more(shares, leaf, {name: min(0, much) for name, much in amounts.items()})
+    return [(leaf, dict(+amounts)) for leaf, amounts in more.items()]
+
+
+def _use_more(shares: FairShares, leaf: str, more: Amounts) -> None:
+    """Add to the usage of a leaf, or deduct from it; what was read may be older than what is deducted."""
+    shares.use(leaf, {name: max(0, used + more.get(name, 0)) for name, used in shares.usage(leaf).items()})
 
 
 def _check_limits(terms: Terms, settings: FairShareSettings) -> None:

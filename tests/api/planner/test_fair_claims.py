@@ -44,6 +44,12 @@ def said(answer) -> str:
     return str(answer.json["errors"][0]["detail"].splitlines()[-1])
 
 
+def gpus(api: Api) -> str:
+    """Return the provider of the GPUs."""
+    (found,) = ask(api, "GET", "/resource_providers?name=gpus")["resource_providers"]
+    return str(found["uuid"])
+
+
 def held(api: Api, project: str) -> dict[str, int]:
     usages = ask(api, "GET", f"/usages?project_id={project}")["usages"]
     return {name: amount for of_type in usages.values() for name, amount in of_type.items() if name == "PGPU"}
@@ -100,6 +106,33 @@ def test_the_same_claim_again_gets_its_answer_whoever_waits_meanwhile(planner: A
     again = planner.post(CLAIMS, {**body, "fair_share": bob_waits(9)})
     assert (first.status_code, again.status_code) == (201, 200)
     assert again.json == first.json
+
+
+def test_who_takes_another_place_of_the_same_size_takes_nothing(planner: Api) -> None:
+    """What a consumer gives up for its new place does not count beside it."""
+    limited = bob_waits(9, limits={"root/eng": 0.6})
+    (of_ann,) = ask(planner, "GET", f"/resource_providers/{gpus(planner)}/allocations")["allocations"]
+    moving = {"consumer": consumer(uuid=of_ann, project_id="ann", consumer_generation=1), "replaces": True}
+    assert claim(planner, "ann", 6, limited, **moving).status_code == 201
+    moving["consumer"]["consumer_generation"] += 1
+    answer = claim(planner, "ann", 7, limited, **moving)
+    assert (answer.status_code, said(answer)) == (
+        409,
+        "With the claim, root/eng would hold 0.7 of a class; it may hold 0.6.",
+    )
+    assert claim(planner, "ann", 5, limited, **moving).status_code == 201
+
+
+def test_members_of_several_projects_reach_the_limit_of_their_queue_together(planner: Api) -> None:
+    limited = {"enforce": True, "limits": {"root/eng": 0.7}}
+    members = [{"consumer": consumer(project_id=project)} for project in ("ann", "eve")]
+    body = {"groups": {"": {"resources": {"PGPU": 1}}}, "members": members, "fair_share": limited}
+    answer = planner.post(CLAIMS, body)
+    assert (answer.status_code, said(answer)) == (
+        409,
+        "With the claim, root/eng would hold 0.8 of a class; it may hold 0.7.",
+    )
+    assert planner.post(CLAIMS, {**body, "members": members[:1]}).status_code == 201
 
 
 @pytest.mark.parametrize("limits", [{}, {"limits": {"root/eng": 0.5}}], ids=["wait", "over the limit"])
