@@ -164,8 +164,14 @@ def _planned(
     conflicts = _conflicts(members, generations, spared=() if terms.whole else known)
     if terms.whole and conflicts:
         raise next(iter(conflicts.values()))
-    for gate in terms.gates:
-        gate(tx, members)
+    try:
+        for gate in terms.gates:
+            gate(tx, members)
+    except Conflict as unfair:
+        if terms.whole:
+            raise
+        refused = {member.uuid: conflicts.get(member.uuid, unfair) for member in members if member.uuid not in known}
+        return _ClaimPlan(known=known, refused=refused)
     overlay = released(tx, [member.uuid for member in members if member.replaces])
     # A dry run has no race to lose, so it takes the best; and no write will check the units for it.
     doubt = 0 if terms.dry_run else max(attempt, int(tx.database.claim_turns.pressure))

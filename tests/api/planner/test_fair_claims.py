@@ -135,6 +135,27 @@ def test_members_of_several_projects_reach_the_limit_of_their_queue_together(pla
     assert planner.post(CLAIMS, {**body, "members": members[:1]}).status_code == 201
 
 
+def test_members_that_have_their_places_keep_their_answer_when_others_are_refused(planner: Api) -> None:
+    body = {
+        "groups": {"": {"resources": {"PGPU": 1}}},
+        "consumer": consumer(project_id="ann"),
+        "members": 6,
+        "all_or_nothing": False,
+    }
+    first = planner.post(CLAIMS, {**body, "fair_share": bob_waits(9)})
+    (of_ann,) = {*ask(planner, "GET", f"/resource_providers/{gpus(planner)}/allocations")["allocations"]} - {
+        member["consumer"]["uuid"] for member in first.json["members"]
+    }
+    assert planner.delete(f"/allocations/{of_ann}").status_code == 204
+    again = planner.post(CLAIMS, {**body, "fair_share": {"enforce": True, "limits": {"root/eng": 0.5}}})
+    assert (first.status_code, again.status_code, len(first.json["members"])) == (201, 200, 4)
+    assert again.json["members"] == first.json["members"]
+    assert [one["code"] for one in again.json["refused"]] == ["placement.planner.unfair_claim"] * 2
+    # Those that were placed before do not count again.
+    more = planner.post(CLAIMS, {**body, "fair_share": {"enforce": True, "limits": {"root/eng": 0.6}}})
+    assert (more.status_code, len(more.json["members"])) == (201, 6)
+
+
 @pytest.mark.parametrize("limits", [{}, {"limits": {"root/eng": 0.5}}], ids=["wait", "over the limit"])
 def test_what_does_not_count_is_never_refused(planner: Api, limits) -> None:
     body = {"groups": {"": {"resources": {"VCPU": 1}}}, "consumer": consumer(project_id="ann")}
