@@ -117,7 +117,8 @@ def _beside(drafting: Drafting, placement: GangPlan) -> NoCandidate:
     assert placement.stuck is not None
     if not placement.drafts:
         return _of_one(drafting, placement.stuck, complete=placement.complete, is_gang=False)
-    sentence = f"No place was found beside {len(placement.drafts)} other members."
+    others = len(placement.drafts)
+    sentence = f"No place was found beside {others} other member{'' if others == 1 else 's'}."
     return NoCandidate(sentence if placement.complete else f"{sentence} {CUT_OFF}", complete=placement.complete)
 
 

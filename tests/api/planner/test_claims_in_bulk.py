@@ -45,6 +45,12 @@ def test_as_many_members_as_fit_are_placed_and_the_others_are_named(api: Api) ->
     assert all(not held(api, one["consumer"]) for one in answer.json["refused"])
 
 
+def test_one_other_member_is_not_called_members(api: Api) -> None:
+    register(api)
+    (refused,) = api.post(CLAIMS, {**EIGHT, **WHAT_FITS, "consumer": consumer(), "members": 2}).json["refused"]
+    assert refused["detail"] == "No place was found beside 1 other member."
+
+
 def test_the_same_again_is_answered_and_tried_again_for_those_that_were_refused(api: Api) -> None:
     register(api)
     body = {**ONE, **WHAT_FITS, "consumer": consumer(), "members": 10}
