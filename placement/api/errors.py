@@ -15,6 +15,7 @@ from flask import Flask, Request, Response, g, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed as WrongMethod
 
+from placement.api.accept import accepted_types
 from placement.api.planner.explain_json import explanation_json
 from placement.api.versions import MAXIMUM, MINIMUM, SERVICE, UnacceptableVersion
 from placement.errors import (
@@ -169,8 +170,8 @@ def error_response(
 
 def _page(asked: Request, status: HTTPStatus, detail: str) -> Response | None:
     """Return the error as HTML or plain text where the client accepts that and not JSON."""
-    accepted = asked.accept_mimetypes
-    if not accepted or accepted["application/json"]:
+    accepted = accepted_types(asked)
+    if accepted is None or accepted["application/json"]:
         return None
     title = f"{int(status)} {status.phrase}"
     if accepted["text/html"]:

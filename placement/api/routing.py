@@ -9,6 +9,7 @@ from typing import Any
 from flask import Request, Response
 from werkzeug.routing import Rule
 
+from placement.api.accept import accepted_types
 from placement.api.call import JSON, Call
 from placement.api.errors import MethodNotAllowed, NotAcceptable, UnsupportedMediaType
 from placement.api.query import ValueRule
@@ -119,10 +120,10 @@ def check_media(route: Route, request: Request) -> None:
     """Refuse a body that is not JSON, and a client that does not accept JSON."""
     if route.takes_json and request.mimetype != JSON:
         raise UnsupportedMediaType(request.mimetype or "None")
-    if route.answers_json and request.accept_mimetypes and not _is_accepted(route, request):
+    if route.answers_json and not _is_accepted(route, request):
         raise NotAcceptable
 
 
 def _is_accepted(route: Route, request: Request) -> bool:
-    accepted = request.accept_mimetypes
-    return bool(accepted[JSON] or (route.also_answers and accepted[route.also_answers]))
+    accepted = accepted_types(request)
+    return accepted is None or bool(accepted[JSON] or (route.also_answers and accepted[route.also_answers]))

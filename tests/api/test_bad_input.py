@@ -204,3 +204,15 @@ def test_a_body_of_unknown_length_is_refused_if_it_goes_on_beyond_the_limit(app,
     response = api.request("POST", "/resource_providers", **options)
     assert response.status_code == (413 if more > 0 else 200), response.text
     check(response)
+
+
+@pytest.mark.parametrize("accept", ["*", "json", "*; q=.2", "text/html, json", "application/json\xe9", ";"])
+def test_a_malformed_accept_header_is_ignored(api, accept: str):
+    """As by the reference: such clients get JSON, errors included."""
+    assert api.get("/traits", headers={"accept": accept}).mimetype == "application/json"
+    assert api.get("/nothing", headers={"accept": accept}).get_json()["errors"][0]["status"] == 404
+
+
+@pytest.mark.parametrize("accept", ["text/html", "text/html,", "text/*;q=1", "application/json;q=0, text/plain"])
+def test_a_client_that_does_not_accept_json_is_told_so(api, accept: str):
+    assert api.get("/traits", headers={"accept": accept}).status_code == 406
