@@ -59,15 +59,14 @@ class Query:
 
     @classmethod
     def parse(cls, query_string: bytes) -> "Query":
-        """Decode a query string.
+        """Decode a query string. Parameters may also be separated by semicolons, as in openstack-placement.
 
         Raises:
             Invalid: it is not UTF-8, contains NUL characters or has too many parameters.
         """
         try:
-            pairs = parse_qsl(
-                query_string.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=MAX_PARAMETERS
-            )
+            text = query_string.decode("utf-8").replace(";", "&")
+            pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MAX_PARAMETERS)
         except ValueError as error:  # including UnicodeDecodeError
             raise Invalid(f"{PREFIX}{error}") from error
         if any("\0" in key or "\0" in value for key, value in pairs):

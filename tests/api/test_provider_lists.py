@@ -70,6 +70,21 @@ def test_filters_hold_together(api: Api, cloud: dict[str, str]) -> None:
     assert {query: names(api, cloud, query) for query in FOUND} == FOUND
 
 
+def test_semicolons_separate_parameters_too(api: Api) -> None:
+    """As in the reference, so a semicolon in a name has to be encoded."""
+    for name in ("a;b", "a"):
+        api.post("/resource_providers", {"name": name, "uuid": new_uuid()})
+
+    def names(query: str) -> list[str]:
+        found = api.get(f"/resource_providers?{query}").get_json()["resource_providers"]
+        return [one["name"] for one in found]
+
+    assert names("name=a%3Bb") == ["a;b"]
+    assert names("name=a;resources=VCPU:1") == []
+    assert names(f"name=a;member_of=!{new_uuid()}") == ["a"]
+    assert api.get("/resource_providers?name=a;b").status_code == 400
+
+
 def test_the_case_of_a_name_matters(api: Api, cloud: dict[str, str]) -> None:
     """On MariaDB the collation of the tables is decisive, as for openstack-placement."""
     expected = "small" if compares_without_case(api) else ""
