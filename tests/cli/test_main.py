@@ -11,7 +11,7 @@ from tests.cli.commands import Command
 NO_TABLES = "The database has no Placement tables"
 PROCESSES = [
     ("--version", 0, "placement, version "),
-    ("audit", 1, "Error: The database refused: "),
+    ("audit", 1, NO_TABLES),
     ("explain resources=VCPU:1", 1, NO_TABLES),
     ("fair-share", 1, NO_TABLES),
     ("openapi", 0, '"openapi": "3.'),
