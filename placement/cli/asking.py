@@ -20,7 +20,7 @@ def _server(_context: click.Context, _option: click.Parameter, url: str | None) 
 def _names_server(url: str) -> bool:
     try:
         return urlsplit(url).port != 0 and re.fullmatch(r"https?://[^/\s]\S*", url) is not None
-    except ValueError:  # half an IPv6 address, or a port that is no number
+    except ValueError:  # half an IPv6 address, or a port that is not a number
         return False
 
 

@@ -23,8 +23,8 @@ def import_flavors(file: TextIO) -> None:
     """Print the section "flavors" of planner.yaml for the flavors in FILE.
 
     FILE is the output of "openstack flavor list --long -f json" or "openstack flavor show -f json"; - is standard
-    input. Properties that only concern nova are listed on standard error, and so are flavors that are no request, which
-    are left out.
+    input. Properties that only concern nova are listed on standard error, and so are flavors that are not a valid
+    request, which are left out.
     """
     try:
         listed = json.load(file)

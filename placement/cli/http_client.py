@@ -9,8 +9,8 @@ from placement.errors import PlacementError, Unavailable
 
 TIMEOUT_S = 60
 MICROVERSION = "1.39"
-KEPT = "/?#[]@!$&'()*+,;=:%~"
-"""What is not percent-encoded in a path: it has a meaning there, or is the beginning of an encoded character."""
+NOT_ENCODED = "/?#[]@!$&'()*+,;=:%~"
+"""Characters of a path that have a meaning there, or begin an encoded character."""
 
 
 class RequestRefused(PlacementError):
@@ -43,7 +43,7 @@ class Client:
         headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
         connection = self._connection(self._address, timeout=TIMEOUT_S)
         try:
-            connection.request(method, quote(self._mounted_at + path, safe=KEPT), _encoded(body), headers)
+            connection.request(method, quote(self._mounted_at + path, safe=NOT_ENCODED), _encoded(body), headers)
             response = connection.getresponse()
             content = response.read()
         except OSError as error:

@@ -164,12 +164,10 @@ def _planned(
     conflicts = _conflicts(members, generations, spared=() if terms.whole else known)
     if terms.whole and conflicts:
         raise next(iter(conflicts.values()))
-    try:
-        for gate in terms.gates:
-            gate(tx, members)
-    except Conflict as unfair:
+    unfair = _refused_by_gates(tx, members, terms.gates)
+    if unfair is not None:
         if terms.whole:
-            raise
+            raise unfair
         refused = {member.uuid: conflicts.get(member.uuid, unfair) for member in members if member.uuid not in known}
         return _ClaimPlan(known=known, refused=refused)
     overlay = released(tx, [member.uuid for member in members if member.replaces])
@@ -182,6 +180,16 @@ def _planned(
     wanting = [member for member in members if member.uuid not in known and member.uuid not in conflicts]
     placement, stuck = as_many_as_fit(drafting, wanting)
     return _ClaimPlan(placement, known, {**conflicts, **no_place_beside(drafting, stuck)})
+
+
+def _refused_by_gates(tx: Transaction, members: Sequence[ClaimMember], gates: Collection[Gate]) -> Conflict | None:
+    """Return why a gate refuses a claim; None if all let it pass."""
+    try:
+        for gate in gates:
+            gate(tx, members)
+    except Conflict as refusal:
+        return refusal
+    return None
 
 
 def _places_for_all(drafting: Drafting, members: Sequence[ClaimMember], rules: GangRules) -> Sequence[Draft]:
