@@ -3,9 +3,11 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from sqlalchemy import URL
 
 from placement.errors import ConfigurationError
 from placement.settings import Settings, load, with_own_database
@@ -54,9 +56,19 @@ def settings_of(context: click.Context) -> Settings:
 
 
 @contextmanager
-def connected(settings: Settings) -> Iterator[Database]:
-    """Yield the configured database unchanged; it is connected to on first use."""
+def connected(settings: Settings, *, creates: bool = False) -> Iterator[Database]:
+    """Yield the configured database unchanged; it is connected to on first use.
+
+    Args:
+        settings: name the database.
+        creates: whether a SQLite file that does not exist is created on first use.
+
+    Raises:
+        ConfigurationError: the URL is unusable, or the SQLite file does not exist.
+    """
     url = normalised(settings.database.connection, settings.database.connection_parameters)
+    if not creates:
+        _check_file(url)
     database = Database(engine_for(url, sqlite_synchronous=settings.database.sqlite_synchronous))
     try:
         yield database
@@ -64,12 +76,18 @@ def connected(settings: Settings) -> Iterator[Database]:
         database.dispose()
 
 
+def _check_file(url: URL) -> None:
+    """Refuse a SQLite file that does not exist, which connecting would create empty at a mistyped path."""
+    if url.get_backend_name() == "sqlite" and "uri" not in url.query and not Path(url.database or "").exists():
+        raise ConfigurationError(f"There is no database file {url.database}; 'placement db upgrade' creates it.")
+
+
 @contextmanager
 def readable(settings: Settings) -> Iterator[Database]:
     """Yield the database that ``placement serve`` would use, unchanged, for reading.
 
     Raises:
-        ConfigurationError: the database has no tables.
+        ConfigurationError: there is no database, or it has no tables.
     """
     with filled(with_own_database(settings)) as database:
         database.keeps_usage = schema.current(database.engine).keeps_usage
@@ -81,7 +99,7 @@ def filled(settings: Settings) -> Iterator[Database]:
     """Yield the configured database unchanged.
 
     Raises:
-        ConfigurationError: the database has no tables.
+        ConfigurationError: there is no database, or it has no tables.
     """
     with connected(settings) as database:
         if schema.current(database.engine).is_empty:
@@ -94,7 +112,7 @@ def with_journal(settings: Settings) -> Iterator[Database]:
     """Yield the database that ``placement serve`` would use, unchanged, if it has a journal.
 
     Raises:
-        ConfigurationError: the database has no tables, or openstack-placement's alone.
+        ConfigurationError: there is no database, or it has no tables, or openstack-placement's alone.
     """
     with readable(settings) as database:
         if not schema.has_journal(database.engine):

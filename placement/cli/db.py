@@ -32,7 +32,7 @@ def upgrade(context: click.Context) -> None:
     An empty database gets all tables. A database of openstack-placement is adopted in place: this server's tables are
     added to the existing ones, and both servers may write until "placement db release".
     """
-    with _database(context) as (database, settings):
+    with _database(context, creates=True) as (database, settings):
         notes = schema.upgrade(database.engine, progress, keep_journal=settings.journal.enabled)
         state = schema.current(database.engine)
     for note in notes:
@@ -95,7 +95,7 @@ def copy_database(context: click.Context, *, target: str) -> None:
     """
     with _database(context) as (database, settings):
         there = replace(settings, database=replace(settings.database, connection=target, connection_parameters=""))
-        with connected(there) as other:
+        with connected(there, creates=True) as other:
             copied = copying.copy(database.engine, other.engine, progress)
     for line in table(("rows", "table"), [(f"{each.rows:,}", each.table) for each in copied]):
         click.echo(line)
@@ -113,10 +113,10 @@ def release(context: click.Context) -> None:
 
 
 @contextmanager
-def _database(context: click.Context) -> Iterator[tuple[Database, Settings]]:
+def _database(context: click.Context, *, creates: bool = False) -> Iterator[tuple[Database, Settings]]:
     """Yield the database that ``placement serve`` would use with the same options."""
     settings = with_own_database(settings_of(context))
-    with connected(settings) as database:
+    with connected(settings, creates=creates) as database:
         yield database, settings
 
 

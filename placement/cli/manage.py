@@ -51,7 +51,7 @@ def db(context: click.Context) -> None:
 def sync(context: click.Context) -> None:
     """Bring the database up to date."""
     settings = _settings(context)
-    with connected(settings) as database:
+    with connected(settings, creates=True) as database:
         for note in schema.upgrade(database.engine, progress, keep_journal=settings.journal.enabled):
             click.echo(f"Warning: {note}", err=True)
 
@@ -61,7 +61,7 @@ def sync(context: click.Context) -> None:
 @click.pass_context
 def version(context: click.Context) -> None:
     """Show the version of the database."""
-    with connected(_settings(context)) as database:
+    with connected(_settings(context), creates=True) as database:
         click.echo(str(schema.current(database.engine).reference_revision))
 
 
@@ -71,7 +71,7 @@ def version(context: click.Context) -> None:
 @click.pass_context
 def stamp(context: click.Context, version: str) -> None:
     """Write a version into the database without changing anything else."""
-    with connected(_settings(context)) as database:
+    with connected(_settings(context), creates=True) as database:
         schema.stamp(database.engine, version)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 
 from placement.cli.main import main
 from placement.services.allocations import consumer_allocations
@@ -126,5 +126,7 @@ def test_no_consumer_is_older_than_the_calendar(run: Audit, living: str) -> None
 
 def test_without_tables_there_is_nothing_to_audit(tmp_path: Path, empty_database_url: str) -> None:
     configuration = servers.write_configuration(tmp_path, servers.default_sections(empty_database_url))
+    if empty_database_url.startswith("sqlite"):
+        Path(str(make_url(empty_database_url).database)).touch()
     done = CliRunner().invoke(main, ["audit", "--config-file", str(configuration)])
     assert (done.exit_code, done.output) == (1, "Error: The database has no Placement tables.\n")

@@ -116,10 +116,11 @@ def test_what_is_no_token_is_told(placement: Command):
     assert "Invalid value for '--token': A token consists of printable ASCII characters." in done.stderr
 
 
-def test_without_tables_there_is_nothing_to_explain(placement: Command):
+def test_without_a_database_there_is_nothing_to_explain(placement: Command):
     done = placement.run("explain", "resources=VCPU:1")
     assert done.returncode == 1
-    assert done.stderr == "Error: The database has no Placement tables.\n"
+    assert done.stderr.startswith("Error: There is no database file ")
+    assert not [*placement.home.rglob("*.sqlite")]
 
 
 def test_names_of_providers_cannot_move_the_cursor():

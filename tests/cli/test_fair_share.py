@@ -78,7 +78,7 @@ def test_a_server_shows_the_same_as_its_database(placement: Command, cloud: str)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "The database has no Placement tables."),
+        ((), "There is no database file "),
         (("--url", "http://127.0.0.1:9"), "The server cannot be reached: "),
     ],
 )

@@ -72,6 +72,11 @@ def test_a_database_without_a_journal_is_told(placement: Command, arguments: tup
     )
     options = ("--config-file", str(conf))
     done = placement.run("journal", *arguments, *options)
+    file = placement.home / "placement.sqlite"
+    missing = f"Error: There is no database file {file}; 'placement db upgrade' creates it.\n"
+    assert (done.returncode, done.stderr) == (1, missing)
+    file.touch()
+    done = placement.run("journal", *arguments, *options)
     assert (done.returncode, done.stderr) == (1, "Error: The database has no Placement tables.\n")
     for step in ("upgrade", "release"):
         assert placement.run("db", step, *options).returncode == 0

@@ -8,14 +8,14 @@ import pytest
 from placement.cli.main import COMMANDS
 from tests.cli.commands import Command
 
-NO_TABLES = "The database has no Placement tables"
+NO_DATABASE = "There is no database file "
 PROCESSES = [
     ("--version", 0, "placement, version "),
-    ("audit", 1, NO_TABLES),
-    ("explain resources=VCPU:1", 1, NO_TABLES),
-    ("fair-share", 1, NO_TABLES),
+    ("audit", 1, NO_DATABASE),
+    ("explain resources=VCPU:1", 1, NO_DATABASE),
+    ("fair-share", 1, NO_DATABASE),
     ("openapi", 0, '"openapi": "3.'),
-    ("db current", 0, "none (newest: "),
+    ("db current", 1, NO_DATABASE),
     ("sreve", 2, "No such command 'sreve'"),
 ]
 HEAVY = ("flask", "sqlalchemy", "alembic", "gunicorn", "oslo_config", "oslo_policy", "keystonemiddleware")

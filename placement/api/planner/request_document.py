@@ -27,6 +27,7 @@ NOTHING = Expressions()
 MAX_RULES = 64
 """For each kind of rule: every further level or same_subtree slows down each step of the search."""
 
+CONFLICTING_TRAITS = "Traits are required and forbidden: {}."
 
 SCHEMA = RequestSchema()
 
@@ -165,6 +166,8 @@ def _faults(request: PlannerRequest, settings: PlannerSettings) -> Iterator[tupl
         yield ("paths",), f"There are more than {MAX_GROUPS} groups."
     if request.profile is not None and request.profile not in settings.profiles:
         yield ("profile",), f"There is no profile {request.profile!r}; there are {', '.join(settings.profiles)}."
+    if conflicts := request.root_required & request.root_forbidden:
+        yield ("root_required",), CONFLICTING_TRAITS.format(", ".join(sorted(conflicts)))
     yield from _faults_of_groups(request)
     yield from _faults_of_rules(request, settings)
 
@@ -185,7 +188,7 @@ def _faults_of_groups(request: PlannerRequest) -> Iterator[tuple[BodyPath, str]]
         if not one.group.resources and one.suffix not in tied:
             yield path, "A group without resources must be in same_subtree."
         if conflicts := [any_of for any_of in one.group.required if any_of <= one.group.forbidden]:
-            yield path, f"Traits are required and forbidden: {', '.join(sorted(conflicts[0]))}."
+            yield path, CONFLICTING_TRAITS.format(", ".join(sorted(conflicts[0])))
 
 
 def _faults_of_rules(request: PlannerRequest, settings: PlannerSettings) -> Iterator[tuple[BodyPath, str]]:

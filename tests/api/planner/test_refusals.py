@@ -39,6 +39,10 @@ def hint(**said: object) -> dict[str, object]:
         ),
         (group(required=["CUSTOM_NO"]), "groups._A.required: There is no trait CUSTOM_NO."),
         ({"groups": A, "root_required": ["CUSTOM_NO"]}, "root_required: There is no trait CUSTOM_NO."),
+        (
+            {"groups": A, "root_required": ["HW_NUMA_ROOT", "!HW_NUMA_ROOT"]},
+            "root_required: Traits are required and forbidden: HW_NUMA_ROOT.",
+        ),
         (group(count=0), 'groups._A.count: 0 is not a number from 1 to 1000, "all" or "per-subtree"'),
         (group(count=None), 'groups._A.count: None is not a number from 1 to 1000, "all" or "per-subtree"'),
         (
