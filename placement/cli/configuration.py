@@ -3,16 +3,14 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from sqlalchemy import URL
 
 from placement.errors import ConfigurationError
 from placement.settings import Settings, load, with_own_database
 from placement.store.connection.database import Database, engine_for
-from placement.store.connection.url import normalised
+from placement.store.connection.url import missing_file, normalised
 from placement.store.lifecycle import schema
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -67,19 +65,14 @@ def connected(settings: Settings, *, creates: bool = False) -> Iterator[Database
         ConfigurationError: the URL is unusable, or the SQLite file does not exist.
     """
     url = normalised(settings.database.connection, settings.database.connection_parameters)
-    if not creates:
-        _check_file(url)
+    # Connecting would create it empty, at a mistyped path, too.
+    if not creates and (file := missing_file(url)) is not None:
+        raise ConfigurationError(f"There is no database file {file}; 'placement db upgrade' creates it.")
     database = Database(engine_for(url, sqlite_synchronous=settings.database.sqlite_synchronous))
     try:
         yield database
     finally:
         database.dispose()
-
-
-def _check_file(url: URL) -> None:
-    """Refuse a SQLite file that does not exist, which connecting would create empty at a mistyped path."""
-    if url.get_backend_name() == "sqlite" and "uri" not in url.query and not Path(url.database or "").exists():
-        raise ConfigurationError(f"There is no database file {url.database}; 'placement db upgrade' creates it.")
 
 
 @contextmanager

@@ -36,7 +36,7 @@ from placement.allocators.entries import InvalidEntry
 from placement.allocators.fair_share.claim_rights import Parting
 from placement.allocators.fair_share.entitlement import Entitlements
 from placement.allocators.fair_share.fill import MAX_STEPS, Filling, Task, fill, want
-from placement.allocators.fair_share.gate import Competitor, Decision, decide
+from placement.allocators.fair_share.gate import Competitor, Decision, decide, decide_some
 from placement.allocators.fair_share.offers import Giving, Held
 from placement.allocators.fair_share.order import Behind, Turn, order
 from placement.allocators.fair_share.overdraft import Overdraft, Shortage, overdraft
@@ -69,6 +69,7 @@ __all__ = [
     "Task",
     "Turn",
     "decide",
+    "decide_some",
     "fill",
     "leaf_paths",
     "order",

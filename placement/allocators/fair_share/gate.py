@@ -1,12 +1,13 @@
 """The gate for claims: whether taking something now is fair while others wait for the same."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from placement.allocators.entries import Number, exact
 from placement.allocators.fair_share.claim_rights import lacking_for
-from placement.allocators.fair_share.fill import MAX_STEPS, Task, fill, want
+from placement.allocators.fair_share.fill import MAX_STEPS, Task, added, fill, want
 from placement.allocators.fair_share.order import Behind, order
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import SEPARATOR, Amounts, way
@@ -59,6 +60,9 @@ class Decision:
         return self.reason in ("fair", "no capacity", "undecided")
 
 
+FAIR = Decision("fair", {})
+
+
 def decide(
     shares: FairShares,
     claimant: str,
@@ -99,11 +103,84 @@ def decide(
         return Decision("over the limit", {}, limit=exceeded)
     if lacking_for(shares, task):
         return Decision("no capacity", {})
-    return _after_others(shares, claimant, _pending(claimant, task, competitors), steps)
+    return _after_others(shares, claimant, _pending(claimant, Task(task), competitors), steps)
 
 
-def _pending(claimant: str, task: Amounts, competitors: Sequence[Competitor]) -> dict[str, list[Task]]:
-    pending = {claimant: [Task(task)]}
+def decide_some(
+    shares: FairShares,
+    claims: Sequence[Competitor],
+    *,
+    competitors: Sequence[Competitor] = (),
+    limits: Mapping[str, Number] | None = None,
+    steps: int = MAX_STEPS,
+) -> list[tuple[int, Decision]]:
+    """Decide how many tasks of each of several claims are fair, one claim after another.
+
+    Those that come later are among those who wait. What is let through stays in use in ``shares``.
+
+    Args:
+        shares: the tree and its usage.
+        claims: who claims what; the counts are finite.
+        competitors: who else waits.
+        limits: as in ``decide``.
+        steps: the most tasks to hand out, shared evenly among the claims.
+
+    Returns:
+        How many tasks of each claim are let through, and the decision about the next one: ``fair`` if all are.
+
+    Raises:
+        ValueError, KeyError: as ``FairShares``.
+
+    >>> from placement.allocators.fair_share.tree import Branch, Leaf
+    >>> shares = FairShares(Branch("root", (Leaf("ann"), Leaf("bob"))), {"gpu": 4})
+    >>> claims, waiting = ([Competitor(leaf, Task({"gpu": 1}, 3))] for leaf in ("root/ann", "root/bob"))
+    >>> ((count, next_one),) = decide_some(shares, claims, competitors=waiting)
+    >>> count, next_one.reason
+    (2, 'others first')
+    """
+    decided, steps = [], steps // max(1, len(claims))
+    for number, claim in enumerate(claims, start=1):
+        leaf, task = claim.leaf, claim.task
+        assert task.count is not None
+        waiting = [*claims[number:], *competitors]
+        within = Task(task.amounts, _within_limits(shares, leaf, task, limits or {}))
+        count = _in_turn(shares, leaf, _pending(leaf, within, waiting), steps)
+        shares.use(leaf, added(shares.usage(leaf), _times(task.amounts, count)))
+        next_one = FAIR
+        if count < task.count:
+            next_one = decide(shares, leaf, task.amounts, competitors=waiting, limits=limits, steps=steps)
+        decided.append((task.count if next_one.allowed else count, next_one))
+    return decided
+
+
+def _within_limits(shares: FairShares, claimant: str, task: Task, limits: Mapping[str, Number]) -> int:
+    """Return how many of some equal tasks exceed no limit."""
+
+    def exceeds(number: int) -> bool:
+        more = _times(task.amounts, number + 1)
+        return bool(_exceeded(shares, claimant, more, limits) or _over_its_own(shares, claimant, more))
+
+    return bisect_right(range(task.count or 0), 0, key=exceeds)
+
+
+def _in_turn(shares: FairShares, claimant: str, pending: Mapping[str, Sequence[Task]], steps: int) -> int:
+    """Return how many of a claimant's first tasks, all equal, have their turn while they fit."""
+    first = pending[claimant][0]
+    if not any(first.amounts.values()):
+        return first.count or 0
+    usage = {leaf: shares.usage(leaf) for leaf in pending}
+    served = fill(shares, pending, steps=steps).served[claimant][0]
+    for leaf, amounts in usage.items():
+        shares.use(leaf, amounts)
+    return served
+
+
+def _times(amounts: Amounts, count: int) -> Amounts:
+    return {name: amount * count for name, amount in amounts.items()}
+
+
+def _pending(claimant: str, task: Task, competitors: Sequence[Competitor]) -> dict[str, list[Task]]:
+    pending = {claimant: [task]}
     for one in competitors:
         pending.setdefault(one.leaf, []).append(one.task)
     return pending
@@ -115,7 +192,7 @@ def _after_others(shares: FairShares, claimant: str, pending: Mapping[str, Seque
     for leaf, amounts in usage.items():
         shares.use(leaf, amounts)
     if claimant in result.order or not any(pending[claimant][0].amounts.values()):
-        return Decision("fair", {})
+        return FAIR
     ahead = {leaf: sum(served) for leaf, served in result.served.items() if any(served)}
     if not result.complete:
         return Decision("undecided", ahead)

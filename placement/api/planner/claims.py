@@ -11,7 +11,7 @@ from placement.api.fields import Object
 from placement.api.planner.candidates import options_for
 from placement.api.planner.claim_answers import streamed, what_fitted
 from placement.api.planner.claim_digest import digest_of
-from placement.api.planner.fair_share_terms import FairShareTerms, fair_gates
+from placement.api.planner.fair_share_terms import FairShareTerms, unfair_members
 from placement.api.planner.gang_rules import gang_rules
 from placement.api.planner.index import PATH
 from placement.api.planner.request_document import Body, explains, planner_request
@@ -40,8 +40,8 @@ def make_claim(call: Call) -> Response:
     members = list(_members(call, body))
     _check_consumers(members)
     gang = gang_rules(body, call.server.settings.planner, members=len(members))
-    gates, dry_run = fair_gates(call, body, members), body.get("dry_run", False)
-    terms = ClaimTerms(digest_of(members, gang), gates, dry_run=dry_run, gang=gang)
+    unfair, dry_run = unfair_members(call, body, members), body.get("dry_run", False)
+    terms = ClaimTerms(digest_of(members, gang), unfair, dry_run=dry_run, gang=gang)
     if not body.get("all_or_nothing", True):
         outcomes = claim_what_fits(call.database, members, terms)
         return streamed(outcomes) if body.get("stream") else what_fitted(members, list(outcomes))

@@ -9,7 +9,7 @@ from placement.api.fields import Array, JsonNumber, Object
 from placement.api.planner.fair_share_bodies import Pending, wishes_of
 from placement.api.planner.request_fields import Flag
 from placement.api.validation import Schema
-from placement.services.fair_share.gate import FairGate, Terms, fair_gate
+from placement.services.fair_share.gate import Terms, UnfairClaim, unfair_claims
 from placement.services.planner.members import ClaimMember
 
 QUEUE = "[^/]+(/[^/]+)*"
@@ -23,16 +23,16 @@ class FairShareTerms(Schema):
     limits = fields.Mapping(QUEUE, JsonNumber(minimum=0, maximum=1), required=False)
 
 
-def fair_gates(call: Call, body: Mapping[str, Any], members: Sequence[ClaimMember]) -> list[FairGate]:
-    """Return the gate that a claim asks for, if any.
+def unfair_members(call: Call, body: Mapping[str, Any], members: Sequence[ClaimMember]) -> Mapping[str, UnfairClaim]:
+    """Return, by uuid of the consumer, why members are refused by the terms of a claim, if it has any.
 
     Raises:
         InvalidAt: the terms name something that does not exist.
     """
     entry = body.get("fair_share", {"enforce": False})
     if not entry["enforce"]:
-        return []
+        return {}
     settings = call.server.settings.planner.fair_share
     wishes = wishes_of(entry.get("pending", ()), settings, "fair_share", "pending")
-    terms = Terms(wishes, entry.get("limits"), ("fair_share",))
-    return [fair_gate(call.database, call.server.usage_cache, members, terms)]
+    terms = Terms(wishes, entry.get("limits"), whole=body.get("all_or_nothing", True), where=("fair_share",))
+    return unfair_claims(call.database, call.server.usage_cache, members, terms)

@@ -7,18 +7,21 @@ last unit of a provider is decided by the claims themselves.
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from placement.allocators.entries import Number
-from placement.allocators.fair_share import Amounts, Competitor, Decision, FairShares, Task, decide
+from placement.allocators.fair_share import Amounts, Competitor, Decision, FairShares, Task, decide, decide_some
 from placement.errors import Conflict, InvalidAt, Unavailable
 from placement.services.fair_share.shares import Where, Wish, counted
 from placement.services.fair_share.usage_cache import UNKNOWN, UsageCache, read_usage_by
 from placement.services.planner.candidates import planned_candidates
 from placement.services.planner.composers import Composers
+from placement.services.planner.gang import by_difficulty
 from placement.services.planner.members import ClaimMember
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.consumers import consumer_generations
 
 
 class UnfairClaim(Conflict):
@@ -34,35 +37,34 @@ class Terms:
     Args:
         wishes: what others wait for.
         limits: path of a queue -> the largest part of any class that it may hold, 0..1.
+        whole: whether either all members are let through or none.
         where: the position of all this in the request.
     """
 
     wishes: Sequence[Wish] = ()
     limits: Mapping[str, Number] | None = None
+    whole: bool = True
     where: Where = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FairGate:
-    """A gate for ``services.planner.claims`` whose decision was made before the claim's transaction.
+class _Claimed(NamedTuple):
+    """What a member claims of the classes that count; ``name`` is that of its project (or consumer type)."""
 
-    It only raises inside, after a repeated claim has got its earlier answer. Deciding in there would take too long.
-    """
-
-    refusal: str | None
-
-    def __call__(self, _tx: Transaction, _members: Sequence[ClaimMember]) -> None:
-        """Refuse the claim if it takes more than its fair share.
-
-        Raises:
-            UnfairClaim: with the figures.
-        """
-        if self.refusal is not None:
-            raise UnfairClaim(self.refusal)
+    uuid: str
+    name: str
+    amounts: Amounts
 
 
-def fair_gate(database: Database, cache: UsageCache, members: Sequence[ClaimMember], terms: Terms) -> FairGate:
-    """Decide about a claim: what its members take beyond what they hold, all together.
+_AlikeMembers = Mapping[tuple[str, frozenset[tuple[str, int]]], Sequence[str]]
+"""The path of a leaf and the amounts, class by class -> the uuids of the members that claim these for it."""
+
+
+def unfair_claims(
+    database: Database, cache: UsageCache, members: Sequence[ClaimMember], terms: Terms
+) -> dict[str, UnfairClaim]:
+    """Return, by uuid of the consumer, why members are refused; those that are let through are missing.
+
+    Where not all need a place, as many are let through as are fair, in the order of placement.
 
     Raises:
         InvalidAt: a class or a queue does not exist, or a wish has no class that counts.
@@ -73,29 +75,52 @@ def fair_gate(database: Database, cache: UsageCache, members: Sequence[ClaimMemb
         Competitor(settings.queues.path_of(wish.member), Task(task, wish.count))
         for wish, task in zip(terms.wishes, counted(database, settings, terms.wishes), strict=True)
     ]
-    claimed = claimed_amounts(database, members, settings)
+    claimed = _claimed(database, members if terms.whole else by_difficulty(members), settings)
+    others = (*[one.name for one in claimed], *[wish.member for wish in terms.wishes])
+    if not terms.whole:
+        shares, alike = cache.reading(database).shares(settings, others=others), _alike(database, claimed, settings)
+        return _beyond_what_is_fair(shares, alike, competitors, terms)
     # What the members hold now, in the place that they leave or from an earlier run of the same claim.
     given_up = read_usage_by(database, settings, [member.uuid for member in members])
-    others = (*claimed, *given_up, *[wish.member for wish in terms.wishes])
-    shares = cache.reading(database).shares(settings, others=others)
-    for claimant, task in _taken_on_top(shares, settings, claimed, given_up):
-        decision = decide(shares, claimant, task, competitors=competitors, limits=terms.limits)
+    shares = cache.reading(database).shares(settings, others=(*others, *given_up))
+    for leaf, task in _taken_on_top(shares, settings, claimed, given_up):
+        decision = decide(shares, leaf, task, competitors=competitors, limits=terms.limits)
         if not decision.allowed:
-            return FairGate(_told(decision))
-        _use_more(shares, claimant, task)
-    return FairGate(None)
+            return dict.fromkeys([member.uuid for member in members], UnfairClaim(_told(decision)))
+        _use_more(shares, leaf, task)
+    return {}
+
+
+@reads
+def _alike(tx: Transaction, claimed: Sequence[_Claimed], settings: FairShareSettings) -> _AlikeMembers:
+    """Return the members that hold nothing yet. Others keep what they have and get no more."""
+    known = consumer_generations(tx, [one.uuid for one in claimed])
+    alike: dict[tuple[str, frozenset[tuple[str, int]]], list[str]] = defaultdict(list)
+    for one in claimed:
+        if one.uuid not in known:
+            alike[settings.queues.path_of(one.name), frozenset(one.amounts.items())].append(one.uuid)
+    return alike
+
+
+def _beyond_what_is_fair(
+    shares: FairShares, alike: _AlikeMembers, competitors: Sequence[Competitor], terms: Terms
+) -> dict[str, UnfairClaim]:
+    claims = [Competitor(leaf, Task(dict(amounts), len(uuids))) for (leaf, amounts), uuids in alike.items()]
+    decided = decide_some(shares, claims, competitors=competitors, limits=terms.limits)
+    return {
+        uuid: UnfairClaim(_told(decision))
+        for uuids, (count, decision) in zip(alike.values(), decided, strict=True)
+        for uuid in uuids[count:]
+    }
 
 
 def _taken_on_top(
-    shares: FairShares,
-    settings: FairShareSettings,
-    claimed: Mapping[str, Amounts],
-    given_up: Mapping[str, Amounts],
+    shares: FairShares, settings: FairShareSettings, claimed: Sequence[_Claimed], given_up: Mapping[str, Amounts]
 ) -> list[tuple[str, dict[str, int]]]:
     """Deduct from the usage what the members give up, and return what each leaf takes beyond that."""
     more: dict[str, Counter[str]] = defaultdict(Counter)
-    for member, amounts in claimed.items():
-        more[settings.queues.path_of(member)].update(amounts)
+    for one in claimed:
+        more[settings.queues.path_of(one.name)].update(one.amounts)
     for member, amounts in given_up.items():
         more[settings.queues.path_of(member)].subtract(amounts)
     for leaf, amounts in more.items():
@@ -115,24 +140,19 @@ def _check_limits(terms: Terms, settings: FairShareSettings) -> None:
             raise InvalidAt((*terms.where, "limits", path), "No such queue.")
 
 
-def claimed_amounts(
-    database: Database, members: Sequence[ClaimMember], settings: FairShareSettings
-) -> dict[str, Amounts]:
-    """Map each project (or consumer type) to the amounts it claims of the classes that count.
+def _claimed(database: Database, members: Sequence[ClaimMember], settings: FairShareSettings) -> list[_Claimed]:
+    """Return what each member claims, in their order.
 
     Raises:
         InvalidAt: a request names something that does not exist.
     """
-    claimed: dict[str, Counter[str]] = defaultdict(Counter)
-    composers = Composers()
+    composers, claimed = Composers(), list[_Claimed]()
     for member in members:
         consumer = member.consumer
         name = (consumer.project_id if settings.leaves == "project" else consumer.consumer_type) or UNKNOWN
-        claimed[name].update(_taken(database, member, composers))
-    return {
-        name: {class_: amount for class_, amount in amounts.items() if class_ in settings.classes}
-        for name, amounts in claimed.items()
-    }
+        amounts = _taken(database, member, composers)
+        claimed.append(_Claimed(member.uuid, name, {one: amounts[one] for one in settings.classes if one in amounts}))
+    return claimed
 
 
 def _taken(database: Database, member: ClaimMember, composers: Composers) -> Mapping[str, int]:

@@ -8,7 +8,7 @@ plan that found nothing, which is true of its snapshot and needed no lock.
 import contextlib
 import random
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.consumers import consumer_generations
 
-__all__ = ["ClaimTerms", "Gate", "NoCandidate", "Outcome", "claim", "claim_what_fits"]
+__all__ = ["ClaimTerms", "NoCandidate", "Outcome", "claim", "claim_what_fits"]
 
 ATTEMPTS = 40
 """How often a claim is planned before it gives up. Each time it loses, somebody else has won."""
@@ -39,9 +39,6 @@ MIN_PAUSE_S, MAX_PAUSE_S = 0.002, 0.05
 PORTION = 250
 """How many members are allocated in one transaction where they need not all be allocated together."""
 
-Gate = Callable[[Transaction, Sequence[ClaimMember]], None]
-"""Called inside the snapshot before anything is planned; raises to stop the claim."""
-
 
 @dataclass(frozen=True, slots=True)
 class ClaimTerms:
@@ -49,14 +46,14 @@ class ClaimTerms:
 
     Args:
         digest: identifies the claim; a repetition gets the same answer while its consumers are unchanged.
-        gates: further checks that have to pass.
+        refused: why members get no place, by uuid, unless they have one from an earlier run of the same claim.
         dry_run: only plan: return what a claim would get, without writing or locking anything.
         whole: whether either all members get a place or none.
         gang: how the members have to lie on the fabric.
     """
 
     digest: str
-    gates: Collection[Gate] = ()
+    refused: Mapping[str, Conflict] = field(default_factory=dict)
     dry_run: bool = False
     whole: bool = True
     gang: GangRules = ANYWHERE
@@ -115,7 +112,7 @@ def claim(database: Database, members: Sequence[ClaimMember], terms: ClaimTerms)
         ConcurrentUpdate: all were to have one, and a consumer holds something else or others were faster too often.
         InvalidAt: a request names something that does not exist.
     """
-    is_plain = terms.whole and terms.gang.are_none and not (terms.dry_run or terms.gates)
+    is_plain = terms.whole and terms.gang.are_none and not (terms.dry_run or terms.refused)
     if is_plain and not any(member.replaces for member in members):
         answers = claim_in_batch(database, members, terms.digest)
         if answers is not None:
@@ -161,15 +158,9 @@ def _planned(
     known = known_answers(tx, generations, terms.digest) if generations else {}
     if len(known) == len(members):
         return _ClaimPlan(known=known)
-    conflicts = _conflicts(members, generations, spared=() if terms.whole else known)
-    if terms.whole and conflicts:
-        raise next(iter(conflicts.values()))
-    unfair = _refused_by_gates(tx, members, terms.gates)
-    if unfair is not None:
-        if terms.whole:
-            raise unfair
-        refused = {member.uuid: conflicts.get(member.uuid, unfair) for member in members if member.uuid not in known}
-        return _ClaimPlan(known=known, refused=refused)
+    refused = _refused([member for member in members if terms.whole or member.uuid not in known], terms, generations)
+    if terms.whole and refused:
+        raise next(iter(refused.values()))
     overlay = released(tx, [member.uuid for member in members if member.replaces])
     # A dry run has no race to lose, so it takes the best; and no write will check the units for it.
     doubt = 0 if terms.dry_run else max(attempt, int(tx.database.claim_turns.pressure))
@@ -177,19 +168,9 @@ def _planned(
     drafting = Drafting(tx, composers, overlay, among=among, checks_units=checks_units)
     if terms.whole:
         return _ClaimPlan(_places_for_all(drafting, members, terms.gang))
-    wanting = [member for member in members if member.uuid not in known and member.uuid not in conflicts]
+    wanting = [member for member in members if member.uuid not in known and member.uuid not in refused]
     placement, stuck = as_many_as_fit(drafting, wanting)
-    return _ClaimPlan(placement, known, {**conflicts, **no_place_beside(drafting, stuck)})
-
-
-def _refused_by_gates(tx: Transaction, members: Sequence[ClaimMember], gates: Collection[Gate]) -> Conflict | None:
-    """Return why a gate refuses a claim; None if all let it pass."""
-    try:
-        for gate in gates:
-            gate(tx, members)
-    except Conflict as refusal:
-        return refusal
-    return None
+    return _ClaimPlan(placement, known, {**refused, **no_place_beside(drafting, stuck)})
 
 
 def _places_for_all(drafting: Drafting, members: Sequence[ClaimMember], rules: GangRules) -> Sequence[Draft]:
@@ -214,12 +195,13 @@ def _all_or_none(drafting: Drafting, in_order: Sequence[ClaimMember]) -> Sequenc
     raise refusal(drafting, placement, lacking, of=len(in_order))
 
 
-def _conflicts(
-    members: Sequence[ClaimMember], generations: Mapping[str, int], *, spared: Collection[str]
-) -> dict[str, ConcurrentUpdate]:
-    """Return, by uuid, the conflicts with what members hold already; skip those that are spared."""
-    asked = [member for member in members if member.uuid not in spared]
-    return {member.uuid: conflict for member in asked if (conflict := _conflict(member, generations))}
+def _refused(
+    members: Sequence[ClaimMember], terms: ClaimTerms, generations: Mapping[str, int]
+) -> Mapping[str, Conflict]:
+    """Return, by uuid, why members get no place whatever there is; first the conflicts with what they hold."""
+    conflicts = {member.uuid: conflict for member in members if (conflict := _conflict(member, generations))}
+    others = [member.uuid for member in members if member.uuid not in conflicts]
+    return {**conflicts, **{uuid: terms.refused[uuid] for uuid in others if uuid in terms.refused}}
 
 
 def _conflict(member: ClaimMember, generations: Mapping[str, int]) -> ConcurrentUpdate | None:

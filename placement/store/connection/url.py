@@ -8,6 +8,7 @@ import importlib.util
 import logging
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -67,6 +68,14 @@ def normalised(connection: str, parameters: str = "", *, option: str = "connecti
             f"not with {url.drivername}://."
         )
     return _DIALECTS[dialect](url)
+
+
+def missing_file(url: URL) -> Path | None:
+    """Return the file that a normalised URL of SQLite names, if it does not exist."""
+    if url.get_backend_name() != "sqlite" or "uri" in url.query:
+        return None
+    file = Path(url.database or "")
+    return None if file.exists() else file
 
 
 def _parsed(connection: str, parameters: str, option: str) -> URL:

@@ -142,18 +142,38 @@ def test_members_that_have_their_places_keep_their_answer_when_others_are_refuse
         "members": 6,
         "all_or_nothing": False,
     }
-    first = planner.post(CLAIMS, {**body, "fair_share": bob_waits(9)})
+    first = planner.post(CLAIMS, {**body, "fair_share": {"enforce": True}})
     (of_ann,) = {*ask(planner, "GET", f"/resource_providers/{gpus(planner)}/allocations")["allocations"]} - {
         member["consumer"]["uuid"] for member in first.json["members"]
     }
     assert planner.delete(f"/allocations/{of_ann}").status_code == 204
-    again = planner.post(CLAIMS, {**body, "fair_share": {"enforce": True, "limits": {"root/eng": 0.5}}})
+    again = planner.post(CLAIMS, {**body, "fair_share": {"enforce": True, "limits": {"root/eng": 0.4}}})
     assert (first.status_code, again.status_code, len(first.json["members"])) == (201, 200, 4)
     assert again.json["members"] == first.json["members"]
     assert [one["code"] for one in again.json["refused"]] == ["placement.planner.unfair_claim"] * 2
     # Those that were placed before do not count again.
     more = planner.post(CLAIMS, {**body, "fair_share": {"enforce": True, "limits": {"root/eng": 0.6}}})
     assert (more.status_code, len(more.json["members"])) == (201, 6)
+
+
+@pytest.mark.parametrize(
+    ("terms", "placed", "reason"),
+    [
+        (bob_waits(2), 2, "root/eng has more than its fair share while others wait"),
+        ({"enforce": True, "limits": {"root/eng": 0.9}}, 3, "root/eng would hold 1 of a class; it may hold 0.9."),
+    ],
+    ids=["others wait", "a limit"],
+)
+def test_where_not_all_need_a_place_as_many_get_one_as_are_fair(planner: Api, terms, placed, reason) -> None:
+    """Ann has six of ten GPUs and asks for five more one by one; of the four that are left bob needs two."""
+    more = {"members": 5, "all_or_nothing": False}
+    answer = claim(planner, "ann", 1, terms, **more, dry_run=True)
+    assert len(answer.json["members"]) == placed
+    answer = claim(planner, "ann", 1, terms, **more)
+    assert (answer.status_code, len(answer.json["members"])) == (201, placed)
+    assert {one["code"] for one in answer.json["refused"]} == {"placement.planner.unfair_claim"}
+    assert reason in answer.json["refused"][0]["detail"]
+    assert held(planner, "ann") == {"PGPU": 6 + placed}
 
 
 @pytest.mark.parametrize("limits", [{}, {"limits": {"root/eng": 0.5}}], ids=["wait", "over the limit"])

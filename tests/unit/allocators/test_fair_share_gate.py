@@ -1,12 +1,13 @@
 """The gate for claims: refuses only if others, who have less, need what the claim would take."""
 
 import random
+from copy import deepcopy
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.fair_share.fill import Task
-from placement.allocators.fair_share.gate import Competitor, decide
+from placement.allocators.fair_share.gate import Competitor, decide, decide_some
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import leaf_paths
 from tests.unit.allocators import fair_share_oracle as oracle
@@ -100,3 +101,49 @@ def test_a_claim_is_fair_if_its_turn_comes_while_it_fits(seed) -> None:
     expected = not any(task.values()) or not state.fits(claimant, task) or claimant in oracle.fill(root, state)
     assert decision.allowed == expected
     assert {leaf: shares.usage(leaf) for leaf in leaves} == before
+
+
+def test_as_many_are_let_through_as_are_fair() -> None:
+    """Ann has 3 of 10, so bob, who has none, comes first with three; then they take turns for what is left."""
+    shares = cluster(ann=3)
+    ((count, next_one),) = decide_some(shares, [Competitor("n/eng/ann", Task({"g": 1}, 9))], competitors=bob_waits(9))
+    assert (count, next_one.allowed, next_one.reason) == (2, False, "others first")
+    assert shares.usage("n/eng/ann")["g"] == 5
+
+
+def test_a_limit_lets_through_what_is_below_it() -> None:
+    claims = [Competitor("n/eng/ann", Task({"g": 2}, 3)), Competitor("n/eng/eve", Task({"g": 1}, 3))]
+    decided = decide_some(cluster(ann=2), claims, limits={"n/eng": 0.7})
+    assert [(count, next_one.reason) for count, next_one in decided] == [(2, "over the limit"), (1, "over the limit")]
+
+
+def test_claims_that_come_later_wait_with_the_others() -> None:
+    claims = [Competitor("n/eng/ann", Task({"g": 1}, 10)), Competitor("n/sci/bob", Task({"g": 1}, 10))]
+    decided = decide_some(cluster(), claims)
+    assert [count for count, _next_one in decided] == [5, 10]
+    assert decided[1][1].reason == "no capacity"
+
+
+@given(st.integers(0, 10**9))
+def test_the_number_of_fair_tasks_is_that_of_filling(seed) -> None:
+    """Against filling by the definition, over random trees; what fits nowhere passes."""
+    rng = random.Random(seed)
+    root, totals = random_tree(rng), random_totals(rng)
+    usage = random_usage(rng, root, dict.fromkeys(totals, 1))
+    leaves = list(leaf_paths(root))
+    if not leaves:
+        return
+    state = oracle.State(totals, usage, random_tasks(rng, root, totals))
+    claimant, wanted = rng.choice(leaves), rng.randint(1, 12)
+    task = {**dict.fromkeys(totals, 0), **state.tasks[claimant]}
+    shares = FairShares(root, totals)
+    for leaf, amounts in usage.items():
+        shares.use(leaf, amounts)
+    competitors = [Competitor(leaf, Task(one, None)) for leaf, one in state.tasks.items() if leaf != claimant]
+    ((count, next_one),) = decide_some(shares, [Competitor(claimant, Task(task, wanted))], competitors=competitors)
+    expected = min(wanted, oracle.fill(root, deepcopy(state)).count(claimant)) if any(task.values()) else wanted
+    held = {name: usage[claimant].get(name, 0) + task[name] * expected for name in totals}
+    after = oracle.State(totals, {**usage, claimant: held}, state.tasks)
+    if not after.fits(claimant, task):
+        expected = wanted
+    assert (count, next_one.allowed) == (expected, expected == wanted)
