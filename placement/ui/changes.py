@@ -37,11 +37,11 @@ def sees_journal(call: Call) -> bool:
     return keeps_journal(call) and call.is_allowed(RULE, project_id=None)
 
 
-def shown_changes(call: Call, *, provider: str | None = None) -> list[ToldChange] | None:
+def shown_changes(call: Call, *, provider: str | None = None, consumer: str | None = None) -> list[ToldChange] | None:
     """Return the changes that a page shows, or None if there is no journal or this visitor may not read it."""
     if not sees_journal(call):
         return None
-    return latest(call.database, most=SHOWN, provider=provider)
+    return latest(call.database, most=SHOWN, provider=provider, consumer=consumer)
 
 
 def shown_past(call: Call, uuid: str) -> Past:

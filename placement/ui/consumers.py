@@ -4,7 +4,10 @@ from flask import Response
 
 from placement.api.call import Call
 from placement.domain.names import UNTYPED
+from placement.domain.uuids import canonical_uuid
+from placement.errors import NotFound
 from placement.services.console.consumers import ConsumerSearch, consumer_with_holdings, found_consumers
+from placement.ui.changes import shown_changes
 from placement.ui.page import Page, show
 from placement.ui.paging import paging_of
 
@@ -22,10 +25,14 @@ def consumers(call: Call) -> Response:
 
 
 def consumer(call: Call, uuid: str) -> Response:
-    """Show one consumer with what it holds."""
+    """Show what one consumer holds, and what it took and gave back; the latter also of one that is gone."""
     paging = paging_of(call.request)
     found = consumer_with_holdings(call.database, uuid, first=paging.first, most=paging.size)
-    return show("consumer.html", found=found, paging=paging)
+    uuid = found.consumer.uuid if found else canonical_uuid(uuid)
+    changes = shown_changes(call, consumer=uuid)
+    if not (found or changes):
+        raise NotFound(f"No consumer with uuid {uuid} has allocations.")
+    return show("consumer.html", uuid=uuid, found=found, changes=changes, paging=paging)
 
 
 CONSUMER_RULES = ("placement:allocations:list",)

@@ -1,6 +1,9 @@
 """Consumers in the console: the list with its search, and one consumer with its allocations."""
 
+from flask import Flask
+
 from placement.cli.demo_cloud import uuid_of
+from tests.api.conftest import Api
 from tests.ui.visitor import Document, Visitor
 
 VM0, VM1, VOLUME0 = (uuid_of(name) for name in ("vm0", "vm1", "volume0"))
@@ -45,6 +48,18 @@ def test_a_consumer_is_shown_with_its_allocations(demo: None, visitor: Visitor):
     for link in page.links("href"):
         if not link.startswith("#"):
             assert visitor.follow(link, seen_at=f"/ui/consumers/{VM1}").status_code == 200, link
+
+
+def test_what_a_consumer_took_and_gave_back_is_told_also_when_it_is_gone(app: Flask, demo: None, visitor: Visitor):
+    page = visitor.page(f"/ui/consumers/{VM0}")
+    taken = [row[1:] for row in page.cells("What changed")]
+    assert ["compute1 numa0 in compute1", "VCPU 16 taken", "not this server"] in taken
+    Api(app).delete(f"/allocations/{VM0}")
+    page = visitor.page(f"/ui/consumers/{VM0.upper()}")
+    assert "It holds nothing any more." in page.text
+    rows = [row[1:] for row in page.cells("What changed")]
+    assert ["compute1 numa0 in compute1", "VCPU 16 given back", "admin"] in rows[: len(taken)]
+    assert rows[len(taken) :] == taken
 
 
 def test_a_consumer_that_is_not_there_is_told_in_a_page(visitor: Visitor):

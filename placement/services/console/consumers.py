@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from placement.domain.names import UNTYPED
-from placement.errors import NotFound
 from placement.services.console.lists import Excerpt, part_of
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import consumers as store
@@ -61,15 +60,11 @@ def found_consumers(tx: Transaction, search: ConsumerSearch, *, first: int, most
 
 
 @reads_anywhere
-def consumer_with_holdings(tx: Transaction, uuid: str, *, first: int, most: int) -> ConsumerWithHoldings:
-    """Return a consumer with a page of its allocations.
-
-    Raises:
-        NotFound: there is no such consumer.
-    """
+def consumer_with_holdings(tx: Transaction, uuid: str, *, first: int, most: int) -> ConsumerWithHoldings | None:
+    """Return a consumer with a page of its allocations; None if it holds nothing."""
     found = store.consumer(tx, uuid)
     if found is None:
-        raise NotFound(f"No consumer with uuid {uuid} has allocations.")
+        return None
     rows = store.held_by(tx, uuid, first=first, most=most + 1)
     sums = store.sums_of(tx, {uuid}).get(uuid, {})
     return ConsumerWithHoldings(found, sums, Excerpt(rows[:most], len(rows) > most, None))

@@ -22,9 +22,11 @@ class ToldChange(NamedTuple):
     root_name: str | None
 
 
-def told_changes(tx: Transaction, *, limit: int, provider: str | None = None) -> list[ToldChange]:
-    """Return the latest changes, of one provider or of all, newest first."""
-    entries = trail(tx, Wanted(provider=provider, kinds=TOLD), limit=limit)
+def told_changes(
+    tx: Transaction, *, limit: int, provider: str | None = None, consumer: str | None = None
+) -> list[ToldChange]:
+    """Return the latest changes, of one provider or consumer or of all, newest first."""
+    entries = trail(tx, Wanted(consumer, provider, kinds=TOLD), limit=limit)
     uuids = sorted({entry.provider_uuid for entry in entries if entry.provider_uuid is not None})
     root = resource_providers.alias("root")
     query = (
