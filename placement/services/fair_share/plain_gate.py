@@ -1,8 +1,8 @@
 """Whether plain allocations are fair, if the operator wants that checked: ``[fair_share] enforce = plain``.
 
-Unlike ``fair_claims`` this is exact: it runs in the writing transaction, and transactions that take the same class are
-serialised. Only consumers of the configured types are checked, and only their usage counts; so a consumer of another
-type may take over what one of these gives up, and give it back, as when an instance is moved.
+Unlike ``gate``, which judges claims, this is exact: it runs in the writing transaction, and transactions that take the
+same class are serialised. Only consumers of the configured types are checked, and only their usage counts; so a
+consumer of another type may take over what one of these gives up, and give it back, as when an instance is moved.
 """
 
 from collections import Counter
