@@ -51,9 +51,15 @@ class Drafting:
         """Return what a member wants: the same object for all members that want the same."""
         return self.composers.prepared(member.request, member.options)
 
-    def planning(self, member: ClaimMember, overlay: Overlay) -> Planning:
-        """Return the planning of a member under an overlay."""
-        return planning_for(self.ground(member), overlay)
+    def planning(self, member: ClaimMember, overlay: Overlay, *, places: int = 1) -> Planning:
+        """Return the planning of a member under an overlay, for one or several places of each tree."""
+        if places == 1:
+            return planning_for(self.ground(member), overlay)
+        request = replace(member.request, per_tree=places)
+        prepared = self.composers.prepared(request, member.options)
+        if prepared not in self._grounds:
+            self._grounds[prepared] = self.ground(member).for_places(request, prepared)
+        return planning_for(self._grounds[prepared], overlay)
 
     def ground(self, member: ClaimMember) -> Ground:
         """Return what is known of the snapshot for all members that want the same."""

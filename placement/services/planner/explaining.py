@@ -17,7 +17,6 @@ from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import plan_for
 from placement.services.explain import Explained
 from placement.services.planner.composers import STEPS_PER_REQUEST, PlannerOptions
-from placement.services.planner.free_places import FreePlaces
 from placement.services.planner.ground import Ground
 from placement.store.search.facts import facts_for, named_providers
 from placement.store.search.names import ids_for
@@ -54,9 +53,7 @@ def _search(ground: Ground, options: PlannerOptions, plain: Explanation) -> Rule
         return DeviceComposer(request, plan, levels, locks=locks)
 
     def places_in_use() -> PlacesInUse:
-        wanted, levels = ground.prepared.composer.wanted_free, ground.level_ids
-        free = FreePlaces(ground.tx, wanted, levels, ground.nesting)
-        return free.places_among({tree.root for tree in trees})
+        return ground.free_places_as_it_is.places_among({tree.root for tree in trees})
 
     trees = ground.reader.all_trees().trees
     room_of, kind = RoomKinds(plan).kind, ground.prepared.kind

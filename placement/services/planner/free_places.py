@@ -10,6 +10,9 @@ from placement.services.planner.place_layout import all_places
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.ranges import LISTED
 
+LevelAnchors = Sequence[AbstractSet[int]]
+"""For each level, the anchors of its places."""
+
 
 class FreePlaces:
     """Finds the trees of a snapshot without a free place for an exclusive group.
@@ -33,6 +36,7 @@ class FreePlaces:
         needed = {level for one in wanted for level in one.levels}
         self._levels = [trait if level in needed else None for level, trait in enumerate(levels)]
         self._nesting = nesting
+        self._everywhere: LevelAnchors | None = None
 
     def lacking_in(self, trees: Sequence[Tree]) -> set[int]:
         """Return the roots of trees that provably have no such place."""
@@ -43,7 +47,16 @@ class FreePlaces:
 
     def places_among(self, roots: AbstractSet[int]) -> PlacesInUse:
         """Return the places in use in one or more trees."""
-        places = all_places(self._tx, self._levels, roots if len(roots) <= LISTED else None)
-        bits = places.level_bits.items()
-        anchors = [{anchor for anchor, of in bits if of >> level & 1} for level in range(len(self._levels))]
-        return PlacesInUse(self._nesting.parents_in(roots), anchors, self._nesting.in_use(roots))
+        return PlacesInUse(self._nesting.parents_in(roots), self._anchors(roots), self._nesting.in_use(roots))
+
+    def _anchors(self, roots: AbstractSet[int]) -> LevelAnchors:
+        """Return the anchors of the places at each level; those of many trees are read once, for all trees."""
+        if len(roots) <= LISTED:
+            return self._read(roots)
+        if self._everywhere is None:
+            self._everywhere = self._read(None)
+        return self._everywhere
+
+    def _read(self, roots: AbstractSet[int] | None) -> LevelAnchors:
+        bits = all_places(self._tx, self._levels, roots).level_bits.items()
+        return [{anchor for anchor, of in bits if of >> level & 1} for level in range(len(self._levels))]

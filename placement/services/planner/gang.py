@@ -7,7 +7,7 @@ in the same tree or another. What members take is an overlay, so backtracking co
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple, Protocol
 
@@ -176,7 +176,8 @@ def _roots_for(drafting: Drafting, members: Sequence[ClaimMember]) -> Mapping[Pr
 
 
 def _planning(drafting: Drafting, member: ClaimMember, overlay: Overlay) -> Planning:
-    return drafting.planning(with_more_places(member), overlay)
+    # One place more than are tried, which shows whether any were left out.
+    return drafting.planning(member, overlay, places=PLACES_OF_A_TREE + 1)
 
 
 class _OutOfPlaces(Exception):
@@ -241,7 +242,6 @@ class _GangSearch:
     def _places(self, member: ClaimMember, root: int, planning: Planning) -> Iterator[Draft]:
         """Yield the places of a member in a tree, up to the limit."""
         proposals = list(islice(planning.proposals(only=root), PLACES_OF_A_TREE + 1))
-        # One more than the limit shows whether any were left out.
         self.is_complete = self.is_complete and len(proposals) <= PLACES_OF_A_TREE
         for draft in self._drafting.drafts(member, proposals[:PLACES_OF_A_TREE], planning):
             self._places_left -= 1
@@ -255,8 +255,3 @@ class _GangSearch:
         budget.take(STEPS_FOR_A_GROUP * len(planning.prepared.plan.slots))
         self.is_complete = self.is_complete and not budget.is_used_up
         return not budget.is_used_up
-
-
-def with_more_places(member: ClaimMember) -> ClaimMember:
-    """Return a member that asks for one place more in a tree than are tried."""
-    return replace(member, request=replace(member.request, per_tree=PLACES_OF_A_TREE + 1))

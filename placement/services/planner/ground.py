@@ -1,6 +1,7 @@
 """What planning one request reads of one snapshot: once, however often and under whatever overlays it is planned."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 
 from placement.allocators.compactness import Counts
@@ -121,6 +122,12 @@ class Ground:
         self.nesting = Nesting(tx)
         """How providers are nested, and which are in use as it is."""
 
+    def for_places(self, request: PlannerRequest, prepared: Prepared) -> "Ground":
+        """Return the ground of the same request for another number of places of each tree; what was read is shared."""
+        made = copy(self)
+        made.request, made.prepared = request, prepared
+        return made
+
     @property
     def spares(self) -> bool:
         """Whether trees are read with providers that have room only under an overlay."""
@@ -141,7 +148,14 @@ class Ground:
     def free_places(self) -> FreePlaces:
         """Finds trees without a free place for an exclusive group, under any overlay."""
         spared = self._narrowing.spared
-        nesting = Nesting(self.tx, spared=spared) if spared else self.nesting
+        return self._free_places(Nesting(self.tx, spared=spared)) if spared else self.free_places_as_it_is
+
+    @cached_property
+    def free_places_as_it_is(self) -> FreePlaces:
+        """Finds trees without a free place for an exclusive group, with nothing released."""
+        return self._free_places(self.nesting)
+
+    def _free_places(self, nesting: Nesting) -> FreePlaces:
         return FreePlaces(self.tx, self.prepared.composer.wanted_free, self.level_ids, nesting)
 
     @cached_property

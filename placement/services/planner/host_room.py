@@ -11,7 +11,7 @@ from placement.allocators.fabric import Mix, Posting
 from placement.candidates.host_sketches import HostSketch, read_off
 from placement.domain.overlay import Overlay
 from placement.services.planner.drafting import Drafting, draft_of
-from placement.services.planner.gang import PLACES_OF_A_GANG, PLACES_OF_A_TREE, with_more_places
+from placement.services.planner.gang import PLACES_OF_A_GANG, PLACES_OF_A_TREE
 from placement.services.planner.ground import Ground
 from placement.services.planner.members import ClaimMember, Draft
 from placement.services.planner.planning import Planning, planning_for
@@ -161,7 +161,7 @@ class HostRoom:
         return None
 
     def _places(self, root: int, member: ClaimMember, overlay: Overlay) -> Iterator[Draft]:
-        planning = self._drafting.planning(with_more_places(member), overlay)
+        planning = self._drafting.planning(member, overlay, places=PLACES_OF_A_TREE + 1)
         proposals = [*islice(planning.proposals(only=root), PLACES_OF_A_TREE + 1)]
         self._is_certain = self._is_certain and len(proposals) <= PLACES_OF_A_TREE and planning.complete
         for draft in self._drafting.drafts(member, proposals[:PLACES_OF_A_TREE], planning):
