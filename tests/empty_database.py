@@ -11,7 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 import psycopg
 import pymysql
 
-# References are deleted before their targets; allocations while the kept usages are still there for their triggers.
+# References are deleted before their targets; allocations while the kept usages are still there for their triggers; the
+# journal last, because of triggers that tell of deletions.
 TABLES = (
     "allocations",
     "provider_usages",
@@ -25,9 +26,11 @@ TABLES = (
     "resource_provider_aggregates",
     "placement_aggregates",
     "resource_providers",
+    "placement_former_names",
     "placement_journal",
 )
 CUSTOM_NAMES = ("traits", "resource_classes")
+OF_JOURNAL = TABLES[-2:]
 JOURNAL = "placement_journal"
 """The table that starts with rows: changes before them are not reported."""
 
@@ -76,11 +79,11 @@ def _empty_mariadb(url: str) -> None:
 
 
 def _delete_rows(execute: Callable[[str], object], present: Iterable[str]) -> None:
-    for table in TABLES:
-        if table in present:
-            execute(f"DELETE FROM {table}")
-    for table in CUSTOM_NAMES:
-        execute(f"DELETE FROM {table} WHERE substr(name, 1, 7) = 'CUSTOM_'")
+    statements = {table: f"DELETE FROM {table}" for table in TABLES if table in present}
+    custom = [f"DELETE FROM {table} WHERE substr(name, 1, 7) = 'CUSTOM_'" for table in CUSTOM_NAMES]
+    last = [statements.pop(table) for table in OF_JOURNAL if table in present]
+    for statement in (*statements.values(), *custom, *last):
+        execute(statement)
 
 
 def _libpq(url: str) -> str:

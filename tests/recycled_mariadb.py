@@ -11,15 +11,17 @@ import pymysql
 from pymysql.cursors import Cursor
 
 from tests.databases import Pool, migrate
-from tests.empty_database import CUSTOM_NAMES, JOURNAL, TABLES
+from tests.empty_database import CUSTOM_NAMES, JOURNAL, OF_JOURNAL, TABLES
 from tests.mariadb import MariaDB
 
-COUNTED = [*(table for table in TABLES if table != "provider_usages"), *CUSTOM_NAMES]
+UNCOUNTED = ("provider_usages", "placement_former_names")
+COUNTED = [*(table for table in TABLES if table not in UNCOUNTED), *CUSTOM_NAMES]
 EMPTYING = (
     "SET FOREIGN_KEY_CHECKS = 0",
-    *[f"DELETE FROM {table}" for table in TABLES if table != JOURNAL],
-    f"DELETE FROM {JOURNAL} WHERE id > {{journal_began}}",
+    *[f"DELETE FROM {table}" for table in TABLES if table not in OF_JOURNAL],
     *[f"DELETE FROM {table} WHERE name LIKE 'CUSTOM\\_%'" for table in CUSTOM_NAMES],
+    "DELETE FROM placement_former_names",
+    f"DELETE FROM {JOURNAL} WHERE id > {{journal_began}}",
     "COMMIT",
     *[f"ALTER TABLE {table} AUTO_INCREMENT = 1" for table in COUNTED],
 )

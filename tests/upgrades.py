@@ -1,11 +1,14 @@
-"""Upgrades of one database, started at the same moment."""
+"""Upgrades of one database, started at the same moment, and the way back to an earlier release."""
 
 import threading
 from collections.abc import Sequence
 
-from sqlalchemy import Engine
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, Engine
 
 from placement.store.lifecycle import schema
+from placement.store.lifecycle.revisions import migrations
 
 
 def upgraded_at_once(engines: Sequence[Engine]) -> list[str]:
@@ -33,3 +36,12 @@ def upgraded_at_once(engines: Sequence[Engine]) -> list[str]:
     if errors:
         raise ExceptionGroup("upgrades failed", errors)
     return steps
+
+
+def downgrade(connection: Connection, revision: str) -> None:
+    """Bring a database back to an earlier revision; the connection is one of ``maintenance.exclusively``."""
+    config = Config()
+    config.set_main_option("script_location", str(migrations()))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    command.downgrade(config, revision)

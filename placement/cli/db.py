@@ -68,9 +68,8 @@ def check(context: click.Context, *, repair: bool) -> None:
     """Verify usage, trees and links; the exit status is 1 if problems remain."""
     settings = with_own_database(settings_of(context))
     with filled(settings) as database:
-        if repair and schema.current(database.engine).revision is None:
-            raise ConfigurationError("The database is openstack-placement's: run 'placement db upgrade' on it first.")
         if repair:
+            _refuse_other_schemas(schema.current(database.engine))
             findings = schema_check.repair(database.engine, _owner(settings), progress)
         else:
             findings = schema_check.check(database.engine, progress)
@@ -81,6 +80,14 @@ def check(context: click.Context, *, repair: bool) -> None:
             "The remaining ones need a decision." if repair else 'Run "placement db check --repair" to repair it.'
         )
         context.exit(1)
+
+
+def _refuse_other_schemas(state: schema.SchemaState) -> None:
+    """Refuse to repair what only this release's tables make right, triggers above all."""
+    if state.revision is None:
+        raise ConfigurationError("The database is openstack-placement's: run 'placement db upgrade' on it first.")
+    if not state.is_up_to_date and not state.is_newer:
+        raise ConfigurationError("The schema is older than this release: run 'placement db upgrade' on it first.")
 
 
 @db.command("copy")

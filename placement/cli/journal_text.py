@@ -1,6 +1,7 @@
 """Journal rows as text, one line each."""
 
 from placement.cli.output import Document
+from placement.store.journal.watched import NAME_KINDS
 
 
 def entry_text(entry: Document) -> str:
@@ -15,7 +16,9 @@ def entry_text(entry: Document) -> str:
 def _about(entry: Document) -> list[str]:
     named = (("of", "consumer_uuid"), ("on", "provider_uuid"))
     about = [f"{word} {entry[name]}" for word, name in named if name in entry]
-    if "resource_class" in entry:
+    if entry["kind"] in NAME_KINDS:
+        about.insert(0, " -> ".join(entry[side]["name"] for side in ("old", "new") if side in entry))
+    elif "resource_class" in entry:
         about.insert(0, f"{entry['resource_class']} {_amounts(entry)}")
     elif "name" in entry:
         about.insert(0, entry["name"])

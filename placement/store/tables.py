@@ -247,5 +247,17 @@ placement_journal = Table(
 )
 """All changes, in the order of their ids; a public interface, described in docs/journal.md (store/journal)."""
 
+placement_former_names = Table(
+    "placement_former_names",
+    metadata,
+    Column("journal_id", BigInteger, primary_key=True, nullable=False, autoincrement=False),
+    Column("kind", String(16), nullable=False),
+    Column("object_id", Integer, nullable=False),
+    Column("name", Unicode(255), nullable=False),
+)
+"""Names that resource classes and traits have lost, each with the row of the journal that tells of it: rows up to that
+one mean this name by the id (store/journal/former_names.py).
+"""
+
 VERSION_TABLE = "placement_server_version"
 """Where Alembic stores the revision of our tables; the reference's own is in ``alembic_version``."""

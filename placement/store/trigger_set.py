@@ -1,7 +1,7 @@
 """Sets of triggers: create them, compare them with this release's definitions, and drop them, on every database."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -50,6 +50,11 @@ class Trigger:
         """The table it is on."""
         return self.fires.partition(" ON ")[2].split()[0]
 
+    @property
+    def function(self) -> str:
+        """The function it calls, on PostgreSQL."""
+        return self.body.rpartition(" ")[2].removesuffix("()")
+
 
 @dataclass(frozen=True, slots=True)
 class TriggerSet:
@@ -57,6 +62,12 @@ class TriggerSet:
 
     triggers: Sequence[Trigger]
     functions: Mapping[str, str] = field(default_factory=dict)
+
+    def on(self, tables: Collection[str]) -> "TriggerSet":
+        """Return only the triggers on some tables, with their functions."""
+        triggers = [trigger for trigger in self.triggers if trigger.table in tables]
+        called = {trigger.function for trigger in triggers}
+        return TriggerSet(triggers, {name: body for name, body in self.functions.items() if name in called})
 
     def create(self, connection: Connection) -> None:
         """Create functions and triggers."""
@@ -113,7 +124,7 @@ class TriggerSet:
     def _shown(self, trigger: Trigger, dialect: str) -> str:
         """Return a trigger's body as the database reports it."""
         if dialect == "postgresql":
-            return self.functions[trigger.body.rpartition(" ")[2].removesuffix("()")]
+            return self.functions[trigger.function]
         return trigger.create if dialect == "sqlite" else trigger.body.removeprefix("FOR EACH ROW ")
 
     def _standing(self, connection: Connection) -> set[tuple[str, str]]:

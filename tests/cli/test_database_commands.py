@@ -9,9 +9,11 @@ from click.testing import CliRunner, Result
 from placement.cli import manage, status
 from placement.cli.db import db
 from placement.store.connection.database import Database
+from placement.store.lifecycle.maintenance import exclusively
 from tests import servers
 from tests.rows_of_a_cloud import fill
 from tests.store.rows import MEMORY_MB, VCPU, add_providers, allocate, kept, kept_stock, run
+from tests.upgrades import downgrade
 
 ALL_WELL = """\
 +-------------------------------------------+
@@ -164,12 +166,12 @@ class TestStatus:
 
 class TestDb:
     def test_a_database_is_made_shown_verified_and_released(self, on_empty: Commands) -> None:
-        assert on_empty.db("upgrade").output == "The database is at revision 0004.\n"
+        assert on_empty.db("upgrade").output == "The database is at revision 0005.\n"
         assert "kept by triggers" in on_empty.db("current").output
         verified = on_empty.db("check")
         assert (verified.exit_code, verified.output) == (0, "Nothing is wrong.\n")
         assert on_empty.db("release").output == "The database is openstack-placement's alone.\n"
-        assert "none (newest: 0004)" in on_empty.db("current").output
+        assert "none (newest: 0005)" in on_empty.db("current").output
         assert on_empty.db("release").output == "There was nothing to remove.\n"
         repaired = on_empty.db("check", "--repair")
         assert (repaired.exit_code, "run 'placement db upgrade' on it first" in repaired.output) == (1, True)
@@ -200,6 +202,15 @@ class TestDb:
         assert commands.db("check").output == "Nothing is wrong.\n"
         with database.writer.begin() as connection:
             assert (kept(connection), kept_stock(connection)) == ({(1, VCPU): 5}, {(1, VCPU): (1, 8)})
+
+    def test_a_schema_of_the_release_before_is_not_repaired(self, commands: Commands, database: Database) -> None:
+        """Its triggers would write to tables that are not there yet."""
+        with exclusively(database.engine) as connection:
+            downgrade(connection, "0004")
+        refused = commands.db("check", "--repair")
+        assert (refused.exit_code, "run 'placement db upgrade' on it first" in refused.output) == (1, True)
+        assert commands.db("upgrade").exit_code == 0
+        assert commands.db("check").output == "Nothing is wrong.\n"
 
     def test_what_needs_a_decision_is_left_alone(self, commands: Commands, database: Database) -> None:
         with database.writer.begin() as connection:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from placement.services.resource_classes import create_class, delete_class, rename_class
 from tests.cli.commands import Command
 from tests.databases import migrate, open_database
 from tests.rows_of_a_cloud import fill
@@ -30,6 +31,20 @@ def test_the_newest_come_last_one_in_a_line(placement: Command) -> None:
     assert len(lines) == 5
     assert any("allocation created  VCPU 3  of " in line for line in lines)
     assert lines == sorted(lines, key=lambda line: line.split()[0])
+
+
+def test_a_class_is_told_with_its_names(placement: Command, cloud: str) -> None:
+    database = open_database(cloud)
+    create_class(database, "CUSTOM_A")
+    rename_class(database, "CUSTOM_A", "CUSTOM_B")
+    delete_class(database, "CUSTOM_B")
+    database.dispose()
+    lines = placement.run("journal", "--limit", "3").stdout.splitlines()
+    assert [line.split("  ", 1)[1] for line in lines] == [
+        "class_name created  CUSTOM_A",
+        "class_name changed  CUSTOM_A -> CUSTOM_B",
+        "class_name deleted  CUSTOM_B",
+    ]
 
 
 @pytest.mark.usefixtures("cloud")

@@ -19,6 +19,7 @@ _QUERIES = {
     "provider": "SELECT id, uuid, name, parent_provider_id, root_provider_id, generation FROM resource_providers",
     "consumer": "SELECT id, uuid, generation, project_id, user_id, consumer_type_id FROM consumers",
 }
+_NOT_REPLAYED = ("journal", "class_name", "trait_name")
 _KEY_LENGTH = {"allocation": 1, "inventory": 1, "trait": 2, "aggregate": 2, "provider": 1, "consumer": 1}
 RAW = "SELECT * FROM placement_journal ORDER BY id"
 
@@ -41,7 +42,7 @@ def replayed(rows: Iterable[Any], tables: Tables | None = None) -> Tables:
     """Apply rows of the journal, in order, to the given tables, or to empty ones."""
     tables = {kind: {} for kind in _QUERIES} if tables is None else tables
     for row in rows:
-        if row.kind != "journal":
+        if row.kind not in _NOT_REPLAYED:
             _apply(row, tables)
     return tables
 

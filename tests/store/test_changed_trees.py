@@ -382,6 +382,21 @@ def test_answers_from_cached_texts_are_those_of_each_snapshot_beside_racing_writ
     assert kept.size
 
 
+def test_only_the_renaming_of_a_class_or_trait_concerns_trees(cloud: Database) -> None:
+    picture = Picture()
+    assert_current(cloud, picture)
+    with cloud.writer.begin() as connection:
+        run(connection, "INSERT INTO resource_classes (id, name) VALUES (10000, 'CUSTOM_A'), (10001, 'CUSTOM_B')")
+        run(connection, "INSERT INTO traits (name) VALUES ('CUSTOM_A')", "DELETE FROM traits WHERE name = 'CUSTOM_A'")
+        run(connection, "DELETE FROM resource_classes WHERE id = 10000")
+    assert_current(cloud, picture)
+    assert picture.read_anew == 1
+    with cloud.writer.begin() as connection:
+        run(connection, "UPDATE resource_classes SET name = 'CUSTOM_C' WHERE id = 10001")
+    assert_current(cloud, picture)
+    assert picture.read_anew == 2
+
+
 def test_what_is_committed_late_by_an_older_transaction_is_seen(postgresql: Database) -> None:
     with postgresql.writer.begin() as connection:
         for provider in add_providers(connection, 2):

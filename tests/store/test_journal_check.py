@@ -17,6 +17,8 @@ FORGERIES = [
     "UPDATE placement_journal SET generation = 9 WHERE kind = 'consumer'",
     "UPDATE placement_journal SET new_amount = 77 WHERE kind = 'inventory'",
     "UPDATE placement_journal SET object_id = 77 WHERE kind = 'aggregate'",
+    "UPDATE placement_journal SET action = 'deleted' WHERE kind = 'class_name'",
+    "UPDATE placement_journal SET object_id = 7777 WHERE kind = 'trait_name'",
     "UPDATE placement_journal SET provider_uuid = 'other' WHERE kind IN ('provider', 'generation')",
 ]
 

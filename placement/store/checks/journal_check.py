@@ -14,21 +14,25 @@ from placement.store.journal.watched import (
     AGGREGATE,
     ALLOCATION,
     BEGAN,
+    CLASS_NAME,
     CONSUMER,
     DELETED,
     GENERATION,
     INVENTORY,
     PROVIDER,
     TRAIT,
+    TRAIT_NAME,
 )
 from placement.store.tables import (
     allocations,
     consumers,
     inventories,
     placement_journal,
+    resource_classes,
     resource_provider_aggregates,
     resource_provider_traits,
     resource_providers,
+    traits,
 )
 
 J = placement_journal.c
@@ -65,6 +69,8 @@ _TOLD = (
         {"object_id": "id"},
         {"consumer_uuid": "uuid"} | {name: name for name in ("generation", "project_id", "user_id")},
     ),
+    _Told(resource_classes, (CLASS_NAME,), {"object_id": "id"}, {}),
+    _Told(traits, (TRAIT_NAME,), {"object_id": "id"}, {}),
 )
 
 

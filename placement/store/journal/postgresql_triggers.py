@@ -66,7 +66,8 @@ def _recorded(watched: Watched, row: str, rows: str = _ONE_ROW) -> str:
     if watched.shown:
         columns[f"{side}_row"] = _json(watched, row)
     action = f"'{CREATED}'" if was_made else f"'{DELETED}'"
-    return _insert({"kind": f"'{watched.kind}'", "action": action} | columns, f"{rows} {_joins(watched, row)}")
+    statement = _insert({"kind": f"'{watched.kind}'", "action": action} | columns, f"{rows} {_joins(watched, row)}")
+    return statement if was_made else _ending(watched, statement)
 
 
 def _updated(watched: Watched) -> str:
@@ -87,7 +88,19 @@ def _changed(watched: Watched) -> str:
             columns[side] = f"CASE WHEN {is_shown} THEN {_json(watched, row)} END"
         if watched.kind == PROVIDER:
             kind = f"CASE WHEN {is_shown} THEN '{PROVIDER}' ELSE '{GENERATION}' END"
-    return _insert({"kind": kind, "action": f"'{CHANGED}'"} | columns, f"{_ONE_ROW} {_joins(watched, 'NEW')}")
+    statement = _insert({"kind": kind, "action": f"'{CHANGED}'"} | columns, f"{_ONE_ROW} {_joins(watched, 'NEW')}")
+    return _ending(watched, statement)
+
+
+def _ending(watched: Watched, statement: str) -> str:
+    """Have the statement that records the end of a name, if that is what it does, keep the name as well."""
+    if not watched.ends_names:
+        return statement
+    return (
+        f"WITH ended AS ({statement} RETURNING id, kind, object_id, old_row::json ->> 'name' AS name) "  # noqa: S608
+        "INSERT INTO placement_former_names (journal_id, kind, object_id, name) "
+        "SELECT id, kind, object_id, name FROM ended"
+    )
 
 
 def _looked_up(watched: Watched) -> dict[str, str]:

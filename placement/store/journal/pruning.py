@@ -1,4 +1,4 @@
-"""Delete journal rows older than the retention period, in bounded portions."""
+"""Delete journal rows older than the retention period, and the names that only they need, in bounded portions."""
 
 from datetime import datetime
 
@@ -6,12 +6,13 @@ from sqlalchemy import bindparam, delete, select
 
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.order import J, newest_rows
-from placement.store.tables import placement_journal
+from placement.store.tables import placement_former_names, placement_journal
 
 ROWS_AT_ONCE = 1000
 
 _OLDEST = select(J.id, J.time).order_by(J.id).limit(ROWS_AT_ONCE)
 _DELETE = delete(placement_journal).where(J.id <= bindparam("last"))
+_DELETE_NAMES = delete(placement_former_names).where(placement_former_names.c.journal_id <= bindparam("last"))
 
 
 def prune_some(tx: Transaction, before: datetime) -> int:
@@ -25,4 +26,7 @@ def prune_some(tx: Transaction, before: datetime) -> int:
         if moment >= before or id_ >= kept:
             break
         old.append(id_)
-    return tx.execute(_DELETE, {"last": old[-1]}).rowcount if old else 0
+    if not old:
+        return 0
+    tx.execute(_DELETE_NAMES, {"last": old[-1]})
+    return tx.execute(_DELETE, {"last": old[-1]}).rowcount

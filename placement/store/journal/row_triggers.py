@@ -28,6 +28,7 @@ class Dialect:
     Args:
         body: a trigger's body around its statements.
         insert: the statement that writes a row.
+        written_id: the id of the row that the statement before has written.
         where: a statement that runs only under a condition.
         same: a comparison in which NULL equals NULL.
         moment: the time, UTC.
@@ -37,6 +38,7 @@ class Dialect:
 
     body: str
     insert: str
+    written_id: str
     where: str
     same: str
     moment: str
@@ -58,7 +60,20 @@ def _statement(dialect: Dialect, watched: Watched, action: str, *, kind: str, sh
         if there and shows:
             columns[f"{side}_row"] = _json(dialect, watched, side.upper())
     every = {"time": dialect.moment} | columns | dialect.request
-    return dialect.insert.format(columns=", ".join(every), values=", ".join(every.values()))
+    return _insert(dialect, "placement_journal", every)
+
+
+def _insert(dialect: Dialect, table: str, columns: dict[str, str]) -> str:
+    return dialect.insert.format(table=table, columns=", ".join(columns), values=", ".join(columns.values()))
+
+
+def _statements(dialect: Dialect, watched: Watched, action: str) -> list[str]:
+    """Return what records an action, and keeps the name that it ends."""
+    told = _statement(dialect, watched, action, kind=watched.kind, shows=bool(watched.shown))
+    if action == CREATED or not watched.ends_names:
+        return [told]
+    columns = {"kind": f"'{watched.kind}'", "object_id": "OLD.id", "name": "OLD.name"}
+    return [told, _insert(dialect, "placement_former_names", {"journal_id": dialect.written_id} | columns)]
 
 
 def _looked_up(watched: Watched, row: str) -> dict[str, str]:
@@ -81,8 +96,8 @@ def _updated(dialect: Dialect, watched: Watched) -> Iterator[str]:
     """Yield the statements of an UPDATE: a row of the same identity is changed, else deleted and created."""
     is_another = dialect.differ(watched.identity)
     for action in (DELETED, CREATED):
-        statement = _statement(dialect, watched, action, kind=watched.kind, shows=bool(watched.shown))
-        yield dialect.where.format(statement=statement, condition=is_another)
+        for statement in _statements(dialect, watched, action):
+            yield dialect.where.format(statement=statement, condition=is_another)
     if not watched.values:
         return
     is_changed = f"NOT {is_another} AND {dialect.differ(watched.values)}"
@@ -91,14 +106,13 @@ def _updated(dialect: Dialect, watched: Watched) -> Iterator[str]:
         only = _statement(dialect, watched, CHANGED, kind=GENERATION, shows=False)
         yield dialect.where.format(statement=only, condition=f"{is_changed} AND NOT {is_shown}")
         is_changed = f"NOT {is_another} AND {is_shown}"
-    changed = _statement(dialect, watched, CHANGED, kind=watched.kind, shows=bool(watched.shown))
-    yield dialect.where.format(statement=changed, condition=is_changed)
+    for statement in _statements(dialect, watched, CHANGED):
+        yield dialect.where.format(statement=statement, condition=is_changed)
 
 
 def _triggers(dialect: Dialect, watched: Watched) -> Iterator[Trigger]:
     for name, event, action in (("inserted", "INSERT", CREATED), ("deleted", "DELETE", DELETED)):
-        statement = _statement(dialect, watched, action, kind=watched.kind, shows=bool(watched.shown))
-        yield _trigger(dialect, watched, (name, event), [statement])
+        yield _trigger(dialect, watched, (name, event), _statements(dialect, watched, action))
     yield _trigger(dialect, watched, ("updated", "UPDATE"), list(_updated(dialect, watched)))
 
 
@@ -119,7 +133,8 @@ def _said(number: int) -> str:
 
 _SQLITE = Dialect(
     body="BEGIN {} END",
-    insert="INSERT INTO placement_journal ({columns}) SELECT {values}",
+    insert="INSERT INTO {table} ({columns}) SELECT {values}",
+    written_id="last_insert_rowid()",
     where="{statement} WHERE {condition}",
     same="{} IS {}",
     moment="strftime('%Y-%m-%d %H:%M:%f000', 'now')",
@@ -129,7 +144,8 @@ _SQLITE = Dialect(
 _MARIADB = Dialect(
     body="FOR EACH ROW BEGIN {} END",
     # Not SELECT, which would lock out all others from new ids until the statement ends.
-    insert="INSERT INTO placement_journal ({columns}) VALUES ({values})",
+    insert="INSERT INTO {table} ({columns}) VALUES ({values})",
+    written_id="LAST_INSERT_ID()",
     where="IF {condition} THEN {statement}; END IF",
     same="BINARY {} <=> BINARY {}",  # names that differ only in case differ
     moment="UTC_TIMESTAMP(6)",

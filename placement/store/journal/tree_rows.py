@@ -46,8 +46,10 @@ from placement.store.journal.order import (
     verify,
 )
 from placement.store.journal.watched import (
+    CHANGED,
     CONSUMER,
     GENERATION,
+    NAME_KINDS,
     PROVIDER,
 )
 from placement.store.tables import placement_journal
@@ -164,7 +166,11 @@ def _rows(*, on_sqlite: bool) -> Select[*tuple[Any, ...]]:
         amounts[0] - amounts[1],
         # SQLite's JSON has at most 15 digits of a ratio.
         *([null(), null()] if on_sqlite else [J.old_row, J.new_row]),
-    ).where(J.kind.not_in([_word(kind) for kind in _OF_NO_TREE]))
+    ).where(
+        J.kind.not_in([_word(kind) for kind in _OF_NO_TREE]),
+        # A class or trait that comes or goes is in no tree; one that is renamed may be in any.
+        or_(J.kind.not_in([_word(kind) for kind in NAME_KINDS]), J.action == _word(CHANGED)),
+    )
 
 
 def _place(along: Sequence[ColumnElement[Any]]) -> Select[*tuple[Any, ...]]:

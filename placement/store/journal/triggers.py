@@ -9,11 +9,11 @@ from collections.abc import Collection
 from sqlalchemy import Connection, func, insert, select
 
 from placement.store.journal import postgresql_triggers, row_triggers
-from placement.store.journal.watched import BEGAN, JOURNAL, WATCHED
+from placement.store.journal.watched import BEGAN, JOURNAL, NAME_KINDS, WATCHED
 from placement.store.tables import placement_journal, utc_now
 from placement.store.trigger_set import refusals_explained
 
-_SETS = {
+SETS = {
     "postgresql": postgresql_triggers.SET,
     "sqlite": row_triggers.SQLITE,
     "mysql": row_triggers.MARIADB,
@@ -21,18 +21,18 @@ _SETS = {
 }
 
 
-EARLIER: Collection[str] = frozenset({"3034a34071aa4142"})
+EARLIER: Collection[str] = frozenset({"3034a34071aa4142", "9b9b14d0a92e090b", "403d3a02695d94d8", "05fd44b2fdad54ec"})
 """Fingerprints of earlier releases' triggers whose rows mean what today's mean, so that the journal continues."""
 
 
 def triggers_in_place(connection: Connection) -> bool:
     """Tell whether every trigger exists, is enabled and as in this release. Takes one small query."""
-    return _SETS[connection.dialect.name].is_in_place(connection)
+    return SETS[connection.dialect.name].is_in_place(connection)
 
 
 def some_are_there(connection: Connection) -> bool:
     """Tell whether any of the triggers exists."""
-    return _SETS[connection.dialect.name].some_are_there(connection)
+    return SETS[connection.dialect.name].some_are_there(connection)
 
 
 def install(connection: Connection) -> None:
@@ -60,7 +60,7 @@ def bring_up_to_date(connection: Connection, earlier: Collection[str] = EARLIER)
     Raises:
         TriggersRefused: as ``install``.
     """
-    ours = _SETS[connection.dialect.name]
+    ours = SETS[connection.dialect.name]
     if ours.standing_fingerprint(connection) not in {*earlier, ours.fingerprint(connection.dialect.name)}:
         install(connection)
         return
@@ -87,7 +87,7 @@ def _keep_writers_out(connection: Connection) -> None:
 def _create(connection: Connection) -> None:
     _keep_writers_out(connection)
     with refusals_explained(connection, remove, "there is no journal. To have one"):
-        _SETS[connection.dialect.name].create(connection)
+        SETS[connection.dialect.name].create(connection)
 
 
 def begin(connection: Connection) -> None:
@@ -101,7 +101,13 @@ def begin(connection: Connection) -> None:
 
 def remove(connection: Connection) -> None:
     """Drop whichever of the triggers and their functions exist."""
-    _SETS[connection.dialect.name].drop(connection)
+    SETS[connection.dialect.name].drop(connection)
+
+
+def remove_those_of_names(connection: Connection) -> None:
+    """Drop the triggers that came with the table of former names; the others go on as in the release before."""
+    tables = {watched.table for watched in WATCHED if watched.kind in NAME_KINDS}
+    SETS[connection.dialect.name].on(tables).drop(connection)
 
 
 def row_count(connection: Connection) -> int:

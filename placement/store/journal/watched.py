@@ -1,10 +1,15 @@
-"""What the journal watches: six tables of the reference, and how their columns map to its own."""
+"""What the journal watches: eight tables of the reference, and how their columns map to its own."""
 
 from dataclasses import dataclass
 
 ALLOCATION, INVENTORY, TRAIT, AGGREGATE = "allocation", "inventory", "trait", "aggregate"
 PROVIDER, GENERATION, CONSUMER, JOURNAL = "provider", "generation", "consumer", "journal"
-"""Kinds of rows. ``generation`` is a provider where nothing else changed; ``journal`` is about the journal itself."""
+CLASS_NAME, TRAIT_NAME = "class_name", "trait_name"
+"""Kinds of rows. ``generation`` is a provider where nothing else changed; ``journal`` is about the journal itself.
+``class_name`` and ``trait_name`` are about resource classes and traits themselves, not about providers that have them.
+"""
+
+NAME_KINDS = (CLASS_NAME, TRAIT_NAME)
 
 CREATED, CHANGED, DELETED, BEGAN = "created", "changed", "deleted", "began"
 """Actions. ``began`` is for the journal only: changes before that row may be missing."""
@@ -44,6 +49,11 @@ class Watched:
     shown: tuple[str, ...] = ()
     provider: str | None = None
     consumer: str | None = None
+
+    @property
+    def ends_names(self) -> bool:
+        """Whether deleting or changing a row ends a name that older rows of the journal need (former_names.py)."""
+        return self.kind in NAME_KINDS
 
 
 _STOCK = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
@@ -108,4 +118,13 @@ WATCHED = (
         | {name: name for name in _OWNER},
         values=("generation", *_OWNER),
     ),
+    Watched(
+        "resource_classes",
+        CLASS_NAME,
+        identity=("id",),
+        copies={"object_id": "id", "resource_class_id": "id"},
+        values=("name",),
+        shown=("name",),
+    ),
+    Watched("traits", TRAIT_NAME, identity=("id",), copies={"object_id": "id"}, values=("name",), shown=("name",)),
 )

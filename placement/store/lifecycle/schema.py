@@ -15,7 +15,7 @@ from placement.store.lifecycle.maintenance import PATIENCE, Patience, Progress, 
 from placement.store.lifecycle.reference_schema import SchemaRefused
 from placement.store.lifecycle.revisions import known_revisions, migrations
 from placement.store.lifecycle.standard_names import sync_standard_names
-from placement.store.tables import VERSION_TABLE, allocations, placement_journal
+from placement.store.tables import VERSION_TABLE, allocations, placement_former_names, placement_journal
 from placement.store.trigger_set import TriggersRefused
 
 if TYPE_CHECKING:
@@ -71,9 +71,8 @@ def upgrade(
             command.upgrade(_alembic(connection), "head")
             if reference_schema.revision(connection) is None:
                 reference_schema.stamp(connection, reference_schema.HEAD)
-        notes = _with_triggers(connection, progress) + _with_journal(connection, wanted=keep_journal)
-        sync_standard_names(connection)
-        return notes
+        sync_standard_names(connection)  # before there is a journal: what every database has is no change
+        return _with_triggers(connection, progress) + _with_journal(connection, wanted=keep_journal)
 
 
 def release(engine: Engine, progress: Progress = silent) -> bool:
@@ -109,9 +108,9 @@ def current(engine: Engine) -> SchemaState:
 
 
 def has_journal(engine: Engine) -> bool:
-    """Return whether there is a journal, even if nothing is written to it any more."""
+    """Return whether there is a journal that this release can read, even if nothing is written to it any more."""
     with looking(engine) as connection:
-        return inspect(connection).has_table(placement_journal.name)
+        return all(inspect(connection).has_table(table.name) for table in (placement_journal, placement_former_names))
 
 
 def stamp(engine: Engine, revision: str) -> None:
