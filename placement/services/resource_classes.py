@@ -57,17 +57,24 @@ def rename_class(tx: Transaction, name: str, new_name: str) -> ResourceClass:
 @writes
 def delete_class(tx: Transaction, name: str) -> None:
     """Delete a custom resource class that no inventory uses."""
-    found = _existing(tx, name)
+    # Locked first, so that the check sees the inventories of transactions that had locked it, and the journal tells of
+    # the last of them before it tells that the name is gone.
+    found = store.locked_class(tx, name)
+    if found is None:
+        raise _unknown(name)
     if not is_custom(name):
         raise Invalid(f"Error in delete resource class: Cannot delete standard resource class {name}.")
-    # Deleting first waits for transactions that hold the class locked, so that the check sees their inventories.
-    store.delete_class(tx, found.id)
     if store.is_in_use(tx, found.id):
         raise Conflict(f"Error in delete resource class: Class is in use in inventory: {name}")
+    store.delete_class(tx, found.id)
 
 
 def _existing(tx: Transaction, name: str) -> ResourceClass:
     found = store.class_named(tx, name)
     if found is None:
-        raise NotFound(f"No such resource class {name}.")
+        raise _unknown(name)
     return found
+
+
+def _unknown(name: str) -> NotFound:
+    return NotFound(f"No such resource class {name}.")

@@ -55,6 +55,11 @@ def class_named(tx: Transaction, name: str) -> ResourceClass | None:
     return next(iter(_found(tx, _ALL.where(resource_classes.c.name == name))), None)
 
 
+def locked_class(tx: Transaction, name: str) -> ResourceClass | None:
+    """Return the class with this name, or None; wait for those that give it to a provider, and keep others from it."""
+    return next(iter(_found(tx, _ALL.where(resource_classes.c.name == name).with_for_update())), None)
+
+
 def claimed_class_ids(tx: Transaction, names: Collection[str]) -> dict[str, int]:
     """Return the ids of those classes that exist, and prevent their deletion during this transaction.
 

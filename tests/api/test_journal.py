@@ -65,6 +65,21 @@ def test_a_host_tells_what_became_of_it(api: Api) -> None:
     assert {"inventory", "provider", "generation"} <= {one["kind"] for one in told}
 
 
+def test_a_class_that_is_gone_is_told_by_its_name_and_who_deleted_it(api: Api) -> None:
+    api.put("/resource_classes/CUSTOM_A")
+    provider = make_provider(api, CUSTOM_A=8)
+    api.delete(f"/resource_providers/{provider}/inventories")
+    gone = api.delete("/resource_classes/CUSTOM_A")
+    told = [one for one in entries(api) if "resource_class" in one]
+    assert [(one["kind"], one["action"], one["resource_class"]) for one in told] == [
+        ("class_name", "deleted", "CUSTOM_A"),
+        ("inventory", "deleted", "CUSTOM_A"),
+        ("inventory", "created", "CUSTOM_A"),
+        ("class_name", "created", "CUSTOM_A"),
+    ]
+    assert (told[0]["old"], told[0]["request_id"]) == ({"name": "CUSTOM_A"}, gone.headers["x-openstack-request-id"])
+
+
 def test_pages_lead_from_the_newest_to_the_oldest(api: Api) -> None:
     provider = make_provider(api, VCPU=8)
     for _ in range(3):

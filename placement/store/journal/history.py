@@ -9,18 +9,28 @@ from sqlalchemy import func, select
 
 from placement.errors import Gone
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.journal.former_names import lost_after
 from placement.store.journal.order import J
 from placement.store.journal.reading import Entry, Wanted, since_then
-from placement.store.journal.watched import AGGREGATE, ALLOCATION, BEGAN, CREATED, DELETED, INVENTORY, PROVIDER, TRAIT
+from placement.store.journal.watched import (
+    AGGREGATE,
+    ALLOCATION,
+    BEGAN,
+    CLASS_NAME,
+    CREATED,
+    DELETED,
+    INVENTORY,
+    PROVIDER,
+    TRAIT,
+    TRAIT_NAME,
+)
 from placement.store.providers import RP
 from placement.store.tables import (
     allocations,
     inventories,
     placement_aggregates,
-    resource_classes,
     resource_provider_aggregates,
     resource_provider_traits,
-    traits,
 )
 
 _STOCK = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
@@ -71,52 +81,73 @@ def provider_at(tx: Transaction, uuid: str, moment: datetime) -> PastProvider:
     past = _now(tx, uuid)
     for entry in since_then(tx, Wanted(provider=uuid, since=moment)):
         _undo(entry, past)
-    return past
+    return _named(tx, past, moment)
 
 
-def _now(tx: Transaction, uuid: str) -> PastProvider:
+@dataclass(slots=True)
+class _Contents:
+    """A provider while changes are undone. By id, because a class or trait may have had another name then."""
+
+    exists: bool
+    inventories: dict[int, dict[str, Any]] = field(default_factory=dict)
+    allocations: dict[int, tuple[str, int, int]] = field(default_factory=dict)
+    traits: set[int] = field(default_factory=set)
+    aggregates: set[str] = field(default_factory=set)
+
+
+def _now(tx: Transaction, uuid: str) -> _Contents:
     provider = tx.execute(select(RP.id).where(RP.uuid == uuid)).scalar()
     if provider is None:
-        return PastProvider(exists=False)
-    has, held = inventories.c, allocations.c
-    stocks = tx.execute(
-        select(resource_classes.c.name, *(has[name] for name in _STOCK))
-        .join(resource_classes, resource_classes.c.id == has.resource_class_id)
-        .where(has.resource_provider_id == provider)
+        return _Contents(exists=False)
+    has, held, marks, groups = inventories.c, allocations.c, resource_provider_traits.c, resource_provider_aggregates.c
+    stocks = select(has.resource_class_id, *(has[name] for name in _STOCK)).where(has.resource_provider_id == provider)
+    taken = select(held.id, held.consumer_id, held.resource_class_id, held.used).where(
+        held.resource_provider_id == provider
     )
-    taken = tx.execute(
-        select(held.id, held.consumer_id, resource_classes.c.name, held.used)
-        .join(resource_classes, resource_classes.c.id == held.resource_class_id)
-        .where(held.resource_provider_id == provider)
-    )
-    marks = resource_provider_traits.c
-    groups = resource_provider_aggregates.c
-    named = select(traits.c.name).join(resource_provider_traits, marks.trait_id == traits.c.id)
     grouped = select(placement_aggregates.c.uuid).join(
         resource_provider_aggregates, groups.aggregate_id == placement_aggregates.c.id
     )
-    return PastProvider(
+    return _Contents(
         exists=True,
-        inventories={name: dict(zip(_STOCK, amounts, strict=True)) for name, *amounts in stocks},
-        allocations={id_: (consumer, name, used) for id_, consumer, name, used in taken},
-        traits=set(tx.execute(named.where(marks.resource_provider_id == provider)).scalars()),
+        inventories={id_: dict(zip(_STOCK, amounts, strict=True)) for id_, *amounts in tx.execute(stocks)},
+        allocations={id_: (who, of, used) for id_, who, of, used in tx.tuples(taken)},
+        traits=set(tx.execute(select(marks.trait_id).where(marks.resource_provider_id == provider)).scalars()),
         aggregates=set(tx.execute(grouped.where(groups.resource_provider_id == provider)).scalars()),
     )
 
 
-def _undo(entry: Entry, past: PastProvider) -> None:
+def _undo(entry: Entry, past: _Contents) -> None:
     was_made, was_deleted = entry.action == CREATED, entry.action == DELETED
     if entry.kind == PROVIDER:
         past.exists = was_deleted or (past.exists and not was_made)
     elif entry.kind == INVENTORY:
-        past.inventories.pop(str(entry.resource_class), None)
+        past.inventories.pop(int(entry.resource_class_id or 0), None)
         if entry.old is not None:
-            past.inventories[str(entry.resource_class)] = entry.old
+            past.inventories[int(entry.resource_class_id or 0)] = entry.old
     elif entry.kind == ALLOCATION:
         past.allocations.pop(int(entry.object_id or 0), None)
         if entry.old_amount is not None:
-            held = (str(entry.consumer_uuid), str(entry.resource_class), entry.old_amount)
+            held = (str(entry.consumer_uuid), int(entry.resource_class_id or 0), entry.old_amount)
             past.allocations[int(entry.object_id or 0)] = held
-    elif entry.kind in {TRAIT, AGGREGATE}:
-        names = past.traits if entry.kind == TRAIT else past.aggregates
-        (names.discard if was_made else names.add)(str(entry.name))
+    elif entry.kind == TRAIT:
+        (past.traits.discard if was_made else past.traits.add)(int(entry.object_id or 0))
+    elif entry.kind == AGGREGATE:
+        (past.aggregates.discard if was_made else past.aggregates.add)(str(entry.name))
+
+
+def _named(tx: Transaction, past: _Contents, moment: datetime) -> PastProvider:
+    """Name classes and traits as they were called at a moment."""
+    former, connection = lost_after(tx, moment), tx.connection
+    classes = tx.names.classes.names(connection, {*past.inventories, *(id_ for _, id_, _ in past.allocations.values())})
+    traits = tx.names.traits.names(connection, past.traits)
+
+    def class_name(id_: int) -> str:
+        return former.at(0, CLASS_NAME, id_) or classes.get(id_) or f"unknown class {id_}"
+
+    return PastProvider(
+        exists=past.exists,
+        inventories={class_name(id_): stock for id_, stock in past.inventories.items()},
+        allocations={id_: (who, class_name(of), used) for id_, (who, of, used) in past.allocations.items()},
+        traits={former.at(0, TRAIT_NAME, id_) or traits.get(id_) or f"unknown trait {id_}" for id_ in past.traits},
+        aggregates=past.aggregates,
+    )

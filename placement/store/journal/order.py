@@ -185,6 +185,17 @@ def unseen(tx: Transaction, seen: Seen, portion: Seen | None = None) -> ColumnEl
     return and_(*(conditions or [true()]))
 
 
+def unread(tx: Transaction, cursor: Cursor) -> ColumnElement[bool]:
+    """Return the condition that a reader is yet to get a row that is committed; on MariaDB maybe without a number."""
+    not_numbered = _mark(tx).is_(None)
+    return and_(or_(unseen(tx, cursor.seen), not_numbered), not_ahead(cursor))
+
+
+def not_ahead(cursor: Cursor) -> ColumnElement[bool]:
+    """Return the condition that the snapshot from which a reader began did not show a row before it was numbered."""
+    return J.id.not_in(cursor.ahead) if cursor.ahead else true()
+
+
 def _number(number: int) -> ColumnElement[int]:
     return literal_column(str(int(number)), BigInteger)
 

@@ -6,13 +6,14 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import ColumnElement, Select, and_, func, select, true
+from sqlalchemy import ColumnElement, Select, and_, func, select
 
 from placement.store.connection.chunks import chunks
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.cursor import Cursor
-from placement.store.journal.order import J, anchor, now, unseen, verify
-from placement.store.journal.watched import AGGREGATE, TRAIT
+from placement.store.journal.former_names import FormerNames, lost_since, not_yet_told
+from placement.store.journal.order import J, anchor, not_ahead, now, unseen, verify
+from placement.store.journal.watched import AGGREGATE, CLASS_NAME, TRAIT, TRAIT_NAME
 from placement.store.providers import RP
 from placement.store.tables import (
     consumer_types,
@@ -26,11 +27,12 @@ from placement.store.tables import (
 
 PORTION = 1000
 
+_OF_TRAITS = (TRAIT, TRAIT_NAME)
 _LINKS = {"parent_provider_id": "parent_provider_uuid", "root_provider_id": "root_provider_uuid"}
 
 
 class Entry(NamedTuple):
-    """A row of the journal, with ids replaced by names where these exist."""
+    """A row of the journal, with the names that go with its ids; those of classes and traits are of that time."""
 
     id: int
     commit_mark: int | None
@@ -44,6 +46,7 @@ class Entry(NamedTuple):
     project: str | None
     user: str | None
     consumer_type: str | None
+    resource_class_id: int | None
     resource_class: str | None
     name: str | None
     old_amount: int | None
@@ -105,6 +108,7 @@ _ENTRIES: Select[Any] = (
         projects.c.external_id,
         users.c.external_id,
         consumer_types.c.name,
+        J.resource_class_id,
         resource_classes.c.name,
         func.coalesce(traits.c.name, placement_aggregates.c.uuid),
         J.old_amount,
@@ -122,7 +126,7 @@ _ENTRIES: Select[Any] = (
     .outerjoin(users, users.c.id == J.user_id)
     .outerjoin(consumer_types, consumer_types.c.id == J.consumer_type_id)
     .outerjoin(resource_classes, resource_classes.c.id == J.resource_class_id)
-    .outerjoin(traits, and_(traits.c.id == J.object_id, J.kind == TRAIT))
+    .outerjoin(traits, and_(traits.c.id == J.object_id, J.kind.in_(_OF_TRAITS)))
     .outerjoin(placement_aggregates, and_(placement_aggregates.c.id == J.object_id, J.kind == AGGREGATE))
 )
 
@@ -139,11 +143,13 @@ def feed(tx: Transaction, cursor: Cursor, wanted: Wanted, *, limit: int) -> tupl
     portion = cursor.portion or here.seen
     query = (
         _ENTRIES.where(unseen(tx, cursor.seen, portion), J.id > cursor.last_id, *wanted.conditions())
-        .where(J.id.not_in(cursor.ahead) if cursor.ahead else true())
+        .where(not_ahead(cursor))
         .order_by(J.id)
         .limit(limit)
     )
     entries = _entries(tx, query)
+    if entries:
+        entries = _as_called_then(entries, not_yet_told(tx, cursor, portion))
     if len(entries) == limit:
         last = entries[-1]
         return entries, replace(
@@ -159,7 +165,8 @@ def trail(tx: Transaction, wanted: Wanted, *, limit: int, before: int | None = N
     query = _ENTRIES.where(*wanted.conditions()).order_by(J.id.desc()).limit(limit)
     if before is not None:
         query = query.where(J.id < before)
-    return _entries(tx, query)
+    entries = _entries(tx, query)
+    return _as_called_then(entries, lost_since(tx, entries[-1].id)) if entries else []
 
 
 def since_then(tx: Transaction, wanted: Wanted) -> Iterator[Entry]:
@@ -182,6 +189,17 @@ def _entries(tx: Transaction, query: Select[Any]) -> list[Entry]:
             if name in document:
                 document[shown] = uuids.get(document.pop(name))
     return entries
+
+
+def _as_called_then(entries: list[Entry], former: FormerNames) -> list[Entry]:
+    """Replace present names by those that the ids of classes and traits had when the rows were written."""
+    return [_called_then(one, former) for one in entries] if former else entries
+
+
+def _called_then(entry: Entry, former: FormerNames) -> Entry:
+    class_ = former.at(entry.id, CLASS_NAME, entry.resource_class_id)
+    trait = former.at(entry.id, TRAIT_NAME, entry.object_id) if entry.kind in _OF_TRAITS else None
+    return entry._replace(resource_class=class_ or entry.resource_class, name=trait or entry.name)
 
 
 def _document(text: Any) -> dict[str, Any] | None:

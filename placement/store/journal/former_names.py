@@ -1,0 +1,74 @@
+"""What resource classes and traits were called when a row of the journal was written.
+
+Rows have ids. Triggers keep each name that an id loses, because the class or trait is deleted or renamed, together with
+the row of the journal that tells of it. Rows up to that one mean this name, later ones the next that the id got. That
+holds although ids are not assigned in the order of commits: only what nobody uses any more can be deleted, and an id
+cannot be given away before that is committed.
+"""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Integer, case, literal, select
+
+from placement.store.connection.unit_of_work import Transaction
+from placement.store.journal.cursor import Cursor, Seen
+from placement.store.journal.order import J, unread, unseen
+from placement.store.tables import placement_former_names, placement_journal
+
+_F = placement_former_names.c
+_AT_ONCE = literal(0, Integer)
+
+Position = tuple[int, int]
+"""Where a reader gets a row of the journal: in this portion (0) or a later one (1), and there in the order of ids."""
+
+
+class FormerNames:
+    """Names that were lost from some position of the journal on.
+
+    >>> names = FormerNames([(0, 7, "trait_name", 1, "CUSTOM_A"), (0, 9, "trait_name", 1, "CUSTOM_B")])
+    >>> names.at(5, "trait_name", 1), names.at(7, "trait_name", 1), names.at(8, "trait_name", 1)
+    ('CUSTOM_A', 'CUSTOM_A', 'CUSTOM_B')
+    >>> names.at(10, "trait_name", 1) is None
+    True
+    """
+
+    def __init__(self, ends: Iterable[tuple[int, int, str, int, str]]) -> None:
+        self._ends = defaultdict[tuple[str, int | None], list[tuple[Position, str]]](list)
+        for is_later, journal_id, kind, id_, name in sorted(ends):
+            self._ends[kind, id_].append(((is_later, journal_id), name))
+
+    def __bool__(self) -> bool:
+        return bool(self._ends)
+
+    def at(self, journal_id: int, kind: str, id_: int | None) -> str | None:
+        """Return what a row of the journal calls a class or trait; None for its present name."""
+        ends = self._ends.get((kind, id_), [])
+        found = bisect_left(ends, (0, journal_id), key=lambda end: end[0])
+        return ends[found][1] if found < len(ends) else None
+
+
+def lost_since(tx: Transaction, journal_id: int) -> FormerNames:
+    """Return the names for rows from this one on, in the order of ids."""
+    return _names(tx, J.id >= journal_id)
+
+
+def lost_after(tx: Transaction, moment: datetime) -> FormerNames:
+    """Return the names that were lost after a moment: those before the first row are those of the moment."""
+    return _names(tx, J.time >= moment)
+
+
+def not_yet_told(tx: Transaction, cursor: Cursor, portion: Seen) -> FormerNames:
+    """Return the names for rows of a portion, for a reader at a cursor.
+
+    A claim may commit before a renaming and yet have higher ids, or the other way round. Its reader knows the old name
+    until it has got the row that tells of the new one.
+    """
+    return _names(tx, unread(tx, cursor), is_later=case((unseen(tx, Seen(), portion), 0), else_=1))
+
+
+def _names(tx: Transaction, which: ColumnElement[bool], is_later: ColumnElement[int] = _AT_ONCE) -> FormerNames:
+    ends = select(is_later, J.id, _F.kind, _F.object_id, _F.name).join(placement_journal, J.id == _F.journal_id)
+    return FormerNames(tx.tuples(ends.where(which)))
