@@ -38,6 +38,15 @@ def apply(mirror, row):
         mirror[uuid]["usages"][class_] += row.get("new_amount", 0) - row.get("old_amount", 0)
     elif kind in ("trait", "aggregate"):  # created if missing, else deleted
         mirror[uuid][f"{kind}s"] = sorted({*mirror[uuid][f"{kind}s"]} ^ {row["name"]})
+    elif kind == "class_name" and row["action"] == "changed":
+        rename(mirror, row["old"]["name"], row["new"]["name"])
+
+
+def rename(mirror, old, new):
+    """Rename a resource class, wherever it is."""
+    for of_classes in [one[what] for one in mirror.values() for what in ("inventories", "usages")]:
+        if old in of_classes:
+            of_classes[new] = of_classes.pop(old)
 
 
 if __name__ == "__main__":
