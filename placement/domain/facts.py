@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 Stocks = Sequence[tuple[int, int, int, float, int, int, int]]
@@ -44,17 +44,24 @@ class Facts:
     def of_tree(self, root: int) -> "Facts":
         """Restrict the facts to one tree and the providers that share with it."""
         pools = {provider for provider, roots in self.shares.items() if root in roots}
-        here = pools | {provider for provider, its_root in self.root_of.items() if its_root == root}
+        return replace(self.of_providers(pools | self.inside({root})), shares={provider: [root] for provider in pools})
+
+    def of_providers(self, some: AbstractSet[int]) -> "Facts":
+        """Restrict the facts to some providers."""
         return Facts(
-            stocks={name: [row for row in rows if row[PROVIDER] in here] for name, rows in self.stocks.items()},
-            owners={name: owners & here for name, owners in self.owners.items()},
-            members={name: members & here for name, members in self.members.items()},
-            root_of={provider: self.root_of[provider] for provider in here},
-            parents={provider: parent for provider, parent in self.parents.items() if provider in here},
+            stocks={name: [row for row in rows if row[PROVIDER] in some] for name, rows in self.stocks.items()},
+            owners={name: owners & some for name, owners in self.owners.items()},
+            members={name: members & some for name, members in self.members.items()},
+            root_of={provider: self.root_of[provider] for provider in some},
+            parents={provider: self.parents[provider] for provider in some & self.parents.keys()},
             roots=self.roots,
-            shares={provider: [root] for provider in pools},
-            held=self.held & here,
+            shares={provider: self.shares[provider] for provider in some & self.shares.keys()},
+            held=self.held & some,
         )
+
+    def inside(self, roots: AbstractSet[int | None]) -> set[int]:
+        """Return the providers of some trees."""
+        return {provider for provider, root in self.root_of.items() if root in roots}
 
     def owners_of_any(self, any_of: AbstractSet[str]) -> AbstractSet[int]:
         """Return the providers that have any trait of a set."""

@@ -16,6 +16,7 @@ from placement.candidates.explain.conditions import (
     resources_value,
 )
 from placement.candidates.explain.explanation import Example, Largest
+from placement.candidates.explain.provider_kinds import Kinds, ProviderKinds
 from placement.candidates.explain.tree_filters import LOOSE
 from placement.candidates.explain.tree_search import SearchedTrees
 from placement.domain.facts import LEFT, PROVIDER, ROOT, Facts
@@ -73,7 +74,7 @@ def largest(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) -
         amounts = [asked for asked in demand.asked.resources if resources_value([asked]) == condition.value]
         if demand.groups == condition.groups and amounts:
             amount = Condition(ConditionKind.AMOUNT, demand.groups, condition.value)
-            providers = demand.own.options(amount) | demand.shared.options(amount)
+            providers = {*cloud.kinds.providers(demand.own.options(amount) | demand.shared.options(amount))}
             found |= _usable(cloud.facts, condition.resource_class, providers, served)
     counted = Counter(found.values())
     most = max(counted, default=0)
@@ -99,7 +100,7 @@ def _failing(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) 
     for demand in cloud.demands:
         for options in (demand.own, demand.shared):
             failing |= options.failing_only.get(condition, frozenset())
-    return _one_of_each(cloud.facts, failing, served)
+    return _one_of_each(cloud.kinds, failing, served)
 
 
 def _without_trait(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) -> Iterator[int]:
@@ -115,15 +116,15 @@ def _without_trait(cloud: FilteredCloud, condition: Condition, served: SearchedT
         yield from islice((provider for provider in serving if provider not in owners), 1)
 
 
-def _one_of_each(facts: Facts, failing: AbstractSet[int], served: SearchedTrees) -> Iterator[int]:
+def _one_of_each(kinds: ProviderKinds, failing: Kinds, served: SearchedTrees) -> Iterator[int]:
     """Yield for each tree a failing provider, preferring the one in the candidate found, if one was composed."""
     by_root: dict[int, int] = {}
-    for provider in sorted(failing, reverse=True):
-        for root in (facts.root_of[provider], *facts.shares.get(provider, ())):
+    for provider in sorted(kinds.providers(failing), reverse=True):
+        for root in (kinds.facts.root_of[provider], *kinds.facts.shares.get(provider, ())):
             by_root[root] = provider
     shown: set[int] = set()
     for root, choice in served.trees.items():
-        chosen = [provider for provider in choice or () if provider in failing]
+        chosen = [provider for provider in choice or () if kinds.kind_of[provider] in failing]
         shows = chosen[0] if chosen else by_root.get(root)
         if shows is not None and shows not in shown:
             shown.add(shows)

@@ -10,6 +10,7 @@ from placement.candidates.explain.demands import DemandFilters
 from placement.candidates.explain.explanation import Explanation, Remainder
 from placement.candidates.explain.hints import hints
 from placement.candidates.explain.near_misses import near_misses
+from placement.candidates.explain.provider_kinds import ProviderKinds
 from placement.candidates.explain.stages import stages, with_traits_apart
 from placement.candidates.explain.summed_room import SummedRoom
 from placement.candidates.explain.tree_filters import common
@@ -26,7 +27,9 @@ def explain(plan: Plan, facts: Facts) -> Explanation:
 
     O(conditions x providers), most of it inside set operations, and a bounded search.
     """
-    cloud = FilteredCloud(with_traits_apart(plan), facts, DemandFilters(facts), SummedRoom(facts))
+    plan = with_traits_apart(plan)
+    kinds = ProviderKinds(facts, plan)
+    cloud = FilteredCloud(plan, kinds, DemandFilters(kinds), SummedRoom(facts))
     budget = RequestBudget(per_tree=STEPS_PER_TREE, per_request=STEPS_FOR_CAUSE)
     left = [*_trees_left(cloud, budget)]
     trees = tuple([Remainder(condition, None, len(roots)) for condition, roots in left])

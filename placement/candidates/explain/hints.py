@@ -9,6 +9,7 @@ from placement.candidates.explain.cloud import FilteredCloud
 from placement.candidates.explain.conditions import Condition, ConditionKind, any_of_value
 from placement.candidates.explain.demands import FilteredDemand
 from placement.candidates.explain.explanation import Hint, HintKind
+from placement.candidates.explain.provider_kinds import Kinds, ProviderKinds
 from placement.candidates.explain.tree_filters import LOOSE
 from placement.domain.candidate_request import RequestGroup
 from placement.domain.facts import Facts
@@ -54,14 +55,14 @@ def _wanted(facts: Facts, group: RequestGroup) -> list[tuple[ConditionKind, froz
 
 def _elsewhere(cloud: FilteredCloud, demand: FilteredDemand) -> Iterator[Hint]:
     """Yield a hint for each trait and aggregate that is all a provider lacks, and that another of its tree has."""
-    for kind, any_of, havers in _wanted(cloud.facts, demand.asked.group):
+    for kind, any_of, havers in _wanted(cloud.kinds.sample, demand.asked.group):
         condition = Condition(kind, demand.groups, any_of_value(any_of))
         hint = HintKind.TRAIT_ELSEWHERE if kind == ConditionKind.REQUIRED else HintKind.AGGREGATE_DOES_NOT_SPAN
         # The unsuffixed group has no filter for its traits: ``_apart`` looks at them together.
         lacking = demand.own.failing_only.get(condition, frozenset())
-        yield from _told(cloud.facts, hint, condition, lacking=lacking, havers=havers)
+        yield from _told(cloud.kinds, hint, condition, lacking=lacking, havers=havers)
         if kind == ConditionKind.MEMBER_OF:
-            yield from _sharers(cloud.facts, condition, demand, havers)
+            yield from _sharers(cloud, condition, demand, any_of)
 
 
 def _apart(cloud: FilteredCloud) -> Iterator[Hint]:
@@ -69,16 +70,21 @@ def _apart(cloud: FilteredCloud) -> Iterator[Hint]:
     loose = [demand for demand in cloud.demands if demand.groups == LOOSE]
     serving = frozenset[int]().union(*[demand.own.fitting | demand.shared.fitting for demand in loose])
     for any_of in cloud.plan.trait_sets:
-        havers = cloud.facts.owners_of_any(any_of)
-        helped = cloud.facts.trees_with(serving & havers)
-        lacking = {provider for provider in serving if cloud.facts.root_of[provider] not in helped}
+        havers = cloud.kinds.sample.owners_of_any(any_of)
+        helped = cloud.kinds.trees(serving & havers)
         condition = Condition(ConditionKind.REQUIRED, LOOSE, any_of_value(any_of))
-        yield from _told(cloud.facts, HintKind.TRAIT_ELSEWHERE, condition, lacking=lacking, havers=havers)
+        yield from _told(
+            cloud.kinds, HintKind.TRAIT_ELSEWHERE, condition, lacking=serving, havers=havers, helped=helped
+        )
 
 
-def _sharers(facts: Facts, condition: Condition, demand: FilteredDemand, members: AbstractSet[int]) -> Iterator[Hint]:
+def _sharers(
+    cloud: FilteredCloud, condition: Condition, demand: FilteredDemand, any_of: AbstractSet[str]
+) -> Iterator[Hint]:
     """Yield a hint if a provider that could share with a tree lacks an aggregate that the tree has."""
-    pools = demand.shared.failing_only.get(condition, frozenset())
+    facts = cloud.facts
+    pools = [*cloud.kinds.providers(demand.shared.failing_only.get(condition, frozenset()))]
+    members = facts.members_of_any(any_of) if pools else ()
     member_in = {facts.root_of[member]: member for member in sorted(members, reverse=True)}
     spoilt = [(root, pool) for pool in pools for root in facts.shares[pool] if root in member_in and root != pool]
     if spoilt:
@@ -90,7 +96,7 @@ def _sharers(facts: Facts, condition: Condition, demand: FilteredDemand, members
 def _sharing_with_nobody(cloud: FilteredCloud, index: int, demand: FilteredDemand) -> Iterator[Hint]:
     """Yield a hint if trees lack only what a sharing provider has that is in no aggregate with any other tree."""
     facts = cloud.facts
-    sharing = demand.own.fitting & facts.owners.get(SHARES, frozenset())
+    sharing = cloud.kinds.providers(demand.own.fitting & cloud.kinds.sample.owners.get(SHARES, frozenset()))
     pools = [pool for pool in sharing if _is_alone(facts, pool)]
     trees = (cloud.trees_but_for(index) or frozenset()) - demand.reached
     if pools and trees and demand.asked.resources:
@@ -105,14 +111,19 @@ def _is_alone(facts: Facts, pool: int) -> bool:
 
 
 def _told(
-    facts: Facts, kind: HintKind, condition: Condition, *, lacking: AbstractSet[int], havers: AbstractSet[int]
+    kinds: ProviderKinds,
+    hint: HintKind,
+    condition: Condition,
+    *,
+    lacking: Kinds,
+    havers: Kinds,
+    helped: AbstractSet[int] = frozenset(),
 ) -> Iterator[Hint]:
-    """Yield a hint if some tree has both a provider that fails only a condition and another that meets it."""
-    if not (lacking and havers):
-        return
-    trees = facts.trees_with(lacking) & facts.trees_with(havers)
+    """Yield a hint if some tree has both a provider that fails only a condition and another that meets it.
+
+    Trees that are ``helped`` meet it all the same.
+    """
+    trees = (kinds.trees(lacking) & kinds.trees(havers)) - helped
     if trees:
         first = min(trees)
-        here = min(provider for provider in lacking if facts.root_of[provider] == first)
-        there = min(provider for provider in havers if facts.root_of[provider] == first)
-        yield Hint(kind, condition, len(trees), here, there)
+        yield Hint(hint, condition, len(trees), kinds.first_in(first, lacking), kinds.first_in(first, havers))

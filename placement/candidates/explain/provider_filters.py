@@ -1,17 +1,14 @@
 """Conditions on single providers, each as the set of providers that it keeps or refuses."""
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from enum import Enum, auto
 from typing import NamedTuple
 
 from placement.candidates.explain.conditions import NUMERIC, Condition, ConditionKind, any_of_value
-from placement.domain.facts import PROVIDER, Facts
+from placement.candidates.explain.provider_kinds import ProviderKinds
+from placement.domain.facts import PROVIDER
 from placement.domain.search_plan import Demand
-
-ByTree = Mapping[int, Sequence[int]]
-"""The root of a tree -> providers that may serve there, ascending."""
 
 
 class Filter(NamedTuple):
@@ -38,13 +35,13 @@ class Reach(Enum):
 
 
 class ProviderFilters:
-    """Makes the filters of demands in one cloud."""
+    """Makes the filters of demands in one cloud, for a provider of each kind."""
 
-    def __init__(self, facts: Facts) -> None:
-        self._facts = facts
+    def __init__(self, kinds: ProviderKinds) -> None:
+        self._whole = kinds.facts
+        self._facts = facts = kinds.sample
         self._owners = {name: frozenset(row[PROVIDER] for row in rows) for name, rows in facts.stocks.items()}
         self._numeric: dict[tuple[str, int], list[set[int]]] = {}
-        self._by_tree: dict[tuple[str | None, bool], ByTree] = {}
 
     def reaches(self, demand: Demand) -> list[Reach]:
         """Return the ways in which providers may serve a demand, sharing last.
@@ -64,18 +61,6 @@ class ProviderFilters:
             found = self._facts.parents.keys()
         return found & self._facts.shares.keys() if reach is Reach.SHARED else found
 
-    def by_tree(self, demand: Demand, reach: Reach) -> ByTree:
-        """Return the providers of ``base``, by the trees for which they are considered."""
-        is_shared = reach is Reach.SHARED
-        key = (demand.resources[0][0] if demand.resources else None, is_shared)
-        if key not in self._by_tree:
-            grouped: dict[int, list[int]] = defaultdict(list)
-            for provider in sorted(self.base(demand, reach)):
-                for root in self._facts.shares[provider] if is_shared else (self._facts.root_of[provider],):
-                    grouped[root].append(provider)
-            self._by_tree[key] = dict(grouped)
-        return self._by_tree[key]
-
     def filters(self, demand: Demand, groups: tuple[str, ...], reach: Reach) -> Iterator[Filter]:
         """Yield the filters of a demand of some groups, in the order of the explanation."""
         group = demand.group
@@ -90,9 +75,10 @@ class ProviderFilters:
                 yield Filter(condition, facts.owners_of_any(any_of), keeps=True)
         yield from self._forbidden(group.forbidden, groups)
         for any_of in group.member_of:
-            members = facts.members_of_any(any_of)
             condition = Condition(ConditionKind.MEMBER_OF, groups, any_of_value(any_of))
-            yield Filter(condition, self._spanned(members) if reach is Reach.ROOT else members, keeps=True)
+            spans = reach is Reach.ROOT
+            members = facts.inside(self._whole.members_of_any(any_of)) if spans else facts.members_of_any(any_of)
+            yield Filter(condition, members, keeps=True)
         if group.forbidden_aggregates:
             members = facts.members_of_any(group.forbidden_aggregates)
             yield Filter(forbidden_aggregates(group.forbidden_aggregates, groups), members, keeps=False)
@@ -131,10 +117,6 @@ class ProviderFilters:
             self._numeric[name, amount] = found
         return found
 
-    def _spanned(self, members: AbstractSet[int]) -> AbstractSet[int]:
-        """Return all providers of the trees whose roots are members."""
-        return {provider for provider, root in self._facts.root_of.items() if root in members}
-
     def _tree(self, demand: Demand, groups: tuple[str, ...], reach: Reach) -> Iterator[Filter]:
         wanted = demand.group.in_tree
         if wanted is None:
@@ -145,8 +127,7 @@ class ProviderFilters:
             # in_tree keeps the unsuffixed group inside the tree.
             yield Filter(condition, frozenset(), keeps=True)
         elif demand.resources:
-            inside = {provider for provider, its_root in self._facts.root_of.items() if its_root == root}
-            yield Filter(condition, inside, keeps=True)
+            yield Filter(condition, self._facts.inside({root}), keeps=True)
         elif root is None:
             # Like the reference, find a granular group without resources in any tree, as long as the named tree exists.
             yield Filter(condition, frozenset(), keeps=True)

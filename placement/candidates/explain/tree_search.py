@@ -16,8 +16,8 @@ from placement.candidates.compose.slots import SlotComposer
 from placement.candidates.explain.conditions import Condition
 from placement.candidates.explain.demands import FilteredDemand
 from placement.candidates.explain.plan_room import PlanRoom
+from placement.candidates.explain.provider_kinds import ProviderKinds
 from placement.candidates.explain.summed_room import SummedRoom
-from placement.domain.facts import Facts
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
@@ -46,7 +46,7 @@ class TreeSearch:
     Args:
         plan: the plan.
         demands: the providers that can serve each demand.
-        facts: the cloud.
+        kinds: the cloud.
         room: how much its providers have for several slots.
         without: the condition to leave out, if any. A condition on capacity, the largest unit or the whole amount is
             also left out where amounts add up; the plan reflects everything else that leaving it out means.
@@ -56,14 +56,14 @@ class TreeSearch:
         self,
         plan: Plan,
         demands: Sequence[FilteredDemand],
-        facts: Facts,
+        kinds: ProviderKinds,
         room: SummedRoom,
         *,
         without: Condition | None = None,
     ) -> None:
         self._plan = plan
         self._demands = demands
-        self._facts = facts
+        self._kinds = kinds
         self._room = room
         self._without = without
         self._memo: Memo[Choice | None] = Memo()
@@ -133,10 +133,11 @@ class TreeSearch:
         return choice
 
     def _trees(self, roots: Sequence[int]) -> Iterator[Tree]:
-        sharing = frozenset[int]().union(*[demand.shared.options(self._without) for demand in self._demands])
-        root_of = {provider: self._facts.root_of[provider] for provider in sharing}
+        facts, shared = self._kinds.facts, [demand.shared.options(self._without) for demand in self._demands]
+        sharing = frozenset(self._kinds.providers(frozenset[int]().union(*shared)))
+        root_of = {provider: facts.root_of[provider] for provider in sharing}
         by_tree = [demand.by_tree(self._without) for demand in self._demands]
-        met, parents, plan = self._met(), self._facts.parents, self._plan
+        met, parents, plan = self._met(), facts.parents, self._plan
         left_of = [(name, _asking(plan, name), self._room.of(plan, name, self._without)) for name in plan.contended]
         for root in roots:
             rows = [of_tree[root] for of_tree in by_tree]
@@ -151,7 +152,7 @@ class TreeSearch:
         for demand in loose if self._plan.trait_sets else []:
             serving = demand.own.options(self._without) | demand.shared.options(self._without)
             for index, any_of in enumerate(self._plan.trait_sets):
-                for provider in serving & self._facts.owners_of_any(any_of):
+                for provider in self._kinds.providers(serving & self._kinds.sample.owners_of_any(any_of)):
                     met[provider] |= 1 << index
         return met
 

@@ -13,6 +13,7 @@ from placement.candidates.explain.demands import DemandFilters
 from placement.candidates.explain.explain import explain
 from placement.candidates.explain.explanation import Largest
 from placement.candidates.explain.near_misses import _amounts, _conditions, _tells
+from placement.candidates.explain.provider_kinds import ProviderKinds
 from placement.candidates.explain.stages import with_traits_apart
 from placement.candidates.explain.summed_room import SummedRoom
 from placement.domain.search_plan import plan_for
@@ -52,7 +53,7 @@ def test_no_near_miss_is_missed(situation):
     if explanation.cause is None:
         return
     named = {near_miss.condition for near_miss in explanation.near_misses}
-    filtered = FilteredCloud(with_traits_apart(plan_for(request)), facts, DemandFilters(facts), SummedRoom(facts))
+    filtered = filtered_cloud(request, facts)
     helping = {one for one in _conditions(filtered) if Definition(request, cloud, one).trees()}
     helping |= {
         amount
@@ -69,7 +70,7 @@ def test_no_near_miss_is_missed(situation):
 def test_what_steps_do_not_suffice_for_is_undecided(situation, steps):
     request, cloud = situation
     facts = facts_of(cloud)
-    filtered = FilteredCloud(with_traits_apart(plan_for(request)), facts, DemandFilters(facts), SummedRoom(facts))
+    filtered = filtered_cloud(request, facts)
     budget = RequestBudget(per_tree=steps, per_request=steps)
     found = filtered.served(budget)
     assert found.trees.keys() <= {*Definition(request, cloud).trees()} <= found.possible
@@ -96,6 +97,12 @@ def test_the_largest_amount_is_what_trying_every_amount_finds(situation):
         found = Counter(largest_of(cloud[provider].inventories[name]) for provider in providers)
         most = max(found, default=0)
         assert near_miss.largest == (Largest(most, found[most]) if most else None)
+
+
+def filtered_cloud(request, facts) -> FilteredCloud:
+    plan = with_traits_apart(plan_for(request))
+    kinds = ProviderKinds(facts, plan)
+    return FilteredCloud(plan, kinds, DemandFilters(kinds), SummedRoom(facts))
 
 
 def largest_of(stock) -> int:

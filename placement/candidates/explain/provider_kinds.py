@@ -1,0 +1,122 @@
+"""The kinds of providers that a request tells apart: explanations filter one provider of each kind instead of all.
+
+A cloud of five thousand hosts has tens of thousands of providers, but all that a request sees of one is which of its
+conditions the provider meets. That makes a hundred kinds or so, even if no two hosts have the same in use.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import chain
+
+from placement.domain.facts import LEFT, PROVIDER, Facts, Stocks
+from placement.domain.search_plan import Plan
+
+Kinds = AbstractSet[int]
+"""Some kinds of providers, each represented by its first provider."""
+
+ByTree = Mapping[int, Sequence[tuple[int, int]]]
+"""The root of a tree -> providers that may serve there, ascending, and their kinds."""
+
+
+class ProviderKinds:
+    """The providers of a cloud, by kind.
+
+    Args:
+        facts: the cloud.
+        plan: tells which providers differ. Plans with fewer conditions tell fewer apart.
+    """
+
+    def __init__(self, facts: Facts, plan: Plan) -> None:
+        self.facts = facts
+        met = dict.fromkeys(sorted(facts.root_of), 0)
+        for number, alike in enumerate(_told_apart(facts, plan)):
+            bit = 1 << number
+            for provider in alike:
+                met[provider] |= bit
+        first: dict[int, int] = {}
+        self.kind_of: Mapping[int, int] = {provider: first.setdefault(bits, provider) for provider, bits in met.items()}
+        self._providers: dict[int, list[int]] = {kind: [] for kind in first.values()}
+        for provider, kind in self.kind_of.items():
+            self._providers[kind].append(provider)
+        self.sample = facts.of_providers(self._providers.keys())
+        """The facts about the first provider of each kind."""
+        self._roots_of: dict[int, AbstractSet[int]] = {}
+        self._by_tree: dict[tuple[str | None, bool], ByTree] = {}
+
+    def count(self, kinds: Kinds) -> int:
+        """Return the number of providers of some kinds."""
+        return sum([len(self._providers[kind]) for kind in kinds])
+
+    def providers(self, kinds: Kinds) -> Iterator[int]:
+        """Yield the providers of some kinds."""
+        return chain.from_iterable([self._providers[kind] for kind in kinds])
+
+    def trees(self, own: Kinds, shared: Kinds = frozenset()) -> AbstractSet[int]:
+        """Return the roots of the trees with a provider of some kinds, and of those that some kinds share with."""
+        pools = self.providers(shared)
+        return frozenset[int]().union(*map(self._roots, own), *[self.facts.shares[pool] for pool in pools])
+
+    def first_in(self, root: int, kinds: Kinds) -> int:
+        """Return the first provider of a tree that is of some kinds; there has to be one."""
+        root_of = self.facts.root_of
+        return min([provider for provider in self.providers(kinds) if root_of[provider] == root])
+
+    def by_tree(self, name: str | None, *, shared: bool) -> ByTree:
+        """Return the providers of each tree with a class, or all; or those that share with it."""
+        key = (name, shared)
+        if key not in self._by_tree:
+            self._by_tree[key] = self._grouped(name, shared=shared)
+        return self._by_tree[key]
+
+    def _roots(self, kind: int) -> AbstractSet[int]:
+        if kind not in self._roots_of:
+            self._roots_of[kind] = set(map(self.facts.root_of.__getitem__, self._providers[kind]))
+        return self._roots_of[kind]
+
+    def _grouped(self, name: str | None, *, shared: bool) -> ByTree:
+        kinds = {row[PROVIDER] for row in self.sample.stocks.get(name, ())} if name else self._providers.keys()
+        if shared:
+            kinds = kinds & self.sample.shares.keys()
+        found: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        kind_of, root_of, shares = self.kind_of, self.facts.root_of, self.facts.shares
+        for provider in sorted(self.providers(kinds)):
+            one = provider, kind_of[provider]
+            for root in shares[provider] if shared else (root_of[provider],):
+                found[root].append(one)
+        return found
+
+
+def _told_apart(facts: Facts, plan: Plan) -> Iterator[Iterable[int]]:
+    """Yield sets of providers that a plan tells from all others; it does not look at anything else."""
+    for name, rows in facts.stocks.items():
+        asked = {amount for demand in plan.demands for of, amount in demand.resources if of == name}
+        yield from _by_amounts(rows, sorted(asked))
+    groups = [demand.group for demand in plan.demands]
+    for any_of in {any_of for group in groups for any_of in group.required}.union(plan.trait_sets):
+        yield facts.owners_of_any(any_of)
+    for name in {name for group in groups for name in group.forbidden}:
+        yield facts.owners.get(name, ())
+    for any_of in {any_of for group in groups for any_of in (*group.member_of, group.forbidden_aggregates)}:
+        yield facts.members_of_any(any_of)
+    for any_of in {any_of for group in groups for any_of in group.member_of if not group.is_granular}:
+        yield facts.inside(facts.members_of_any(any_of))
+    for root in {*facts.roots.values()}:
+        yield facts.inside({root})
+    yield facts.shares
+    yield facts.held & facts.root_of.keys()
+
+
+def _by_amounts(rows: Stocks, amounts: Sequence[int]) -> Collection[Sequence[int]]:
+    """Divide the providers of a class by the amounts of it that they can give, and by why not the others."""
+    alike: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    of_numbers: dict[tuple[float, ...], list[int]] = {}
+    for row in rows:
+        numbers = row[LEFT:]
+        if numbers not in of_numbers:
+            left, min_unit, max_unit, step_size = numbers
+            bounds = bisect_right(amounts, left), bisect_left(amounts, min_unit), bisect_right(amounts, max_unit)
+            of_numbers[numbers] = alike[*bounds, step_size]
+        of_numbers[numbers].append(row[PROVIDER])
+    return alike.values()
