@@ -74,9 +74,9 @@ class FilteredCloud:
         """Return the trees that have candidates."""
         return self.search(self.plan).served(self.trees(), budget)
 
-    def served_without(self, condition: Condition, budget: RequestBudget) -> SearchedTrees:
-        """Return the trees that have candidates if a condition is left out, and none with it."""
-        return self.search(without(self.plan, condition), condition).served(self.trees_without(condition), budget)
+    def served_without(self, condition: Condition, among: AbstractSet[int], budget: RequestBudget) -> SearchedTrees:
+        """Return which of the ``trees_without`` a condition have candidates if it is left out."""
+        return self.search(without(self.plan, condition), condition).served(among, budget)
 
     def search(self, plan: Plan, left_out: Condition | None = None) -> TreeSearch:
         """Return a search for a plan with the same demands, perhaps with a condition left out."""

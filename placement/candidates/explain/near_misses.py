@@ -43,10 +43,11 @@ def near_misses(cloud: FilteredCloud, budget: RequestBudget) -> tuple[NearMiss, 
 
 def _of_conditions(cloud: FilteredCloud, conditions: Iterable[Condition], budget: RequestBudget) -> Iterator[NearMiss]:
     # Start with conditions that few trees depend on, so that the budget covers as many conditions as possible.
-    for condition in sorted(conditions, key=lambda condition: len(cloud.trees_without(condition))):
+    depending = [(condition, cloud.trees_without(condition)) for condition in conditions]
+    for condition, trees in sorted(depending, key=lambda each: len(each[1])):
         if _spent(budget, cloud):
             return
-        served = cloud.served_without(condition, budget)
+        served = cloud.served_without(condition, trees, budget)
         if served.trees:
             shown = examples(cloud, condition, served)
             there = largest(cloud, condition, served) if condition.kind in OF_AMOUNTS else None
