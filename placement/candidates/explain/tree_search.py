@@ -1,7 +1,7 @@
 """Finds the trees of a cloud that have any candidate, for explanations.
 
-Most trees of a cloud are alike: hosts of one model, some of them in use. So only one tree of each canonical form is
-searched, and none that obviously has too little room.
+Most trees of a cloud are alike: hosts of one model, some of them in use. So of each canonical form, only one tree is
+asked whether it has room, and only one is searched; none that obviously has too little.
 """
 
 from collections import defaultdict
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from placement.candidates.budget import RequestBudget
-from placement.candidates.canonical import Memo, numbered
+from placement.candidates.canonical import CanonicalForm, Memo, Sketcher, numbered
 from placement.candidates.compose.slots import SlotComposer
 from placement.candidates.explain.conditions import Condition
 from placement.candidates.explain.demands import FilteredDemand
@@ -66,7 +66,10 @@ class TreeSearch:
         self._kinds = kinds
         self._room = room
         self._without = without
+        self._sketcher = Sketcher(plan)
         self._memo: Memo[Choice | None] = Memo()
+        self._lacking: Memo[bool] = Memo()
+        self._sufficing: Memo[bool] = Memo()
 
     def served(self, roots: AbstractSet[int], budget: RequestBudget) -> SearchedTrees:
         """Find the trees with a candidate, among trees that have a provider for every demand.
@@ -104,7 +107,7 @@ class TreeSearch:
             return self.served(roots, budget).possible
         was_hit = budget.was_hit
         verdicts = {
-            tree.root: self._room_needed.suffices(tree, budget)
+            tree.root: self._suffices(tree, budget)
             for tree in self._trees(sorted(roots))
             if budget.take(STEPS_OF_A_TREE * len(self._plan.slots))
         }
@@ -119,18 +122,36 @@ class TreeSearch:
 
     def _candidate(self, tree: Tree, composer: SlotComposer, budget: RequestBudget) -> Choice | None:
         """Return a candidate of a tree; None if there is none, or if the budget runs out first."""
-        if not budget.take(STEPS_OF_A_TREE * len(self._plan.slots)) or self._room_needed.is_lacking(tree):
+        if not budget.take(STEPS_OF_A_TREE * len(self._plan.slots)):
             return None
-        form, providers = composer.sketcher.sketch(tree)
+        form, providers = self._sketcher.sketch(tree)
         if form in self._memo:
             known = self._memo[form]
             return None if known is None else tuple([providers[number] for number in known])
-        if not budget.take(STEPS_OF_A_SEARCH * len(self._plan.slots)):
+        if self._is_lacking(tree, form) or not budget.take(STEPS_OF_A_SEARCH * len(self._plan.slots)):
             return None
         choice = next(composer.searched(tree), None)
         if choice is not None or not budget.was_hit:
             self._memo.remember(form, None if choice is None else numbered([choice], providers)[0])
         return choice
+
+    def _is_lacking(self, tree: Tree, form: CanonicalForm) -> bool:
+        """Tell whether a tree certainly has too little room."""
+        known = self._lacking.get(form)
+        if known is None:
+            known = self._room_needed.is_lacking(tree)
+            self._lacking.remember(form, known)
+        return known
+
+    def _suffices(self, tree: Tree, budget: RequestBudget) -> bool | None:
+        """Tell whether a tree has room for all slots; None if the steps of a tree run out first."""
+        form, _providers = self._sketcher.sketch(tree)
+        known = self._sufficing.get(form)
+        if known is None:
+            known = self._room_needed.suffices(tree, budget)
+            if known is not None:
+                self._sufficing.remember(form, known)
+        return known
 
     def _trees(self, roots: Sequence[int]) -> Iterator[Tree]:
         facts, shared = self._kinds.facts, [demand.shared.options(self._without) for demand in self._demands]
