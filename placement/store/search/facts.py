@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import os_traits
-from sqlalchemy import bindparam, select
+from sqlalchemy import Column, bindparam, select
 
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.facts import Facts, Stocks
@@ -74,6 +74,17 @@ def _needs_every_provider(request: CandidateRequest) -> bool:
     return bool(request.same_subtree) or not all(group.resources for group in request.groups)
 
 
+class _Holdings:
+    """The statements for who has some traits, or is in some aggregates: ``alone``, and with the roots of these."""
+
+    def __init__(self, held: Column[int], holder: Column[int]) -> None:
+        of_wanted = select(held, holder).where(held.in_(bindparam("wanted", expanding=True)))
+        self.alone = PreparedStatement(of_wanted)
+        self.with_roots = PreparedStatement(
+            of_wanted.add_columns(_RP.root_provider_id).join(resource_providers, _RP.id == holder)
+        )
+
+
 class _FactReader:
     """Reads facts; ``root_of`` has the root of every provider read so far."""
 
@@ -99,13 +110,14 @@ class _FactReader:
             by_id[row[0]].append(row)
         return {name: by_id[id_] for name, id_ in classes.items()}
 
-    def holders(self, statement: PreparedStatement, ids: Mapping[str, int]) -> dict[str, set[int]]:
+    def holders(self, holdings: _Holdings, ids: Mapping[str, int]) -> dict[str, set[int]]:
         """Return the providers that have each trait, or are in each aggregate."""
         found: dict[int, set[int]] = {id_: set() for id_ in ids.values()}
+        statement = holdings.alone if self._knows_every_root else holdings.with_roots
         rows = self._tx.tuples(statement, {"wanted": sorted(found)}) if found else []
         self._note(map(itemgetter(1, 2), rows))
-        for id_, provider, _root in rows:
-            found[id_].add(provider)
+        for row in rows:
+            found[row[0]].add(row[1])
         return {name: found[id_] for name, id_ in ids.items()}
 
     def shares(self, sharing: Collection[int]) -> dict[int, list[int]]:
@@ -121,16 +133,8 @@ class _FactReader:
 
 
 _EVERY_PROVIDER = PreparedStatement(select(_RP.id, _RP.root_provider_id, _RP.parent_provider_id))
-_OWNERS = PreparedStatement(
-    select(_HAS.trait_id, _HAS.resource_provider_id, _RP.root_provider_id)
-    .join(resource_providers, _RP.id == _HAS.resource_provider_id)
-    .where(_HAS.trait_id.in_(bindparam("wanted", expanding=True)))
-)
-_MEMBERS = PreparedStatement(
-    select(_IN.aggregate_id, _IN.resource_provider_id, _RP.root_provider_id)
-    .join(resource_providers, _RP.id == _IN.resource_provider_id)
-    .where(_IN.aggregate_id.in_(bindparam("wanted", expanding=True)))
-)
+_OWNERS = _Holdings(_HAS.trait_id, _HAS.resource_provider_id)
+_MEMBERS = _Holdings(_IN.aggregate_id, _IN.resource_provider_id)
 _SHARER = resource_provider_aggregates.alias("sharer")
 _ANCHORS = PreparedStatement(
     select(_SHARER.c.resource_provider_id, _RP.root_provider_id)
