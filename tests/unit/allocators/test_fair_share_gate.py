@@ -2,14 +2,15 @@
 
 import random
 from copy import deepcopy
+from typing import NamedTuple
 
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from placement.allocators.fair_share.fill import Task
 from placement.allocators.fair_share.gate import Competitor, decide, decide_some
 from placement.allocators.fair_share.state import FairShares
-from placement.allocators.fair_share.tree import leaf_paths
+from placement.allocators.fair_share.tree import Branch, leaf_paths
 from tests.unit.allocators import fair_share_oracle as oracle
 from tests.unit.allocators.fair_share_random import random_tasks, random_totals, random_tree, random_usage
 from tests.unit.allocators.fair_share_trees import tree
@@ -80,27 +81,41 @@ def test_where_too_many_wait_to_tell_the_claim_is_let_through() -> None:
     assert (decision.allowed, decision.reason) == (True, "undecided")
 
 
-@given(st.integers(0, 10**9))
-def test_a_claim_is_fair_if_its_turn_comes_while_it_fits(seed) -> None:
-    """Against filling by the definition, over random trees."""
-    rng = random.Random(seed)
+class Case(NamedTuple):
+    """A random tree with usage, and a leaf that claims a task while the others wait for theirs without end."""
+
+    root: Branch
+    state: oracle.State
+    shares: FairShares
+    claimant: str
+    task: dict[str, int]
+    competitors: list[Competitor]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    rng = random.Random(draw(st.integers(0, 10**9)))
     root, totals = random_tree(rng), random_totals(rng)
-    usage = random_usage(rng, root, dict.fromkeys(totals, 1))
     leaves = list(leaf_paths(root))
-    if not leaves:
-        return
+    assume(leaves)
+    usage = random_usage(rng, root, dict.fromkeys(totals, 1))
     state = oracle.State(totals, usage, random_tasks(rng, root, totals))
-    claimant = rng.choice(leaves)
-    task = {**dict.fromkeys(totals, 0), **state.tasks[claimant]}
-    shares = FairShares(root, totals)
+    claimant, shares = rng.choice(leaves), FairShares(root, totals)
     for leaf, amounts in usage.items():
         shares.use(leaf, amounts)
-    before = {leaf: shares.usage(leaf) for leaf in leaves}
     competitors = [Competitor(leaf, Task(wanted, None)) for leaf, wanted in state.tasks.items() if leaf != claimant]
+    return Case(root, state, shares, claimant, {**dict.fromkeys(totals, 0), **state.tasks[claimant]}, competitors)
+
+
+@given(cases())
+def test_a_claim_is_fair_if_its_turn_comes_while_it_fits(case: Case) -> None:
+    """Against filling by the definition, over random trees."""
+    root, state, shares, claimant, task, competitors = case
+    before = {leaf: shares.usage(leaf) for leaf in leaf_paths(root)}
     decision = decide(shares, claimant, task, competitors=competitors)
     expected = not any(task.values()) or not state.fits(claimant, task) or claimant in oracle.fill(root, state)
     assert decision.allowed == expected
-    assert {leaf: shares.usage(leaf) for leaf in leaves} == before
+    assert {leaf: shares.usage(leaf) for leaf in leaf_paths(root)} == before
 
 
 def test_as_many_are_let_through_as_are_fair() -> None:
@@ -124,26 +139,14 @@ def test_claims_that_come_later_wait_with_the_others() -> None:
     assert decided[1][1].reason == "no capacity"
 
 
-@given(st.integers(0, 10**9))
-def test_the_number_of_fair_tasks_is_that_of_filling(seed) -> None:
+@given(cases(), st.integers(1, 12))
+def test_the_number_of_fair_tasks_is_that_of_filling(case: Case, wanted: int) -> None:
     """Against filling by the definition, over random trees; what fits nowhere passes."""
-    rng = random.Random(seed)
-    root, totals = random_tree(rng), random_totals(rng)
-    usage = random_usage(rng, root, dict.fromkeys(totals, 1))
-    leaves = list(leaf_paths(root))
-    if not leaves:
-        return
-    state = oracle.State(totals, usage, random_tasks(rng, root, totals))
-    claimant, wanted = rng.choice(leaves), rng.randint(1, 12)
-    task = {**dict.fromkeys(totals, 0), **state.tasks[claimant]}
-    shares = FairShares(root, totals)
-    for leaf, amounts in usage.items():
-        shares.use(leaf, amounts)
-    competitors = [Competitor(leaf, Task(one, None)) for leaf, one in state.tasks.items() if leaf != claimant]
+    root, state, shares, claimant, task, competitors = case
     ((count, next_one),) = decide_some(shares, [Competitor(claimant, Task(task, wanted))], competitors=competitors)
     expected = min(wanted, oracle.fill(root, deepcopy(state)).count(claimant)) if any(task.values()) else wanted
-    held = {name: usage[claimant].get(name, 0) + task[name] * expected for name in totals}
-    after = oracle.State(totals, {**usage, claimant: held}, state.tasks)
+    held = {name: state.usage[claimant].get(name, 0) + amount * expected for name, amount in task.items()}
+    after = oracle.State(state.totals, {**state.usage, claimant: held}, state.tasks)
     if not after.fits(claimant, task):
         expected = wanted
     assert (count, next_one.allowed) == (expected, expected == wanted)
