@@ -56,7 +56,7 @@ def test_what_a_consumer_took_and_gave_back_is_told_also_when_it_is_gone(app: Fl
     assert ["compute1 numa0 in compute1", "VCPU 16 taken", "not this server"] in taken
     Api(app).delete(f"/allocations/{VM0}")
     page = visitor.page(f"/ui/consumers/{VM0.upper()}")
-    assert "It holds nothing any more." in page.text
+    assert "Project blue User somebody Holds nothing any more" in page.text
     rows = [row[1:] for row in page.cells("What changed")]
     assert ["compute1 numa0 in compute1", "VCPU 16 given back", "admin"] in rows[: len(taken)]
     assert rows[len(taken) :] == taken
