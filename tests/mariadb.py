@@ -78,7 +78,8 @@ def running_mariadb() -> Iterator[MariaDB]:
     with tempfile.TemporaryDirectory(prefix="mariadb-", dir=memory()) as name:
         directory, user = Path(name), unprivileged_user()
         shutil.chown(directory, user=user)
-        data = f"--datadir={directory / 'data'}"
+        # Not the place that servers share: one that starts deletes the temporary tables of others there.
+        data, temporary = f"--datadir={directory / 'data'}", f"--tmpdir={directory}"
         account = f"--user={user}"
         subprocess.run(
             ["mariadb-install-db", "--no-defaults", "--auth-root-authentication-method=normal", data, account],
@@ -86,7 +87,7 @@ def running_mariadb() -> Iterator[MariaDB]:
         )  # fmt: skip
         with (directory / "log").open("wb") as log:
             process = subprocess.Popen(
-                [SERVER, "--no-defaults", data, account, f"--socket={directory / 'socket'}", *OPTIONS],
+                [SERVER, "--no-defaults", data, temporary, account, f"--socket={directory / 'socket'}", *OPTIONS],
                 stdout=log,
                 stderr=log,
             )

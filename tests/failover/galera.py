@@ -93,7 +93,7 @@ class Node:
         command = [
             str(self._programs.server), "--no-defaults", *OPTIONS, f"--datadir={self._directory / 'data'}",
             f"--basedir={self._programs.root / 'usr'}", f"--socket={self._directory / 'socket'}",
-            f"--port={self.port}", f"--pid-file={self._directory / 'pid'}",
+            f"--port={self.port}", f"--pid-file={self._directory / 'pid'}", f"--tmpdir={self._directory}",
             f"--wsrep-provider={self._programs.provider}", f"--wsrep-provider-options={provider}",
             f"--wsrep-cluster-address={cluster}", "--wsrep-node-address=127.0.0.1",
             f"--wsrep-sst-receive-address=127.0.0.1:{self.transfer_port}",
