@@ -9,7 +9,7 @@ from operator import or_
 from placement.candidates.explain.conditions import NUMERIC, Condition, ConditionKind
 from placement.candidates.explain.explanation import DemandCounts, Remainder
 from placement.candidates.explain.provider_filters import Filter, ProviderFilters, Reach
-from placement.candidates.explain.provider_kinds import ByTree, Kinds, ProviderKinds
+from placement.candidates.explain.provider_kinds import ByTree, KindSet, ProviderKinds
 from placement.domain.search_plan import Demand, Plan
 
 
@@ -17,10 +17,10 @@ from placement.domain.search_plan import Demand, Plan
 class DemandOptions:
     """The options of a demand: the kinds that pass all filters, and for each condition those that fail only it."""
 
-    fitting: Kinds
-    failing_only: Mapping[Condition, Kinds]
+    fitting: KindSet
+    failing_only: Mapping[Condition, KindSet]
 
-    def options(self, without: Condition | None) -> Kinds:
+    def options(self, without: Condition | None) -> KindSet:
         """Return the kinds of providers that fit when a condition is left out."""
         more = self.failing_only.get(without) if without else None
         return self.fitting | more if more else self.fitting
@@ -33,7 +33,7 @@ class OptionsByTree(dict[int, list[int]]):
         of: the providers of each tree, and those that share with it; of both the kinds that fit.
     """
 
-    def __init__(self, of: Sequence[tuple[ByTree, Kinds]]) -> None:
+    def __init__(self, of: Sequence[tuple[ByTree, KindSet]]) -> None:
         super().__init__()
         self._of = of
 
@@ -142,9 +142,9 @@ class DemandFilters:
 class _Filtered:
     """The kinds left as filters are applied one by one. O(filters x kinds that failed at most one)."""
 
-    def __init__(self, base: Kinds) -> None:
+    def __init__(self, base: KindSet) -> None:
         self.left = base
-        self.failing_only: dict[Condition, Kinds] = {}
+        self.failing_only: dict[Condition, KindSet] = {}
 
     def apply(self, filter_: Filter) -> bool:
         """Apply a filter; tell whether it refused any kind that was left."""
@@ -173,7 +173,7 @@ def _options(filtered: Sequence["_Filtered"]) -> DemandOptions:
     return DemandOptions(fitting, failing_only)
 
 
-def _union(sets: Sequence[Kinds]) -> Kinds:
+def _union(sets: Sequence[KindSet]) -> KindSet:
     return reduce(or_, sets) if sets else frozenset()
 
 

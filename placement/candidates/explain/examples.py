@@ -16,7 +16,7 @@ from placement.candidates.explain.conditions import (
     resources_value,
 )
 from placement.candidates.explain.explanation import Example, Largest
-from placement.candidates.explain.provider_kinds import Kinds, ProviderKinds
+from placement.candidates.explain.provider_kinds import KindSet, ProviderKinds
 from placement.candidates.explain.tree_filters import LOOSE
 from placement.candidates.explain.tree_search import SearchedTrees
 from placement.domain.facts import LEFT, PROVIDER, ROOT, Facts
@@ -116,7 +116,7 @@ def _without_trait(cloud: FilteredCloud, condition: Condition, served: SearchedT
         yield from islice((provider for provider in serving if provider not in owners), 1)
 
 
-def _one_of_each(kinds: ProviderKinds, failing: Kinds, served: SearchedTrees) -> Iterator[int]:
+def _one_of_each(kinds: ProviderKinds, failing: KindSet, served: SearchedTrees) -> Iterator[int]:
     """Yield for each tree a failing provider, preferring the one in the candidate found, if one was composed."""
     by_root: dict[int, int] = {}
     for provider in sorted(kinds.providers(failing), reverse=True):

@@ -9,7 +9,7 @@ from placement.candidates.explain.cloud import FilteredCloud
 from placement.candidates.explain.conditions import Condition, ConditionKind, any_of_value
 from placement.candidates.explain.demands import FilteredDemand
 from placement.candidates.explain.explanation import Hint, HintKind
-from placement.candidates.explain.provider_kinds import Kinds, ProviderKinds
+from placement.candidates.explain.provider_kinds import KindSet, ProviderKinds
 from placement.candidates.explain.tree_filters import LOOSE
 from placement.domain.candidate_request import RequestGroup
 from placement.domain.facts import Facts
@@ -115,8 +115,8 @@ def _told(
     hint: HintKind,
     condition: Condition,
     *,
-    lacking: Kinds,
-    havers: Kinds,
+    lacking: KindSet,
+    havers: KindSet,
     helped: AbstractSet[int] = frozenset(),
 ) -> Iterator[Hint]:
     """Yield a hint if some tree has both a provider that fails only a condition and another that meets it.

@@ -13,7 +13,7 @@ from itertools import chain
 from placement.domain.facts import LEFT, PROVIDER, Facts, Stocks
 from placement.domain.search_plan import Plan
 
-Kinds = AbstractSet[int]
+KindSet = AbstractSet[int]
 """Some kinds of providers, each represented by its first provider."""
 
 ByTree = Mapping[int, Sequence[tuple[int, int]]]
@@ -45,20 +45,20 @@ class ProviderKinds:
         self._roots_of: dict[int, AbstractSet[int]] = {}
         self._by_tree: dict[tuple[str | None, bool], ByTree] = {}
 
-    def count(self, kinds: Kinds) -> int:
+    def count(self, kinds: KindSet) -> int:
         """Return the number of providers of some kinds."""
         return sum([len(self._providers[kind]) for kind in kinds])
 
-    def providers(self, kinds: Kinds) -> Iterator[int]:
+    def providers(self, kinds: KindSet) -> Iterator[int]:
         """Yield the providers of some kinds."""
         return chain.from_iterable([self._providers[kind] for kind in kinds])
 
-    def trees(self, own: Kinds, shared: Kinds = frozenset()) -> AbstractSet[int]:
+    def trees(self, own: KindSet, shared: KindSet = frozenset()) -> AbstractSet[int]:
         """Return the roots of the trees with a provider of some kinds, and of those that some kinds share with."""
         pools = self.providers(shared)
         return frozenset[int]().union(*map(self._roots, own), *[self.facts.shares[pool] for pool in pools])
 
-    def first_in(self, root: int, kinds: Kinds) -> int:
+    def first_in(self, root: int, kinds: KindSet) -> int:
         """Return the first provider of a tree that is of some kinds; there has to be one."""
         root_of = self.facts.root_of
         return min([provider for provider in self.providers(kinds) if root_of[provider] == root])

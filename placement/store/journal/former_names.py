@@ -21,7 +21,7 @@ from placement.store.tables import placement_former_names, placement_journal
 _F = placement_former_names.c
 _AT_ONCE = literal(0, Integer)
 
-Position = tuple[int, int]
+RowPosition = tuple[int, int]
 """Where a reader gets a row of the journal: in this portion (0) or a later one (1), and there in the order of ids."""
 
 
@@ -36,7 +36,7 @@ class FormerNames:
     """
 
     def __init__(self, ends: Iterable[tuple[int, int, str, int, str]]) -> None:
-        self._ends = defaultdict[tuple[str, int | None], list[tuple[Position, str]]](list)
+        self._ends = defaultdict[tuple[str, int | None], list[tuple[RowPosition, str]]](list)
         for is_later, journal_id, kind, id_, name in sorted(ends):
             self._ends[kind, id_].append(((is_later, journal_id), name))
 
