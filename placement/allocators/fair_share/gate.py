@@ -7,7 +7,7 @@ from typing import Literal
 
 from placement.allocators.entries import Number, exact
 from placement.allocators.fair_share.claim_rights import lacking_for
-from placement.allocators.fair_share.fill import MAX_STEPS, Task, added, fill, want
+from placement.allocators.fair_share.fill import MAX_STEPS, Filling, Task, added, fill, want
 from placement.allocators.fair_share.order import Behind, order
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import SEPARATOR, Amounts, way
@@ -168,11 +168,7 @@ def _in_turn(shares: FairShares, claimant: str, pending: Mapping[str, Sequence[T
     first = pending[claimant][0]
     if not any(first.amounts.values()):
         return first.count or 0
-    usage = {leaf: shares.usage(leaf) for leaf in pending}
-    served = fill(shares, pending, steps=steps).served[claimant][0]
-    for leaf, amounts in usage.items():
-        shares.use(leaf, amounts)
-    return served
+    return _filled(shares, pending, steps).served[claimant][0]
 
 
 def _times(amounts: Amounts, count: int) -> Amounts:
@@ -186,11 +182,19 @@ def _pending(claimant: str, task: Task, competitors: Sequence[Competitor]) -> di
     return pending
 
 
-def _after_others(shares: FairShares, claimant: str, pending: Mapping[str, Sequence[Task]], steps: int) -> Decision:
+def _filled(
+    shares: FairShares, pending: Mapping[str, Sequence[Task]], steps: int, *, until: str | None = None
+) -> Filling:
+    """Return what filling would hand out; usage is restored."""
     usage = {leaf: shares.usage(leaf) for leaf in pending}
-    result = fill(shares, pending, steps=steps, until=claimant)
+    result = fill(shares, pending, steps=steps, until=until)
     for leaf, amounts in usage.items():
         shares.use(leaf, amounts)
+    return result
+
+
+def _after_others(shares: FairShares, claimant: str, pending: Mapping[str, Sequence[Task]], steps: int) -> Decision:
+    result = _filled(shares, pending, steps, until=claimant)
     if claimant in result.order or not any(pending[claimant][0].amounts.values()):
         return FAIR
     ahead = {leaf: sum(served) for leaf, served in result.served.items() if any(served)}

@@ -25,7 +25,7 @@ STEPS_FOR_NEAR_MISSES = 500_000
 def explain(plan: Plan, facts: Facts) -> Explanation:
     """Explain why a request has no candidates, or say in how many trees it has some.
 
-    O(conditions x providers), most of it inside set operations, and a bounded search.
+    O(conditions x providers), once, to sort these into kinds; then filters of kinds, and a bounded search.
     """
     plan = with_traits_apart(plan)
     kinds = ProviderKinds(facts, plan)

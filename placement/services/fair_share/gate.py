@@ -15,7 +15,7 @@ from placement.errors import Conflict, InvalidAt, Unavailable
 from placement.services.fair_share.shares import Where, Wish, counted
 from placement.services.fair_share.usage_cache import UNKNOWN, UsageCache, read_usage_by
 from placement.services.planner.candidates import planned_candidates
-from placement.services.planner.composers import Composers
+from placement.services.planner.composers import Composers, Prepared
 from placement.services.planner.gang import by_difficulty
 from placement.services.planner.members import ClaimMember
 from placement.settings.planner.values import FairShareSettings
@@ -107,11 +107,11 @@ def _beyond_what_is_fair(
 ) -> dict[str, UnfairClaim]:
     claims = [Competitor(leaf, Task(dict(amounts), len(uuids))) for (leaf, amounts), uuids in alike.items()]
     decided = decide_some(shares, claims, competitors=competitors, limits=terms.limits)
-    return {
-        uuid: UnfairClaim(_told(decision))
-        for uuids, (count, decision) in zip(alike.values(), decided, strict=True)
-        for uuid in uuids[count:]
-    }
+    refused: dict[str, UnfairClaim] = {}
+    for uuids, (count, decision) in zip(alike.values(), decided, strict=True):
+        if beyond := uuids[count:]:
+            refused |= dict.fromkeys(beyond, UnfairClaim(_told(decision)))
+    return refused
 
 
 def _taken_on_top(
@@ -146,21 +146,24 @@ def _claimed(database: Database, members: Sequence[ClaimMember], settings: FairS
     Raises:
         InvalidAt: a request names something that does not exist.
     """
-    composers, claimed = Composers(), list[_Claimed]()
+    composers, taken, claimed = Composers(), dict[Prepared, Amounts](), list[_Claimed]()
     for member in members:
+        prepared = composers.prepared(member.request, member.options)  # the same for all that want the same
+        if prepared not in taken:
+            amounts = _taken(database, member, prepared)
+            taken[prepared] = {name: amounts[name] for name in settings.classes if name in amounts}
         consumer = member.consumer
         name = (consumer.project_id if settings.leaves == "project" else consumer.consumer_type) or UNKNOWN
-        amounts = _taken(database, member, composers)
-        claimed.append(_Claimed(member.uuid, name, {one: amounts[one] for one in settings.classes if one in amounts}))
+        claimed.append(_Claimed(member.uuid, name, taken[prepared]))
     return claimed
 
 
-def _taken(database: Database, member: ClaimMember, composers: Composers) -> Mapping[str, int]:
+def _taken(database: Database, member: ClaimMember, prepared: Prepared) -> Mapping[str, int]:
     """Return the amounts that a member takes, however its request expresses them.
 
     Where the amount depends on the tree ("all", or one for each place), the tree that ranks first decides.
     """
-    requested = composers.prepared(member.request, member.options).composer.requested
+    requested = prepared.composer.requested
     if not any(one.everything or one.per_subtree for one in member.request.groups):
         return requested
     try:
