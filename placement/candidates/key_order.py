@@ -5,10 +5,11 @@ It is persistent: a replacement returns a new order, which shares most blocks wi
 
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, repeat
+from operator import itemgetter
 
-from placement.candidates.frontier import Key
+from placement.candidates.frontier import ROOT, Key
 
 BLOCK = 512
 """The size of the first block when it is made. Each later block is as large as all before it: whoever reads that far
@@ -19,7 +20,7 @@ MAX_BLOCK = 16 * BLOCK
 """The largest to make."""
 
 MAX_NOTED = 4
-"""A block merges its notes once they list more than this many times as many keys as it has: notes cost memory."""
+"""A block is sorted once its notes list more than this many times as many keys as it has: notes cost memory."""
 
 MAX_ONE_BY_ONE = 32
 """Up to this many keys are inserted or deleted one by one, which costs less than sorting a block."""
@@ -76,19 +77,14 @@ class KeyOrder:
         made = KeyOrder.__new__(KeyOrder)
         made._blocks, made._bounds = self._blocks.copy(), self._bounds.copy()
         made._length = self._length + len(new) - len(gone)
-        for at, note in made._by_block(gone, new).items():
+        notes: dict[int, Note] = defaultdict(lambda: ([], []))
+        for side, keys in enumerate((gone, new)):
+            for key, at in zip(keys, map(bisect_right, repeat(self._bounds), keys), strict=False):
+                notes[at][side].append(key)
+        for at, note in notes.items():
             made._blocks[at] = made._blocks[at].with_note(note)
         made._split()
         return made
-
-    def _by_block(self, gone: Iterable[Key], new: Iterable[Key]) -> dict[int, "Note"]:
-        """Return the keys that go and come by the index of the block they belong in."""
-        bounds = self._bounds
-        found: dict[int, Note] = defaultdict(lambda: ([], []))
-        for side, keys in enumerate((gone, new)):
-            for key, at in zip(keys, map(bisect_right, repeat(bounds), keys), strict=False):
-                found[at][side].append(key)
-        return found
 
     def _split(self) -> None:
         """Split each block that is too large for its place."""
@@ -131,23 +127,20 @@ class _KeyBlock:
 
     __slots__ = ("_noted", "_state", "count")
 
-    def __init__(self, keys: list[Key]) -> None:
-        self._state: tuple[list[Key], tuple[Note, ...]] = keys, ()
-        self._noted = 0
+    def __init__(self, keys: list[Key], notes: tuple[Note, ...] = (), noted: int = 0) -> None:
+        self._state = keys, notes
+        self._noted = noted
         self.count = len(keys)
         """How many keys it has."""
 
     def with_note(self, note: Note) -> "_KeyBlock":
-        """Return a block with one more change, which is noted, not applied."""
-        known, notes = self._state
+        """Return a block with one more change, which is applied when it is read."""
+        keys, notes = self._state
         gone, new = note
-        notes = (*notes, note)
-        made = _KeyBlock(known)
-        made._noted = self._noted + len(gone) + len(new)
-        if made._noted > MAX_NOTED * max(len(known), BLOCK):
-            left, come = _summed_up(notes)
-            made._noted, notes = 0, (([*left], [*come]),)
-        made._state = known, notes
+        noted = self._noted + len(gone) + len(new)
+        if noted > MAX_NOTED * max(len(keys), BLOCK):
+            return _KeyBlock(_replaced(keys, (*notes, note)))
+        made = _KeyBlock(keys, (*notes, note), noted)
         made.count = self.count + len(new) - len(gone)
         return made
 
@@ -155,29 +148,24 @@ class _KeyBlock:
         """Return the keys in order."""
         keys, notes = self._state
         if notes:
-            keys = _replaced(keys, *_summed_up(notes))
+            keys = _replaced(keys, notes)
             # One assignment: threads share it.
             self._state = keys, ()
         return keys
 
 
-def _summed_up(notes: Iterable[Note]) -> tuple[set[Key], set[Key]]:
-    """Merge successive notes into one."""
-    left, come = set[Key](), set[Key]()
+def _replaced(keys: list[Key], notes: Sequence[Note]) -> list[Key]:
+    """Return sorted keys with successive changes."""
+    gone, new = notes[0]
+    if len(notes) == 1 and len(gone) + len(new) <= MAX_ONE_BY_ONE:
+        keys = keys.copy()
+        for key in gone:
+            del keys[bisect_left(keys, key)]
+        for key in new:
+            insort(keys, key)
+        return keys
+    changed = dict[int, Key | None]()
     for gone, new in notes:
-        left.update([key for key in gone if key not in come])
-        come.difference_update(gone)
-        come.update(new)
-    return left, come
-
-
-def _replaced(keys: list[Key], gone: set[Key], new: set[Key]) -> list[Key]:
-    """Return sorted keys without some of them, and with others."""
-    if len(gone) + len(new) > MAX_ONE_BY_ONE:
-        return sorted([*[key for key in keys if key not in gone], *new])
-    keys = keys.copy()
-    for key in gone:
-        del keys[bisect_left(keys, key)]
-    for key in new:
-        insort(keys, key)
-    return keys
+        changed.update(zip(map(itemgetter(ROOT), gone), repeat(None)))
+        changed.update(zip(map(itemgetter(ROOT), new), new, strict=True))
+    return sorted([*[key for key in keys if key[ROOT] not in changed], *filter(None, changed.values())])

@@ -9,6 +9,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import compress
+from operator import itemgetter, ne
 from typing import Any
 
 from placement.candidates.frontier import ROOT, Key
@@ -141,7 +143,7 @@ class _CachedKeys:
                 self._order = self._order.replaced(gone, new)
                 for root in lost:
                     del self._by_root[root]
-                self._by_root.update([(key[ROOT], key) for key in new])
+                self._by_root.update(zip(map(itemgetter(ROOT), new), new, strict=True))
             self._number = moment.number
             return self._order
 
@@ -162,11 +164,10 @@ class _CachedKeys:
             now: the keys that they have now.
             lost: the roots of those that have none any more.
         """
-        before = self._by_root.get
-        moved = [(old, key) for key in now if (old := before(key[ROOT])) != key]
-        gone = [old for old, _key in moved if old is not None]
-        gone += [self._by_root[root] for root in lost]
-        return gone, [key for _old, key in moved]
+        before = [*map(self._by_root.get, map(itemgetter(ROOT), now))]
+        differ = [*map(ne, before, now)]
+        gone = [*filter(None, compress(before, differ)), *[self._by_root[root] for root in lost]]
+        return gone, [*compress(now, differ)]
 
     def _without_key(self, changed: Roots, now: Collection[Key]) -> list[int]:
         """Return the roots of the changed trees that had a key and have none now."""
