@@ -4,7 +4,6 @@ from flask import Response
 
 from placement.api.call import Call
 from placement.domain.names import UNTYPED
-from placement.domain.uuids import canonical_uuid
 from placement.errors import NotFound
 from placement.services.console.consumers import ConsumerSearch, consumer_with_holdings, found_consumers
 from placement.ui.changes import shown_changes
@@ -28,7 +27,7 @@ def consumer(call: Call, uuid: str) -> Response:
     """Show what one consumer holds, and what it took and gave back; the latter also of one that is gone."""
     paging = paging_of(call.request)
     found = consumer_with_holdings(call.database, uuid, first=paging.first, most=paging.size)
-    uuid = found.consumer.uuid if found else canonical_uuid(uuid)
+    uuid = found.consumer.uuid if found else uuid.lower()
     changes = shown_changes(call, consumer=uuid)
     if not (found or changes):
         raise NotFound(f"No consumer with uuid {uuid} has allocations.")

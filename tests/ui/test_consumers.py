@@ -1,9 +1,11 @@
 """Consumers in the console: the list with its search, and one consumer with its allocations."""
 
+import pytest
 from flask import Flask
 
 from placement.cli.demo_cloud import uuid_of
 from tests.api.conftest import Api
+from tests.claims import new_uuid
 from tests.ui.visitor import Document, Visitor
 
 VM0, VM1, VOLUME0 = (uuid_of(name) for name in ("vm0", "vm1", "volume0"))
@@ -48,6 +50,13 @@ def test_a_consumer_is_shown_with_its_allocations(demo: None, visitor: Visitor):
     for link in page.links("href"):
         if not link.startswith("#"):
             assert visitor.follow(link, seen_at=f"/ui/consumers/{VM1}").status_code == 200, link
+
+
+@pytest.mark.parametrize("identity", ["compute1", "not a uuid", f"{VM0}x", new_uuid()])
+def test_an_address_of_no_consumer_is_not_found(visitor: Visitor, identity: str):
+    answer = visitor.open(f"/ui/consumers/{identity}")
+    assert answer.status_code == 404
+    assert f"No consumer with uuid {identity} has allocations." in Document(answer.text).text
 
 
 def test_what_a_consumer_took_and_gave_back_is_told_also_when_it_is_gone(app: Flask, demo: None, visitor: Visitor):
