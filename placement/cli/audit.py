@@ -53,6 +53,8 @@ def audit(
     claims, it shows the other consumers and what they hold; without a list, it skips this check. Nothing is changed
     without --fix. The exit status is 1 if problems remain.
     """
+    if fix and not yes and known_consumers is not None and known_consumers.name == "<stdin>":
+        raise click.UsageError("--fix asks on standard input, which is the list here: add --yes, or name a file.")
     known = None if known_consumers is None else _uuids(known_consumers)
     with filled(with_own_database(settings_of(context))) as database:
         found = _audited(database, known, kind=kind, older_than=timedelta(minutes=older_than))

@@ -1,5 +1,7 @@
 """``placement audit``: what it finds, and that nothing is deleted without confirmation."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,11 @@ class Audit:
 
     def __call__(self, *arguments: str, said: str = "") -> Result:
         return CliRunner().invoke(main, ["audit", "--config-file", self._configuration, *arguments], input=said)
+
+    def process(self, *arguments: str, said: str) -> "subprocess.CompletedProcess[str]":
+        """Run it as a shell does, with a standard input that has its name."""
+        line = [str(Path(sys.executable).with_name("placement")), "audit", "--config-file", self._configuration]
+        return subprocess.run([*line, *arguments], input=said, capture_output=True, text=True, check=False)
 
     def held(self, consumer: str) -> bool:
         return consumer_allocations(self.database, consumer) is not None
@@ -88,6 +95,13 @@ def test_the_young_and_those_of_other_types_are_left_alone(run: Audit, living: s
     assert run("--known-consumers", living, "--consumer-type", "MIGRATION").exit_code == 0
     run.sql("UPDATE consumers SET created_at = '2999-01-01 00:00:00'")
     assert run("--known-consumers", living).exit_code == 0
+
+
+def test_a_list_on_standard_input_leaves_none_for_the_answer(run: Audit) -> None:
+    done = run.process("--known-consumers", "-", "--fix", said=f"{LIVING}\ny\n")
+    assert done.returncode == 2
+    assert "add --yes, or name a file" in done.stderr
+    assert run.held(GONE)
 
 
 @pytest.mark.parametrize(("said", "sentence"), [("\n", "is empty"), ("id\n", "'id', which is not a uuid")])
