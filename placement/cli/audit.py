@@ -24,7 +24,7 @@ MAX_MINUTES = 1000 * 366 * 24 * 60
 @click.command()
 @click.option(
     "--known-consumers",
-    type=click.File("r", encoding="utf-8"),
+    type=click.File("r", encoding="utf-8", errors="replace"),
     help="File with the uuids of all consumers that exist, one per line; - is standard input.",
 )
 @click.option("--consumer-type", "kind", help="Consider only consumers of this type, for example INSTANCE.")

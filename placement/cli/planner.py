@@ -46,7 +46,7 @@ def check(context: click.Context, file: Path | None) -> None:
 
 
 @planner.command(name="import")
-@click.argument("file", type=click.File())
+@click.argument("file", type=click.File(errors="replace"))
 def import_(file: TextIO) -> None:
     """Translate a Volcano file to a planner file and print it.
 

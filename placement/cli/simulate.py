@@ -72,6 +72,8 @@ def simulate(  # noqa: PLR0913 - the options
     """
     if folder is None and (workloads or chosen or departures):
         raise click.UsageError("--workload, --policy and --departures are about a trace: name its folder with --trace.")
+    if file is not None:
+        file.touch()  # Fail before the work rather than after it.
     if departures and folder is not None:
         come_and_go(folder, workloads or ("default",), chosen or tuple(POLICIES), file=file)
         return

@@ -35,6 +35,29 @@ def test_the_command_can_be_run_from_a_shell(placement: Command, command: str, s
     assert "Traceback" not in done.stderr
 
 
+def test_a_file_that_cannot_be_written_is_named(placement: Command):
+    (placement.home / "page").mkdir()
+    (placement.home / "page" / "openapi.json").mkdir()
+    done = placement.run("openapi", "--output", "page")
+    assert (done.returncode, done.stderr) == (1, "Error: page/openapi.json cannot be used: Is a directory.\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("audit --known-consumers", "is not a uuid."),
+        ("planner import", "This is not YAML"),
+        ("flavors import", "is not JSON"),
+    ],
+)
+def test_a_file_that_is_no_text_is_refused(placement: Command, command: str, said: str):
+    (placement.home / "file").write_bytes(b"\xff\xfe\x01")
+    done = placement.run(*command.split(), "file")
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: ")
+    assert said in done.stderr
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself(placement: Command, command: str):
     done = placement.run(command, "--help")

@@ -3,6 +3,8 @@
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 from placement.cli.simulation.policies import policies
 from tests.cli.commands import Command
 
@@ -53,6 +55,23 @@ def test_a_folder_without_a_trace_is_named(placement: Command, tmp_path: Path):
     done = placement.run("simulate", "--trace", str(tmp_path))
     assert done.returncode == 1
     assert "node_list_all_node.csv" in done.stderr
+
+
+@pytest.mark.parametrize(("of_host", "of_task"), [("0,", "0,0"), ("0,", "1,1000"), ("2,T4", "0,0")])
+def test_a_trace_without_devices_is_refused_at_once(placement: Command, tmp_path: Path, of_host: str, of_task: str):
+    (tmp_path / "hosts.csv").write_text(f"host,devices,kind,VCPU\nh1,{of_host},4\n")
+    (tmp_path / "tasks_default.csv").write_text(f"devices,share,kinds,VCPU\n{of_task},,1\n")
+    done = placement.run("simulate", "--trace", str(tmp_path))
+    assert (done.returncode, done.stderr) == (
+        1,
+        "Error: There must be hosts with devices, and tasks that ask for some.\n",
+    )
+
+
+def test_a_drawing_that_cannot_be_written_is_refused_before_the_work(placement: Command):
+    done = placement.run("simulate", "--svg", "nowhere/curves.svg")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "Error: nowhere/curves.svg cannot be used: No such file or directory.\n"
 
 
 def test_what_is_about_a_trace_wants_one(placement: Command):

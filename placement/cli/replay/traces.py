@@ -35,6 +35,11 @@ class Trace:
     stays: Sequence[tuple[float, float]] = ()
     """When each task arrives and leaves, in any unit; empty if the trace has no times."""
 
+    def __post_init__(self) -> None:
+        """Refuse a trace that can never be filled."""
+        if not (any(host.devices for host in self.hosts) and any(task.devices for task in self.tasks)):
+            raise NoTrace("There must be hosts with devices, and tasks that ask for some.")
+
     @cached_property
     def supply(self) -> DeviceSupply:
         """The resources of the empty hosts."""
@@ -68,7 +73,7 @@ def read(folder: Path, workload: str) -> Trace:
     """Read the hosts in a folder and one of its workloads, in the published or the plain format (``plain_form``).
 
     Raises:
-        NoTrace: a file is missing, or has a malformed row.
+        NoTrace: a file is missing, has a malformed row, or names no devices.
     """
     if plain_form.is_plain(folder):
         return _plain(folder, workload)
