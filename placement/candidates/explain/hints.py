@@ -12,7 +12,8 @@ from placement.candidates.explain.explanation import Hint, HintKind
 from placement.candidates.explain.provider_kinds import KindSet, ProviderKinds
 from placement.candidates.explain.tree_filters import LOOSE
 from placement.domain.candidate_request import RequestGroup
-from placement.domain.facts import Facts
+from placement.domain.facts import PROVIDER, Facts
+from placement.domain.search_plan import Demand
 
 
 def hints(cloud: FilteredCloud) -> Iterator[Hint]:
@@ -54,15 +55,26 @@ def _wanted(facts: Facts, group: RequestGroup) -> list[tuple[ConditionKind, froz
 
 
 def _elsewhere(cloud: FilteredCloud, demand: FilteredDemand) -> Iterator[Hint]:
-    """Yield a hint for each trait and aggregate that is all a provider lacks, and that another of its tree has."""
+    """Yield a hint for each trait and aggregate that is all a provider lacks, and that another of its tree has.
+
+    Not if that other one has what is asked for as well: then it is merely too small or full, nothing is misplaced.
+    """
+    stocked = _stocked(cloud.kinds.sample, demand.asked)
     for kind, any_of, havers in _wanted(cloud.kinds.sample, demand.asked.group):
         condition = Condition(kind, demand.groups, any_of_value(any_of))
         hint = HintKind.TRAIT_ELSEWHERE if kind == ConditionKind.REQUIRED else HintKind.AGGREGATE_DOES_NOT_SPAN
         # The unsuffixed group has no filter for its traits: ``_apart`` looks at them together.
         lacking = demand.own.failing_only.get(condition, frozenset())
-        yield from _told(cloud.kinds, hint, condition, lacking=lacking, havers=havers)
+        helped = cloud.kinds.trees(stocked & havers)
+        yield from _told(cloud.kinds, hint, condition, lacking=lacking, havers=havers, helped=helped)
         if kind == ConditionKind.MEMBER_OF:
             yield from _sharers(cloud, condition, demand, any_of)
+
+
+def _stocked(facts: Facts, asked: Demand) -> AbstractSet[int]:
+    """Return the providers that have inventory of every class of a demand."""
+    owners = [{row[PROVIDER] for row in facts.stocks.get(name, ())} for name, _amount in asked.resources]
+    return set.intersection(*owners) if owners else facts.root_of.keys()
 
 
 def _apart(cloud: FilteredCloud) -> Iterator[Hint]:

@@ -327,6 +327,16 @@ def test_what_newcomers_get_wrong_is_pointed_out(api, query, hint):
         assert (only["provider"]["name"], only["found_on"]["name"], only["trees"]) == ("numa", "host", 1)
 
 
+@pytest.mark.parametrize("reserved", [0, 1], ids=["free", "full"])
+def test_a_trait_of_some_devices_only_is_not_misplaced(api, reserved):
+    """A host with GPUs of two models has the trait where it belongs, whatever else is lacking."""
+    good = provider("good", traits=["HW_GPU_API_VULKAN"], PGPU={"total": 1, "reserved": reserved})
+    stored(api.app, provider("host", good, provider("other", PGPU=1), VCPU=8))
+    document = explanation(api, "resources=VCPU:99&resources_G=PGPU:1&required_G=HW_GPU_API_VULKAN")
+    assert document["trees_with_candidates"] == 0
+    assert document["hints"] == []
+
+
 def test_a_missing_group_policy_is_explained_though_the_plain_request_is_refused(api):
     stored(api.app, *hosts(1, VCPU=8))
     query = "resources_A=VCPU:1&resources_B=VCPU:1"
