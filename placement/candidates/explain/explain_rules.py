@@ -23,15 +23,13 @@ NESTED = Condition(ConditionKind.PATHS)
 
 
 def explained_with_rules(plain: Explanation, request: PlannerRequest, search: RuleSearch) -> Explanation:
-    """Extend an explanation of what a request asks of single providers: by its rules, if any trees are left for them.
+    """Extend an explanation of what a request asks of single providers by its rules.
 
     Args:
-        plain: the explanation of the request without its rules.
+        plain: the explanation of the request without its rules, which left some trees.
         request: the request.
         search: searches the trees that have a provider for each group.
     """
-    if plain.cause is not None:
-        return plain
     rules = rules_of(request)
     # Asked first, because what serves all rules serves each subset of them.
     undecided = search.serving(with_rules(request, rules)).undecided

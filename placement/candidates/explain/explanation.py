@@ -61,7 +61,8 @@ class NearMiss:
     """A condition without which, all others kept, ``trees`` trees have candidates; at least, if not ``complete``.
 
     For an amount, ``largest`` tells what the providers of these trees have; None if they have nothing. ``shortfall``
-    tells the same for a rule about several providers.
+    tells the same for a rule about several providers. With ``rules_aside`` the rules of a planner request are not
+    among what is kept, so the trees have candidates only if these do not stand in the way, too.
     """
 
     condition: Condition
@@ -70,6 +71,7 @@ class NearMiss:
     examples: tuple[Example, ...]
     largest: Largest | None = None
     shortfall: Shortfall | None = None
+    rules_aside: bool = False
 
 
 class HintKind(StrEnum):
@@ -133,6 +135,10 @@ class Explanation:
     def found(self) -> int:
         """How many trees have candidates."""
         return 0 if self.cause else self.trees[-1].trees
+
+    def with_rules_aside(self) -> "Explanation":
+        """Return this explanation with near misses that do not claim to regard the rules of the request."""
+        return replace(self, near_misses=tuple([replace(one, rules_aside=True) for one in self.near_misses]))
 
     def left_out_by_profile(self) -> "Explanation":
         """Return this explanation with the profile as the cause: it rules out all trees that would serve.

@@ -128,9 +128,12 @@ def cause_in_words(condition: Condition, shortfall: Shortfall | None = None) -> 
 def near_miss_in_words(near_miss: NearMiss) -> str:
     """Return a sentence about a near miss."""
     many = "1 tree fails" if near_miss.trees == 1 else f"{near_miss.trees} trees fail"
-    least = "" if near_miss.complete else "At least "
-    text = f"{least}{many} only this condition: {in_words(near_miss.condition)}{of_groups(near_miss.condition)}"
-    return f"{text}{_shortfall_in_words(near_miss.shortfall)}.{_largest_in_words(near_miss.largest)}"
+    least = "" if near_miss.complete else "at least "
+    aside = "counts and rules aside, " if near_miss.rules_aside else ""
+    who = f"{aside}{least}{many}"
+    text = f"{who[0].upper()}{who[1:]} only this condition: "
+    text += f"{in_words(near_miss.condition)}{of_groups(near_miss.condition)}{_shortfall_in_words(near_miss.shortfall)}"
+    return f"{text}.{_largest_in_words(near_miss.largest)}"
 
 
 def _shortfall_in_words(shortfall: Shortfall | None) -> str:

@@ -35,6 +35,8 @@ def explained_plan(ground: Ground, options: PlannerOptions, *, nothing_found: bo
     explanation = explain(plan, facts_for(ground.tx, plan, ids_for(ground.tx, plan)))
     if explanation.cause is None:
         explanation = explained_with_rules(explanation, request, _search(ground, options, explanation))
+    elif request.paths or rules_of(request):
+        explanation = explanation.with_rules_aside()
     if explanation.cause is None and explanation.complete and nothing_found and options.profile.filters:
         explanation = explanation.left_out_by_profile()
     return Explained(explanation, named_providers(ground.tx, explanation.providers()))

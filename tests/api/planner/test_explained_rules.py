@@ -105,6 +105,17 @@ def test_one_of_all_is_asked_for_beside_all_of_another(database: Database, api: 
     ]
 
 
+@pytest.mark.parametrize(("count", "aside"), [(1, ""), (3, "Counts and rules aside, ")])
+def test_a_near_miss_on_single_providers_does_not_speak_for_the_rules(
+    database: Database, api: Api, count: int, aside: str
+) -> None:
+    """Where single providers lack something, rules are not looked at: here no host has three GPUs either."""
+    load(database, hosts(2, gpus=1))
+    body = {"groups": {"_GPU": {**GPU, "count": count}, "_NIC": {"resources": {"SRIOV_NET_VF": 9}}}}
+    (near_miss,) = explained(api, body)["near_misses"]
+    assert near_miss["message"].startswith(f"{aside}2 trees fail only this condition: 9 SRIOV_NET_VF")
+
+
 def test_joined_with_what_is_elsewhere(database: Database, api: Api) -> None:
     """There are eight GPUs, and NICs at the switch of half of them."""
     load(database, hosts(1, gpus=4))
