@@ -83,7 +83,8 @@ def readable(settings: Settings) -> Iterator[Database]:
         ConfigurationError: there is no database, or it has no tables.
     """
     with filled(with_own_database(settings)) as database:
-        database.keeps_usage = schema.current(database.engine).keeps_usage
+        state = schema.current(database.engine)
+        database.keeps_usage, database.keeps_journal = state.keeps_usage, state.keeps_journal
         yield database
 
 

@@ -66,6 +66,8 @@ def journal(
         _print(_ServerJournal(Client(url, token=token), wanted).entries(limit, follow=follow), as_json=as_json)
         return
     with with_journal(settings_of(context)) as database:
+        if not database.keeps_journal:
+            click.echo("Nothing is recorded: [journal] enabled is off, or its triggers are missing.", err=True)
         chosen = Wanted(wanted.get("consumer"), wanted.get("provider"), wanted.get("project"), wanted.get("user"))
         _print(_DatabaseJournal(database, chosen).entries(limit, follow=follow), as_json=as_json)
 

@@ -111,7 +111,8 @@ def test_a_cursor_gives_everything_once_and_then_what_is_new(api: Api) -> None:
         new = entries(api, f"?after={place}")
         assert {one.get("consumer_uuid", consumer) for one in new} == {consumer}
         assert len(new) == 3
-    assert len(entries(api, f"?after={now}&provider={provider}")) == 2
+    for spelling in (provider, provider.upper()):
+        assert len(entries(api, f"?after={now}&provider={spelling}")) == 2
 
 
 @pytest.mark.parametrize(
@@ -130,6 +131,12 @@ def test_a_cursor_gives_everything_once_and_then_what_is_new(api: Api) -> None:
 )
 def test_what_cannot_be_asked_is_refused(api: Api, query: str) -> None:
     assert api.get(PATH + query).status_code == 400
+
+
+def test_a_plus_that_became_a_space_is_told(api: Api) -> None:
+    answer = api.get(f"{PATH}?since=2026-01-01T00:00:00+02:00")
+    assert answer.status_code == 400
+    assert "+ is written %2B" in answer.text
 
 
 def test_times_narrow_it(api: Api) -> None:

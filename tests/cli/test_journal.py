@@ -100,6 +100,17 @@ def test_a_database_without_a_journal_is_told(placement: Command, arguments: tup
     assert (done.returncode, done.stderr) == (1, said)
 
 
+def test_a_journal_that_is_not_written_is_told(placement: Command) -> None:
+    conf = placement.home / "placement.conf"
+    conf.write_text(
+        f"[placement_database]\nconnection = sqlite:///{placement.home}/placement.sqlite\n[journal]\nenabled = false\n"
+    )
+    assert placement.run("db", "upgrade", "--config-file", str(conf)).returncode == 0
+    done = placement.run("journal", "--config-file", str(conf))
+    said = "Nothing is recorded: [journal] enabled is off, or its triggers are missing.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", said)
+
+
 def test_following_tells_what_comes(placement: Command, cloud: str) -> None:
     with placement.running("journal", "--follow", "--limit", "1") as running:
         running.says("generation")

@@ -49,4 +49,5 @@ def moment_of(text: str) -> datetime:
         moment = datetime.fromisoformat(text)
         return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
     except (ValueError, OverflowError) as error:
-        raise Invalid(f"'{text[:100]}' is not a time in ISO 8601.") from error
+        hint = " In an address, + is written %2B." if " " in text else ""
+        raise Invalid(f"'{text[:100]}' is not a time in ISO 8601.{hint}") from error

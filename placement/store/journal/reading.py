@@ -62,7 +62,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A filter on rows: by consumer, provider, project of the consumer, acting user, time and kind."""
+    """A filter on rows: by consumer, provider in any case, project of the consumer, acting user, time and kind."""
 
     consumer: str | None = None
     provider: str | None = None
@@ -78,7 +78,7 @@ class Wanted:
         if self.consumer is not None:
             found.append(J.consumer_uuid == self.consumer)
         if self.provider is not None:
-            found.append(J.provider_uuid == self.provider)
+            found.append(J.provider_uuid.in_({self.provider, self.provider.lower()}))
         if self.project is not None:
             # A scalar subquery, so that the index on the project id is used.
             project = select(projects.c.id).where(projects.c.external_id == self.project).scalar_subquery()
