@@ -5,11 +5,14 @@ from collections.abc import Mapping, Sequence
 
 from placement.domain.search_plan import Plan
 
+UsefulRoom = Mapping[str, Mapping[float, float]]
+"""For each contended class, the largest sum of amounts that fits into a room."""
+
 MAX_SUMS = 10_000
 """How many sums of amounts to tell apart; beyond that, room is told apart to the unit."""
 
 
-def useful_room(plan: Plan) -> Mapping[str, Mapping[float, float]]:
+def useful_room(plan: Plan) -> UsefulRoom:
     """Return, for each contended class of a plan and any room, the largest sum of amounts that fits into it."""
     return {name: _RoundedDown(_sums(plan, name)) for name in plan.contended}
 

@@ -12,6 +12,7 @@ from placement.allocators.devices import THE_DEVICE, Device, Group, Host
 from placement.allocators.devices.fit import DeviceStock, misfit
 from placement.allocators.natural_order import natural_order
 from placement.candidates.device_judge import DeviceJudge
+from placement.candidates.useful_room import UsefulRoom
 from placement.domain.ancestry import upwards
 from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
@@ -98,6 +99,7 @@ class TreeParts:
         details: the same tree in detail.
         never_alone: the places that cannot be held exclusively, even if nothing is in use.
         misfits: remembers how badly providers fit.
+        useful: how much of the room for a contended class makes a difference.
         judge: judges devices instead, where the profile counts fragmentation.
     """
 
@@ -110,9 +112,11 @@ class TreeParts:
         details: PlannerTree,
         never_alone: AbstractSet[int],
         misfits: Misfits,
+        useful: UsefulRoom,
         judge: DeviceJudge | None = None,
     ) -> None:
         self._never_alone = never_alone
+        self._useful = useful
         self._judge = judge
         self._misfits_of = misfits.of
         self._request = request
@@ -230,7 +234,9 @@ class TreeParts:
             case: the question that the group belongs to.
         """
         count, heads, numbers = case.counts[index], case.heads, case.numbers
-        misfits = self._misfits(part.slot, row, count)
+        # How well they fit decides nothing if all of them are taken, unless other heads leave others to take.
+        are_all_taken = len(row) == count and not heads
+        misfits = dict.fromkeys(row, 0) if are_all_taken else self._misfits(part.slot, row, count)
         contended = {name: amount for name, amount in part.slot.resources if name in self._plan.contended}
         levels = part.exclusive
         if part.group.device is not None:
@@ -267,7 +273,8 @@ class TreeParts:
             levels: the levels; a further one for each same_subtree comes last (``level_of_tie``), and costs nothing.
         """
         numbers, heads = case.numbers, case.heads
-        room, positions, known = self._tree.room, self._details.positions, self._details.names
+        room, useful = self._tree.room, self._useful
+        positions, known = self._details.positions, self._details.names
         places: dict[int, str] = {}
 
         def named(place: int | None) -> str | None:
@@ -275,7 +282,7 @@ class TreeParts:
 
         devices = []
         for provider, number in numbers.items():
-            left = {name: room[provider, name] for name in self._plan.contended if (provider, name) in room}
+            left = {name: of[room[provider, name]] for name, of in useful.items() if (provider, name) in room}
             path = (*positions[provider], *[self._head_above(provider, of_set) for _, of_set in heads])
             card = self._device(provider) if provider in functions else None
             devices.append(Device(number, tuple(map(named, path)), left, named(card if card in known else None) or ""))

@@ -37,6 +37,7 @@ from placement.candidates.compose.proposals import Proposal, Proposals
 from placement.candidates.compose.room_alone import RoomAlone, only_room_decides
 from placement.candidates.compose.torn_subtrees import TornSubtrees
 from placement.candidates.device_judge import DeviceJudge
+from placement.candidates.useful_room import useful_room
 from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
@@ -88,6 +89,7 @@ class DeviceComposer:
         self._some_way = DeviceMemo(most=1, any_way=True)
         self._parts = list(self._all_parts())
         self._misfits = Misfits()
+        self._useful = useful_room(plan)
         self._least = self._least_by_demand()
         self._torn = TornSubtrees(request, self._parts)
         self._room = DeviceRoom(self._parts, isolate=request.isolate)
@@ -195,6 +197,7 @@ class DeviceComposer:
             details=details,
             never_alone=self._locks.never_whole(wanted, details) if wanted else frozenset(),
             misfits=self._misfits,
+            useful=self._useful,
             judge=judge,
         )
 
