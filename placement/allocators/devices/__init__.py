@@ -5,27 +5,23 @@ and the best one by ``DeviceObjective``: fewest NUMA nodes, then fewest switches
 natural order of names. Neither labels nor the order of the input matter.
 
 What is identical is searched for once (``ties``, ``twins``), and devices that cannot serve are left out (``options``,
-``confined``). ``attempts`` decides how to search. On a host with few places, each set of them is tried, and most groups
-simply get what fits best (``few_places``, ``rivals``). Otherwise ``search`` builds tables of counts, from single
-devices up to the host: ``tables`` merges them, ``place_rules`` applies rules, ``pruning`` drops what leads nowhere.
-Counts and costs are packed into one integer each (``counters``, ``costs``), so that the innermost loops only add.
+``confined``): a ``plan``, for all hosts that differ only in how well their devices fit. ``attempts`` decides how to
+search. On a host with few places, each set of them is tried (``place_sets``), and most groups simply get what fits best
+(``few_places``, ``rivals``). Otherwise ``search`` builds tables of counts, from single devices up to the host:
+``tables`` merges them, ``place_rules`` applies rules, ``pruning`` drops what leads nowhere. Counts and costs are packed
+into one integer each (``counters``, ``costs``), so that the innermost loops only add.
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf
 
 from placement.allocators.budget import Budget
 from placement.allocators.devices.attempts import STEPS, WIDTH, Attempts
-from placement.allocators.devices.confined import without_places_too_small
 from placement.allocators.devices.costs import DeviceObjective
-from placement.allocators.devices.options import DeviceOption, options_of
+from placement.allocators.devices.plan import DevicePlan, HostKey, host_key
 from placement.allocators.devices.request import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request
 from placement.allocators.devices.search_memo import SearchMemo
 from placement.allocators.devices.tables import Limits
-from placement.allocators.devices.ties import IdenticalTies, without_identical_ties
-from placement.allocators.devices.twins import Twins, shared_out, without_twins
 
 __all__ = [
     "THE_DEVICE",
@@ -35,11 +31,13 @@ __all__ = [
     "DeviceObjective",
     "Group",
     "Host",
+    "HostKey",
     "InOnePlace",
     "Joint",
     "Request",
     "SearchMemo",
     "allocate",
+    "host_key",
 ]
 
 
@@ -76,6 +74,7 @@ def allocate(
     width: int = WIDTH,
     any_way: bool = False,
     memo: SearchMemo | None = None,
+    key: HostKey | None = None,
 ) -> DeviceAllocations:
     """Find the best ways to serve a request on a host.
 
@@ -87,6 +86,7 @@ def allocate(
         width: how many states of a table the first search, a beam search, keeps.
         any_way: whether any way will do, not just the best; the result need not be complete then.
         memo: what was found for this request on other hosts with the same levels and rules; it grows.
+        key: the key of the host, if known.
 
     Raises:
         ValueError: the request refers to an unknown group or level, repeats a label, or has a group without devices.
@@ -101,58 +101,17 @@ def allocate(
     >>> allocate(host, Request(groups=(gpus, nics), joint=(joint,))).best.devices
     {'gpu': ('gpu1', 'gpu2'), 'nic': ('nic1', 'nic2')}
     """
-    _check(host, request)
-    host, counted, ties = without_identical_ties(host, request)
-    searched, twins = without_twins(host, counted)
-    options = options_of(host, searched)
-    usable = without_places_too_small(host, searched, options)
-    if _is_hopeless(searched, usable):
+    if memo is None:
+        plan = DevicePlan(host, request)
+    else:
+        plan = memo.plan(host, request, (key or host_key(host, request)).form)
+    if plan.is_hopeless:
         return DeviceAllocations(())
+    own = plan.own_costs({group.label: group.options for group in request.groups})
     limits = Limits(Budget(2 * STEPS) if budget is None else budget, width)
-    attempts = Attempts(host, searched, options, usable=usable, most=most, limits=limits, memo=memo)
-    costs, packing = attempts.best(of_any_cost=any_way), attempts.packing
-    numbered = {option.number: option for option in options}
-    chosen = [[numbered[number] for number in packing.chosen(cost)] for cost in costs]
-    devices = [_devices(host, some, twins, ties) for some in chosen]
-    devices = [{group.label: found[group.label] for group in request.groups} for found in devices]
-    objectives = [packing.objective(cost) for cost in costs]
-    return DeviceAllocations(tuple(map(DeviceAllocation, devices, objectives)), attempts.is_complete)
-
-
-def _is_hopeless(request: Request, options: Sequence[DeviceOption]) -> bool:
-    """Tell whether there are too few devices for a group, or too little of a class for all groups."""
-    supply = Counter([option.group for option in options])
-    if any([supply[index] < group.count for index, group in enumerate(request.groups)]):
-        return True
-    wanted: Counter[str] = Counter()
-    for group in request.groups:
-        wanted.update({name: group.count * amount for name, amount in group.amounts.items()})
-    rooms = {option.device.name: option.device.room for option in options}.values()
-    return any([amount > sum([room.get(name, inf) for room in rooms]) for name, amount in wanted.items()])
-
-
-def _devices(
-    host: Host, chosen: list[DeviceOption], twins: Twins, ties: Sequence[IdenticalTies]
-) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
-    for index, family in enumerate(twins.values()):
-        found |= shared_out(host, [option for option in chosen if option.group == index], family)
-    for alike in ties:
-        found |= alike.shared_out(found, host)
-    return found
-
-
-def _check(host: Host, request: Request) -> None:
-    labels = [group.label for group in request.groups]
-    named = {label for joint in request.joint for label in (joint.primary, *joint.secondaries)}
-    named.update(*[within.groups for within in request.within])
-    levels = {joint.level for joint in request.joint} | {within.level for within in request.within}
-    exclusive = {level for group in request.groups for level in group.exclusive} - {THE_DEVICE}
-    if unknown := sorted(named - set(labels)):
-        raise ValueError(f"There is no group {unknown[0]!r}.")
-    if unknown := sorted((levels | exclusive) - {*host.levels}):
-        raise ValueError(f"There is no level {unknown[0]!r}.")
-    if len(set(labels)) < len(labels):
-        raise ValueError("Two groups have one label.")
-    if any([group.count < (0 if group.per_subtree else 1) for group in request.groups]):
-        raise ValueError("A group wants no device at all.")
+    attempts = Attempts(plan, own, most=most, limits=limits, memo=memo)
+    found = [
+        DeviceAllocation(plan.devices(own.packing.chosen(cost)), own.packing.objective(cost))
+        for cost in attempts.best(of_any_cost=any_way)
+    ]
+    return DeviceAllocations(tuple(found), attempts.is_complete)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from placement.allocators.budget import Budget
 from placement.allocators.devices.assigned import assigned
 from placement.allocators.devices.options import DeviceOption
-from placement.allocators.devices.own_costs import OwnCosts
+from placement.allocators.devices.own_costs import FixedCosts, GroupMisfits
 from placement.allocators.devices.request import Host, Request
 from placement.allocators.devices.search import Knapsack
 from placement.allocators.devices.tables import Limits
@@ -21,7 +21,9 @@ def has_no_rules(request: Request) -> bool:
     return not (request.joint or request.within or request.conditions)
 
 
-def any_way(request: Request, options: Sequence[DeviceOption], budget: Budget) -> list[DeviceOption] | None:
+def any_way(
+    request: Request, options: Sequence[DeviceOption], budget: Budget, *, misfits: GroupMisfits
+) -> list[DeviceOption] | None:
     """Return options that serve a request without rules, at any cost; None if none were found.
 
     That proves that there are none, unless the budget was hit.
@@ -30,7 +32,7 @@ def any_way(request: Request, options: Sequence[DeviceOption], budget: Budget) -
     for groups in _independent(request):
         part = [option for option in options if option.group in groups]
         alone = tuple([replace(one, count=one.count * (n in groups)) for n, one in enumerate(request.groups)])
-        some = _any_way_of(replace(request, groups=alone), part, budget)
+        some = _any_way_of(replace(request, groups=alone), part, budget, misfits)
         if some is None:
             return None
         found += some
@@ -48,7 +50,9 @@ def _independent(request: Request) -> Iterator[set[int]]:
     yield from [groups for _uses, groups in sets]
 
 
-def _any_way_of(request: Request, options: Sequence[DeviceOption], budget: Budget) -> list[DeviceOption] | None:
+def _any_way_of(
+    request: Request, options: Sequence[DeviceOption], budget: Budget, misfits: GroupMisfits
+) -> list[DeviceOption] | None:
     budget.take(len(options))
     some = None if any([group.by_card for group in request.groups]) else assigned(request, options)
     if some is not None:
@@ -58,6 +62,6 @@ def _any_way_of(request: Request, options: Sequence[DeviceOption], budget: Budge
         option._replace(number=number, device=replace(option.device, path=())) for number, option in enumerate(options)
     ]
     host = Host((), tuple({option.device.name: option.device for option in plain}.values()))
-    own = OwnCosts(host, request, plain)
+    own = FixedCosts(host, request, plain).with_misfits(misfits)
     costs = Knapsack(host, request, plain, own=own, most=1, limits=Limits(budget)).run(plain)
     return [options[number] for number in own.packing.chosen(costs[0])] if costs else None

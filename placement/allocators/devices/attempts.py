@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 from placement.allocators.devices.any_way import any_way, has_no_rules
 from placement.allocators.devices.assigned import assigned
-from placement.allocators.devices.costs import Costs
 from placement.allocators.devices.few_places import FewPlaces
 from placement.allocators.devices.options import DeviceOption
 from placement.allocators.devices.own_costs import OwnCosts
-from placement.allocators.devices.request import Group, Host, Request
+from placement.allocators.devices.plan import DevicePlan
+from placement.allocators.devices.request import Group
 from placement.allocators.devices.search import Knapsack
 from placement.allocators.devices.search_memo import SearchMemo
 from placement.allocators.devices.tables import Limits
@@ -30,31 +30,19 @@ class Attempts:
     """The searches for one request on one host.
 
     Args:
-        host: the host.
-        request: the request, without twins.
-        options: the devices that may serve the groups.
-        usable: the options that some way can use.
+        plan: the search.
+        own: the options' own costs.
         most: the number of ways to find.
         limits: the budget of all searches together, and the width of the first one.
         memo: what was found for this request on other hosts; it grows.
     """
 
     def __init__(
-        self,
-        host: Host,
-        request: Request,
-        options: Sequence[DeviceOption],
-        *,
-        usable: Sequence[DeviceOption],
-        most: int,
-        limits: Limits,
-        memo: SearchMemo | None = None,
+        self, plan: DevicePlan, own: OwnCosts, *, most: int, limits: Limits, memo: SearchMemo | None = None
     ) -> None:
-        self._host = host
-        self._request = request
-        self._options = options
-        self._own = OwnCosts(host, request, options)
-        self._usable = usable
+        self._plan = plan
+        self._request = plan.request
+        self._own = own
         self._most = most
         self._memo = memo
         self._budget = limits.budget
@@ -64,11 +52,6 @@ class Attempts:
         self._was_cut = False
         self.is_complete = True
         """Whether the result is proven optimal; it may not be where places overlap."""
-
-    @property
-    def packing(self) -> Costs:
-        """The layout of the costs."""
-        return self._own.packing
 
     def best(self, *, of_any_cost: bool = False) -> list[int]:
         """Return the costs of the best ways found, in ascending order; of arbitrary ways if those will do."""
@@ -82,7 +65,7 @@ class Attempts:
         if of_any_cost and costs:
             return costs
         if self._was_cut and not costs:
-            some = assigned(self._request, self._usable)
+            some = assigned(self._request, self._plan.usable)
             if some is None and all([group.apart for group in self._request.groups]):
                 return []
             costs = self._searched(self._quick, self._around(some or []))
@@ -95,7 +78,7 @@ class Attempts:
     def _any_way(self) -> list[int]:
         """Return the cost of some way to serve a request without rules; empty if there is none."""
         before, budget = self._budget.left, self._budget.child(self._steps)
-        some = any_way(self._request, self._usable, budget)
+        some = any_way(self._request, self._plan.usable, budget, misfits=self._own.misfits)
         self._left -= before - self._budget.left
         self.is_complete = not budget.was_hit
         return [] if some is None else [sum([self._own.of[option.number] for option in some])]
@@ -103,16 +86,9 @@ class Attempts:
     def _in_few_places(self) -> list[int] | None:
         """Return the cost of the best way on a host with few places; None if that cannot be determined here."""
         before = self._budget.left
-        search = FewPlaces(
-            self._host,
-            self._request,
-            self._options,
-            usable=self._usable,
-            own=self._own,
-            limits=self._quick,
-            memo=self._memo,
-        )
-        best = search.best() if search.are_few else None
+        sets = self._plan.place_sets
+        search = FewPlaces(sets, own=self._own, limits=self._quick, memo=self._memo)
+        best = search.best() if sets.are_few else None
         self._left -= before - self._budget.left
         if not search.is_complete:
             return None
@@ -125,10 +101,9 @@ class Attempts:
     def _searched(self, limits: Limits, options: Sequence[DeviceOption] | None = None) -> list[int]:
         before = self._budget.left
         memo = self._memo.tables if self._memo is not None else None
-        search = Knapsack(
-            self._host, self._request, self._options, own=self._own, most=self._most, limits=limits, memo=memo
-        )
-        costs = search.run(self._usable if options is None else options)
+        host, every = self._plan.host, self._plan.options
+        search = Knapsack(host, self._request, every, own=self._own, most=self._most, limits=limits, memo=memo)
+        costs = search.run(self._plan.usable if options is None else options)
         self._left -= before - self._budget.left
         self.is_complete = not search.tables.is_over and search.has_nested_places
         self._was_cut = search.tables.is_cut or search.tables.is_over or options is not None
@@ -138,7 +113,7 @@ class Attempts:
         """Return the options to search: the given ones, and all options of groups that are subject to rules."""
         pairs = {(option.group, option.device.name) for option in some}
         ruled = {index for index, group in enumerate(self._request.groups) if self._is_ruled(group)}
-        return [one for one in self._usable if one.group in ruled or (one.group, one.device.name) in pairs]
+        return [one for one in self._plan.usable if one.group in ruled or (one.group, one.device.name) in pairs]
 
     def _is_ruled(self, group: Group) -> bool:
         request = self._request

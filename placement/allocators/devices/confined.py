@@ -25,7 +25,7 @@ def _in_places_for_all(
     confined = {index for index, group in enumerate(request.groups) if group.label in rule.groups}
     places: dict[str | None, int] = {}
     placed = [
-        PlacedOption(0, places.setdefault(one.device.path[level], 1 << len(places)), one)
+        PlacedOption(places.setdefault(one.device.path[level], 1 << len(places)), one)
         for one in options
         if one.group in confined
     ]

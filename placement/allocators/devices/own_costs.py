@@ -1,16 +1,40 @@
 """The part of an option's cost that does not depend on what else is taken."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 
 from placement.allocators.devices.costs import Costs
-from placement.allocators.devices.options import DeviceOption, numbering_of
+from placement.allocators.devices.options import DeviceOption, Numbering, numbering_of
 from placement.allocators.devices.request import Group, Host, Joint, Request
+
+GroupMisfits = Mapping[str, Mapping[str, int]]
+"""Label of a group -> device -> misfit, as in ``Group.options``."""
 
 
 class OwnCosts:
     """The own costs of the options of one request on one host.
+
+    Args:
+        numbering: how the options are numbered.
+        packing: the layout of costs.
+        of: option number -> own cost.
+        misfits: how badly the devices fit.
+    """
+
+    def __init__(self, numbering: Numbering, packing: Costs, of: Mapping[int, int], *, misfits: GroupMisfits) -> None:
+        self.numbering = numbering
+        self.packing = packing
+        self.of = of
+        self.misfits = misfits
+
+    def without_choice(self, option: DeviceOption) -> int:
+        """Return the own cost of an option but for the record that it was chosen."""
+        return self.of[option.number] - self.packing.choice(option.number)
+
+
+class FixedCosts:
+    """The own costs of the options of one request on one host, but for how well the devices fit.
 
     Args:
         host: the host.
@@ -22,28 +46,27 @@ class OwnCosts:
         self._host = host
         self._request = request
         self._stand_for = {group.label: group.stands_for for group in request.groups}
-        self.numbering = numbering_of(host, request)
-        self.packing = Costs(len(host.levels), self.numbering.size, uncounted=host.uncounted)
-        self.of: dict[int, int] = {}
-        """Option number -> own cost."""
-        for index, of_group in groupby(options, key=attrgetter("group")):
-            self.of |= self._of_group(request.groups[index], of_group)
+        self._numbering = numbering_of(host, request)
+        self.packing = Costs(len(host.levels), self._numbering.size, uncounted=host.uncounted)
+        self._of = {
+            request.groups[index].label: [*self._of_group(request.groups[index], some)]
+            for index, some in groupby(options, key=attrgetter("group"))
+        }
 
-    def without_choice(self, option: DeviceOption) -> int:
-        """Return the own cost of an option but for the record that it was chosen."""
-        return self.of[option.number] - self.packing.choice(option.number)
+    def with_misfits(self, misfits: GroupMisfits) -> OwnCosts:
+        """Return the own costs if the devices fit this badly."""
+        unit = self.packing.misfit
+        own: dict[int, int] = {}
+        for label, of_group in self._of.items():
+            of_device = misfits[label]
+            own.update([(number, cost + of_device[name] * unit) for number, name, cost in of_group])
+        return OwnCosts(self._numbering, self.packing, own, misfits=misfits)
 
-    def _of_group(self, group: Group, options: Iterable[DeviceOption]) -> dict[int, int]:
-        """Return what options cost: the device, its misfit, the record of the choice, and wishes missed in no place."""
-        packing, misfits, missed = self.packing, group.options, self._missed_in_no_place(group.label)
-        device, unit, choice = packing.device, packing.misfit, packing.choice
-        own = {}
+    def _of_group(self, group: Group, options: Iterable[DeviceOption]) -> Iterator[tuple[int, str, int]]:
+        """Yield options with their devices and costs: for the device, the choice, and wishes missed in no place."""
+        device, choice, missed = self.packing.device, self.packing.choice, self._missed_in_no_place(group.label)
         for number, _group, of, _turn in options:
-            own[number] = device + misfits[of.name] * unit + choice(number)
-            for level, cost in missed:
-                if of.path[level] is None:
-                    own[number] += cost
-        return own
+            yield number, of.name, device + choice(number) + sum([c for level, c in missed if of.path[level] is None])
 
     def _missed_in_no_place(self, label: str) -> list[tuple[int, int]]:
         """Return the levels that wishes are about, each with the cost of being in no place of it."""

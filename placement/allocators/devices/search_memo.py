@@ -9,12 +9,16 @@ from typing import NamedTuple
 
 from placement.allocators.devices.options import DeviceOption
 from placement.allocators.devices.own_costs import OwnCosts
-from placement.allocators.devices.request import Host
-from placement.allocators.devices.rivals import Rivals
+from placement.allocators.devices.plan import DevicePlan
+from placement.allocators.devices.request import Host, Request
+from placement.allocators.devices.rivalry import Rivalry
 from placement.allocators.devices.table_memo import TableMemo
 
 MAX_SEARCHES = 10_000
 """The most searches to remember for one request."""
+
+MAX_PLANS = 1_000
+"""The most plans to remember for one request."""
 
 
 class BestOfPlaces(NamedTuple):
@@ -44,8 +48,18 @@ class SearchMemo(dict[Hashable, BestOfPlaces]):
 
     def __init__(self) -> None:
         super().__init__()
+        self._plans: dict[Hashable, DevicePlan] = {}
         self.tables = TableMemo()
         """The tables of places, from searches of hosts as a whole."""
+
+    def plan(self, host: Host, request: Request, form: Hashable) -> DevicePlan:
+        """Return the plan for hosts of this form, of which one is given."""
+        known = self._plans.get(form)
+        if known is None:
+            known = DevicePlan(host, request)
+            if len(self._plans) < MAX_PLANS:
+                self._plans[form] = known
+        return known
 
     def remember(self, form: Hashable, cost: int | None, options: Sequence[DeviceOption], own: OwnCosts) -> None:
         """Remember the cost that a search with some options has found, None for no way, while there is room."""
@@ -60,13 +74,13 @@ class SearchMemo(dict[Hashable, BestOfPlaces]):
         self[form] = BestOfPlaces(chosen, own.packing.objective(by_rules).missed)
 
 
-def form_of_search(host: Host, rivals: Rivals, options: Sequence[DeviceOption]) -> Hashable:
+def form_of_search(host: Host, rivalry: Rivalry, options: Sequence[DeviceOption], own: OwnCosts) -> Hashable:
     """Return the canonical form of a search for some groups: all that matters, with names replaced by numbers.
 
     Names matter only by which of them are the same and, for ties, by their order, which is that of the options.
     """
     numbers: dict[str | None, int] = {None: -1}
-    number, groups = numbers.setdefault, rivals.groups
+    number, groups = numbers.setdefault, rivalry.groups
     devices: dict[str, Hashable] = {}
     drawn: list[Hashable] = []
     for option in options:
@@ -76,5 +90,5 @@ def form_of_search(host: Host, rivals: Rivals, options: Sequence[DeviceOption]) 
             path = tuple([number(place, len(numbers)) for place in device.path])
             devices[name] = path, tuple(device.room.items()), number(device.whole, len(numbers))
         meets = group.meets.get(name)
-        drawn.append((option.group, option.turn, number(name, len(numbers)), group.options[name], meets))
-    return host.levels, rivals.form, tuple(devices.values()), tuple(drawn)
+        drawn.append((option.group, option.turn, number(name, len(numbers)), own.misfits[group.label][name], meets))
+    return host.levels, rivalry.form, tuple(devices.values()), tuple(drawn)

@@ -8,14 +8,16 @@ from typing import NamedTuple
 from placement.allocators.devices.options import DeviceOption
 from placement.allocators.devices.request import Device, Group, Request
 
+EVERYWHERE = -1
+"""The region of all places."""
+
 _FIELD = 64
 """Bits of a field: no sum reaches the topmost one unless there is more than enough."""
 
 
 class PlacedOption(NamedTuple):
-    """An option with its own cost and its place as a bit; 0 if it is available whatever places are touched."""
+    """An option with its place as a bit; 0 if it is available whatever places are touched."""
 
-    cost: int
     place: int
     option: DeviceOption
 
@@ -92,7 +94,7 @@ class Supplies:
         """
         found: dict[str, tuple[int, Device]] = {}
         for index in indices:
-            for _cost, place, option in self._options[index]:
+            for place, option in self._options[index]:
                 known = found.get(option.device.name)
                 found[option.device.name] = (place if known is None else min(place, known[0]), option.device)
         return found.values()

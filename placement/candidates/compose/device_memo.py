@@ -1,10 +1,8 @@
 """The device allocator with a memo: the hosts of a cloud are much alike, so most pose the same problem again."""
 
-from collections.abc import Mapping
-
 from placement.allocators.budget import Budget
-from placement.allocators.devices import DeviceAllocations, Group, Host, Request, SearchMemo, allocate
-from placement.candidates.canonical import CanonicalForm, Memo
+from placement.allocators.devices import DeviceAllocations, Host, Request, SearchMemo, allocate, host_key
+from placement.candidates.canonical import Memo
 
 MAX_HOSTS = 10_000
 """How many forms of hosts to remember: many, because allocating again costs far more than looking a form up."""
@@ -32,22 +30,13 @@ class DeviceMemo:
             request: what is asked of it: for all hosts of a memo the same labels, amounts and rules.
             budget: the steps that may be taken.
         """
-        form = _form(host, request.groups)
-        found = self._memo.get(form)
+        key = host_key(host, request)
+        found = self._memo.get(key)
         if found is None and budget.is_used_up:
             return DeviceAllocations((), complete=False)
         if found is None:
-            found = allocate(host, request, most=self._most, budget=budget, any_way=self._any_way, memo=self._searches)
-            self._memo.remember(form, found)
+            found = allocate(
+                host, request, most=self._most, budget=budget, any_way=self._any_way, memo=self._searches, key=key
+            )
+            self._memo.remember(key, found)
         return found
-
-
-def _form(host: Host, groups: tuple[Group, ...]) -> CanonicalForm:
-    """Return what the allocator's result depends on, besides what is the same for all hosts of a request."""
-    devices = tuple([(device.path, tuple(device.room.items()), device.card) for device in host.devices])
-    wanted = tuple([(one.count, _items(one.options), _items(one.meets)) for one in groups])
-    return (devices, host.in_use, wanted)
-
-
-def _items(numbers: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    return tuple(sorted(numbers.items()))

@@ -25,7 +25,8 @@ from placement.allocators.devices import (
 from placement.allocators.devices.confined import without_places_too_small
 from placement.allocators.devices.few_places import FewPlaces
 from placement.allocators.devices.options import options_of
-from placement.allocators.devices.own_costs import OwnCosts
+from placement.allocators.devices.own_costs import FixedCosts
+from placement.allocators.devices.place_sets import PlaceSets
 from placement.allocators.devices.search import Knapsack
 from placement.allocators.devices.tables import Limits
 from placement.allocators.devices.twins import without_twins
@@ -265,10 +266,12 @@ def test_with_few_places_comes_what_the_whole_host_as_one_gives(instance) -> Non
     host, request = instance
     counted, _twins = without_twins(host, request)
     options = options_of(host, counted)
-    own, limits = OwnCosts(host, counted, options), Limits(Budget(1_000_000))
+    costs, limits = FixedCosts(host, counted, options), Limits(Budget(1_000_000))
+    own = costs.with_misfits({group.label: group.options for group in counted.groups})
     usable = without_places_too_small(host, counted, options)
-    search = FewPlaces(host, counted, options, usable=usable, own=own, limits=limits)
-    found = search.best() if search.are_few else None
+    sets = PlaceSets(host, counted, options, usable=usable, packing=costs.packing)
+    search = FewPlaces(sets, own=own, limits=limits)
+    found = search.best() if sets.are_few else None
     if search.is_complete:
         whole = Knapsack(host, counted, options, own=own, most=1, limits=limits).run(options)
         assert ([] if found is None else [found]) == whole
