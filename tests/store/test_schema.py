@@ -147,6 +147,14 @@ def test_tables_of_unknown_age_are_refused_with_the_command_to_run(migrated: Dat
     assert schema.upgrade(migrated.engine) == ()
 
 
+def test_a_database_of_another_application_is_refused_unchanged(empty: Database) -> None:
+    with empty.writer.begin() as connection:
+        run(connection, "CREATE TABLE users (id INTEGER PRIMARY KEY, email VARCHAR(99))")
+    with pytest.raises(SchemaRefused, match="a table users of another application"):
+        schema.upgrade(empty.engine)
+    assert tables(empty) == {"users"}
+
+
 @pytest.mark.parametrize(("given", "written"), [("head", "a082b8bb98d0"), ("b4ed", "b4ed3a175331")])
 def test_stamping_writes_a_revision_of_the_reference(empty: Database, given: str, written: str) -> None:
     schema.stamp(empty.engine, given)

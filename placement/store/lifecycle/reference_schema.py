@@ -7,7 +7,7 @@ from sqlalchemy import Column, Connection, ForeignKey, Integer, MetaData, String
 
 from placement.errors import PlacementError
 from placement.store.lifecycle.data_migrations import incomplete_consumers, providers_without_root
-from placement.store.tables import consumer_types, resource_providers
+from placement.store.tables import REFERENCE_TABLES, consumer_types, resource_providers
 
 REVISIONS = ("b4ed3a175331", "611cd6dffd7b", "b5c396305c25", "422ece571366", "a082b8bb98d0")
 HEAD = REVISIONS[-1]
@@ -79,6 +79,15 @@ def _refuse_unnamed(connection: Connection) -> None:
             "The database has Placement's tables, but no revision in alembic_version. If they were made by "
             f"openstack-placement, run 'placement-manage db stamp {HEAD}' (or the revision that they have) first."
         )
+    inspector = inspect(connection)
+    for table in REFERENCE_TABLES:
+        if inspector.has_table(table.name):
+            found = {column["name"] for column in inspector.get_columns(table.name)}
+            if not found.issuperset(table.columns.keys()):
+                raise SchemaRefused(
+                    f"The database has a table {table.name} of another application: Placement needs a database of its "
+                    "own. Nothing was changed."
+                )
 
 
 def _refuse_unmigrated_rows(connection: Connection) -> None:
