@@ -5,7 +5,6 @@ from flask import Flask
 
 from placement.cli.demo_cloud import uuid_of
 from tests.api.conftest import Api
-from tests.claims import new_uuid
 from tests.ui.visitor import Document, Visitor
 
 VM0, VM1, VOLUME0 = (uuid_of(name) for name in ("vm0", "vm1", "volume0"))
@@ -52,7 +51,7 @@ def test_a_consumer_is_shown_with_its_allocations(demo: None, visitor: Visitor):
             assert visitor.follow(link, seen_at=f"/ui/consumers/{VM1}").status_code == 200, link
 
 
-@pytest.mark.parametrize("identity", ["compute1", "not a uuid", f"{VM0}x", new_uuid()])
+@pytest.mark.parametrize("identity", ["compute1", "not a uuid", f"{VM0}x", uuid_of("nobody")])
 def test_an_address_of_no_consumer_is_not_found(visitor: Visitor, identity: str):
     answer = visitor.open(f"/ui/consumers/{identity}")
     assert answer.status_code == 404
