@@ -155,7 +155,7 @@ class _KeyBlock:
 
 
 def _replaced(keys: list[Key], notes: Sequence[Note]) -> list[Key]:
-    """Return sorted keys with successive changes."""
+    """Return sorted keys after successive changes."""
     gone, new = notes[0]
     if len(notes) == 1 and len(gone) + len(new) <= MAX_ONE_BY_ONE:
         keys = keys.copy()

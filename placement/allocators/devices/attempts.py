@@ -30,7 +30,7 @@ class Attempts:
     """The searches for one request on one host.
 
     Args:
-        plan: the search.
+        plan: the plan of the search.
         own: the options' own costs.
         most: the number of ways to find.
         limits: the budget of all searches together, and the width of the first one.

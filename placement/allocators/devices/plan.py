@@ -63,6 +63,7 @@ class DevicePlan:
         self._labels = [group.label for group in request.groups]
         self.host, counted, self._ties = without_identical_ties(host, request)
         self.request, self._twins = without_twins(self.host, counted)
+        """The request without twins. How well devices fit in it is of the host it was made for: see ``own_costs``."""
         self.options = options_of(self.host, self.request)
         self.usable = without_places_too_small(self.host, self.request, self.options)
         """The options that some way can use."""

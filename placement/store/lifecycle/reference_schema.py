@@ -56,11 +56,12 @@ def bring_up_to_date(connection: Connection) -> None:
     """Migrate the reference's tables from an older revision to the newest.
 
     Raises:
-        SchemaRefused: the revision is unknown, or rows have to be migrated first.
+        SchemaRefused: the revision is unknown, rows have to be migrated first, or a table is another application's.
     """
     found = revision(connection)
     if found is None:
         _refuse_unnamed(connection)
+        _refuse_foreign(connection)
         return
     if found not in REVISIONS:
         raise SchemaRefused(
@@ -79,6 +80,9 @@ def _refuse_unnamed(connection: Connection) -> None:
             "The database has Placement's tables, but no revision in alembic_version. If they were made by "
             f"openstack-placement, run 'placement-manage db stamp {HEAD}' (or the revision that they have) first."
         )
+
+
+def _refuse_foreign(connection: Connection) -> None:
     inspector = inspect(connection)
     for table in REFERENCE_TABLES:
         if inspector.has_table(table.name):
