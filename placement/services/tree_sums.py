@@ -5,13 +5,13 @@ changes it does not fully cover are read again. There is no lock here: ``tree_hi
 """
 
 from array import array
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import compress, repeat
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from placement.store.journal.changes import MAX_CHANGED, TreeChanges
+from placement.store.journal.changes import MAX_CHANGED, SumStep, TreeChanges
 from placement.store.search.scores import ABSENT, TreeSums
 
 TREES_PER_CHANGED = 5
@@ -70,20 +70,21 @@ class SumsByClass:
         """Advance to the next state."""
         if not self._columns:
             return
-        unknown, unstocked, column_of, place_of = self.unknown, self._unstocked, self._columns.get, self._places.get
-        unknown |= changes.untold
-        for steps, are_uses in ((changes.capacities, False), (changes.uses, True)):
-            for root, class_id, more in steps:
-                column = column_of(class_id)
-                if column is None:
-                    continue
-                place = place_of(root)
-                if place is None or not column.is_there[place] or root in unknown or root in unstocked:
-                    unknown.add(root)
-                elif are_uses:
-                    column.used[place] += more
-                else:
-                    column.capacity[place] += more
+        self.unknown |= changes.untold
+        for class_id, column in self._columns.items():
+            self._advance(column, column.capacity, changes.capacities.get(class_id, ()))
+            self._advance(column, column.used, changes.uses.get(class_id, ()))
+
+    def _advance(self, column: "_SumsOfClass", amounts: "array[int]", steps: Iterable[SumStep]) -> None:
+        """Add steps to the amounts of a column. Trees whose sums they do not give are unknown from now on."""
+        unknown, place_of, is_there = self.unknown, self._places.get, column.is_there
+        doubtful = unknown | self._unstocked if self._unstocked else unknown
+        for root, more in steps:
+            place = place_of(root)
+            if place is None or not is_there[place] or root in doubtful:
+                unknown.add(root)
+            else:
+                amounts[place] += more
 
     def add(self, classes: Sequence[int], rows: Collection[Sequence[Any]], unstocked: set[int]) -> None:
         """Add columns.

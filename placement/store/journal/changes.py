@@ -1,8 +1,10 @@
 """Tells which trees have changed since a reader's last snapshot, so that caches need not read the whole cloud again."""
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import orjson
@@ -20,8 +22,13 @@ MAX_CHANGED = 20_000
 _OF_NO_SUM = (TRAIT, AGGREGATE)
 """Kinds of rows that leave the sums of trees as they were."""
 
-SumStep = tuple[int, int, int]
-"""The root of a tree, the id of a class, and the change in the tree's capacity or use of it."""
+SumStep = tuple[int, int]
+"""The root of a tree, and the change in the tree's capacity or use of a class."""
+
+StepsByClass = Mapping[int, Sequence[SumStep]]
+"""Steps by the id of their class."""
+
+_NO_STEPS: StepsByClass = MappingProxyType({})
 
 
 class TreeChanges(NamedTuple):
@@ -39,8 +46,8 @@ class TreeChanges(NamedTuple):
     """
 
     roots: frozenset[int]
-    capacities: Sequence[SumStep] = ()
-    uses: Sequence[SumStep] = ()
+    capacities: StepsByClass = _NO_STEPS
+    uses: StepsByClass = _NO_STEPS
     untold: AbstractSet[int] = frozenset()
 
 
@@ -99,14 +106,15 @@ def _told(rows: Collection[RowOfTree], *, is_exact: bool) -> TreeChanges | None:
     return TreeChanges(changed, *_told_of_sums(rows))
 
 
-def _told_of_sums(rows: Collection[RowOfTree]) -> tuple[list[SumStep], list[SumStep], set[int]]:
+def _told_of_sums(rows: Collection[RowOfTree]) -> tuple[StepsByClass, StepsByClass, set[int]]:
     """Return the steps of capacities, those of usage, and the roots that they do not fully cover."""
-    capacities, uses, untold = list[SumStep](), list[SumStep](), set[int]()
+    capacities, uses = defaultdict[int, list[SumStep]](list), defaultdict[int, list[SumStep]](list)
+    untold = set[int]()
     for root, other, kind, is_ours, class_id, more, old_row, new_row in rows:
         if is_ours and kind == ALLOCATION:
-            uses.append((root, class_id, more))
+            uses[class_id].append((root, more))
         elif is_ours and kind == INVENTORY and old_row and new_row:
-            capacities.append((root, class_id, _capacity(new_row) - _capacity(old_row)))
+            capacities[class_id].append((root, _capacity(new_row) - _capacity(old_row)))
         elif kind not in _OF_NO_SUM:
             untold |= {root, other}
     untold.discard(None)
