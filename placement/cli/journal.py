@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -63,18 +64,21 @@ def journal(
         return
     wanted = {name: value for name in NARROWING if (value := only[name]) is not None}
     if url is not None:
-        _print(_ServerJournal(Client(url, token=token), wanted).entries(limit, follow=follow), as_json=as_json)
+        entries = _ServerJournal(Client(url, token=token), wanted).entries(limit, follow=follow)
+        _print(entries, as_json=as_json, until_interrupted=follow)
         return
     with with_journal(settings_of(context)) as database:
         if not database.keeps_journal:
             click.echo("Nothing is recorded: [journal] enabled is off, or its triggers are missing.", err=True)
         chosen = Wanted(wanted.get("consumer"), wanted.get("provider"), wanted.get("project"), wanted.get("user"))
-        _print(_DatabaseJournal(database, chosen).entries(limit, follow=follow), as_json=as_json)
+        entries = _DatabaseJournal(database, chosen).entries(limit, follow=follow)
+        _print(entries, as_json=as_json, until_interrupted=follow)
 
 
-def _print(entries: Iterator[Document], *, as_json: bool) -> None:
-    for entry in entries:
-        click.echo(json.dumps(entry) if as_json else entry_text(entry))
+def _print(entries: Iterator[Document], *, as_json: bool, until_interrupted: bool) -> None:
+    with suppress(KeyboardInterrupt) if until_interrupted else nullcontext():
+        for entry in entries:
+            click.echo(json.dumps(entry) if as_json else entry_text(entry))
 
 
 @dataclass(frozen=True, slots=True)

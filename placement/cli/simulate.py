@@ -1,7 +1,9 @@
 """``placement simulate``: the effect of ranking on a cloud, in numbers, with a synthetic workload."""
 
 import sys
+from math import isnan
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -20,18 +22,29 @@ QUICK = 4
 """By which factor a quick run's cloud is smaller."""
 
 
+class _LoadRange(click.FloatRange):
+    """A fraction of a cloud's resources."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number. No bound keeps out what is not one."""
+        load = float(super().convert(value, param, ctx))
+        if isnan(load):
+            self.fail(f"{value!r} is not a number.", param, ctx)
+        return load
+
+
 @click.command()
 @click.option("--seeds", type=click.IntRange(1, 100), default=5, show_default=True, help="How many traces to run.")
 @click.option(
     "--gpu-load",
-    type=click.FloatRange(0.1, 2),
+    type=_LoadRange(0.1, 2),
     default=0.9,
     show_default=True,
     help="GPUs requested, as a fraction of all.",
 )
 @click.option(
     "--cpu-load",
-    type=click.FloatRange(0.1, 2),
+    type=_LoadRange(0.1, 2),
     default=0.85,
     show_default=True,
     help="VCPUs requested by CPU jobs, as a fraction of those on servers without GPUs.",

@@ -1,6 +1,7 @@
 """``placement journal`` shows who changed what, from the database or from a server, and prunes it."""
 
 import json
+import signal
 
 import pytest
 
@@ -118,3 +119,6 @@ def test_following_tells_what_comes(placement: Command, cloud: str) -> None:
         fill(database, prefix="more")
         database.dispose()
         assert "VCPU 3" in running.says("allocation created")
+        assert running.ends(signal.SIGINT) == 0
+        assert running.process.stdout is not None
+        assert "Aborted" not in running.process.stdout.read()

@@ -22,8 +22,9 @@ def test_a_quick_run_compares_all_policies_and_draws_curves(placement: Command, 
     assert len(list(ElementTree.parse(file).iter("{http://www.w3.org/2000/svg}polyline"))) == 2 * len(policies(1))
 
 
-def test_a_load_that_makes_no_sense_is_refused(placement: Command):
-    done = placement.run("simulate", "--gpu-load", "0")
+@pytest.mark.parametrize("load", ["0", "nan", "inf", "x"])
+def test_a_load_that_makes_no_sense_is_refused(placement: Command, load: str):
+    done = placement.run("simulate", "--gpu-load", load)
     assert done.returncode == 2
     assert "Invalid value for '--gpu-load'" in done.stderr
 
@@ -49,6 +50,16 @@ def test_a_trace_is_packed_by_each_policy_beside_what_was_published(placement: C
     assert "..." not in done.stdout  # No heading is cut off.
     assert "95.23 (FGD)" in done.stdout
     assert len(list(ElementTree.parse(file).iter("{http://www.w3.org/2000/svg}polyline"))) == 6
+
+
+def test_published_results_that_cannot_be_read_are_named_before_the_work(placement: Command, tmp_path: Path):
+    (tmp_path / "hosts.csv").write_text("host,devices,kind\nh1,1,T4\n")
+    (tmp_path / "tasks_default.csv").write_text("devices,share,kinds\n1,1000,\n")
+    (tmp_path / "published_allocation.csv").write_text("workload,policy,arrived_percent,mean\ndefault,FGD,x,95.23\n")
+    done = placement.run("simulate", "--trace", str(tmp_path))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"{tmp_path}: a row of published_allocation.csv cannot be read: " in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_folder_without_a_trace_is_named(placement: Command, tmp_path: Path):

@@ -33,10 +33,11 @@ def fill(folder: Path, workloads: Sequence[str], policies: Sequence[str], *, see
         ClickException: the folder has no such trace.
     """
     try:
+        published = traces.published(folder)
         runs = _runs(folder, workloads, policies, range(FIRST_SEED, FIRST_SEED + seeds))
     except traces.NoTrace as error:
         raise click.ClickException(str(error)) from None
-    for line in _told(runs, traces.published(folder), seeds):
+    for line in _told(runs, published, seeds):
         click.echo(line)
     if file is not None:
         file.write_text(svg([chart for workload in workloads for chart in _charts(runs, workload)]))

@@ -3,8 +3,10 @@
 import csv
 import gzip
 import random
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -20,6 +22,11 @@ TASKS = "pod_list_{}.csv"
 PUBLISHED = "published_allocation.csv"
 
 Row = Mapping[str, str]
+
+_FAULTS = (KeyError, ValueError, csv.Error, gzip.BadGzipFile, EOFError, zlib.error)
+"""What reading a malformed file raises: for a missing column, a wrong value, text that is not CSV; the last three for a
+file that is not compressed, or not to its end.
+"""
 
 
 class NoTrace(Exception):
@@ -78,7 +85,7 @@ def read(folder: Path, workload: str) -> Trace:
     if plain_form.is_plain(folder):
         return _plain(folder, workload)
     host, task = cache(_host), cache(_task)
-    try:
+    with _naming(f"{folder}: a row of {workload!r} or of its hosts"):
         nodes = [host(row["cpu_milli"], row["memory_mib"], row["gpu"], row["model"]) for row in _rows(folder / NODES)]
         rows = list(_rows(folder / TASKS.format(workload)))
         pods = [
@@ -86,26 +93,36 @@ def read(folder: Path, workload: str) -> Trace:
             for row in rows
         ]
         stays = [(float(row["creation_time"]), float(row["deletion_time"])) for row in rows if row.get("deletion_time")]
-    except (KeyError, ValueError) as error:
-        raise NoTrace(f"{folder}: a row of {workload!r} or of its hosts cannot be read: {error}") from None
     return Trace(nodes, pods, stays if len(stays) == len(pods) else ())
 
 
 def _plain(folder: Path, workload: str) -> Trace:
     hosts, tasks = folder / plain_form.HOSTS, folder / plain_form.TASKS.format(workload)
-    try:
+    with _naming(f"{folder}: a row of {hosts.name} or {tasks.name}"):
         return Trace(plain_form.hosts(_rows(hosts), SIZE), *plain_form.tasks(_rows(tasks)))
-    except (KeyError, ValueError) as error:
-        raise NoTrace(f"{folder}: a row of {hosts.name} or {tasks.name} cannot be read: {error}") from None
 
 
 def published(folder: Path) -> dict[tuple[str, str, int], float]:
-    """Return the published results: (workload, policy, percent arrived) -> percent allocated; empty without a file."""
+    """Return the published results: (workload, policy, percent arrived) -> percent allocated; empty without a file.
+
+    Raises:
+        NoTrace: the file has a malformed row.
+    """
+    with _naming(f"{folder}: a row of {PUBLISHED}"):
+        try:
+            rows = list(_rows(folder / PUBLISHED))
+        except NoTrace:
+            return {}
+        return {(row["workload"], row["policy"], int(row["arrived_percent"])): float(row["mean"]) for row in rows}
+
+
+@contextmanager
+def _naming(rows: str) -> Iterator[None]:
+    """Refuse a file that turns out to be malformed while its rows are read, and name them."""
     try:
-        rows = list(_rows(folder / PUBLISHED))
-    except NoTrace:
-        return {}
-    return {(row["workload"], row["policy"], int(row["arrived_percent"])): float(row["mean"]) for row in rows}
+        yield
+    except _FAULTS as error:
+        raise NoTrace(f"{rows} cannot be read: {error}") from None
 
 
 def _host(cpu: str, memory: str, gpus: str, model: str) -> FreeHost:
@@ -122,9 +139,17 @@ def _rows(path: Path) -> Iterator[Row]:
     zipped = path.with_name(f"{path.name}.gz")
     if zipped.exists():
         with gzip.open(zipped, "rt", newline="") as file:
-            yield from csv.DictReader(file)
+            yield from _whole(csv.DictReader(file))
     elif path.exists():
         with path.open(newline="") as file:
-            yield from csv.DictReader(file)
+            yield from _whole(csv.DictReader(file))
     else:
         raise NoTrace(f"There is no {path}, nor {zipped.name}.")
+
+
+def _whole(reader: "csv.DictReader[str]") -> Iterator[Row]:
+    """Yield the rows; refuse one that has more or fewer fields than there are columns."""
+    for row in reader:
+        if None in row or None in row.values():
+            raise ValueError(f"line {reader.line_num} does not have a field for each column.")
+        yield row

@@ -54,8 +54,14 @@ def test_arrivals_ask_for_just_so_much_and_are_the_same_for_a_seed(folder: Path)
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("gone", None), ("broken", "cpu_milli,memory_mib,num_gpu,gpu_milli\n1,x,1,1000\n"), ("other", "a,b\n1,2\n")],
-    ids=["no file", "no number", "no such column"],
+    [
+        ("gone", None),
+        ("broken", "cpu_milli,memory_mib,num_gpu,gpu_milli\n1,x,1,1000\n"),
+        ("other", "a,b\n1,2\n"),
+        ("short", "cpu_milli,memory_mib,num_gpu,gpu_milli\n1,1,1\n"),
+        ("long", "cpu_milli,memory_mib,num_gpu,gpu_milli\n1,1,1,1000,9\n"),
+    ],
+    ids=["no file", "no number", "no such column", "too few fields", "too many fields"],
 )
 def test_what_is_no_trace_is_told_with_its_file(folder: Path, name: str, text: str | None):
     if text is not None:
