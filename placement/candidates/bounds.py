@@ -33,6 +33,10 @@ class PlaceSizes(NamedTuple):
     levels: tuple[tuple[int, ...], ...]
 
 
+SizesByDemand = tuple[PlaceSizes, ...]
+"""How one tree's providers spread, for each of some demands. Neither the numbers wanted nor what is best matter."""
+
+
 def bounds_pay(plan: Plan) -> bool:
     """Tell whether it takes longer to compose a candidate of a plan than to bound how compact one can be."""
     return len(plan.slots) >= MANY_SLOTS and not plan.is_unconstrained

@@ -78,6 +78,10 @@ class TreesInMemory:
         for root in self._trees:
             yield self.trees_of([root]), root
 
+    def with_room(self, roots: Sequence[int]) -> Sequence[int]:
+        """Return the same roots: nothing needs to be read to look at a tree."""
+        return roots
+
     def trees_of(self, roots: Sequence[int]) -> TreesRead:
         """Return copies of the trees with these roots, because a search may reorder their options."""
         wanted = [root for root in self._trees if root in set(roots)]

@@ -78,6 +78,9 @@ class Reader(Protocol):
             wanted: how many candidates are wanted, which sets the size of the first portion; None reads all.
         """
 
+    def with_room(self, roots: Sequence[int]) -> Sequence[int]:
+        """Return those of some trees that have enough left, as far as that costs little to find out."""
+
     def trees_of(self, roots: Sequence[int]) -> TreesRead:
         """Return the trees with these roots."""
 
@@ -230,7 +233,7 @@ class ByScore:
         self._reader = reader
         self._limits = limits
         self._keys = keys
-        self._left_out = left_out | (keys.without_failing() if scores.filters else set())
+        self._left_out = {*left_out, *(keys.without_failing() if scores.filters else ())}
         self._others = [] if complete else [scores.least_key_of_nothing]
 
     def portions(self, wanted: int | None) -> Iterator[Portion]:
@@ -253,11 +256,26 @@ class ByScore:
         while 2 * size < len(keys) and size <= self._reader.most_listed:
             if self._others and self._others[0] < keys.first:
                 return
-            best = {key[ROOT]: key for key in keys.taken(size)}
+            best = self._taken(size)
             found = [(best[tree.root], tree) for tree in laid_out(self._reader.trees_of([*best]))]
-            self._left_out = self._left_out | best.keys()
-            yield Portion(found, min([keys.first, *self._others]))
+            yield Portion(found, min([keys.first if len(keys) else LAST, *self._others]))
             size *= self._limits.growth
+
+    def _taken(self, size: int) -> dict[int, Key]:
+        """Take away the best keys until ``size`` of them, or as many as there are, are of trees that may have room.
+
+        If full trees are passed by, as many as in the portion before will do: that was in vain because of such trees.
+        """
+        found: dict[int, Key] = {}
+        few = max(1, size // self._limits.growth)
+        while len(found) < size and len(self._keys):
+            best = {key[ROOT]: key for key in self._keys.taken(few)}
+            self._left_out |= best.keys()
+            roomy = self._reader.with_room([*best])
+            if len(roomy) < len(best):
+                size = few
+            found |= {root: best[root] for root in roomy}
+        return found
 
     def _all_left(self) -> list[Keyed]:
         known = {key[ROOT]: key for key in self._keys}

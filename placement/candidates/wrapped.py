@@ -57,6 +57,10 @@ class WrappedReader:
         """Yield all trees in portions, each with the highest root id that it may contain."""
         return self._reader.chunks(wanted)
 
+    def with_room(self, roots: Sequence[int]) -> Sequence[int]:
+        """Return those of some trees that have enough left, as far as that costs little to find out."""
+        return self._reader.with_room(roots)
+
     def trees_of(self, roots: Sequence[int]) -> TreesRead:
         """Return the trees with these roots."""
         return self._reader.trees_of(roots)

@@ -26,6 +26,7 @@ from placement.services.families import classes_in_families
 from placement.services.fragmentation import FragmentationJudge
 from placement.services.least_places import least_places
 from placement.services.left_out import serving_others
+from placement.services.roomy_trees import roomy_trees
 from placement.services.tree_orders import TreeOrders
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.locks import withheld_providers
@@ -123,7 +124,8 @@ def answer_to(
     ids = ids_for(tx, plan, levels, locks=options.locks, read_along=read_along)
     # Places matter only to a ranking, and only if any provider anchors one.
     with_places = ranking is not None and any(ids.levels)
-    narrowing = Narrowing(tx, plan, ids, with_fit_counts=with_places, at_once=True)
+    roomy = roomy_trees(tx, orders)
+    narrowing = Narrowing(tx, plan, ids, with_fit_counts=with_places, at_once=True, roomy=roomy)
     reader = TreeReader(tx, narrowing, all_wanted=wanted is None, limits=limits)
     unheld = WithheldReader(reader, partial(withheld_providers, tx, ids.locks)) if ids.locks else None
     order = _NO_ORDER

@@ -5,10 +5,10 @@ from collections.abc import Collection, Sequence
 from functools import partial
 
 from placement.allocators.compactness import Counts
-from placement.candidates.bounds import Locator, fewest_places, place_sizes
+from placement.candidates.bounds import Locator, SizesByDemand, fewest_places, place_sizes
 from placement.domain.places import Position
-from placement.services.place_size_cache import PlaceSizeCache, SizesByDemand
 from placement.services.planner.place_layout import all_places
+from placement.services.tree_fact_cache import TreeFactCache
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.narrowing import Narrowing
 from placement.store.search.serving import DEMANDS, PARENT, PROVIDER, ROOT
@@ -23,7 +23,7 @@ def least_places(
     wanted: CountedDemands,
     *,
     levels: Sequence[int | None],
-    cache: PlaceSizeCache | None,
+    cache: TreeFactCache[SizesByDemand] | None,
 ) -> dict[int, Counts] | None:
     """Return, for each tree with enough providers, a lower bound on the places touched at each level.
 

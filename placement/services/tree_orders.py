@@ -13,10 +13,11 @@ from itertools import compress
 from operator import itemgetter, ne
 from typing import Any
 
+from placement.candidates.bounds import SizesByDemand
 from placement.candidates.frontier import ROOT, Key
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.ranking import TreeScores
-from placement.services.place_size_cache import PlaceSizeCache
+from placement.services.tree_fact_cache import TreeFactCache
 from placement.services.tree_history import Moment, Roots, TreeHistories, TreeHistory
 from placement.services.tree_sums import AskedSums, reading_all_pays
 from placement.store.connection.prepared import PreparedScalars, Values
@@ -49,8 +50,10 @@ class TreeOrders:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.histories = TreeHistories(clock)
-        self.sizes = PlaceSizeCache(self.histories)
+        self.sizes = TreeFactCache[SizesByDemand](self.histories)
         """How providers spread over places, which tightens the keys of trees."""
+        self.roomy = TreeFactCache[bool](self.histories)
+        """Which trees have enough left, for those requests whose best trees are full."""
         self._most_keys = most_keys
         self._most_orders = most_orders
         self._lock = threading.Lock()

@@ -28,7 +28,7 @@ from sqlalchemy import text
 
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.ranking import TreeScores
-from placement.services.place_size_cache import PlaceSizeCache
+from placement.services.tree_fact_cache import TreeFactCache
 from placement.services.tree_history import Moment, TreeHistories, TreeHistory
 from placement.services.tree_orders import TreeOrders
 from placement.store.connection.database import Database
@@ -118,7 +118,7 @@ def with_orders(url: str, orders: TreeOrders, histories: TreeHistories) -> Flask
     """Return a server that uses these orders."""
     app = made(url)
     orders.histories = histories
-    orders.sizes = PlaceSizeCache(histories)
+    orders.sizes, orders.roomy = TreeFactCache(histories), TreeFactCache(histories)
     object.__setattr__(app.extensions["placement"], "orders", orders)
     return app
 

@@ -14,12 +14,12 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.candidates.bounds import PlaceSizes
+from placement.candidates.bounds import PlaceSizes, SizesByDemand
 from placement.candidates.ranking import Ranking, TreeScores
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.services.allocation_candidates import Answer, SearchOptions, answer_to
-from placement.services.place_size_cache import PlaceSizeCache, SizesByRoot
 from placement.services.text_cache import CachedTexts
+from placement.services.tree_fact_cache import FactByRoot, TreeFactCache
 from placement.services.tree_history import MAX_AGE_S, Moment, TreeHistories, TreeHistory
 from placement.services.tree_orders import TreeOrders
 from placement.services.tree_sums import ALWAYS_READ_ALONE
@@ -199,7 +199,7 @@ def test_orders_that_readers_share_are_those_of_each_snapshot_beside_racing_writ
     assert_in_order(cloud, orders)
 
 
-def left_by_root(tx: Transaction, roots: Collection[int] | None) -> SizesByRoot:
+def left_by_root(tx: Transaction, roots: Collection[int] | None) -> FactByRoot[SizesByDemand]:
     """Return something that changes with each tree."""
     left_in: Counter[int] = Counter()
     for root, _provider, _class, left in left_by_provider(tx, [VCPU], roots):
@@ -208,13 +208,13 @@ def left_by_root(tx: Transaction, roots: Collection[int] | None) -> SizesByRoot:
 
 
 @reads
-def assert_sizes(tx: Transaction, kept: PlaceSizeCache) -> None:
+def assert_sizes(tx: Transaction, kept: TreeFactCache[SizesByDemand]) -> None:
     read = partial(left_by_root, tx)
     assert kept.in_snapshot(tx, "left", read) == read(None)
 
 
 def test_sizes_that_readers_share_are_those_of_each_snapshot_beside_racing_writers(cloud: Database) -> None:
-    kept = PlaceSizeCache(TreeHistories())
+    kept = TreeFactCache[SizesByDemand](TreeHistories())
     assert_sizes(cloud, kept)
     with writing(cloud) as are_at_work, ThreadPoolExecutor(READERS) as readers:
 
@@ -228,7 +228,7 @@ def test_sizes_that_readers_share_are_those_of_each_snapshot_beside_racing_write
 
 
 def test_trees_that_have_nothing_any_more_have_no_sizes(cloud: Database) -> None:
-    kept = PlaceSizeCache(TreeHistories())
+    kept = TreeFactCache[SizesByDemand](TreeHistories())
     assert_sizes(cloud, kept)
     with cloud.writer.begin() as connection:
         run(connection, EMPTIED)
@@ -236,7 +236,7 @@ def test_trees_that_have_nothing_any_more_have_no_sizes(cloud: Database) -> None
 
 
 def test_an_older_snapshot_than_the_one_before_has_its_own_sizes(cloud: Database) -> None:
-    kept = PlaceSizeCache(TreeHistories())
+    kept = TreeFactCache[SizesByDemand](TreeHistories())
     assert_sizes(cloud, kept)
 
     @reads
@@ -253,7 +253,7 @@ def test_an_older_snapshot_than_the_one_before_has_its_own_sizes(cloud: Database
 
 
 def test_sizes_that_were_not_asked_for_longest_are_forgotten(cloud: Database) -> None:
-    kept = PlaceSizeCache(TreeHistories(), most_trees=PROVIDERS)
+    kept = TreeFactCache[SizesByDemand](TreeHistories(), most_trees=PROVIDERS)
 
     @reads
     def ask(tx: Transaction) -> None:

@@ -29,6 +29,7 @@ from placement.services.planner.nesting import Nesting
 from placement.services.planner.outlines import Outlines
 from placement.services.planner.overlays import KnownStocks
 from placement.services.planner.serving_kinds import ServingKinds
+from placement.services.roomy_trees import roomy_trees
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.resource_classes import all_classes
 from placement.store.search.names import ids_for
@@ -66,7 +67,14 @@ def ground_for(
     avoided = frozenset(roots_of_providers(tx, request.avoided_trees).values())
     ids = ids_for(tx, plan, read_along=options.orders.read_along if options.orders else None)
     # Rules about several providers are left to composing. What paths ask for may be taken in turn.
-    narrowing = Narrowing(tx, plan, ids, spared=overlay.released, at_once=not request.paths)
+    narrowing = Narrowing(
+        tx,
+        plan,
+        ids,
+        spared=overlay.released,
+        at_once=not request.paths,
+        roomy=roomy_trees(tx, options.orders),
+    )
     return Ground(
         tx,
         request,

@@ -5,6 +5,7 @@ The result is ids; whatever else the search needs to know is read afterwards (``
 
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from placement.store.search.ranges import EVERYWHERE, Extent, Scope
 from placement.store.search.roots import RootShape, root_conditions
 from placement.store.search.serving import DEMANDS, PROVIDER, ROOT, Columns, Serving, serving_providers
 from placement.store.search.shapes import NarrowingShape, narrowing_shape, parameters
-from placement.store.search.tree_room import room_needed, roots_with_room
+from placement.store.search.tree_room import RoomNeeded, RoomyTrees, RoomyTreesAsRead, room_needed
 from placement.store.tables import resource_provider_aggregates, resource_providers
 
 Options = dict[int, list[list[int]]]
@@ -79,6 +80,7 @@ class Narrowing:
         with_fit_counts: whether to compute fit counts.
         spared: providers whose usage is ignored; the caller has to judge them itself.
         at_once: whether all slots take from a tree at the same time, so that it must have room for their sum.
+        roomy: finds the trees that have room; by default they are read.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class Narrowing:
         with_fit_counts: bool = False,
         spared: Collection[int] = (),
         at_once: bool = False,
+        roomy: RoomyTrees | None = None,
     ) -> None:
         self.plan = plan
         self.ids = ids
@@ -97,6 +100,7 @@ class Narrowing:
         self.spared = spared
         self._tx = tx
         self._adds_up = at_once and not spared
+        self._roomy = roomy or RoomyTreesAsRead(tx)
         self.ruled_out_by_room = False
         """Whether any tree was ruled out because too little is left in it for all that is asked for."""
         self._was_in_vain = False
@@ -139,17 +143,17 @@ class Narrowing:
         return MAX_PARAMETERS // (len(self.plan.demands) + 4)
 
     @cached_property
-    def _roots_with_room(self) -> frozenset[int] | None:
-        """The trees that have enough left for all that only they can give; None if that rules nothing out.
-
-        Sends one statement.
-        """
+    def _rooms(self) -> Mapping[int, RoomNeeded]:
+        """What a tree must have left for all that only it can give; nothing if that rules no tree out."""
         if not self._adds_up:
-            return None
+            return {}
         own = {demand for demand, servants in enumerate(self.sharing.options) if not servants}
-        rooms = room_needed(self.plan, own)
-        by_class = {self.ids.classes[name]: room for name, room in rooms.items()}
-        return roots_with_room(self._tx, by_class) if by_class else None
+        return {self.ids.classes[name]: room for name, room in room_needed(self.plan, own).items()}
+
+    @cached_property
+    def _roots_with_room(self) -> AbstractSet[int]:
+        """The trees that have so much left. Sends at most one statement."""
+        return self._roomy.roots(self._rooms)
 
     @cached_property
     def nobody(self) -> Mapping[int, str]:
@@ -208,14 +212,43 @@ class Narrowing:
             return demands >= (1 if self._was_in_vain else MANY_DEMANDS)
         return self._was_in_vain and demands * extent.most_trees * LOOKED_UP >= self.ids.highest_root
 
+    @property
+    def _known_with_room(self) -> AbstractSet[int] | None:
+        """The trees that have enough left, if a read was in vain and it costs little to know; None otherwise."""
+        if not self._was_in_vain or not self._rooms:
+            return None
+        is_known = "_roots_with_room" in self.__dict__ or self._roomy.known(self._rooms)
+        return self._roots_with_room if is_known else None
+
+    def with_room(self, roots: Sequence[int]) -> Sequence[int]:
+        """Return those of some trees that have enough left, or all of them if that would have to be found out first."""
+        known = self._known_with_room
+        if known is None:
+            return roots
+        left = [root for root in roots if root in known]
+        self.ruled_out_by_room |= len(left) < len(roots)
+        return left
+
+    def with_room_from(self, first: int) -> Sequence[int] | None:
+        """Return, in ascending order, the trees that have enough left, from a root id on; None in the same case."""
+        known = self._known_with_room
+        if known is None:
+            return None
+        self.ruled_out_by_room |= len(known) <= self._few
+        return sorted([root for root in known if root >= first])
+
     def _with_room(self, extent: Extent) -> Extent:
         """Leave out the trees of an extent that have too little left, unless so many are left that a scan is faster."""
-        if self._roots_with_room is None:
+        if not self._rooms:
             return extent
-        at_most = min(self.most_listed, max(FEW_TREES, self.ids.highest_root // LOOKED_UP))
-        left = extent.among(self._roots_with_room, at_most=at_most)
+        left = extent.among(self._roots_with_room, at_most=min(self.most_listed, self._few))
         self.ruled_out_by_room |= left != extent
         return left
+
+    @property
+    def _few(self) -> int:
+        """Up to this many trees are looked up rather than found by a scan."""
+        return max(FEW_TREES, self.ids.highest_root // LOOKED_UP)
 
     def _options(self, serving: Serving) -> Options:
         """Return by tree and demand the providers in some rows, in no particular order."""

@@ -5,14 +5,16 @@ are left to whom, so a tree with enough left may still not serve.
 """
 
 from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy import BigInteger, Double, Integer, and_, bindparam, case, cast, func, select
 
 from placement.domain.search_plan import Plan
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.search.ranges import is_of_roots
 from placement.store.stock import stock_by_tree
 
 MOST = 2**63 - 1
@@ -37,17 +39,54 @@ def room_needed(plan: Plan, demands: Collection[int]) -> dict[str, RoomNeeded]:
     return rooms
 
 
-def roots_with_room(tx: Transaction, rooms: Mapping[int, RoomNeeded]) -> frozenset[int]:
-    """Return the roots of the trees that have so much left, by the ids of the classes, at least one."""
-    values: dict[str, Any] = {"classes": sorted(rooms)}
+class RoomyTrees(Protocol):
+    """Finds the trees that have so much left of at least one class, by the ids of the classes."""
+
+    def known(self, rooms: Mapping[int, RoomNeeded]) -> bool:
+        """Whether it costs little to find them, because it was done before."""
+
+    def roots(self, rooms: Mapping[int, RoomNeeded]) -> AbstractSet[int]:
+        """Return the roots of all of them."""
+
+
+class RoomyTreesAsRead:
+    """Reads them.
+
+    Args:
+        tx: the transaction.
+    """
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+
+    def known(self, rooms: Mapping[int, RoomNeeded]) -> bool:  # noqa: ARG002 - nothing is kept
+        """Whether it costs little to find them, which it does not."""
+        return False
+
+    def roots(self, rooms: Mapping[int, RoomNeeded]) -> AbstractSet[int]:
+        """Return the roots of all of them."""
+        return roots_with_room(self._tx, rooms)
+
+
+def roots_with_room(
+    tx: Transaction, rooms: Mapping[int, RoomNeeded], roots: Collection[int] | None = None
+) -> frozenset[int]:
+    """Return the roots of the trees that have so much left.
+
+    Args:
+        tx: the transaction.
+        rooms: what is needed of at least one class, by the ids of the classes.
+        roots: the trees to look at; None for all.
+    """
+    values: dict[str, Any] = {"classes": sorted(rooms)} | ({} if roots is None else {"roots": sorted(roots)})
     for index, (class_id, room) in enumerate(sorted(rooms.items())):
         values |= {f"class_{index}": class_id, f"in_all_{index}": room.in_all, f"at_one_{index}": room.at_one}
-    statement = _with_room(len(rooms), keeps_usage=tx.database.keeps_usage)
+    statement = _with_room(len(rooms), keeps_usage=tx.database.keeps_usage, listed=roots is not None)
     return frozenset([root for (root,) in tx.tuples(statement, values)])
 
 
 @lru_cache(maxsize=32)
-def _with_room(classes: int, *, keeps_usage: bool) -> PreparedStatement:
+def _with_room(classes: int, *, keeps_usage: bool, listed: bool) -> PreparedStatement:
     has = stock_by_tree(keeps_usage=keeps_usage).c
     left = cast(has.capacity, Double) - cast(has.used, Double)  # Sums of floats are cheap.
     conditions = []
@@ -58,12 +97,10 @@ def _with_room(classes: int, *, keeps_usage: bool) -> PreparedStatement:
             func.sum(of_class) >= bindparam(f"in_all_{index}", type_=BigInteger),
             func.max(of_class) >= bindparam(f"at_one_{index}", type_=BigInteger),
         ]
+    of_classes = has.resource_class_id.in_(bindparam("classes", type_=Integer, expanding=True, literal_execute=True))
     return PreparedStatement(
         select(has.root_provider_id)
-        .where(
-            has.resource_class_id.in_(bindparam("classes", type_=Integer, expanding=True, literal_execute=True)),
-            has.capacity > has.used,
-        )
+        .where(of_classes, has.capacity > has.used, *([is_of_roots(has.resource_provider_id)] if listed else []))
         .group_by(has.root_provider_id)
         .having(and_(*conditions))
     )

@@ -113,6 +113,9 @@ class TreeReader:
             yield self.all_trees(), highest
             return
         while first <= highest:
+            if wanted and (left := self._narrowing.with_room_from(first)) is not None:
+                yield from self._listed(left, wanted)
+                return
             read = self._read(Extent.between(first, first + span - 1))
             yield read, first + span - 1
             first, found = first + span, found + len(read.trees)
@@ -120,6 +123,18 @@ class TreeReader:
             if wanted and 0 < found < wanted:
                 # If trees stay as dense as so far, twice the number that is missing is enough.
                 span = min(span, 2 * first * (wanted - found) // found)
+
+    def _listed(self, roots: Sequence[int], wanted: int) -> Iterator[tuple[TreesRead, int]]:
+        """Yield the trees with these roots, and nothing else, in chunks that start small and grow."""
+        start, size = 0, max(self._limits.first_trees, wanted)
+        while start < len(roots):
+            some = roots[start : start + min(size, self.most_listed)]
+            start, size = start + len(some), size * self._limits.growth
+            yield self.trees_of(some), some[-1] if start < len(roots) else self._ids.highest_root
+
+    def with_room(self, roots: Sequence[int]) -> Sequence[int]:
+        """Return those of some trees that have enough left, as far as that costs little to find out."""
+        return self._narrowing.with_room(roots)
 
     def trees_of(self, roots: Sequence[int]) -> TreesRead:
         """Return those of the trees with these roots that can serve every slot, by root id."""
