@@ -22,6 +22,7 @@ from pathlib import Path
 import pytest
 
 from placement.store.connection.database import Database
+from placement.tuning import MANY_NEW_OBJECTS, ROUNDS_PER_OLDER_ROUND
 from tests import commits, examples, mariadb
 from tests.databases import Pool, SQLiteDatabases, open_database
 from tests.mariadb import MariaDB
@@ -50,10 +51,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Set the number of hypothesis examples, the seed of the run, and the place for temporary files.
 
     These are in memory, including those of processes that tests start: SQLite waits for the disk at each commit. The
-    garbage collector runs as rarely as in a server; with its default thresholds it takes a tenth of the time of
-    tests/unit.
+    garbage collector runs as rarely as between the requests of a server; with its default thresholds it takes a tenth
+    of the time of tests/unit.
     """
-    gc.set_threshold(50_000, 20, 100)
+    gc.set_threshold(MANY_NEW_OBJECTS, *ROUNDS_PER_OLDER_ROUND)
     if place := memory():
         tempfile.tempdir = os.environ["TMPDIR"] = str(place)
     examples.load_profile("deep" if config.getoption("--deep") else "quick")

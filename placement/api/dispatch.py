@@ -20,6 +20,7 @@ from placement.logs import CURRENT_REQUEST, log_for, log_for_none
 from placement.open_paths import is_console, is_open
 from placement.telemetry.record import KEY as RECORD
 from placement.telemetry.record import RequestRecord
+from placement.tuning import collect_if_due
 
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing."""
@@ -50,6 +51,7 @@ def install(app: Flask, server: Server, strategy: Identifier) -> None:
 
 def _begin(strategy: Identifier) -> None:
     """Identify the caller and the microversion, in the reference's order."""
+    collect_if_due()
     environ = request.environ
     g.request_id = request_id = f"req-{uuid4()}"
     g.version = g.identity = None

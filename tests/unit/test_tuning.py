@@ -46,3 +46,28 @@ def test_who_makes_an_application_keeps_the_process_as_it_is(tmp_path: Path) -> 
     app = create_app(Settings(database=database, auth_strategy="noauth2"))
     app.extensions["placement"].database.dispose()
     assert gc.get_freeze_count() == 0
+
+
+CYCLES = """
+import sys, weakref
+from placement.app import create_app
+from placement.settings import DatabaseSettings, Settings
+from placement.tuning import MANY_NEW_OBJECTS, spare_the_collector
+class Cycle:
+    def __init__(self):
+        self.itself = self
+database = DatabaseSettings(connection=f"sqlite:///{sys.argv[1]}/own.sqlite", sync_on_startup=True)
+client = create_app(Settings(database=database, auth_strategy="noauth2")).test_client()
+spare_the_collector()
+cycle = weakref.ref(Cycle())
+for others in (MANY_NEW_OBJECTS // 2, MANY_NEW_OBJECTS, 2 * MANY_NEW_OBJECTS):
+    many = [[] for _ in range(others)]
+    print(cycle() is not None)
+    client.get("/")
+print(cycle() is not None)
+"""
+
+
+def test_cycles_go_between_two_requests_once_there_are_many_new_objects(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", CYCLES, tmp_path], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True", "False", "False"]
