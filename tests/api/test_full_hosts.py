@@ -20,6 +20,7 @@ from placement.services.planner.planning import planning_for
 from placement.services.tree_orders import TreeOrders
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
+from tests.api.conftest import tells_what_changed
 from tests.planner_clouds import LEVELS, make_names, random_hosts
 from tests.small_clouds import Cloud, load
 from tests.store.rows import DISK_GB, VCPU, add_providers, allocate, run, stocking
@@ -55,10 +56,9 @@ def fill_or_empty(database: Database, chance: Random, cloud: Cloud) -> None:
     with database.writer.begin() as connection:
         for root in chance.sample(roots, len(roots) // 2):
             reserved = chance.choice(("total", "total", "total", "0"))
-            inside = f"(SELECT id FROM resource_providers WHERE root_provider_id = {root})"
-            connection.execute(
-                text(f"UPDATE inventories SET reserved = {reserved} WHERE resource_provider_id IN {inside}")
-            )
+            inside = ", ".join([str(id_) for id_, node in cloud.items() if node.root == root])
+            where = f"WHERE resource_provider_id IN ({inside})"
+            connection.execute(text(f"UPDATE inventories SET reserved = {reserved} {where}"))
 
 
 def random_request(chance: Random) -> CandidateRequest:
@@ -119,7 +119,7 @@ def best(tx: Transaction, profile: RankingProfile, orders: TreeOrders) -> list[i
 
 
 @pytest.mark.parametrize("profile", [PACKED, BY_ID], ids=lambda profile: profile.name)
-def test_full_hosts_that_come_first_are_not_read(database: Database, profile: RankingProfile) -> None:
+def test_full_hosts_that_come_first_are_not_read(app: Flask, database: Database, profile: RankingProfile) -> None:
     """Where work is packed, full hosts come first: with 500 of 2,000, a claim for eight took five times as long."""
     hosts, full = 300, 200
     with database.writer.begin() as connection:
@@ -132,7 +132,8 @@ def test_full_hosts_that_come_first_are_not_read(database: Database, profile: Ra
     with statements(database) as sent:
         assert best(database, profile, orders) == first_free
     reading = [one for one in sent if "max_unit" in one]
-    assert len(reading) == 2  # those of one full host in vain, then those of hosts with room
+    if tells_what_changed(app):
+        assert len(reading) == 2  # those of one full host in vain, then those of hosts with room
     with database.writer.begin() as connection:
         allocate(connection, "late", {(full + 1, of): used for of, used in TAKEN.items()})
     assert best(database, profile, orders) == [full + 2]

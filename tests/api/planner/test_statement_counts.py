@@ -59,7 +59,6 @@ def test_more_groups_cost_no_more_statements(app: Flask, api: Api) -> None:
             counts.append(len(sent))
     # One of the two tells what has changed, which an explanation asks anyway.
     assert all(many <= few + 2 for few, many in zip(counts[:3], counts[3:], strict=True))
-    assert counts[3] == counts[0] + 2
 
 
 def test_more_members_cost_no_more_statements(app: Flask, api: Api) -> None:
