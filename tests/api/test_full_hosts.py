@@ -15,12 +15,11 @@ from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.search_limits import SearchLimits
 from placement.services.allocation_candidates import SearchOptions, answer_to
 from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.ground import ground_for
-from placement.services.planner.planning import planning_for
 from placement.services.tree_orders import TreeOrders
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from tests.api.conftest import tells_what_changed
+from tests.api.exact_with_orders import assert_plain_is_exact, assert_planner_is_exact
 from tests.planner_clouds import LEVELS, make_names, random_hosts
 from tests.small_clouds import Cloud, load
 from tests.store.rows import DISK_GB, VCPU, add_providers, allocate, run, stocking
@@ -69,26 +68,6 @@ def random_request(chance: Random) -> CandidateRequest:
     return CandidateRequest(groups=tuple(groups), isolate=chance.random() < 0.5)
 
 
-@reads
-def assert_plain_is_exact(tx: Transaction, request: CandidateRequest, ranking: Ranking, orders: TreeOrders) -> int:
-    """Compare the best few candidates with the first of all; return how many there are."""
-    options = SearchOptions(breadth_first=True, limits=SMALL_STEPS)
-    every = answer_to(tx, request, options, ranking).candidates
-    for limit in (1, 3):
-        found = answer_to(tx, replace(request, limit=limit), options, ranking, orders=orders)
-        assert found.candidates == every[:limit]
-    return len(every)
-
-
-@reads
-def assert_planner_is_exact(
-    tx: Transaction, request: PlannerRequest, options: PlannerOptions, orders: TreeOrders
-) -> None:
-    anew, kept = [ground_for(tx, request, replace(options, orders=of)) for of in (None, orders)]
-    expected, found = [list(planning_for(one, wanted=1, first_trees=1).proposals()) for one in (anew, kept)]
-    assert found == expected
-
-
 @pytest.mark.any_database
 def test_the_best_few_are_those_of_all_trees_however_many_are_full(
     database: Database, is_long: bool, request: pytest.FixtureRequest
@@ -101,10 +80,10 @@ def test_the_best_few_are_those_of_all_trees_however_many_are_full(
         load(database, cloud)
         wanted, profile = [random_request(chance) for _ in range(2)], chance.choice(PROFILES)
         ranking = Ranking(profile, tuple(LEVELS.values()))
-        device = PlannerGroup(group=RequestGroup(suffix="_A", resources={"PGPU": 1}), count=chance.choice((1, 2)))
+        device = PlannerGroup(group=RequestGroup(suffix="_A", resources={"PGPU": 1}), count=2)
         options = PlannerOptions(profile=profile, levels=LEVELS, locks={})
         for _ in range(CHANGES):
-            found += sum([assert_plain_is_exact(database, one, ranking, orders) for one in wanted])
+            found += sum([assert_plain_is_exact(database, one, ranking, orders, SMALL_STEPS) for one in wanted])
             assert_planner_is_exact(database, PlannerRequest(groups=(device,), limit=3), options, orders)
             fill_or_empty(database, chance, cloud)
     assert found > 5 * CLOUDS

@@ -14,13 +14,10 @@ from placement.candidates.ranking import Ranking
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.search_limits import SearchLimits
-from placement.services.allocation_candidates import SearchOptions, answer_to
 from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.ground import ground_for
-from placement.services.planner.planning import planning_for
 from placement.services.tree_orders import TreeOrders
 from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, reads
+from tests.api.exact_with_orders import assert_plain_is_exact, assert_planner_is_exact
 from tests.clouds import SHARES
 from tests.planner_clouds import LEVELS, make_names, random_hosts
 from tests.small_clouds import Cloud, load
@@ -29,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 CLOUDS, CHANGES = 6, 4
+ONE_BY_ONE = SearchLimits(first_trees=1, growth=1)
 
 PROFILES = (
     RankingProfile("spread"),
@@ -59,28 +57,6 @@ def pairs(chance: Random) -> CandidateRequest:
     if chance.random() < 0.2:
         groups.append(RequestGroup(resources={"VCPU": 1}))
     return CandidateRequest(groups=tuple(groups), same_subtree=ties, isolate=chance.random() < 0.9)
-
-
-@reads
-def assert_plain_is_exact(tx: Transaction, request: CandidateRequest, ranking: Ranking, orders: TreeOrders) -> int:
-    """Compare the best few candidates with the first of all; return how many there are."""
-    options = SearchOptions(breadth_first=True, limits=SearchLimits(first_trees=1, growth=1))
-    every = answer_to(tx, request, options, ranking).candidates
-    for limit in (1, 4):
-        for kept in (orders, None):
-            found = answer_to(tx, replace(request, limit=limit), options, ranking, orders=kept)
-            assert found.candidates == every[:limit]
-    return len(every)
-
-
-@reads
-def assert_planner_is_exact(
-    tx: Transaction, request: PlannerRequest, options: PlannerOptions, orders: TreeOrders
-) -> None:
-    anew, kept = [ground_for(tx, request, replace(options, orders=of)) for of in (None, orders)]
-    assert kept.least_places == anew.least_places
-    expected, found = [list(planning_for(one, wanted=1, first_trees=1).proposals()) for one in (anew, kept)]
-    assert found == expected
 
 
 def change(database: Database, chance: Random, cloud: Cloud) -> None:
@@ -120,7 +96,7 @@ def test_the_best_few_are_those_of_all_trees_whatever_changes(
         device = PlannerGroup(group=RequestGroup(suffix="_A", resources={"PGPU": 1}), count=3)
         options = PlannerOptions(profile=profile, levels=LEVELS, locks={})
         for _ in range(CHANGES):
-            found += sum([assert_plain_is_exact(database, one, ranking, orders) for one in wanted])
+            found += sum([assert_plain_is_exact(database, one, ranking, orders, ONE_BY_ONE) for one in wanted])
             assert_planner_is_exact(database, PlannerRequest(groups=(device,), limit=3), options, orders)
             change(database, chance, cloud)
     assert found > 10 * CLOUDS
