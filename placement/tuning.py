@@ -50,10 +50,10 @@ def collect_if_due() -> None:
     A large answer has some 250,000 objects before it is complete, nearly all of which go away by themselves. To look at
     them until then would take a tenth of its time. In a process that is not tuned, the collector is faster.
     """
-    new, *rounds = gc.get_count()
+    new, rounds, older_rounds = gc.get_count()
     if new > MANY_NEW_OBJECTS:
-        due = [have > most for have, most in zip(rounds, ROUNDS_PER_OLDER_ROUND, strict=True)]
-        gc.collect(0 if not due[0] else 2 if due[1] else 1)
+        most, most_older = ROUNDS_PER_OLDER_ROUND
+        gc.collect(0 if rounds <= most else 1 if older_rounds <= most_older else 2)
 
 
 def retain_freed_memory() -> None:

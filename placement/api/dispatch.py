@@ -38,6 +38,7 @@ def install(app: Flask, server: Server, strategy: Identifier) -> None:
     # Clients turn a redirected POST into a GET, so paths are never redirected: they either exist or do not.
     app.url_map.strict_slashes = True
     app.url_map.merge_slashes = False
+    app.before_request(collect_if_due)
     app.before_request(lambda: _begin(strategy))
     app.after_request(_finish)
     app.teardown_request(_end)
@@ -51,7 +52,6 @@ def install(app: Flask, server: Server, strategy: Identifier) -> None:
 
 def _begin(strategy: Identifier) -> None:
     """Identify the caller and the microversion, in the reference's order."""
-    collect_if_due()
     environ = request.environ
     g.request_id = request_id = f"req-{uuid4()}"
     g.version = g.identity = None

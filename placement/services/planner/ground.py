@@ -67,14 +67,8 @@ def ground_for(
     avoided = frozenset(roots_of_providers(tx, request.avoided_trees).values())
     ids = ids_for(tx, plan, read_along=options.orders.read_along if options.orders else None)
     # Rules about several providers are left to composing. What paths ask for may be taken in turn.
-    narrowing = Narrowing(
-        tx,
-        plan,
-        ids,
-        spared=overlay.released,
-        at_once=not request.paths,
-        roomy=roomy_trees(tx, options.orders),
-    )
+    at_once, roomy = not request.paths, roomy_trees(tx, options.orders)
+    narrowing = Narrowing(tx, plan, ids, spared=overlay.released, at_once=at_once, roomy=roomy)
     return Ground(
         tx,
         request,

@@ -40,7 +40,7 @@ def room_needed(plan: Plan, demands: Collection[int]) -> dict[str, RoomNeeded]:
 
 
 class RoomyTrees(Protocol):
-    """Finds the trees that have so much left of at least one class, by the ids of the classes."""
+    """Finds the trees that have enough left, given what is needed of some classes, at least one, by their ids."""
 
     def known(self, rooms: Mapping[int, RoomNeeded]) -> bool:
         """Whether it costs little to find them, because it was done before."""
@@ -50,7 +50,7 @@ class RoomyTrees(Protocol):
 
 
 class RoomyTreesAsRead:
-    """Reads them.
+    """Finds them by summing up the whole cloud.
 
     Args:
         tx: the transaction.
@@ -71,11 +71,11 @@ class RoomyTreesAsRead:
 def roots_with_room(
     tx: Transaction, rooms: Mapping[int, RoomNeeded], roots: Collection[int] | None = None
 ) -> frozenset[int]:
-    """Return the roots of the trees that have so much left.
+    """Return the roots of the trees that have enough left.
 
     Args:
         tx: the transaction.
-        rooms: what is needed of at least one class, by the ids of the classes.
+        rooms: what is needed of some classes, at least one, by their ids.
         roots: the trees to look at; None for all.
     """
     values: dict[str, Any] = {"classes": sorted(rooms)} | ({} if roots is None else {"roots": sorted(roots)})
