@@ -2,6 +2,9 @@
 
 The statement depends only on the shape of the conjunction. Ids are written into its text when it is sent: a query
 planner that sees them knows how many providers have them, and a rare trait deserves a different plan.
+
+Where ``few`` providers are asked about, say those of some trees, the links of each are looked up. Otherwise all links
+of these traits or aggregates are read first, which pays only if most providers are asked about.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -50,36 +53,39 @@ def known(names: Iterable[str], ids: Mapping[str, int]) -> list[int]:
     return sorted(ids[name] for name in names if name in ids)
 
 
-def has_trait(provider_id: Any, name: str) -> SqlCondition:
+def has_trait(provider_id: Any, name: str, *, few: bool = False) -> SqlCondition:
     """Return the condition that a provider has any of the traits bound as ``name``."""
-    return _among(provider_id, select(_HAS.resource_provider_id).where(_HAS.trait_id.in_(_ids(name))))
+    return _among(provider_id, select(_HAS.resource_provider_id).where(_HAS.trait_id.in_(_ids(name))), few=few)
 
 
-def is_member(provider_id: Any, name: str) -> SqlCondition:
+def is_member(provider_id: Any, name: str, *, few: bool = False) -> SqlCondition:
     """Return the condition that a provider is in any of the aggregates bound as ``name``."""
-    return _among(provider_id, select(_IN.resource_provider_id).where(_IN.aggregate_id.in_(_ids(name))))
+    return _among(provider_id, select(_IN.resource_provider_id).where(_IN.aggregate_id.in_(_ids(name))), few=few)
 
 
-def has_one_of_each(provider_id: Any, sets: SetsShape, name: str) -> SqlCondition:
+def has_one_of_each(provider_id: Any, sets: SetsShape, name: str, *, few: bool = False) -> SqlCondition:
     """Return the condition that a provider has a trait of each set."""
     owners = select(_HAS.resource_provider_id)
-    return _among(provider_id, _with_each(owners, _HAS.trait_id, sets, name))
+    return _among(provider_id, _with_each(owners, _HAS.trait_id, sets, name), few=few)
 
 
-def is_in_one_of_each(provider_id: Any, sets: SetsShape, name: str) -> SqlCondition:
+def is_in_one_of_each(provider_id: Any, sets: SetsShape, name: str, *, few: bool = False) -> SqlCondition:
     """Return the condition that a provider is in an aggregate of each set."""
     members = select(_IN.resource_provider_id)
-    return _among(provider_id, _with_each(members, _IN.aggregate_id, sets, name))
+    return _among(provider_id, _with_each(members, _IN.aggregate_id, sets, name), few=few)
 
 
-def tree_has_one_of_each(root_id: Any, sets: SetsShape, name: str) -> SqlCondition:
+def tree_has_one_of_each(root_id: Any, sets: SetsShape, name: str, *, few: bool = False) -> SqlCondition:
     """Return the condition that the providers of a tree together have a trait of each set."""
     holder = resource_providers.alias()
     roots = select(holder.c.root_provider_id).join(resource_provider_traits, _HAS.resource_provider_id == holder.c.id)
-    return _among(root_id, _with_each(roots, _HAS.trait_id, sets, name))
+    return _among(root_id, _with_each(roots, _HAS.trait_id, sets, name), few=few)
 
 
-def _among(id_: Any, links: Links) -> SqlCondition:
+def _among(id_: Any, links: Links, *, few: bool) -> SqlCondition:
+    if few:
+        (owner,) = links.selected_columns
+        return links.where(owner == id_).exists()
     condition: SqlCondition = id_.in_(links)
     return condition
 

@@ -36,8 +36,9 @@ def _next_in_use(trait: Any) -> ScalarSelect[int]:
 
     Only the primary key, which begins with the trait, has this order, so that PostgreSQL looks it up there. Asked for a
     provider with the trait, it may expect to find one soon in any order, and in vain read all rows or a whole index.
+    MariaDB would read the whole index for a minimum, unless the trait were a constant.
     """
-    return select(func.min(_IN_USE)).where(trait <= _IN_USE).scalar_subquery()
+    return select(_IN_USE).where(trait <= _IN_USE).order_by(_IN_USE).limit(1).scalar_subquery()
 
 
 _SHARING_TRAIT: BindParameter[int] = bindparam("sharing_trait", type_=Integer)

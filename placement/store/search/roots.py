@@ -28,13 +28,14 @@ class RootShape:
 
 def root_conditions(root: RootShape, root_id: Any, *, scope: Scope) -> list[ColumnElement[bool]]:
     """Return the conditions on a tree, given the column with its root id."""
+    few = scope is Scope.LISTED
     conditions: list[ColumnElement[bool]] = []
     if root.required != NO_SETS:
-        conditions.append(has_one_of_each(root_id, root.required, "root_required"))
+        conditions.append(has_one_of_each(root_id, root.required, "root_required", few=few))
     if root.forbidden:
-        conditions.append(~has_trait(root_id, "root_forbidden"))
+        conditions.append(~has_trait(root_id, "root_forbidden", few=few))
     if root.forbidden_aggregates:
-        conditions.append(~is_member(root_id, "root_aggregates"))
+        conditions.append(~is_member(root_id, "root_aggregates", few=few))
     if root.tree_traits != NO_SETS:
-        conditions.append(tree_has_one_of_each(root_id, root.tree_traits, "tree_traits"))
+        conditions.append(tree_has_one_of_each(root_id, root.tree_traits, "tree_traits", few=few))
     return conditions + within(root_id, scope)

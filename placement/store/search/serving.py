@@ -267,13 +267,14 @@ def _half_if_all(shape: NarrowingShape, condition: SqlCondition) -> SqlCondition
 def _provider_conditions(shape: NarrowingShape, index: int, owners: _Owners) -> list[SqlCondition]:
     demand = shape.demands[index]
     prefix = f"d{index}_"
+    few = shape.looks_at_few
     conditions: list[SqlCondition] = []
     if demand.required != NO_SETS:
-        conditions.append(has_one_of_each(owners.id, demand.required, f"{prefix}required"))
+        conditions.append(has_one_of_each(owners.id, demand.required, f"{prefix}required", few=few))
     if demand.forbidden:
-        conditions.append(~has_trait(owners.id, f"{prefix}forbidden"))
+        conditions.append(~has_trait(owners.id, f"{prefix}forbidden", few=few))
     if demand.forbidden_aggregates:
-        conditions.append(~is_member(owners.id, f"{prefix}forbidden_aggregates"))
+        conditions.append(~is_member(owners.id, f"{prefix}forbidden_aggregates", few=few))
     if demand.member_of != NO_SETS:
         conditions.append(_membership(shape, demand, owners, f"{prefix}member_of"))
     if demand.in_tree:
@@ -290,7 +291,7 @@ def _tree_conditions(shape: NarrowingShape, owners: _Owners) -> list[SqlConditio
 
 def _membership(shape: NarrowingShape, demand: DemandShape, owners: _Owners, name: str) -> SqlCondition:
     """Return the condition of being in an aggregate of each set; for the unsuffixed group a root's spans its tree."""
-    own = is_in_one_of_each(owners.id, demand.member_of, name)
+    own = is_in_one_of_each(owners.id, demand.member_of, name, few=shape.looks_at_few)
     if demand.granular or shape.sharing:
         return own
-    return or_(own, is_in_one_of_each(owners.root, demand.member_of, name))
+    return or_(own, is_in_one_of_each(owners.root, demand.member_of, name, few=shape.looks_at_few))

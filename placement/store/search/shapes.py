@@ -64,6 +64,11 @@ class NarrowingShape:
     spares: bool = False
 
     @property
+    def looks_at_few(self) -> bool:
+        """Whether few providers are left by the condition on their trees, or that they share."""
+        return self.sharing or self.scope is Scope.LISTED
+
+    @property
     def conditions(self) -> int:
         """The approximate number of conditions: the weight of its statement."""
         of_root = self.root.required.several + self.root.tree_traits.several
