@@ -11,13 +11,14 @@ from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
+from placement.services.numbering import BackgroundNumbering
 from placement.services.tree_sums import AskedSums, SumsByClass
 from placement.store.connection.database import Database
 from placement.store.connection.prepared import PreparedScalars, Values
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.changes import MAX_CHANGED, JournalLook, TreeChanges, look
 from placement.store.journal.cursor import Cursor
-from placement.store.journal.tree_rows import Along, may_read_along
+from placement.store.journal.tree_rows import Along, may_read_along, needs_numbers
 from placement.store.search.scores import TreeSums, class_sums, roots_with_unstocked_use, tree_sums
 
 MAX_AGE_S = 300.0
@@ -65,6 +66,7 @@ class TreeHistory:
         self._sums = SumsByClass()
         self._reading = threading.Lock()
         """Held to read sums for all."""
+        self._numbering = BackgroundNumbering(clock)
 
     @property
     def has_begun(self) -> bool:
@@ -95,6 +97,8 @@ class TreeHistory:
                 newest = None
             found = look(tx, newest and newest.place, along)
             tx.remembered[self] = found and self._moment(tx, found, newest)
+        if needs_numbers(tx, found and found.place):
+            self._numbering.begin(tx.database)
         return found and found.along
 
     def _moment(self, tx: Transaction, found: JournalLook, newest: _SeenState | None) -> Moment | None:
@@ -102,7 +106,7 @@ class TreeHistory:
         if newest is None:
             self._begun_at = self._clock()
             return self._noted(found.place, None)
-        if found.changes is None and not newest.place.seen.is_part_of(found.place.seen):
+        if found.changes is None and _is_earlier(found.place, newest.place):
             return self._earlier(tx, found.place)
         if found.changes is None or found.changes.roots:
             return self._noted(found.place, found.changes)
@@ -188,7 +192,7 @@ class TreeHistory:
         """Place a snapshot that lacks changes already seen: apart is what differs since a state it contains."""
         newest = self._states[-1].number
         for state in reversed(self._states):
-            if state.place.seen.is_part_of(place.seen):
+            if state.place.is_part_of(place):
                 found, after = look(tx, state.place), self._changed(state.number, newest)
                 if found is None or found.changes is None or after is None:
                     return None
@@ -211,6 +215,11 @@ class TreeHistory:
                     return None
                 found |= state.changed
         return frozenset(found)
+
+
+def _is_earlier(place: Cursor, than: Cursor) -> bool:
+    """Tell whether a snapshot is older than another. Where neither contains the other, the journal was replaced."""
+    return place.is_part_of(than) and not than.is_part_of(place)
 
 
 class TreeHistories:

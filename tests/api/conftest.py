@@ -65,11 +65,6 @@ def compares_without_case(api: Api) -> bool:
     return is_on_mariadb(api.app)
 
 
-def tells_what_changed(app: Flask) -> bool:
-    """Whether the database can tell which trees changed between two snapshots; MariaDB has no order for that."""
-    return not is_on_mariadb(app)
-
-
 def is_on_mariadb(app: Flask) -> bool:
     dialect: str = app.extensions["placement"].database.dialect
     return dialect in {"mysql", "mariadb"}

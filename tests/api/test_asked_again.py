@@ -7,11 +7,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from flask import Flask
 
 from placement.services.text_cache import TextCache
 from placement.services.tree_history import MAX_AGE_S
-from tests.api.conftest import Api, tells_what_changed
+from tests.api.conftest import Api
 from tests.api.test_allocation_candidates import with_limits, with_options
 from tests.api.test_reshaper import inventories, reshape
 from tests.api.test_statement_counts import statements
@@ -83,13 +82,6 @@ def assert_same(api: Api, queries: list[str]) -> None:
         searched = answer(api, query)
         keep_elsewhere(api, kept)
         assert answer(api, query) == searched
-
-
-@pytest.fixture
-def cached(app: Flask) -> None:
-    """Skip a test if no texts are cached, because the database cannot tell what has changed."""
-    if not tells_what_changed(app):
-        pytest.skip("MariaDB does not tell a snapshot what has changed since another")
 
 
 def kept_bytes(api: Api) -> int:
@@ -198,10 +190,9 @@ def test_an_answer_is_that_of_a_search_whatever_was_written_between(
         writes.some()
     assert_same(api, queries)
     assert_same(api, queries)
-    assert bool(kept_bytes(api)) == tells_what_changed(api.app)
+    assert kept_bytes(api)
 
 
-@pytest.mark.usefixtures("cached")
 def test_only_trees_that_changed_are_read(api: Api, cloud: Cloud) -> None:
     first, second = (cloud.providers[f"host{number}-numa0"] for number in range(2))
     for _ in range(2):
@@ -279,7 +270,6 @@ def test_a_search_that_would_reach_its_limits_is_made(api: Api, cloud: Cloud, li
     assert not kept_bytes(api)
 
 
-@pytest.mark.usefixtures("cached")
 def test_what_was_not_asked_for_longest_is_forgotten(api: Api, cloud: Cloud) -> None:
     for _ in range(2):
         assert_same(api, [PLAIN])
@@ -295,7 +285,6 @@ def test_what_was_not_asked_for_longest_is_forgotten(api: Api, cloud: Cloud) -> 
     assert kept_bytes(api) == 0
 
 
-@pytest.mark.usefixtures("cached")
 def test_little_is_kept_for_a_question_without_a_limit(api: Api, cloud: Cloud) -> None:
     for _ in range(2):
         assert_same(api, [WITHOUT_LIMIT])

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import event
 
 from placement.domain.search_limits import LIMITS
-from tests.api.conftest import tells_what_changed
+from placement.services.journal import put_in_order
 from tests.api.test_allocation_candidates import with_limits, without_ranking
 from tests.clouds import SHARES, allocate, provider
 from tests.stored_clouds import stored
@@ -77,6 +77,7 @@ def cloud(api) -> Callable[[int, int], None]:
         for name, found in built.providers.items():
             if "numa" in name:
                 allocate(api.call, found, {"VCPU": 1})
+        put_in_order(api.app.extensions["placement"].database)  # else it is done meanwhile
         return pool_uuid
 
     return grow
@@ -167,8 +168,7 @@ def test_the_best_of_many_hosts_take_a_logarithm_of_statements(app, api, cloud, 
     with_limits(app, first_trees=1, growth=2)
     with statements(app) as sent:
         assert api.get(query).get_json()["allocation_requests"] == []
-    summed = [statement for statement in sent if "sum(" in statement and "HAVING" not in statement]
-    assert bool(summed) != tells_what_changed(app)
+    assert not [statement for statement in sent if "sum(" in statement and not re.search("HAVING|journal", statement)]
     listed = [statement for statement in sent if re.search(r"root_provider_id (IN|= ANY)", statement)]
     assert len(listed) == read
 

@@ -3,21 +3,24 @@
 from random import Random
 
 from flask import Flask
-from sqlalchemy import TextClause, text
+from sqlalchemy import TextClause, bindparam, text
 
 from placement.domain.origin import CURRENT_ORIGIN, Origin
 
 BURST, BURSTS = 1000, 9
 _ROOTS = text("SELECT id FROM resource_providers WHERE parent_provider_id IS NULL ORDER BY id")
-_SOME = (
-    "resource_class_id = 0 AND resource_provider_id IN "
-    "(SELECT id FROM resource_providers WHERE root_provider_id = ANY (:roots))"
+_BELOW = text("SELECT id FROM resource_providers WHERE root_provider_id IN :roots").bindparams(
+    bindparam("roots", expanding=True)
 )
-RESERVE = text(f"UPDATE inventories SET reserved = (resource_provider_id * 7 + :number) % 29 WHERE {_SOME}")
+_SOME = "resource_class_id = 0 AND resource_provider_id IN :providers"
+_PROVIDERS = bindparam("providers", expanding=True)
+RESERVE = text(f"UPDATE inventories SET reserved = (resource_provider_id * 7 + :number) % 29 WHERE {_SOME}").bindparams(
+    _PROVIDERS
+)
 USE = text(
     "INSERT INTO allocations (resource_provider_id, resource_class_id, consumer_id, used) "
     f"SELECT resource_provider_id, 0, 'burst', 1 FROM inventories WHERE :number >= 0 AND {_SOME}"
-)
+).bindparams(_PROVIDERS)
 _BY_REQUESTS = Origin("req-burst", "admin", "admin", "PUT /somewhere")
 
 
@@ -27,5 +30,6 @@ def burst(app: Flask, change: TextClause, number: int) -> None:
     with app.extensions["placement"].database.writer.begin() as connection:
         roots = connection.scalars(_ROOTS).all()
         changed = Random(number).sample(roots, min(BURST, len(roots)))
-        connection.execute(change, {"roots": changed, "number": number})
+        providers = connection.scalars(_BELOW, {"roots": changed}).all()
+        connection.execute(change, {"providers": providers, "number": number})
     CURRENT_ORIGIN.set(None)

@@ -1,8 +1,8 @@
 """Measures a worker as a cloud grows: ``python -m tests.bench.scaling 1000 10000 100000`` prints a row for each size.
 
-The server runs in this process on PostgreSQL, best first; CPU time is given as server + database. Hosts are flat, or
-with ``--nested`` have three providers each. Memory is that of the process at the end, including the interpreter and
-libraries.
+The server runs in this process on PostgreSQL, or with ``--mariadb`` on MariaDB, best first; CPU time is given as server
++ database. Hosts are flat, or with ``--nested`` have three providers each. Memory is that of the process at the end,
+including the interpreter and libraries.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ import psycopg
 from flask import Flask
 from sqlalchemy import TextClause, text
 
+from placement.services.journal import put_in_order
+from placement.store.tables import REFERENCE_TABLES
 from placement.tuning import spare_the_collector
 from tests.bench.bulk import FLAVOR, SMALL, flat_host
 from tests.bench.bursts import BURSTS, RESERVE, USE, burst
@@ -27,7 +30,10 @@ from tests.bench.floor import floor
 from tests.bench.loading import insert_rows, rows_for
 from tests.bench.meters import CpuMeter, spent_ms, with_children
 from tests.bench.planner import HEADERS, OWNER, made
+from tests.mariadb import running_mariadb
 from tests.postgresql import running_postgresql
+
+Started = AbstractContextManager[tuple[str, int]]
 
 TIMES, TOGETHER, WRITTEN_AT_ONCE = 15, 16, 20_000
 ASKED = "resources=" + ",".join(f"{name}:{amount}" for name, amount in FLAVOR.items())
@@ -86,9 +92,34 @@ class Worker:
             thread.join()
 
 
-def row(hosts: int, host: Callable[[str], Node]) -> str:
+@contextmanager
+def on_postgresql() -> Iterator[tuple[str, int]]:
+    """Yield the URL of an empty database, and the process id of its server."""
     with running_postgresql() as server:
         url = server.database("scaling")
+        with psycopg.connect(url) as plain:
+            found = plain.execute("SHOW data_directory").fetchone()
+        assert found is not None
+        yield url, int((Path(found[0]) / "postmaster.pid").read_text().split()[0])
+
+
+@contextmanager
+def on_mariadb() -> Iterator[tuple[str, int]]:
+    """Yield the same for MariaDB."""
+    with running_mariadb() as server:
+        url = server.database("scaling")
+        with server.cursor("scaling") as cursor:
+            cursor.execute("SELECT @@pid_file")
+            found = cursor.fetchone()
+        assert found is not None
+        yield url, int(Path(found[0]).read_text())
+
+
+ANALYZE = {"postgresql": "ANALYZE", "mysql": f"ANALYZE TABLE {', '.join(table.name for table in REFERENCE_TABLES)}"}
+
+
+def row(hosts: int, host: Callable[[str], Node], started: Callable[[], Started]) -> str:
+    with started() as (url, server):
         app = made(url)
         database = app.extensions["placement"].database
         with database.writer.begin() as connection:
@@ -97,19 +128,16 @@ def row(hosts: int, host: Callable[[str], Node]) -> str:
                 for number in range(first, min(hosts, first + WRITTEN_AT_ONCE)):
                     rows.add_tree(host(f"h{number}"))
                 insert_rows(connection, rows)
+        put_in_order(database)  # as if it had been written over time
         with database.writer.begin() as connection:
-            connection.execute(text("ANALYZE"))
-        with psycopg.connect(url) as plain:
-            found = plain.execute("SHOW data_directory").fetchone()
-        assert found is not None
-        postmaster = int((Path(found[0]) / "postmaster.pid").read_text().split()[0])
+            connection.execute(text(ANALYZE[database.dialect])).close()
 
         def add_host() -> None:
             with database.writer.begin() as connection:
                 rows.add_tree(host(str(uuid.uuid4())))
                 insert_rows(connection, rows)
 
-        worker = Worker(app, CpuMeter(lambda: with_children(postmaster)))
+        worker = Worker(app, CpuMeter(lambda: with_children(server)))
         begun = time.perf_counter()
         worker.find()
         first_s = time.perf_counter() - begun
@@ -139,18 +167,20 @@ HEADER = [
 ]
 
 
-def table(sizes: Sequence[int], host: Callable[[str], Node]) -> Iterator[str]:
+def table(sizes: Sequence[int], host: Callable[[str], Node], started: Callable[[], Started]) -> Iterator[str]:
     yield from HEADER
     for hosts in sizes:
-        yield row(hosts, host)
+        yield row(hosts, host, started)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("hosts", type=int, nargs="*", default=[1000, 10_000])
     parser.add_argument("--nested", action="store_true", help="Hosts with two NUMA nodes each.")
+    parser.add_argument("--mariadb", action="store_true", help="On MariaDB instead of PostgreSQL.")
     options = parser.parse_args()
     spare_the_collector()
     print(floor(), flush=True)
-    for line in table(options.hosts, nested_host if options.nested else flat_host):
+    host, started = nested_host if options.nested else flat_host, on_mariadb if options.mariadb else on_postgresql
+    for line in table(options.hosts, host, started):
         print(line, flush=True)

@@ -18,6 +18,7 @@ from placement.candidates.bounds import PlaceSizes, SizesByDemand
 from placement.candidates.ranking import Ranking, TreeScores
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.services.allocation_candidates import Answer, SearchOptions, answer_to
+from placement.services.journal import put_in_order
 from placement.services.text_cache import CachedTexts
 from placement.services.tree_fact_cache import FactByRoot, TreeFactCache
 from placement.services.tree_history import MAX_AGE_S, Moment, TreeHistories, TreeHistory
@@ -33,6 +34,7 @@ from placement.store.kept_usage.write_gate import pass_write_gate
 from placement.store.search.devices import ProviderAmount, left_by_provider
 from placement.store.search.scores import sums_by_name
 from tests.databases import open_database
+from tests.store.conftest import THREE_KINDS
 from tests.store.rows import DISK_GB, MEMORY_MB, VCPU, add_providers, allocate, delete_provider, run, stocking
 
 if TYPE_CHECKING:
@@ -56,9 +58,9 @@ IN_NUMBERS = (
 Left = list[ProviderAmount]
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=THREE_KINDS)
 def cloud(request: pytest.FixtureRequest) -> Iterator[Database]:
-    """Some providers of VCPUs, on each database whose journal can place a snapshot."""
+    """Some providers of VCPUs, on a database of each of the three kinds."""
     opened = open_database(request.getfixturevalue(f"{request.param}_url"))
     with opened.writer.begin() as connection:
         for provider in add_providers(connection, PROVIDERS):
@@ -159,6 +161,8 @@ def _write(database: Database, seed: int, together: threading.Barrier) -> None:
                     _come_or_go(connection, 100 + seed)
                 if choice.random() < 0.8:
                     connection.commit()
+            if choice.random() < 0.1:
+                put_in_order(database)
         except DBAPIError:
             pass  # a deadlock
 
@@ -397,20 +401,21 @@ def test_only_the_renaming_of_a_class_or_trait_concerns_trees(cloud: Database) -
     assert picture.read_anew == 2
 
 
-def test_what_is_committed_late_by_an_older_transaction_is_seen(postgresql: Database) -> None:
-    with postgresql.writer.begin() as connection:
-        for provider in add_providers(connection, 2):
-            run(connection, stocking((provider, VCPU), total=10))
+def test_what_is_committed_late_by_an_older_transaction_is_seen(cloud: Database) -> None:
+    if cloud.dialect == "sqlite":
+        pytest.skip("SQLite has one writer at a time")
     picture = Picture()
-    with opened(postgresql) as slow, opened(postgresql) as fast:
+    with opened(cloud) as slow, opened(cloud) as fast:
         allocate(slow, "slow", {(1, VCPU): 1})
         allocate(fast, "fast", {(2, VCPU): 1})
-        assert_current(postgresql, picture)
+        assert_current(cloud, picture)
         fast.commit()
-        assert_current(postgresql, picture)
+        assert_current(cloud, picture)
+        put_in_order(cloud)
+        assert_current(cloud, picture)
         slow.commit()
-        assert_current(postgresql, picture)
-    assert sorted(picture.left) == [(1, 1, VCPU, 9), (2, 2, VCPU, 9)]
+        assert_current(cloud, picture)
+    assert sorted(picture.left)[:3] == [(1, 1, VCPU, 999), (2, 2, VCPU, 999), (3, 3, VCPU, 1000)]
     assert picture.read_anew == 1
 
 
@@ -436,7 +441,9 @@ def test_where_providers_come_move_and_go_only_their_trees_are_read(
     assert_current(cloud, picture)
     for some in [statements] if together else [[one] for one in statements]:
         with cloud.writer.begin() as connection:
-            run(connection, *some)
+            for statement in some:
+                # MariaDB refuses to delete a row that refers to itself.
+                run(connection, *[LEFT_TREE] * (statement == GONE and cloud.dialect == "mysql"), statement)
         assert_current(cloud, picture)
     assert picture.read_anew == 1
 
@@ -488,7 +495,10 @@ def test_where_much_has_changed_all_is_read_again(cloud: Database) -> None:
     )
     for statements, anew in (((), 1), ((providers,), 2), ((stocks,), 2)):
         with cloud.writer.begin() as connection:
+            if cloud.dialect == "mysql":
+                run(connection, f"SET max_recursive_iterations = {2 * MAX_CHANGED}")
             run(connection, *statements)
+        put_in_order(cloud)
         assert_current(cloud, picture)
         assert picture.read_anew == anew
         assert_in_order(cloud, orders)

@@ -13,6 +13,7 @@ from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads, writes
 from placement.store.search.names import NamedIds, ids_for
 from tests.databases import open_database
+from tests.store.conftest import THREE_KINDS
 from tests.store.rows import add_providers, run
 from tests.store.statements import statements
 
@@ -29,9 +30,9 @@ INVENTORY = (
 )
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=THREE_KINDS)
 def cloud(request: pytest.FixtureRequest) -> Iterator[Database]:
-    """Some providers, on each database whose journal can place a snapshot."""
+    """Some providers, on a database of each of the three kinds."""
     opened = open_database(request.getfixturevalue(f"{request.param}_url"))
     with opened.writer.begin() as connection:
         add_providers(connection, PROVIDERS)

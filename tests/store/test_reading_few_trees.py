@@ -1,5 +1,6 @@
-"""Reading a few trees costs what these have, not what all others have: narrowing, and the facts that steer a search."""
+"""Reading a few trees costs what these have, not what all others have; so do the facts that steer a search."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,10 +10,13 @@ from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.search.devices import left_by_provider
 from placement.store.search.names import ids_for
 from placement.store.search.narrowing import Narrowing
 from placement.store.search.ranges import Extent
-from tests.store.rows import VCPU, add_providers, run, stocking
+from placement.store.search.scores import class_sums, roots_with_unstocked_use, tree_sums
+from placement.store.search.tree_room import RoomNeeded, roots_with_room
+from tests.store.rows import VCPU, add_providers, run
 from tests.store.rows_read import reading
 
 PROVIDERS = 3000
@@ -22,6 +26,17 @@ LITTLE = {"postgresql": 300, "mysql": 300, "sqlite": 3000}
 SSE, AVX, NUMA = "HW_CPU_X86_SSE", "HW_CPU_X86_AVX", "HW_NUMA_ROOT"
 ONE, OTHER, ELSEWHERE = (f"00000000-0000-0000-0000-00000000000{number}" for number in (1, 2, 3))
 
+TABLES = (
+    "resource_providers",
+    "inventories",
+    "provider_usages",
+    "resource_provider_traits",
+    "resource_provider_aggregates",
+)
+GIVE_STOCK = """
+    INSERT INTO inventories (resource_provider_id, resource_class_id, total, reserved, min_unit, max_unit, step_size,
+    allocation_ratio) VALUES (:id, :class_id, 8, 0, 1, 8, 1, 1.0)
+"""
 GIVE_TRAITS = f"""
     INSERT INTO resource_provider_traits (resource_provider_id, trait_id)
     SELECT p.id, t.id FROM resource_providers p CROSS JOIN traits t
@@ -36,17 +51,18 @@ GIVE_AGGREGATES = f"""
 
 @pytest.fixture
 def cloud(migrated: Database) -> Database:
-    """Many providers with traits and aggregates, the first of which has stock, on each of the three kinds."""
+    """Many providers with stock, traits and aggregates, on a database of each of the three kinds."""
     with migrated.writer.begin() as connection:
-        add_providers(connection, PROVIDERS)
+        providers = add_providers(connection, PROVIDERS)
         run(
             connection,
             *[f"INSERT INTO placement_aggregates (uuid) VALUES ('{uuid}')" for uuid in (ONE, OTHER, ELSEWHERE)],
         )
-        run(connection, stocking((1, VCPU), total=8), GIVE_TRAITS, GIVE_AGGREGATES)
-    with migrated.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        for table in ("resource_providers", "resource_provider_traits", "resource_provider_aggregates"):
-            connection.execute(text(f"ANALYZE {'TABLE' * (migrated.dialect == 'mysql')} {table}"))
+        connection.execute(text(GIVE_STOCK), [{"id": id_, "class_id": VCPU} for id_ in providers])
+        run(connection, GIVE_TRAITS, GIVE_AGGREGATES)
+    with migrated.writer.begin() as connection:
+        for table in TABLES:
+            connection.execute(text(f"ANALYZE {'TABLE' * (migrated.dialect == 'mysql')} {table}")).close()
     return migrated
 
 
@@ -68,6 +84,14 @@ def cost_of_facts(tx: Transaction) -> int:
     assert ids_for(tx, plan, [NUMA]).levels[0]
     with reading(tx) as read:
         ids_for(tx, plan, [NUMA, AVX])
+        return read()
+
+
+@reads
+def cost_of(tx: Transaction, read_some: Callable[[Transaction], Any]) -> int:
+    read_some(tx)
+    with reading(tx) as read:
+        read_some(tx)
         return read()
 
 
@@ -93,3 +117,18 @@ def test_one_tree_is_found_without_reading_what_others_have(
 def test_which_traits_are_in_use_is_known_without_reading_who_has_them(cloud: Database) -> None:
     """On MariaDB each request read all links of traits from the one asked about on: 25 ms for 80,000."""
     assert cost_of_facts(cloud) < LITTLE[cloud.dialect]
+
+
+@pytest.mark.parametrize(
+    "read_some",
+    [
+        pytest.param(lambda tx: tree_sums(tx, [VCPU], [], [1]), id="sums"),
+        pytest.param(lambda tx: class_sums(tx, [VCPU], [1]), id="sums by class"),
+        pytest.param(lambda tx: roots_with_unstocked_use(tx, [1]), id="unstocked use"),
+        pytest.param(lambda tx: roots_with_room(tx, {VCPU: RoomNeeded(1, 1)}, [1]), id="room"),
+        pytest.param(lambda tx: left_by_provider(tx, [VCPU], [1]), id="left by provider"),
+    ],
+)
+def test_one_tree_is_read_without_reading_others(cloud: Database, read_some: Callable[[Transaction], Any]) -> None:
+    """A condition compared with 1 is met by no index: on 10,000 hosts MariaDB read 50,000 rows for the sums of one."""
+    assert cost_of(cloud, read_some) < LITTLE[cloud.dialect]

@@ -14,6 +14,7 @@ from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.connection.url import normalised
 from placement.store.kept_usage.write_gate import pass_write_gate
 from placement.store.search.scores import ABSENT, tree_sums
+from tests.store.conftest import THREE_KINDS
 from tests.store.rows import (
     DISK_GB,
     MEMORY_MB,
@@ -37,7 +38,7 @@ USE = "resource_provider_id, resource_class_id, consumer_id, used"
 RATIOS = (1.0, 1.5, 0.1, 1.1, 16.123456789012345, 3.0000000000000004)
 
 
-@pytest.fixture(params=["sqlite", "postgresql", "postgresql by SQLAlchemy"])
+@pytest.fixture(params=[*THREE_KINDS, "postgresql by SQLAlchemy"])
 def cloud(request: pytest.FixtureRequest) -> Iterator[Database]:
     """Some trees of two providers each, and one for a slow transaction."""
     url = normalised(request.getfixturevalue(f"{request.param.partition(' ')[0]}_url"))

@@ -84,8 +84,8 @@ class Database:
     ``provider_usages`` exact are installed; without them usage is summed from the allocations. ``writer_lock`` admits
     one writing thread of this process at a time on SQLite. ``claim_turns`` serialises planner claims within the
     process: side by side they would pick the same places and all but one would lose; ``claim_batches`` plans those that
-    wait meanwhile together. ``standby``, if any, serves reads that may be slightly stale. ``write_fault`` is the fault
-    of this process's last write, None once one has succeeded.
+    wait meanwhile together. ``standby``, if any, serves reads that may be slightly stale; ``primary`` is set on it.
+    ``write_fault`` is the fault of this process's last write, None once one has succeeded.
     """
 
     def __init__(
@@ -100,6 +100,7 @@ class Database:
         self.keeps_usage = keeps_usage
         self.keeps_journal = keeps_journal
         self.standby: Follower | None = None
+        self.primary: Database | None = None
         self.names = Names()
         self.retries: Counter[str] = Counter()
         self.on_retry: Callable[[str], object] | None = None

@@ -12,8 +12,9 @@ import orjson
 from placement.domain.inventory import Inventory
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.cursor import Cursor
-from placement.store.journal.order import POSTGRESQL, SQLITE, JournalOfAnother, now
-from placement.store.journal.tree_rows import Along, RowOfTree, new_rows
+from placement.store.journal.order import JournalOfAnother
+from placement.store.journal.tree_row import RowOfTree
+from placement.store.journal.tree_rows import Along, new_rows, place_of
 from placement.store.journal.watched import AGGREGATE, ALLOCATION, INVENTORY, PROVIDER, TRAIT
 
 MAX_CHANGED = 20_000
@@ -79,15 +80,19 @@ def look(tx: Transaction, since: Cursor | None, along: Along | None = None) -> J
         since: the reader's cursor; None before it has read anything.
         along: scalars to read in the same statement, which saves one, where that is possible.
     """
-    if not tx.is_snapshot or not tx.database.keeps_journal or tx.dialect not in {POSTGRESQL, SQLITE}:
+    if not tx.is_snapshot or not tx.database.keeps_journal:
         return None
     try:
         if since is None:
-            return JournalLook(now(tx), None)
-        place, rows, read_along = new_rows(tx, since, along)
+            place = place_of(tx)
+            return None if place is None else JournalLook(place, None)
+        found = new_rows(tx, since, along)
     except JournalOfAnother:
         return None
-    return JournalLook(place, None if rows is None else _told(rows, is_exact=since.is_exact), read_along)
+    if found is None:
+        return None
+    changes = None if found.rows is None else _told(found.rows, is_exact=since.is_exact)
+    return JournalLook(found.place, changes, found.along)
 
 
 def _told(rows: Collection[RowOfTree], *, is_exact: bool) -> TreeChanges | None:

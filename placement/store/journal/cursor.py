@@ -50,7 +50,7 @@ class Cursor:
         portion: the snapshot that it is reading page by page, or None.
         last_id: the last row that it got of that portion.
         anchor: id, microseconds and mark of a row that existed; if that is gone, later ones may be gone as well.
-        ahead: ids of rows that a snapshot showed before they were numbered; MariaDB only.
+        ahead: ids of rows that a snapshot showed before they were numbered, ascending; MariaDB only.
         is_exact: whether the snapshot showed nothing but what counts as seen, unlike a standby's while transactions
             are open; not part of the text.
     """
@@ -61,6 +61,20 @@ class Cursor:
     anchor: tuple[int, ...] | None = None
     ahead: tuple[int, ...] = ()
     is_exact: bool = True
+
+    def is_part_of(self, other: "Cursor") -> bool:
+        """Tell whether another reader of the tables themselves has seen all that this one has.
+
+        >>> Cursor(Seen(9), ahead=(3, 7)).is_part_of(Cursor(Seen(9), ahead=(3, 5, 7)))
+        True
+        >>> Cursor(Seen(9), ahead=(3, 7)).is_part_of(Cursor(Seen(9), ahead=(3,)))
+        False
+        >>> Cursor(Seen(9), ahead=(3, 7)).is_part_of(Cursor(Seen(11)))  # all rows ahead have been numbered
+        True
+        """
+        if self.ahead and self.seen.end == other.seen.end:
+            return set(self.ahead) <= set(other.ahead)
+        return self.seen.is_part_of(other.seen)
 
     @property
     def text(self) -> str:

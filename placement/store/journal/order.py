@@ -6,7 +6,7 @@ miss what a slower transaction commits under a lower one. What it remembers inst
 * PostgreSQL: every row has its transaction's id, and a reader remembers which of them its snapshot could see.
 * SQLite: there is one writer at a time, so ids are in commit order.
 * MariaDB, Galera: the first reader numbers the rows committed so far, in a transaction of its own; readers go by these
-  numbers.
+  numbers. A reader of the tables themselves, whose snapshot also shows rows without a number, remembers their ids.
 
 Unseen rows come in id order. If a transaction saw another's change, its rows come after the other's: applied in the
 order of reading, rows always lead from one true state to the next.

@@ -17,7 +17,6 @@ from sqlalchemy import (
     ColumnElement,
     Integer,
     Select,
-    String,
     Text,
     any_,
     bindparam,
@@ -45,61 +44,18 @@ from placement.store.journal.order import (
     place_on_postgresql,
     verify,
 )
-from placement.store.journal.watched import (
-    CHANGED,
-    CONSUMER,
-    GENERATION,
-    NAME_KINDS,
-    PROVIDER,
-)
+from placement.store.journal.tree_row import MAX_ROWS, NOTHING, PLACE, NewRows, rows_about_trees, word
+from placement.store.journal.tree_rows_on_mariadb import new_rows_on_mariadb, place_on_mariadb
 from placement.store.tables import placement_journal
 
-MAX_ROWS = 60_000
-"""The most to read."""
-
-RowOfTree = Sequence[Any]
-"""What a row says about a tree: its root; the root of another tree that may be affected; the kind; whether a request of
-this server wrote it; the id of a class; the change in an amount of it; the old and new values as JSON, None on SQLite.
-"""
-
-_ROOT_NOW = "SELECT root_provider_id FROM resource_providers WHERE id = placement_journal.resource_provider_id"
-_OTHER_ROOT = {
-    False: f"CASE WHEN kind = '{PROVIDER}' THEN CAST(CAST(old_row AS json) ->> 'root_provider_id' AS integer) "
-    f"WHEN request_id IS NULL THEN ({_ROOT_NOW}) END",
-    True: f"CASE kind WHEN '{PROVIDER}' THEN json_extract(old_row, '$.root_provider_id') END",
-}
-"""The root of the other tree, by ``on_sqlite``: that of the tree which a provider has left by moving or being deleted.
-
-On PostgreSQL, writers other than this server may write without locking the provider, while it moves. Their row names
-the tree that it leaves, so its current root is looked up. SQLite has one writer at a time.
-"""
-
-_OF_NO_TREE = (CONSUMER, GENERATION)
-"""Kinds of rows that leave every tree as it was."""
-
-_PLACE = "place"
-"""Replaces the kind in the row that holds the snapshot's cursor."""
+NUMBERED_FROM = 50
+"""From so many rows without a number on, it costs less to number them than to remember them."""
 
 _NO_ROW = (0, 0, 0)
 """The anchor of a reader that has seen nothing."""
 
-_NOTHING = literal_column("0", Integer)
 _MAX_ROWS = literal_column(str(MAX_ROWS), Integer)
 _HIGHEST = literal_column(str(2**63 - 1), BigInteger)
-
-
-class NewRows(NamedTuple):
-    """What a snapshot shows of the journal.
-
-    Args:
-        place: its cursor.
-        rows: those that an older one did not show; None if unknown.
-        along: the scalars that were read along; None if none were.
-    """
-
-    place: Cursor
-    rows: Sequence[RowOfTree] | None
-    along: Sequence[Any] | None = None
 
 
 class Along(NamedTuple):
@@ -117,14 +73,38 @@ def may_read_along(tx: Transaction) -> bool:
 _NOTHING_ALONG = Along(PreparedScalars(), NO_VALUES)
 
 
-def new_rows(tx: Transaction, since: Cursor, along: Along | None = None) -> NewRows:
-    """Return the rows that a cursor has not seen; rows that were shown without counting as seen come again.
+def needs_numbers(tx: Transaction, place: Cursor | None) -> bool:
+    """Tell whether so many rows have no number that a snapshot, at this place or at none, is costly to place."""
+    if tx.dialect in {SQLITE, POSTGRESQL} or not tx.is_snapshot or not tx.database.keeps_journal:
+        return False
+    return place is None or len(place.ahead) >= NUMBERED_FROM
+
+
+def place_of(tx: Transaction) -> Cursor | None:
+    """Return the cursor of a snapshot, whatever it shows; None if it has none.
 
     Raises:
         JournalOfAnother: the marks must be corrected first.
     """
-    found = _on_sqlite(tx, since) if tx.dialect == SQLITE else _on_postgresql(tx, since, along)
-    if found.rows is not None and (len(found.rows) == MAX_ROWS or not since.seen.is_part_of(found.place.seen)):
+    return now(tx) if tx.dialect in {SQLITE, POSTGRESQL} else place_on_mariadb(tx)
+
+
+def new_rows(tx: Transaction, since: Cursor, along: Along | None = None) -> NewRows | None:
+    """Return the rows that a cursor has not seen; rows that were shown without counting as seen come again.
+
+    None if the snapshot has no place.
+
+    Raises:
+        JournalOfAnother: the marks must be corrected first.
+    """
+    match tx.dialect:
+        case "sqlite":
+            found: NewRows | None = _on_sqlite(tx, since)
+        case "postgresql":
+            found = _on_postgresql(tx, since, along)
+        case _:
+            found = new_rows_on_mariadb(tx, since)
+    if found and found.rows is not None and (len(found.rows) == MAX_ROWS or not since.is_part_of(found.place)):
         return found._replace(rows=None)
     return found
 
@@ -146,31 +126,12 @@ def _on_postgresql(tx: Transaction, since: Cursor, along: Along | None) -> NewRo
     bounds = {"begin": seen.begin, "end": seen.end, "open": list(seen.still_open)}
     statement = _rows_and_place(scalars, doubled=id_.bit_length())
     rows = tx.tuples(statement, {**bounds, "id": id_, "time": time, "mark": mark, **values})
-    found = next((number for number, row in enumerate(rows) if row[2] == _PLACE), None)
+    found = next((number for number, row in enumerate(rows) if row[2] == PLACE), None)
     if found is None:
         return NewRows(Cursor(), () if since == Cursor() else None)
     id_, time, mark, snapshot, is_standby, is_there, *read_along = orjson.loads(rows.pop(found)[6])
     place = place_on_postgresql((id_, time, mark), snapshot, is_standby=is_standby)
     return NewRows(place, rows if is_there or seen.end == BEFORE_ALL else None, read_along if along else None)
-
-
-def _rows(*, on_sqlite: bool) -> Select[*tuple[Any, ...]]:
-    """Return the query for all rows about trees."""
-    amounts = [func.coalesce(amount, _NOTHING) for amount in (J.new_amount, J.old_amount)]
-    return select(
-        J.root_provider_id,
-        literal_column(_OTHER_ROOT[on_sqlite], Integer),
-        J.kind,
-        J.request_id.is_not(None),
-        J.resource_class_id,
-        amounts[0] - amounts[1],
-        # SQLite's JSON has at most 15 digits of a ratio.
-        *([null(), null()] if on_sqlite else [J.old_row, J.new_row]),
-    ).where(
-        J.kind.not_in([_word(kind) for kind in _OF_NO_TREE]),
-        # A class or trait that comes or goes is in no tree; one that is renamed may be in any.
-        or_(J.kind.not_in([_word(kind) for kind in NAME_KINDS]), J.action == _word(CHANGED)),
-    )
 
 
 def _place(along: Sequence[ColumnElement[Any]]) -> Select[*tuple[Any, ...]]:
@@ -184,7 +145,7 @@ def _place(along: Sequence[ColumnElement[Any]]) -> Select[*tuple[Any, ...]]:
     head = newest.id, _microseconds(newest.time), newest.commit_mark
     snapshot = cast(func.pg_current_snapshot(), Text), func.pg_is_in_recovery()
     place = func.json_build_array(*head, *snapshot, is_there, *along)
-    return select(null(), null(), _word(_PLACE), null(), null(), null(), cast(place, Text), null())
+    return select(null(), null(), word(PLACE), null(), null(), null(), cast(place, Text), null())
 
 
 @lru_cache
@@ -194,13 +155,9 @@ def _rows_and_place(along: PreparedScalars, *, doubled: int) -> PreparedStatemen
     known_open = select(bindparam("open", type_=ARRAY(BigInteger))).scalar_subquery()
     still_open = J.commit_mark == any_(cast(known_open, ARRAY(BigInteger)))
     is_new = (J.commit_mark >= begin) & (J.commit_mark <= _HIGHEST) & or_(J.commit_mark >= end, still_open)
-    of_this_size = literal_column(str(doubled), Integer) >= _NOTHING
-    rows = _rows(on_sqlite=False).where(is_new, of_this_size).limit(_MAX_ROWS)
+    of_this_size = literal_column(str(doubled), Integer) >= NOTHING
+    rows = rows_about_trees(POSTGRESQL).where(is_new, of_this_size).limit(_MAX_ROWS)
     return PreparedStatement(union_all(_place(along.columns), rows))
-
-
-def _word(word: str) -> ColumnElement[str]:
-    return literal_column(f"'{word}'", String)
 
 
 def _microseconds(moment: ColumnElement[Any]) -> ColumnElement[int]:
@@ -208,5 +165,5 @@ def _microseconds(moment: ColumnElement[Any]) -> ColumnElement[int]:
 
 
 _ROWS_ON_SQLITE = PreparedStatement(
-    _rows(on_sqlite=True).where(J.id >= bindparam("begin", type_=BigInteger)).limit(_MAX_ROWS)
+    rows_about_trees(SQLITE).where(J.id >= bindparam("begin", type_=BigInteger)).limit(_MAX_ROWS)
 )

@@ -32,6 +32,7 @@ _HAS_REACHED = {
 def standby_of(primary: Database, engine: Engine) -> Standby:
     """Return a database's standby. It does not connect yet, so that a server starts even if its standby is down."""
     standby = Database(engine, attempts=1)
+    standby.primary = primary
     return Standby(standby, lambda: what_is_wrong(primary.engine, standby))
 
 

@@ -6,10 +6,11 @@ from enum import Enum
 from math import inf
 from typing import Any, NamedTuple
 
-from sqlalchemy import Boolean, ColumnElement, Integer, bindparam, select
+from sqlalchemy import ColumnElement, Integer, bindparam, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import GenericFunction
+from sqlalchemy.types import NullType
 
 from placement.store.tables import resource_providers
 
@@ -105,10 +106,11 @@ _PROVIDERS_OF_ROOTS = (
 )
 
 
-class _is_looked_up(GenericFunction[bool]):  # noqa: N801 - as a function of SQL
+class _is_looked_up(GenericFunction[Any]):  # noqa: N801 - as a function of SQL
     """Whether a column equals one of the ids that a query finds."""
 
-    type = Boolean()
+    # As a Boolean, SQLite and MariaDB would compare it with 1, for which no index helps.
+    type = NullType()
     inherit_cache = True
 
 

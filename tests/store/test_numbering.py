@@ -1,0 +1,101 @@
+"""Where readers meet many rows of the journal without numbers, these are numbered meanwhile. Only MariaDB has such."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import text
+
+from placement.services import numbering
+from placement.services.numbering import BackgroundNumbering
+from placement.services.tree_history import Moment, TreeHistory
+from placement.store.connection.database import Database
+from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.journal.tree_rows import NUMBERED_FROM
+from placement.store.journal.tree_rows_on_mariadb import MAX_AHEAD
+from tests.databases import open_database
+from tests.store.rows import add_providers, run
+
+pytestmark = pytest.mark.mariadb
+
+
+@pytest.fixture
+def database(mariadb_url: str) -> Iterator[Database]:
+    """A migrated MariaDB database, opened."""
+    opened = open_database(mariadb_url)
+    yield opened
+    opened.dispose()
+
+
+def wait() -> None:
+    """Wait until nothing is being numbered."""
+    for thread in threading.enumerate():
+        if thread.name == numbering.THREAD:
+            thread.join()
+
+
+def write(database: Database, rows: int) -> None:
+    """Leave so many rows without numbers in the journal."""
+    with database.writer.begin() as connection:
+        add_providers(connection, rows)
+
+
+def unnumbered(database: Database) -> int:
+    with database.engine.connect() as connection:
+        return int(connection.scalar(text("SELECT count(*) FROM placement_journal WHERE commit_mark IS NULL")) or 0)
+
+
+@reads
+def moment(tx: Transaction, history: TreeHistory) -> Moment | None:
+    return history.moment(tx)
+
+
+def test_a_few_rows_are_remembered(database: Database) -> None:
+    write(database, NUMBERED_FROM // 3)
+    left = unnumbered(database)
+    assert moment(database, TreeHistory()) == Moment(1)
+    wait()
+    assert unnumbered(database) == left
+
+
+@pytest.mark.parametrize("rows", [NUMBERED_FROM, MAX_AHEAD + 1])
+def test_many_rows_are_numbered(database: Database, rows: int) -> None:
+    write(database, rows)
+    history = TreeHistory()
+    assert moment(database, history) == (Moment(1) if rows == NUMBERED_FROM else None)
+    wait()
+    assert unnumbered(database) == 0
+    assert moment(database, history) == Moment(1)  # nothing has changed
+
+
+def test_a_standby_has_them_numbered_by_its_primary(database: Database, mariadb_url: str) -> None:
+    write(database, NUMBERED_FROM)
+    standby = open_database(mariadb_url)
+    standby.primary = database
+    standby.writer = None  # type: ignore[assignment]  # it cannot write
+    moment(standby, TreeHistory())
+    wait()
+    assert unnumbered(database) == 0
+    standby.dispose()
+
+
+def test_after_a_failure_it_is_left_to_others_for_a_minute(database: Database) -> None:
+    now = [1000.0]
+    attempts = BackgroundNumbering(lambda: now[0])
+
+    def tried() -> int:
+        attempts.begin(database)
+        wait()
+        return unnumbered(database)
+
+    write(database, 5)
+    left = unnumbered(database)
+    with database.writer.begin() as connection:
+        run(connection, "RENAME TABLE placement_journal TO elsewhere")
+    attempts.begin(database)
+    wait()
+    with database.writer.begin() as connection:
+        run(connection, "RENAME TABLE elsewhere TO placement_journal")
+    assert tried() == left
+    now[0] += numbering.PAUSE_S
+    assert tried() == 0
