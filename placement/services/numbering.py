@@ -1,6 +1,7 @@
 """Number the rows of MariaDB's journal in the background, for readers who cannot write in their snapshots."""
 
 import logging
+import random
 import threading
 from collections.abc import Callable
 
@@ -8,6 +9,9 @@ from placement.services.journal import put_in_order
 from placement.store.connection.database import Database
 
 LOG = logging.getLogger(__name__)
+
+TOLERATED = 50
+"""With more rows than so many without numbers, it costs less to number them than to remember them."""
 
 PAUSE_S = 60.0
 """After a failure, it is left to others for so long."""
@@ -23,6 +27,8 @@ class BackgroundNumbering:
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
+        self.tolerates = random.randint(TOLERATED, 2 * TOLERATED)  # noqa: S311 - of many workers, usually one begins
+        """With more rows than so many without numbers, a reader should begin."""
         self._clock = clock
         self._busy = threading.Lock()
         self._paused_until = clock()

@@ -97,7 +97,7 @@ class TreeHistory:
                 newest = None
             found = look(tx, newest and newest.place, along)
             tx.remembered[self] = found and self._moment(tx, found, newest)
-        if needs_numbers(tx, found and found.place):
+        if needs_numbers(tx, found and found.place, most=self._numbering.tolerates):
             self._numbering.begin(tx.database)
         return found and found.along
 

@@ -7,11 +7,10 @@ import pytest
 from sqlalchemy import text
 
 from placement.services import numbering
-from placement.services.numbering import BackgroundNumbering
+from placement.services.numbering import TOLERATED, BackgroundNumbering
 from placement.services.tree_history import Moment, TreeHistory
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
-from placement.store.journal.tree_rows import NUMBERED_FROM
 from placement.store.journal.tree_rows_on_mariadb import MAX_AHEAD
 from tests.databases import open_database
 from tests.store.rows import add_providers, run
@@ -51,25 +50,25 @@ def moment(tx: Transaction, history: TreeHistory) -> Moment | None:
 
 
 def test_a_few_rows_are_remembered(database: Database) -> None:
-    write(database, NUMBERED_FROM // 3)
+    write(database, TOLERATED // 3)
     left = unnumbered(database)
     assert moment(database, TreeHistory()) == Moment(1)
     wait()
     assert unnumbered(database) == left
 
 
-@pytest.mark.parametrize("rows", [NUMBERED_FROM, MAX_AHEAD + 1])
+@pytest.mark.parametrize("rows", [2 * TOLERATED + 1, MAX_AHEAD + 1])
 def test_many_rows_are_numbered(database: Database, rows: int) -> None:
     write(database, rows)
     history = TreeHistory()
-    assert moment(database, history) == (Moment(1) if rows == NUMBERED_FROM else None)
+    assert moment(database, history) == (Moment(1) if rows < MAX_AHEAD else None)
     wait()
     assert unnumbered(database) == 0
     assert moment(database, history) == Moment(1)  # nothing has changed
 
 
 def test_a_standby_has_them_numbered_by_its_primary(database: Database, mariadb_url: str) -> None:
-    write(database, NUMBERED_FROM)
+    write(database, 2 * TOLERATED + 1)
     standby = open_database(mariadb_url)
     standby.primary = database
     standby.writer = None  # type: ignore[assignment]  # it cannot write

@@ -48,9 +48,6 @@ from placement.store.journal.tree_row import MAX_ROWS, NOTHING, PLACE, NewRows, 
 from placement.store.journal.tree_rows_on_mariadb import new_rows_on_mariadb, place_on_mariadb
 from placement.store.tables import placement_journal
 
-NUMBERED_FROM = 50
-"""From so many rows without a number on, it costs less to number them than to remember them."""
-
 _NO_ROW = (0, 0, 0)
 """The anchor of a reader that has seen nothing."""
 
@@ -73,11 +70,11 @@ def may_read_along(tx: Transaction) -> bool:
 _NOTHING_ALONG = Along(PreparedScalars(), NO_VALUES)
 
 
-def needs_numbers(tx: Transaction, place: Cursor | None) -> bool:
-    """Tell whether so many rows have no number that a snapshot, at this place or at none, is costly to place."""
+def needs_numbers(tx: Transaction, place: Cursor | None, *, most: int) -> bool:
+    """Tell whether too many rows have no number: more than ``most``, or so many that a snapshot has no place."""
     if tx.dialect in {SQLITE, POSTGRESQL} or not tx.is_snapshot or not tx.database.keeps_journal:
         return False
-    return place is None or len(place.ahead) >= NUMBERED_FROM
+    return place is None or len(place.ahead) > most
 
 
 def place_of(tx: Transaction) -> Cursor | None:
