@@ -5,8 +5,9 @@ condition is computed from plain pairs, so the statements do not depend on the r
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -85,6 +86,11 @@ class _Holdings:
         )
 
 
+def _all_of(lists: Sequence[list[int]]) -> Sequence[int]:
+    """Return what is in any of some lists without duplicates; the only one as it is."""
+    return lists[0] if len(lists) == 1 else [*dict.fromkeys(chain.from_iterable(lists))]
+
+
 class _FactReader:
     """Reads facts; ``root_of`` has the root of every provider read so far."""
 
@@ -120,12 +126,18 @@ class _FactReader:
             found[row[0]].add(row[1])
         return {name: found[id_] for name, id_ in ids.items()}
 
-    def shares(self, sharing: Collection[int]) -> dict[int, list[int]]:
-        """Map each sharing provider to the roots of the trees that it shares an aggregate with."""
-        found: dict[int, list[int]] = defaultdict(list)
-        for provider, root in self._tx.tuples(_ANCHORS, {"sharing": sorted(sharing)}):
-            found[provider].append(root)
-        return dict(found)
+    def shares(self, sharing: Collection[int]) -> dict[int, Sequence[int]]:
+        """Map each sharing provider to the roots of the trees that it shares an aggregate with.
+
+        Hundreds of pools may share an aggregate with thousands of trees: who is in it is read once for all of them.
+        """
+        aggregates: dict[int, list[int]] = defaultdict(list)
+        for aggregate, provider in self._tx.tuples(_SHARED, {"sharing": sorted(sharing)}):
+            aggregates[provider].append(aggregate)
+        roots: dict[int, list[int]] = defaultdict(list)
+        for aggregate, root in self._tx.tuples(_ROOTS_IN, {"sharing": sorted(aggregates)}):
+            roots[aggregate].append(root)
+        return {provider: _all_of([roots[aggregate] for aggregate in of]) for provider, of in aggregates.items()}
 
     def _note(self, roots: Iterable[tuple[int, int]]) -> None:
         if not self._knows_every_root:
@@ -136,11 +148,12 @@ _EVERY_PROVIDER = PreparedStatement(select(_RP.id, _RP.root_provider_id, _RP.par
 _OWNERS = _Holdings(_HAS.trait_id, _HAS.resource_provider_id)
 _MEMBERS = _Holdings(_IN.aggregate_id, _IN.resource_provider_id)
 _SHARER = resource_provider_aggregates.alias("sharer")
-_ANCHORS = PreparedStatement(
-    select(_SHARER.c.resource_provider_id, _RP.root_provider_id)
-    .join(resource_provider_aggregates, _IN.aggregate_id == _SHARER.c.aggregate_id)
+_OF_SHARING = _SHARER.c.resource_provider_id.in_(bindparam("sharing", expanding=True))
+_SHARED = PreparedStatement(select(_SHARER.c.aggregate_id, _SHARER.c.resource_provider_id).where(_OF_SHARING))
+_ROOTS_IN = PreparedStatement(
+    select(_IN.aggregate_id, _RP.root_provider_id)
     .join(resource_providers, _RP.id == _IN.resource_provider_id)
-    .where(_SHARER.c.resource_provider_id.in_(bindparam("sharing", expanding=True)))
+    .where(_IN.aggregate_id.in_(select(_SHARER.c.aggregate_id).where(_OF_SHARING)))
     .distinct()
 )
 _ROOT = resource_providers.alias("root")
