@@ -49,7 +49,7 @@ def provider_allocations(tx: Transaction, provider_uuid: str) -> ProviderAllocat
         if row.consumer_uuid is not None:
             share = shares.setdefault(row.consumer_uuid, ConsumerShare(row.consumer_generation, {}))
             share.resources[names[row.class_id]] = row.used
-    modified = max((row.modified for row in rows if row.modified), default=None)
+    modified = max((row.modified for row in rows if row.modified and row.consumer_uuid), default=None)
     return ProviderAllocations(rows[0].provider_generation, shares, modified)
 
 

@@ -65,16 +65,16 @@ _OF_CONSUMER = PreparedStatement(
 _OF_PROVIDER = PreparedStatement(
     select(
         resource_providers.c.generation,
-        A.consumer_id,
+        consumers.c.uuid,
         consumers.c.generation,
         A.resource_class_id,
         A.used,
         _MODIFIED,
     )
     .select_from(
-        resource_providers.outerjoin(
-            allocations.join(consumers, A.consumer_id == consumers.c.uuid),
-            A.resource_provider_id == resource_providers.c.id,
+        # Joined inside, SQLite would read the consumers of all allocations first.
+        resource_providers.outerjoin(allocations, A.resource_provider_id == resource_providers.c.id).outerjoin(
+            consumers, A.consumer_id == consumers.c.uuid
         )
     )
     .where(resource_providers.c.uuid == bindparam("provider"))
@@ -146,7 +146,7 @@ class AllocationOfConsumer(NamedTuple):
 
 
 class AllocationOfProvider(NamedTuple):
-    """An allocation from a provider. A provider without allocations has one row without a consumer."""
+    """An allocation from a provider. Without allocations, or if the consumer is gone, there is no consumer."""
 
     provider_generation: int
     consumer_uuid: str | None

@@ -29,6 +29,7 @@ OF_A_SWEEP = ("max(planner_claims.id)", "FROM planner_claims LEFT OUTER JOIN con
 @contextmanager
 def statements(app) -> Iterator[list[str]]:
     """Collect the statements that are sent inside the block, except the random ones."""
+    put_in_order(app.extensions["placement"].database)  # else MariaDB's journal may be put in order inside
     sent: list[str] = []
 
     def note(_connection, _cursor, statement, *_rest):
@@ -77,7 +78,6 @@ def cloud(api) -> Callable[[int, int], None]:
         for name, found in built.providers.items():
             if "numa" in name:
                 allocate(api.call, found, {"VCPU": 1})
-        put_in_order(api.app.extensions["placement"].database)  # else it is done meanwhile
         return pool_uuid
 
     return grow

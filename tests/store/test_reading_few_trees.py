@@ -8,6 +8,7 @@ from sqlalchemy import text
 
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
+from placement.store.allocations import allocations_of_provider
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.search.devices import left_by_provider
@@ -16,7 +17,7 @@ from placement.store.search.narrowing import Narrowing
 from placement.store.search.ranges import Extent
 from placement.store.search.scores import class_sums, roots_with_unstocked_use, tree_sums
 from placement.store.search.tree_room import RoomNeeded, roots_with_room
-from tests.store.rows import VCPU, add_providers, run
+from tests.store.rows import VCPU, add_providers, allocate, run
 from tests.store.rows_read import reading
 
 PROVIDERS = 3000
@@ -30,6 +31,8 @@ TABLES = (
     "resource_providers",
     "inventories",
     "provider_usages",
+    "allocations",
+    "consumers",
     "resource_provider_traits",
     "resource_provider_aggregates",
 )
@@ -37,6 +40,14 @@ GIVE_STOCK = """
     INSERT INTO inventories (resource_provider_id, resource_class_id, total, reserved, min_unit, max_unit, step_size,
     allocation_ratio) VALUES (:id, :class_id, 8, 0, 1, 8, 1, 1.0)
 """
+GIVE_CONSUMERS = (
+    "INSERT INTO projects (external_id) VALUES ('p')",
+    "INSERT INTO users (external_id) VALUES ('u')",
+    """
+    INSERT INTO consumers (uuid, project_id, user_id, generation)
+    SELECT p.uuid, o.id, u.id, 1 FROM resource_providers p CROSS JOIN projects o CROSS JOIN users u
+    """,
+)
 GIVE_TRAITS = f"""
     INSERT INTO resource_provider_traits (resource_provider_id, trait_id)
     SELECT p.id, t.id FROM resource_providers p CROSS JOIN traits t
@@ -51,7 +62,7 @@ GIVE_AGGREGATES = f"""
 
 @pytest.fixture
 def cloud(migrated: Database) -> Database:
-    """Many providers with stock, traits and aggregates, on a database of each of the three kinds."""
+    """Many providers with stock, traits, aggregates and a consumer each, on a database of each of the three kinds."""
     with migrated.writer.begin() as connection:
         providers = add_providers(connection, PROVIDERS)
         run(
@@ -59,7 +70,9 @@ def cloud(migrated: Database) -> Database:
             *[f"INSERT INTO placement_aggregates (uuid) VALUES ('{uuid}')" for uuid in (ONE, OTHER, ELSEWHERE)],
         )
         connection.execute(text(GIVE_STOCK), [{"id": id_, "class_id": VCPU} for id_ in providers])
-        run(connection, GIVE_TRAITS, GIVE_AGGREGATES)
+        for id_ in providers[::10]:
+            allocate(connection, f"provider-{id_}", {(id_, VCPU): 1})
+        run(connection, GIVE_TRAITS, GIVE_AGGREGATES, *GIVE_CONSUMERS)
     with migrated.writer.begin() as connection:
         for table in TABLES:
             connection.execute(text(f"ANALYZE {'TABLE' * (migrated.dialect == 'mysql')} {table}")).close()
@@ -127,6 +140,7 @@ def test_which_traits_are_in_use_is_known_without_reading_who_has_them(cloud: Da
         pytest.param(lambda tx: roots_with_unstocked_use(tx, [1]), id="unstocked use"),
         pytest.param(lambda tx: roots_with_room(tx, {VCPU: RoomNeeded(1, 1)}, [1]), id="room"),
         pytest.param(lambda tx: left_by_provider(tx, [VCPU], [1]), id="left by provider"),
+        pytest.param(lambda tx: allocations_of_provider(tx, "provider-1"), id="allocations"),
     ],
 )
 def test_one_tree_is_read_without_reading_others(cloud: Database, read_some: Callable[[Transaction], Any]) -> None:

@@ -20,6 +20,7 @@ from placement.store.console import cloud_map as store
 from placement.store.console.cloud_map import MAX_CHANGES, MappedHost
 from placement.store.console.disabled import disabled_hosts
 from placement.store.console.projects import roots_of_project
+from placement.store.journal.beginning import complete_since
 
 __all__ = [
     "BEST",
@@ -154,7 +155,7 @@ def cloud_map(tx: Transaction, question: MapQuestion) -> CloudMap:
         lit=roots_of_project(tx, question.project) if question.project else None,
         room=_room(tx, question, question.request) if question.request else None,
         orders=[_best(tx, question, one) for one in question.profiles],
-        since=store.journal_begins(tx) if question.knows_past else None,
+        since=complete_since(tx) if question.knows_past else None,
     )
 
 
@@ -168,7 +169,7 @@ def _as_it_was(
     tx: Transaction, stocks: Mapping[int, tuple[int, int]], class_name: str, moment: datetime
 ) -> dict[int, tuple[int, int]]:
     """Return the usage at a moment, against today's capacity."""
-    begins = store.journal_begins(tx)
+    begins = complete_since(tx)
     if begins is None or moment < begins:
         raise Gone("The journal does not reach back that far.")
     grown = store.used_since(tx, class_name, moment)

@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, cast, func, select
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.console.stocks import INV, per_tree_and_class
 from placement.store.journal.order import J
-from placement.store.journal.watched import ALLOCATION, BEGAN
+from placement.store.journal.watched import ALLOCATION
 from placement.store.providers import RP
 from placement.store.tables import inventories, projects
 
@@ -60,13 +60,6 @@ def project_names(tx: Transaction, *, most: int) -> list[str]:
     """Return the ids of some projects, newest first."""
     query = select(projects.c.external_id).order_by(projects.c.id.desc()).limit(most)
     return [name for (name,) in tx.tuples(query)]
-
-
-def journal_begins(tx: Transaction) -> datetime | None:
-    """Return the time from which the journal records every change, or None if it is empty."""
-    first = tx.execute(select(J.time).order_by(J.id).limit(1)).scalar()
-    began = tx.execute(select(func.max(J.time)).where(J.action == BEGAN)).scalar()
-    return None if first is None else max(first, began or first)
 
 
 def used_since(tx: Transaction, class_name: str, moment: datetime) -> dict[int, int] | None:

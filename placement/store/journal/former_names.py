@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Integer, case, literal, select
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.cursor import Cursor, Seen
 from placement.store.journal.order import J, unread, unseen
-from placement.store.tables import placement_former_names, placement_journal
+from placement.store.tables import placement_former_names
 
 _F = placement_former_names.c
 _AT_ONCE = literal(0, Integer)
@@ -52,7 +52,7 @@ class FormerNames:
 
 def lost_since(tx: Transaction, journal_id: int) -> FormerNames:
     """Return the names for rows from this one on, in the order of ids."""
-    return _names(tx, J.id >= journal_id)
+    return _names(tx, _F.journal_id >= journal_id)
 
 
 def lost_after(tx: Transaction, moment: datetime) -> FormerNames:
@@ -70,5 +70,7 @@ def not_yet_told(tx: Transaction, cursor: Cursor, portion: Seen) -> FormerNames:
 
 
 def _names(tx: Transaction, which: ColumnElement[bool], is_later: ColumnElement[int] = _AT_ONCE) -> FormerNames:
-    ends = select(is_later, J.id, _F.kind, _F.object_id, _F.name).join(placement_journal, J.id == _F.journal_id)
-    return FormerNames(tx.tuples(ends.where(which)))
+    # As a join, SQLite would read the whole journal for the few rows that end a name.
+    position = select(is_later).where(J.id == _F.journal_id, which).correlate(placement_former_names).scalar_subquery()
+    ends = tx.tuples(select(position, _F.journal_id, _F.kind, _F.object_id, _F.name))
+    return FormerNames([end for end in ends if end[0] is not None])

@@ -5,17 +5,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from placement.errors import Gone
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.journal.beginning import complete_since
 from placement.store.journal.former_names import lost_after
-from placement.store.journal.order import J
 from placement.store.journal.reading import Entry, Wanted, since_then
 from placement.store.journal.watched import (
     AGGREGATE,
     ALLOCATION,
-    BEGAN,
     CLASS_NAME,
     CREATED,
     DELETED,
@@ -73,10 +72,8 @@ def provider_at(tx: Transaction, uuid: str, moment: datetime) -> PastProvider:
     Raises:
         TooLongAgo: rows of that time are gone, or may be missing.
     """
-    # The first row's time is that of the oldest recorded change, unless the journal was interrupted and began again.
-    first = tx.execute(select(J.time).order_by(J.id).limit(1)).scalar()
-    began = tx.execute(select(func.max(J.time)).where(J.action == BEGAN)).scalar()
-    if first is None or moment < max(first, began or first):
+    known_since = complete_since(tx)
+    if known_since is None or moment < known_since:
         raise TooLongAgo
     past = _now(tx, uuid)
     for entry in since_then(tx, Wanted(provider=uuid, since=moment)):

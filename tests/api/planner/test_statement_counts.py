@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from flask import Flask
 
-from tests.api.conftest import Api
+from tests.api.conftest import Api, is_on_mariadb
 from tests.api.test_statement_counts import statements
 from tests.claims import ask
 from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, register
@@ -57,8 +57,9 @@ def test_more_groups_cost_no_more_statements(app: Flask, api: Api) -> None:
             with statements(app) as sent:
                 ask(api, "POST", path, body={**body, **further})
             counts.append(len(sent))
-    # One of the two tells what has changed, which an explanation asks anyway.
-    assert all(many <= few + 2 for few, many in zip(counts[:3], counts[3:], strict=True))
+    # One of the two tells what has changed, which an explanation asks anyway. On MariaDB two more may follow that one.
+    most = 4 if is_on_mariadb(app) else 2
+    assert all(many <= few + most for few, many in zip(counts[:3], counts[3:], strict=True))
 
 
 def test_more_members_cost_no_more_statements(app: Flask, api: Api) -> None:
