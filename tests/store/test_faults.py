@@ -10,6 +10,7 @@ from threading import Thread
 
 import pytest
 from sqlalchemy import create_engine, text
+from sqlalchemy.exc import ProgrammingError
 
 from placement.services.providers import create_provider
 from placement.store.connection import faults
@@ -115,6 +116,28 @@ def test_what_mariadb_says_has_a_cause(mariadb_url: str, number: int):
     refused = refusal_of(database, f"SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = 'no'")
     assert refused.fault.cause == MARIADB[number]
     database.dispose()
+
+
+@pytest.mark.mariadb
+def test_a_trigger_that_a_session_could_not_load_is_no_bug_of_the_statement(mariadb_url: str):
+    """Seen on Galera, with writers on all nodes: the same statement succeeds a moment later."""
+    database = open_database(mariadb_url)
+    words = "Unknown trigger has an error in its body: 'You have an error in your SQL syntax'"
+    signal = f'SIGNAL SQLSTATE "42000" SET MYSQL_ERRNO = 1064, MESSAGE_TEXT = "{words}"'
+    assert refusal_of(database, signal).fault.cause == "schema changed"
+    with pytest.raises(ProgrammingError):
+        writes(send)(database, "SELEC 1")
+    database.dispose()
+
+
+def test_a_connection_that_cannot_be_reset_takes_one_line(postgresql: Database, caplog: pytest.LogCaptureFixture):
+    connection = postgresql.engine.raw_connection()
+    connection.driver_connection.close()
+    connection.close()  # rolls back
+    (line,) = caplog.records
+    assert line.levelno == logging.WARNING
+    assert line.exc_info is None
+    assert "the connection is closed" in line.getMessage()
 
 
 @pytest.mark.mariadb

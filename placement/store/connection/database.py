@@ -21,6 +21,7 @@ from placement.store.connection import direct, origin_setting
 from placement.store.connection.batching import Batching
 from placement.store.connection.faults import is_cut_off
 from placement.store.connection.memory import compiled_statements
+from placement.store.connection.pool_log import keep_to_one_line
 from placement.store.connection.turns import FairTurns
 from placement.store.names import Names
 
@@ -197,6 +198,7 @@ def engine_for(
     backend = make_url(url).get_backend_name()
     if backend == "sqlite":
         return _sqlite_engine(url, synchronous=sqlite_synchronous)
+    keep_to_one_line()
     directly = backend == "postgresql" and not plain_sqlalchemy and _can_send_directly()
     engine = create_engine(
         url,

@@ -103,6 +103,9 @@ _MARIADB = {
     1213: DEADLOCK,
     1412: SCHEMA_CHANGED,
 }
+_UNREAD_TRIGGER = (1064, "trigger has an error in its body")
+"""On Galera, a session that makes way for another's change while it loads triggers says that it cannot parse one."""
+
 _SQLITE = {
     3: REFUSED,
     5: BUSY,
@@ -163,6 +166,9 @@ def first_line(error: DBAPIError) -> str:
 def _known(cause: Any) -> DatabaseFault | None:
     arguments = getattr(cause, "args", ())
     if arguments and isinstance(arguments[0], int):
+        number, words = _UNREAD_TRIGGER
+        if arguments[0] == number and words in str(arguments[-1]):
+            return SCHEMA_CHANGED
         return _MARIADB.get(arguments[0])
     if (code := getattr(cause, "sqlite_errorcode", None)) is not None:
         return _SQLITE.get(code & _PRIMARY_CODE)
