@@ -45,7 +45,7 @@ def newest(database: Database) -> Cursor:
 
 def prune(database: Database, *, keep_days: int) -> int:
     """Delete rows older than ``keep_days``, portion by portion; return how many were deleted."""
-    put_in_order(database)  # so that readers who know rows by number need not notice
+    put_in_order(database)  # A reader that remembers rows without numbers would take their loss for another journal.
     before = _days_ago(keep_days)
     removed = 0
     while some := _prune_some(database, before):

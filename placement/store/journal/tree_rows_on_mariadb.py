@@ -24,7 +24,7 @@ from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.cursor import BEFORE_ALL, Cursor, Seen
 from placement.store.journal.order import HEAD_OF_ALL, J, anchor
-from placement.store.journal.tree_row import MAX_ROWS, PLACE, NewRows, is_about_trees, rows_about_trees, word
+from placement.store.journal.tree_row import MARIADB, MAX_ROWS, PLACE, NewRows, is_about_trees, rows_about_trees, word
 from placement.store.tables import placement_journal
 
 MAX_AHEAD = 5000
@@ -92,7 +92,7 @@ def _rows_and_place() -> Executable:
     times = select(func.coalesce(func.sum(_microseconds(ahead.time)), 0)).where(ahead.id.in_(of_ahead))
     place = select(null(), null(), word(PLACE), null(), end, is_there, still, times.scalar_subquery(), null(), null())
     is_new = (J.commit_mark >= bindparam("end")) | J.commit_mark.is_(None)
-    rows = rows_about_trees("mysql").add_columns(J.id, _microseconds(J.time)).where(is_new, J.id.not_in(of_known))
+    rows = rows_about_trees(MARIADB).add_columns(J.id, _microseconds(J.time)).where(is_new, J.id.not_in(of_known))
     return union_all(place, rows.limit(MAX_ROWS))
 
 
