@@ -11,7 +11,7 @@ from placement.services.numbering import TOLERATED, BackgroundNumbering
 from placement.services.tree_history import Moment, TreeHistory
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
-from placement.store.journal.tree_rows_on_mariadb import MAX_AHEAD
+from placement.store.journal.tree_rows_on_mariadb import MAX_UNNUMBERED
 from tests.databases import open_database
 from tests.store.rows import add_providers, run
 
@@ -57,11 +57,11 @@ def test_a_few_rows_are_remembered(database: Database) -> None:
     assert unnumbered(database) == left
 
 
-@pytest.mark.parametrize("rows", [2 * TOLERATED + 1, MAX_AHEAD + 1])
+@pytest.mark.parametrize("rows", [2 * TOLERATED + 1, MAX_UNNUMBERED + 1])
 def test_many_rows_are_numbered(database: Database, rows: int) -> None:
     write(database, rows)
     history = TreeHistory()
-    assert moment(database, history) == (Moment(1) if rows < MAX_AHEAD else None)
+    assert moment(database, history) == (Moment(1) if rows < MAX_UNNUMBERED else None)
     wait()
     assert unnumbered(database) == 0
     assert moment(database, history) == Moment(1)  # nothing has changed

@@ -40,6 +40,9 @@ _OF_NO_TREE = (CONSUMER, GENERATION)
 PLACE = "place"
 """Replaces the kind in a row that holds the snapshot's cursor."""
 
+NO_ROW = (0, 0, 0)
+"""The anchor of a reader that has seen nothing."""
+
 NOTHING = literal_column("0", Integer)
 
 

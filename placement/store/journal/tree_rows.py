@@ -44,12 +44,9 @@ from placement.store.journal.order import (
     place_on_postgresql,
     verify,
 )
-from placement.store.journal.tree_row import MAX_ROWS, NOTHING, PLACE, NewRows, rows_about_trees, word
+from placement.store.journal.tree_row import MAX_ROWS, NO_ROW, NOTHING, PLACE, NewRows, rows_about_trees, word
 from placement.store.journal.tree_rows_on_mariadb import new_rows_on_mariadb, place_on_mariadb
 from placement.store.tables import placement_journal
-
-_NO_ROW = (0, 0, 0)
-"""The anchor of a reader that has seen nothing."""
 
 _MAX_ROWS = literal_column(str(MAX_ROWS), Integer)
 _HIGHEST = literal_column(str(2**63 - 1), BigInteger)
@@ -118,7 +115,7 @@ def _on_sqlite(tx: Transaction, since: Cursor) -> NewRows:
 
 
 def _on_postgresql(tx: Transaction, since: Cursor, along: Along | None) -> NewRows:
-    seen, (id_, time, mark) = since.seen, since.anchor or _NO_ROW
+    seen, (id_, time, mark) = since.seen, since.anchor or NO_ROW
     scalars, values = along or _NOTHING_ALONG
     bounds = {"begin": seen.begin, "end": seen.end, "open": list(seen.still_open)}
     statement = _rows_and_place(scalars, doubled=id_.bit_length())

@@ -5,6 +5,7 @@ snapshots of one database one contains the other, and whoever numbers rows has s
 new to a snapshot either has a higher number than the older one showed, or none, and is not ahead.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import (
@@ -22,16 +23,22 @@ from sqlalchemy import (
 
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.journal.cursor import BEFORE_ALL, Cursor, Seen
-from placement.store.journal.order import HEAD_OF_ALL, J, anchor
-from placement.store.journal.tree_row import MARIADB, MAX_ROWS, PLACE, NewRows, is_about_trees, rows_about_trees, word
+from placement.store.journal.cursor import BEFORE_ALL, Cursor
+from placement.store.journal.order import J, now
+from placement.store.journal.tree_row import (
+    MARIADB,
+    MAX_ROWS,
+    NO_ROW,
+    PLACE,
+    NewRows,
+    is_about_trees,
+    rows_about_trees,
+    word,
+)
 from placement.store.tables import placement_journal
 
-MAX_AHEAD = 5000
-"""The most rows ahead. A snapshot that shows more has no place until they are numbered."""
-
-_NO_ROW = (0, 0, 0)
-"""The anchor of a reader that has seen no numbered row."""
+MAX_UNNUMBERED = 5000
+"""The most rows without numbers. A snapshot that shows more has no place until they are numbered."""
 
 _ID, _TIME = 8, 9
 """The positions of a row's id and time, after what ``RowOfTree`` has."""
@@ -44,25 +51,23 @@ def place_on_mariadb(tx: Transaction) -> Cursor | None:
 
     Its anchor also has the sum of the times of the rows ahead: after a failover, others may have taken their ids.
     """
-    head = tx.execute(HEAD_OF_ALL).first()
     rows = tx.tuples(_AHEAD)
-    if len(rows) > MAX_AHEAD:
+    if len(rows) > MAX_UNNUMBERED:
         return None
-    end, of_head = (BEFORE_ALL, _NO_ROW) if head is None else (head.commit_mark + 1, anchor(*head))
-    ids, times = [row[0] for row in rows], [row[1] for row in rows]
-    return Cursor(Seen(end), anchor=(*of_head, sum(times)), ahead=tuple(ids))
+    place, times = now(tx), sum([time for _id, time in rows])
+    return replace(place, anchor=(*(place.anchor or NO_ROW), times), ahead=tuple([id_ for id_, _time in rows]))
 
 
 def new_rows_on_mariadb(tx: Transaction, since: Cursor) -> NewRows | None:
     """Return the rows that a cursor has not seen, and the cursor of the snapshot; None if that has none."""
-    id_, time, mark, times = since.anchor or (*_NO_ROW, 0)
+    id_, time, mark, times = since.anchor or (*NO_ROW, 0)
     known = {"id": id_, "time": time, "mark": mark, "end": since.seen.end, "ahead": since.ahead, "known": since.ahead}
     rows = tx.tuples(_ROWS_AND_PLACE, known)
     found = next(number for number, row in enumerate(rows) if row[2] == PLACE)
     end, is_there, *still_ahead = rows.pop(found)[4:8]
     is_as_known = (is_there or mark == 0) and still_ahead == [len(since.ahead), times]
     place: Cursor | None
-    if is_as_known and end == since.seen.end and len(rows) + len(since.ahead) <= MAX_AHEAD:
+    if is_as_known and end == since.seen.end and len(rows) + len(since.ahead) <= MAX_UNNUMBERED:
         ahead = sorted([*since.ahead, *[row[_ID] for row in rows]])
         now_times = times + sum([row[_TIME] for row in rows])
         place = Cursor(since.seen, anchor=(id_, time, mark, now_times), ahead=tuple(ahead))
@@ -100,6 +105,6 @@ _AHEAD = PreparedStatement(
     select(J.id, _microseconds(J.time))
     .where(J.commit_mark.is_(None), is_about_trees())
     .order_by(J.id)
-    .limit(MAX_AHEAD + 1)
+    .limit(MAX_UNNUMBERED + 1)
 )
 _ROWS_AND_PLACE = PreparedStatement(_rows_and_place)
