@@ -54,7 +54,8 @@ def play(pair: Pair, requests: Sequence[Request], tally: Tally) -> Mismatch | No
         tally.count(request, expected)
         found = _differences(pair, request, expected, given)
         if found:
-            name = recognised(Case(request, expected, given, pair.reference, pair.is_self_check))
+            case = Case(request, expected, given, pair.reference, pair.subject.name, pair.is_self_check)
+            name = recognised(case)
             if name is None:
                 return Mismatch(sent, expected, given, found)
             tally.known[name] += 1
