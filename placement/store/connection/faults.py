@@ -103,8 +103,11 @@ _MARIADB = {
     1213: DEADLOCK,
     1412: SCHEMA_CHANGED,
 }
-_UNREAD_TRIGGER = (1064, "trigger has an error in its body")
-"""On Galera, a session that makes way for another's change while it loads triggers says that it cannot parse one."""
+_UNREAD_TRIGGER = (1064, "has an error in its body")
+"""On Galera, a session that makes way for another's change while it loads triggers says that it cannot parse one.
+
+It calls it "Unknown trigger", or by its name.
+"""
 
 _SQLITE = {
     3: REFUSED,
