@@ -4,7 +4,6 @@ import contextlib
 import fcntl
 import logging
 import os
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
@@ -14,6 +13,7 @@ import orjson
 
 from placement.cli.cadf_event import cadf_event
 from placement.cli.configuration import configured, settings_of, with_journal
+from placement.cli.interrupts import noted_interrupts
 from placement.errors import ConfigurationError, Gone, Invalid, Unavailable
 from placement.logs import configure_logging
 from placement.services.journal import read_feed
@@ -46,12 +46,13 @@ def write_cadf(context: click.Context, *, once: bool, cursor_file: str | None) -
     if not (cursor_file or _is_file(where)):
         raise ConfigurationError("Events go to a logger: set --cursor-file to store the position.")
     configure_logging(settings)
-    with with_journal(settings) as database, _remembered(Path(cursor_file or f"{where}.cursor")) as bookmark:
+    place = Path(cursor_file or f"{where}.cursor")
+    with with_journal(settings) as database, _remembered(place) as bookmark, noted_interrupts() as interrupts:
         for is_all in _written(database, bookmark, _sink(where)):
-            if is_all and once:
+            if interrupts.has_come or (is_all and once):
                 return
             if is_all:
-                time.sleep(LOOK_EVERY_S)
+                interrupts.wait(LOOK_EVERY_S)
 
 
 def _is_file(where: str) -> bool:

@@ -15,6 +15,7 @@ from placement.cli.asking import server_options
 from placement.cli.cadf import write_cadf
 from placement.cli.configuration import configured, settings_of, with_journal
 from placement.cli.http_client import Client
+from placement.cli.interrupts import Interrupts, noted_interrupts
 from placement.cli.journal_text import entry_text
 from placement.cli.output import Document
 from placement.domain.uuids import canonical_uuid, is_uuid_like
@@ -64,14 +65,14 @@ def journal(
         return
     wanted = {name: value for name in NARROWING if (value := only[name]) is not None}
     if url is not None:
-        entries = _ServerJournal(Client(url, token=token), wanted).entries(limit, follow=follow)
+        entries = ServerJournal(Client(url, token=token), wanted).entries(limit, follow=follow)
         _print(entries, as_json=as_json, until_interrupted=follow)
         return
     with with_journal(settings_of(context)) as database:
         if not database.keeps_journal:
             click.echo("Nothing is recorded: [journal] enabled is off, or its triggers are missing.", err=True)
         chosen = Wanted(wanted.get("consumer"), wanted.get("provider"), wanted.get("project"), wanted.get("user"))
-        entries = _DatabaseJournal(database, chosen).entries(limit, follow=follow)
+        entries = DatabaseJournal(database, chosen).entries(limit, follow=follow)
         _print(entries, as_json=as_json, until_interrupted=follow)
 
 
@@ -82,31 +83,34 @@ def _print(entries: Iterator[Document], *, as_json: bool, until_interrupted: boo
 
 
 @dataclass(frozen=True, slots=True)
-class _DatabaseJournal:
+class DatabaseJournal:
     """The journal read from the database."""
 
     database: Database
     wanted: Wanted
 
     def entries(self, limit: int, *, follow: bool) -> Iterator[Document]:
-        reached = newest(self.database) if follow else Cursor()
-        for entry in reversed(read_trail(self.database, self.wanted, limit=limit)):
-            yield entry_json(entry)
-        while follow:
-            found, reached = read_feed(self.database, reached, self.wanted, limit=PORTION)
-            yield from map(entry_json, found)
-            if not found:
-                time.sleep(LOOK_EVERY_S)
+        """Yield the newest entries, oldest first; with ``follow`` also those that come, until Ctrl-C."""
+        with noted_interrupts() if follow else nullcontext(Interrupts()) as interrupts:
+            reached = newest(self.database) if follow else Cursor()
+            for entry in reversed(read_trail(self.database, self.wanted, limit=limit)):
+                yield entry_json(entry)
+            while follow and not interrupts.has_come:
+                found, reached = read_feed(self.database, reached, self.wanted, limit=PORTION)
+                yield from map(entry_json, found)
+                if not found:
+                    interrupts.wait(LOOK_EVERY_S)
 
 
 @dataclass(frozen=True, slots=True)
-class _ServerJournal:
+class ServerJournal:
     """The journal read from a server."""
 
     call: Client
     only: dict[str, str]
 
     def entries(self, limit: int, *, follow: bool) -> Iterator[Document]:
+        """Yield the same."""
         cursor = self._answer(after="now")["cursor"] if follow else ""
         yield from reversed(self._answer(limit=str(limit))["entries"])
         while follow:

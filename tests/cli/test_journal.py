@@ -1,11 +1,15 @@
 """``placement journal`` shows who changed what, from the database or from a server, and prunes it."""
 
 import json
+import os
 import signal
 
 import pytest
+from sqlalchemy import event
 
+from placement.cli.journal import DatabaseJournal
 from placement.services.resource_classes import create_class, delete_class, rename_class
+from placement.store.journal.reading import Wanted
 from tests.cli.commands import Command
 from tests.databases import migrate, open_database
 from tests.rows_of_a_cloud import fill
@@ -122,3 +126,23 @@ def test_following_tells_what_comes(placement: Command, cloud: str) -> None:
         assert running.ends(signal.SIGINT) == 0
         assert running.process.stdout is not None
         assert "Aborted" not in running.process.stdout.read()
+
+
+class Pressed:
+    """Is Ctrl-C, pressed while this is being deleted."""
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_ctrl_c_ends_following_even_where_an_exception_is_only_reported(cloud: str) -> None:
+    database = open_database(cloud)
+    once = [Pressed()]
+    event.listen(database.engine, "before_cursor_execute", lambda *_of_the_statement: once.clear())
+    before = signal.signal(signal.SIGALRM, lambda _number, _frame: pytest.fail("it goes on"))
+    signal.alarm(30)
+    shown = [*DatabaseJournal(database, Wanted()).entries(1, follow=True)]
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+    database.dispose()
+    assert shown
