@@ -1,7 +1,7 @@
 """A reader of trees in memory: for tests, and for searches of trees that come from elsewhere."""
 
 import copy
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from placement.allocators.strategy_fit import ScoredNode
@@ -78,9 +78,8 @@ class TreesInMemory:
         for root in self._trees:
             yield self.trees_of([root]), root
 
-    def with_room(self, roots: Sequence[int]) -> Sequence[int]:
-        """Return the same roots: nothing needs to be read to look at a tree."""
-        return roots
+    def with_room(self, roots: Iterable[int]) -> None:
+        """Return None: that would cost as much as to look at the trees."""
 
     def trees_of(self, roots: Sequence[int]) -> TreesRead:
         """Return copies of the trees with these roots, because a search may reorder their options."""

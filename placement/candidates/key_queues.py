@@ -1,10 +1,11 @@
 """Queues of tree keys from before composing: a heap of one request's own, or a cursor into an order that is shared."""
 
 from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from heapq import heapify, heappop
 from typing import Protocol
 
-from placement.candidates.frontier import FAILS, Key
+from placement.candidates.frontier import FAILS, ROOT, Key
 from placement.candidates.key_order import KeyOrder
 
 FAILING = (True,)
@@ -29,6 +30,9 @@ class KeyQueue(Protocol):
 
     def without_failing(self) -> set[int]:
         """Drop the keys that break a proportion, and return their roots."""
+
+    def only(self, roots: AbstractSet[int]) -> set[int]:
+        """Drop all keys but those of some roots, and return the roots of the others."""
 
 
 class UnsortedKeys:
@@ -62,6 +66,13 @@ class UnsortedKeys:
         heapify(self._heap)
         return failing
 
+    def only(self, roots: AbstractSet[int]) -> set[int]:
+        """Drop all keys but those of some roots, and return the roots of the others."""
+        others = {key[ROOT] for key in self._heap}.difference(roots)
+        self._heap = [key for key in self._heap if key[ROOT] in roots]
+        heapify(self._heap)
+        return others
+
 
 class SortedKeys:
     """A cursor into an order of keys that others go through as well."""
@@ -92,3 +103,10 @@ class SortedKeys:
         """Drop the keys that break a proportion, and return their roots."""
         end, self._end = self._end, self._order.count_below(FAILING)
         return {root for _fails, _negated, root in self._order.between(self._end, end)}
+
+    def only(self, roots: AbstractSet[int]) -> set[int]:
+        """Drop all keys but those of some roots, and return the roots of the others."""
+        left = self._order.between(self._at, self._end)
+        self._order = KeyOrder([key for key in left if key[ROOT] in roots])
+        self._at, self._end = 0, len(self._order)
+        return {key[ROOT] for key in left}.difference(roots)

@@ -78,8 +78,8 @@ class Reader(Protocol):
             wanted: how many candidates are wanted, which sets the size of the first portion; None reads all.
         """
 
-    def with_room(self, roots: Sequence[int]) -> Sequence[int]:
-        """Return those of some trees that have enough left, as far as that costs little to find out."""
+    def with_room(self, roots: Iterable[int]) -> Collection[int] | None:
+        """Return those of some trees that have enough left; None if that would cost much to find out."""
 
     def trees_of(self, roots: Sequence[int]) -> TreesRead:
         """Return the trees with these roots."""
@@ -235,6 +235,8 @@ class ByScore:
         self._keys = keys
         self._left_out = {*left_out, *(keys.without_failing() if scores.filters else ())}
         self._others = [] if complete else [scores.least_key_of_nothing]
+        self._full = 0
+        """How many trees were passed by because they have too little left."""
 
     def portions(self, wanted: int | None) -> Iterator[Portion]:
         """Yield the trees, those with the highest possible scores first.
@@ -253,29 +255,26 @@ class ByScore:
         Stop early once a tree without a key may come before all the others.
         """
         keys = self._keys
-        while 2 * size < len(keys) and size <= self._reader.most_listed:
+        while len(keys) and 2 * size < len(keys) + self._full and size <= self._reader.most_listed:
             if self._others and self._others[0] < keys.first:
                 return
-            best = self._taken(size)
+            best = {key[ROOT]: key for key in keys.taken(size)}
+            self._left_out |= best.keys()
             found = [(best[tree.root], tree) for tree in laid_out(self._reader.trees_of([*best]))]
             yield Portion(found, min([keys.first if len(keys) else LAST, *self._others]))
-            size *= self._limits.growth
+            # A portion that was in vain because of full trees says nothing about how many of the others to read.
+            if not self._pass_full_by():
+                size *= self._limits.growth
 
-    def _taken(self, size: int) -> dict[int, Key]:
-        """Take away the best keys until ``size`` of them, or as many as there are, are of trees that may have room.
-
-        If full trees are passed by, as many as in the portion before will do: that was in vain because of such trees.
-        """
-        found: dict[int, Key] = {}
-        few = max(1, size // self._limits.growth)
-        while len(found) < size and len(self._keys):
-            best = {key[ROOT]: key for key in self._keys.taken(few)}
-            self._left_out |= best.keys()
-            roomy = self._reader.with_room([*best])
-            if len(roomy) < len(best):
-                size = few
-            found |= {root: best[root] for root in roomy}
-        return found
+    def _pass_full_by(self) -> bool:
+        """Drop the keys of trees that are known to have too little left; tell whether there were any."""
+        roomy = self._reader.with_room(key[ROOT] for key in self._keys)
+        if roomy is None or len(roomy) == len(self._keys):
+            return False
+        full = self._keys.only(frozenset(roomy))
+        self._left_out |= full
+        self._full += len(full)
+        return True
 
     def _all_left(self) -> list[Keyed]:
         known = {key[ROOT]: key for key in self._keys}

@@ -57,8 +57,8 @@ class WrappedReader:
         """Yield all trees in portions, each with the highest root id that it may contain."""
         return self._reader.chunks(wanted)
 
-    def with_room(self, roots: Sequence[int]) -> Sequence[int]:
-        """Return those of some trees that have enough left, as far as that costs little to find out."""
+    def with_room(self, roots: Iterable[int]) -> Collection[int] | None:
+        """Return those of some trees that have enough left; None if that would cost much to find out."""
         return self._reader.with_room(roots)
 
     def trees_of(self, roots: Sequence[int]) -> TreesRead:

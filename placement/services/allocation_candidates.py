@@ -30,7 +30,7 @@ from placement.services.roomy_trees import roomy_trees
 from placement.services.tree_orders import TreeOrders
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.locks import withheld_providers
-from placement.store.search.names import ids_for
+from placement.store.search.names import NamedIds, ids_for
 from placement.store.search.narrowing import Narrowing
 from placement.store.search.summaries import StockRow, Summaries, TreeMember, tree_summaries
 from placement.store.search.trees import TreeReader
@@ -119,9 +119,38 @@ def answer_to(
     orders: TreeOrders | None = None,
 ) -> Answer:
     """Find the candidates within the caller's transaction; see ``allocation_candidates``."""
-    plan, limits, wanted = plan_for(request), options.limits, _wanted(request.limit, options)
+    plan = plan_for(request)
     levels, read_along = ranking.levels if ranking else (), orders.read_along if orders and ranking else None
     ids = ids_for(tx, plan, levels, locks=options.locks, read_along=read_along)
+    if ranking is None or orders is None:
+        return _found(tx, request, options, plan=plan, ids=ids, ranking=ranking, judge=judge, orders=orders)
+    asked = asked_for(request, options, ranking)
+    answer = orders.no_candidates.reason(tx, asked)
+    if answer is None:
+        answer = _found(tx, request, options, plan=plan, ids=ids, ranking=ranking, judge=judge, orders=orders)
+        if answer.cause is not None:
+            orders.no_candidates.note(tx, asked, answer)
+    return answer
+
+
+def asked_for(request: CandidateRequest, options: SearchOptions, ranking: Ranking) -> tuple[object, ...]:
+    """Return all that decides whether a request has candidates, besides the cloud."""
+    return request, options, ranking.profile
+
+
+def _found(
+    tx: Transaction,
+    request: CandidateRequest,
+    options: SearchOptions,
+    *,
+    plan: Plan,
+    ids: NamedIds,
+    ranking: Ranking | None,
+    judge: FragmentationJudge | None,
+    orders: TreeOrders | None,
+) -> Answer:
+    """Search for candidates."""
+    limits, wanted = options.limits, _wanted(request.limit, options)
     # Places matter only to a ranking, and only if any provider anchors one.
     with_places = ranking is not None and any(ids.levels)
     roomy = roomy_trees(tx, orders)

@@ -11,18 +11,24 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from functools import partial
 from itertools import compress
 from operator import itemgetter, ne
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from placement.candidates.bounds import SizesByDemand
 from placement.candidates.frontier import ROOT, Key
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.ranking import TreeScores
+from placement.services.in_vain import InVain
 from placement.services.tree_fact_cache import TreeFactCache
 from placement.services.tree_history import Moment, Roots, TreeHistories, TreeHistory
 from placement.services.tree_sums import AskedSums, reading_all_pays
 from placement.store.connection.prepared import PreparedScalars, Values
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.scores import ABSENT
+
+if TYPE_CHECKING:
+    from placement.services.allocation_candidates import Answer
+    from placement.services.explain import Explained
+    from placement.services.planner.candidates import PlannerAnswer
 
 MAX_KEYS = 500_000
 """The most keys to cache, some hundred megabytes; beyond it, the least recently used order is evicted."""
@@ -40,6 +46,7 @@ class TreeOrders:
         most_keys: how many keys to cache in all.
         most_orders: how many orders to cache.
         clock: the time in seconds, from any moment on.
+        histories: which trees have changed; new ones by that clock by default.
     """
 
     def __init__(
@@ -48,12 +55,19 @@ class TreeOrders:
         most_keys: int = MAX_KEYS,
         most_orders: int = MAX_ORDERS,
         clock: Callable[[], float] = time.monotonic,
+        histories: TreeHistories | None = None,
     ) -> None:
-        self.histories = TreeHistories(clock)
+        self.histories = histories or TreeHistories(clock)
         self.sizes = TreeFactCache[SizesByDemand](self.histories)
         """How providers spread over places, which tightens the keys of trees."""
         self.roomy = TreeFactCache[bool](self.histories)
         """Which trees have enough left, for those requests whose best trees are full."""
+        self.no_candidates: InVain[Answer] = InVain(self.histories)
+        """The requests without candidates."""
+        self.no_place: InVain[Explained] = InVain(self.histories)
+        """What claims asked for that has no place even alone."""
+        self.nothing_planned: InVain[PlannerAnswer] = InVain(self.histories)
+        """The planner's requests without candidates."""
         self._most_keys = most_keys
         self._most_orders = most_orders
         self._lock = threading.Lock()

@@ -14,12 +14,13 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from placement.candidates.frontier import LAST, Key
+from placement.candidates.key_order import KeyOrder
 from placement.candidates.key_queues import KeyQueue, SortedKeys, UnsortedKeys
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.reading import classes_to_find
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import plan_for
-from placement.services.allocation_candidates import SearchOptions
+from placement.services.allocation_candidates import SearchOptions, asked_for
 from placement.services.families import classes_in_families
 from placement.services.text_cache import CachedTexts, TextCache, Trees, WrittenTree
 from placement.services.tree_orders import TreeOrders
@@ -106,16 +107,14 @@ def written_answer(
     moment = history.moment(tx)
     if moment is None:
         return WrittenAnswer([], []) if history.has_begun else None
+    if orders.no_candidates.reason(tx, asked_for(question.request, options, ranking)) is not None:
+        return WrittenAnswer([], [])
     asked, families = amounts_of(plan), classes_in_families(tx, ranking)
     scores = TreeScores(asked, replace(ranking, seed=None), families)
     order = orders.at(tx, moment, scores, classes_to_find(plan, scores))
     if order is None:
         return None
-    keys: KeyQueue = SortedKeys(order)
-    if not ranking.is_certain:
-        keys = UnsortedKeys(TreeScores(asked, ranking, families).shuffled(order))
-    if scores.filters:
-        keys.without_failing()
+    keys = _queue(order, scores, shuffling=None if ranking.is_certain else TreeScores(asked, ranking, families))
     if question.wanted is None and len(keys) > MAX_WITHOUT_LIMIT:
         return None
     writer = TreeWriter(tx, plan, ids, limits=options.limits, write=question.write)
@@ -124,6 +123,14 @@ def written_answer(
     if writer.written and answer is not None:
         cached.keep(writer.written, writer.names, seen=moment, ids=ids, history=history, used=search.trees)
     return answer
+
+
+def _queue(order: KeyOrder, scores: TreeScores, *, shuffling: TreeScores | None) -> KeyQueue:
+    """Return the keys of the trees to look at, in order."""
+    keys: KeyQueue = SortedKeys(order) if shuffling is None else UnsortedKeys(shuffling.shuffled(order))
+    if scores.filters:
+        keys.without_failing()
+    return keys
 
 
 class _SearchOfWritten:

@@ -102,13 +102,24 @@ def test_an_empty_answer_takes_at_most_two_statements_more(api, app, cloud, more
     """Compared with a request that has candidates, which reads summaries in three statements at the end."""
     sizes = []
     for amount in (1, 101):
-        query = f"resources_A=DISK_GB:{amount}" + more.format(**cloud.aggregates)
+        query = f"resources_A=DISK_GB:{{}}{more}".format(amount, **cloud.aggregates)
         find(api, query)
+        # The same again would not be searched for.
+        query = f"resources_A=DISK_GB:{{}}{more}".format(amount + 1, **cloud.aggregates)
         with statements(app) as sent:
             assert len(find(api, query).get_json()["allocation_requests"]) == (amount == 1)
         sizes.append(len(sent))
     found, empty = sizes
     assert empty <= found - 3 + 2
+
+
+def test_while_nothing_changes_the_same_cause_is_told_without_a_search(api, app, cloud, log):
+    before = find(api, EMPTY).get_json()
+    with statements(app) as sent:
+        assert find(api, EMPTY).get_json() == before
+    assert not [statement for statement in sent if ".total" in statement]
+    first, second = [line.partition("There are no")[2] for line in log]
+    assert first == second
 
 
 def test_an_operator_who_wants_no_candidates_at_all_is_told_no_cause(api, app, cloud, log):

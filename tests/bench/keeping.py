@@ -28,7 +28,6 @@ from sqlalchemy import text
 
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.ranking import TreeScores
-from placement.services.tree_fact_cache import TreeFactCache
 from placement.services.tree_history import Moment, TreeHistories, TreeHistory
 from placement.services.tree_orders import TreeOrders
 from placement.store.connection.database import Database
@@ -80,9 +79,9 @@ class ToldHistories(TreeHistories):
 class ToldOrders(TreeOrders):
     """Orders that are updated on demand."""
 
-    def __init__(self, told: ToldHistory) -> None:
-        super().__init__()
-        self._told = told
+    def __init__(self, told: ToldHistories) -> None:
+        super().__init__(histories=told)
+        self._told = told.only
         self._asked: dict[Hashable, tuple[TreeScores, Sequence[str]]] = {}
 
     def at(self, tx: Transaction, moment: Moment, scores: TreeScores, found_by: Sequence[str]) -> KeyOrder | None:
@@ -114,11 +113,9 @@ class NoHistories(TreeHistories):
         return NoHistory()
 
 
-def with_orders(url: str, orders: TreeOrders, histories: TreeHistories) -> Flask:
+def with_orders(url: str, orders: TreeOrders) -> Flask:
     """Return a server that uses these orders."""
     app = made(url)
-    orders.histories = histories
-    orders.sizes, orders.roomy = TreeFactCache(histories), TreeFactCache(histories)
     object.__setattr__(app.extensions["placement"], "orders", orders)
     return app
 
@@ -194,8 +191,8 @@ def tables(hosts: int) -> list[str]:
     """Return the lines of both tables."""
     with running_postgresql() as postgresql:
         url, told = postgresql.database("keeping"), ToldHistories()
-        orders = ToldOrders(told.only)
-        servers = (made(url), with_orders(url, orders, told), with_orders(url, TreeOrders(), NoHistories()))
+        orders = ToldOrders(told)
+        servers = (made(url), with_orders(url, orders), with_orders(url, TreeOrders(histories=NoHistories())))
         writer = servers[0].extensions["placement"].database.writer
         with writer.begin() as connection:
             stored = rows_for(connection)

@@ -1,6 +1,6 @@
 """The candidates for a request, best first: the use case behind POST /planner/v1/candidates."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import islice
@@ -8,6 +8,7 @@ from operator import attrgetter
 
 from placement.candidates.compose.proposals import Lock, Proposal
 from placement.candidates.explain.wording import cause_in_words
+from placement.candidates.headroom.what_if import MoreTrees
 from placement.candidates.scores import Score
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_request import PlannerRequest
@@ -84,12 +85,24 @@ def planned_candidates(
     more = more_trees(tx, changes)
     overlay = overlay_of(tx, changes, overlay)
     ground = ground_for(tx, request, options, overlay=overlay)
-    planning = planning_for(ground, overlay)
+    if more or options.orders is None or not overlay.is_empty:
+        return _found(ground, options, overlay, more)
+    in_vain, asked = options.orders.nothing_planned, options.asked_for(request)
+    answer = in_vain.reason(tx, asked)
+    if answer is None:
+        answer = _found(ground, options, overlay, more)
+        if not answer.candidates and answer.complete:
+            in_vain.note(tx, asked, replace(answer, members={}))
+    return answer
+
+
+def _found(ground: Ground, options: PlannerOptions, overlay: Overlay, more: Sequence[MoreTrees]) -> PlannerAnswer:
+    request, planning = ground.request, planning_for(ground, overlay)
     chosen = [*islice(planning.distinct(), request.limit)]
     found = [PlannedCandidate(proposal, planning.score(proposal)) for proposal in chosen]
-    hypothetical = HypotheticalTrees(tx, request, options, overlay)
+    hypothetical = HypotheticalTrees(ground.tx, request, options, overlay)
     candidates = [*islice(merge(found, hypothetical.candidates(more), key=attrgetter("rank")), request.limit)]
-    answer = _answer(tx, planning, hypothetical, candidates)
+    answer = _answer(ground.tx, planning, hypothetical, candidates)
     return replace(answer, explained=_explained(ground, options, overlay, nothing_found=not chosen))
 
 

@@ -23,7 +23,7 @@ from placement.services.planner.gang import GangPlan, as_many_as_fit, by_difficu
 from placement.services.planner.members import ClaimMember, Draft
 from placement.services.planner.overlays import released
 from placement.services.planner.records import known_answers, written
-from placement.services.planner.refusals import NoCandidate, no_place_beside, refusal, shortage
+from placement.services.planner.refusals import NoCandidate, no_place_beside, refusal, refusal_alone, shortage
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.consumers import consumer_generations
@@ -180,6 +180,9 @@ def _places_for_all(drafting: Drafting, members: Sequence[ClaimMember], rules: G
 
 
 def _all_or_none(drafting: Drafting, in_order: Sequence[ClaimMember]) -> Sequence[Draft]:
+    hardest = in_order[0]
+    if hardest.explains and (no_place := drafting.no_place(hardest)):
+        raise refusal_alone(hardest, no_place, is_gang=len(in_order) > 1)
     placement = one_by_one(drafting, in_order)
     if placement.stuck is None:
         return placement.drafts

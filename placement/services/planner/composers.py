@@ -47,6 +47,10 @@ class PlannerOptions:
         further = [trait for trait in own if trait not in self.levels.values()]
         return Levels((*self.levels, *further), (*self.levels.values(), *further))
 
+    def asked_for(self, request: PlannerRequest) -> tuple[object, ...]:
+        """Return all that decides whether there is a place for a request, besides the cloud."""
+        return request, self.profile, self.levels, self.locks
+
     def cached_for(self, request: PlannerRequest) -> ProposalsByForm | None:
         """Return what is cached for a request; None if fragmentation counts, which depends on the rest of the cloud."""
         if self.cache is None or self.judge is not None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from placement.candidates.compose.proposals import Proposal
 from placement.domain.overlay import Overlay
+from placement.services.explain import Explained
 from placement.services.planner.composers import Composers, Prepared
 from placement.services.planner.ground import Ground, ground_for
 from placement.services.planner.lineups import Lineup, lineup_for
@@ -74,6 +75,19 @@ class Drafting:
                 overlay=self.overlay,
             )
         return self._grounds[prepared]
+
+    def no_place(self, member: ClaimMember) -> Explained | None:
+        """Return why a member has no place even alone, if that was found out before and no tree has changed since."""
+        orders = member.options.orders
+        if orders is None or not self.overlay.is_empty:
+            return None
+        self.ground(member)  # Checks the names, and reads which trees have changed.
+        return orders.no_place.reason(self.tx, member.options.asked_for(member.request))
+
+    def note_no_place(self, member: ClaimMember, explained: Explained) -> None:
+        """Remember why a member has no place even alone."""
+        if member.options.orders is not None and self.overlay.is_empty:
+            member.options.orders.no_place.note(self.tx, member.options.asked_for(member.request), explained)
 
     def lineup(self, member: ClaimMember, overlay: Overlay, *, members: int, apart: bool = False) -> Lineup:
         """Return the lineup for a number of members that want the same; with ``apart`` each takes another tree."""

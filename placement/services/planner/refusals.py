@@ -124,11 +124,25 @@ def _beside(drafting: Drafting, placement: GangPlan) -> NoCandidate:
 
 def _of_one(drafting: Drafting, member: ClaimMember, *, complete: bool, is_gang: bool) -> NoCandidate:
     """Return why a member has no place even by itself."""
-    uuid = member.uuid if is_gang else None
     found = explained_plan(drafting.ground(member), member.options) if member.explains else None
+    if found is not None and complete:
+        drafting.note_no_place(member, found)
     if found is None or (not complete and found.explanation.cause is None):
         sentence = "No place was found, so nothing was allocated."
+        uuid = member.uuid if is_gang else None
         return NoCandidate(sentence if complete else f"{sentence} {CUT_OFF}", found, complete=complete, member=uuid)
+    return refusal_alone(member, found, is_gang=is_gang)
+
+
+def refusal_alone(member: ClaimMember, explained: Explained, *, is_gang: bool) -> NoCandidate:
+    """Return the refusal of a member that has no place even by itself.
+
+    Args:
+        member: the member.
+        explained: why it has none.
+        is_gang: whether there are others.
+    """
     alone = f" Consumer {member.uuid} has no place even alone." if is_gang else ""
     left_out = " The trees to avoid were left out." if member.request.avoided_trees else ""
-    return NoCandidate(f"Nothing was allocated.{alone} {why_not(found)}{left_out}", found, member=uuid)
+    uuid = member.uuid if is_gang else None
+    return NoCandidate(f"Nothing was allocated.{alone} {why_not(explained)}{left_out}", explained, member=uuid)

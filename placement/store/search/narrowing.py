@@ -220,13 +220,14 @@ class Narrowing:
         is_known = "_roots_with_room" in self.__dict__ or self._roomy.known(self._rooms)
         return self._roots_with_room if is_known else None
 
-    def with_room(self, roots: Sequence[int]) -> Sequence[int]:
-        """Return those of some trees that have enough left, or all of them if that would have to be found out first."""
+    def with_room(self, roots: Iterable[int]) -> Sequence[int] | None:
+        """Return those of some trees that have enough left; None if that would have to be found out first."""
         known = self._known_with_room
         if known is None:
-            return roots
-        left = [root for root in roots if root in known]
-        self.ruled_out_by_room |= len(left) < len(roots)
+            return None
+        asked = [*roots]
+        left = [root for root in asked if root in known]
+        self.ruled_out_by_room |= len(left) < len(asked)
         return left
 
     def with_room_from(self, first: int) -> Sequence[int] | None:

@@ -1,6 +1,6 @@
 """The trees that a search walks through: what narrowing leaves, read in chunks of root ids as far as needed."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 
@@ -132,8 +132,8 @@ class TreeReader:
             start, size = start + len(some), size * self._limits.growth
             yield self.trees_of(some), some[-1] if start < len(roots) else self._ids.highest_root
 
-    def with_room(self, roots: Sequence[int]) -> Sequence[int]:
-        """Return those of some trees that have enough left, as far as that costs little to find out."""
+    def with_room(self, roots: Iterable[int]) -> Sequence[int] | None:
+        """Return those of some trees that have enough left; None if that would cost much to find out."""
         return self._narrowing.with_room(roots)
 
     def trees_of(self, roots: Sequence[int]) -> TreesRead:

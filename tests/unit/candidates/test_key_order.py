@@ -65,3 +65,15 @@ def test_the_best_are_taken_first(kind: type[UnsortedKeys] | type[SortedKeys]) -
     assert len(queue) == len(keys) - 10 - len(failing)
     assert queue.taken(9 * BLOCK) == keys[10 : len(keys) - len(failing)]
     assert not len(queue)
+
+
+@pytest.mark.parametrize("kind", [UnsortedKeys, SortedKeys])
+def test_only_the_keys_of_some_roots_are_left(kind: type[UnsortedKeys] | type[SortedKeys]) -> None:
+    keys = sorted(some_keys(Random(4), [*range(BLOCK)]))
+    queue = kind(KeyOrder(keys))
+    taken = queue.taken(10)
+    roots = {key[ROOT] for key in keys if key[ROOT] % 3 == 0}
+    assert queue.only(roots) == {key[ROOT] for key in keys[10:]} - roots
+    left = [key for key in keys[10:] if key[ROOT] in roots]
+    assert len(queue) == len(left)
+    assert taken + queue.taken(BLOCK) == keys[:10] + left

@@ -1,0 +1,99 @@
+"""A request without a place gets the same answer, without a search, until a tree changes."""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import Api
+from tests.api.test_statement_counts import statements
+from tests.claims import ask
+from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, register, uuid_of
+
+pytestmark = pytest.mark.any_database
+
+EIGHT = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 8}}}
+TWELVE = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 12}}}
+RULED = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 8}}, "within": [{"groups": ["_GPU"], "level": "pcie"}]}
+
+
+def refused(api: Api, body: dict[str, Any]) -> dict[str, Any]:
+    answer = api.post(CLAIMS, {**body, "consumer": consumer()})
+    assert answer.status_code == 409, answer.text
+    error: dict[str, Any] = answer.json["errors"][0]
+    return {key: value for key, value in error.items() if key != "request_id"}
+
+
+@pytest.mark.parametrize("body", [TWELVE, RULED], ids=["too many", "rules"])
+def test_the_same_claim_is_refused_alike_without_a_search(api: Api, body: dict[str, Any]) -> None:
+    register(api)
+    before = refused(api, body)
+    with statements(api.app) as sent:
+        assert refused(api, body) == before
+    assert not [statement for statement in sent if ".total" in statement]
+    assert before["explanation"]
+
+
+def test_other_claims_have_reasons_of_their_own(api: Api) -> None:
+    register(api)
+    first = refused(api, TWELVE)
+    assert refused(api, RULED)["explanation"] != first["explanation"]
+    assert api.post(CLAIMS, {**EIGHT, "consumer": consumer()}).status_code == 201
+
+
+def test_the_claim_succeeds_once_what_it_needs_is_released(api: Api) -> None:
+    register(api)
+    holder = consumer()
+    assert api.post(CLAIMS, {**EIGHT, "consumer": holder}).status_code == 201
+    for _ in range(2):
+        refused(api, EIGHT)
+    ask(api, "DELETE", f"/allocations/{holder['uuid']}")
+    assert api.post(CLAIMS, {**EIGHT, "consumer": consumer()}).status_code == 201
+
+
+def test_a_move_counts_what_the_consumer_gives_back(api: Api) -> None:
+    register(api)
+    holder = consumer()
+    assert api.post(CLAIMS, {**EIGHT, "consumer": holder}).status_code == 201
+    for _ in range(2):
+        refused(api, EIGHT)
+    again = {**holder, "consumer_generation": 1}
+    answer = api.post(CLAIMS, {**EIGHT, "consumer": again, "replaces": True})
+    assert answer.status_code == 201, answer.text
+
+
+def test_each_gang_is_told_about_its_own_member(api: Api) -> None:
+    register(api)
+    found = []
+    for _ in range(2):
+        answer = api.post(CLAIMS, {**TWELVE, "consumer": consumer(), "members": 3})
+        detail = answer.json["errors"][0]["detail"]
+        named = re.search(r"Consumer (\S+) has no place even alone", detail)
+        assert named, detail
+        found.append((named[1], detail.replace(named[1], "")))
+    (first, told), (second, again) = found
+    assert first != second
+    assert told == again
+
+
+@pytest.mark.parametrize("explain", [False, True])
+def test_the_same_request_for_candidates_has_none_without_a_search(api: Api, explain: bool) -> None:
+    register(api)
+    body = {**TWELVE, "explain": explain}
+    before = ask(api, "POST", CANDIDATES, body=body)
+    with statements(api.app) as sent:
+        assert ask(api, "POST", CANDIDATES, body=body) == before
+    assert not [statement for statement in sent if ".total" in statement]
+    assert ask(api, "POST", CANDIDATES, body={**body, "explain": not explain}) != before
+    assert not before["allocation_requests"]
+
+
+def test_hypothetical_clouds_are_searched(api: Api) -> None:
+    register(api)
+    holder = consumer()
+    assert api.post(CLAIMS, {**EIGHT, "consumer": holder}).status_code == 201
+    for _ in range(2):
+        assert not ask(api, "POST", CANDIDATES, body=EIGHT)["allocation_requests"]
+    for assumed in ({"released": [holder["uuid"]]}, {"with": [{"like": uuid_of("host"), "count": 1}]}):
+        assert ask(api, "POST", CANDIDATES, body={**EIGHT, **assumed})["allocation_requests"]
+    assert not ask(api, "POST", CANDIDATES, body=EIGHT)["allocation_requests"]
