@@ -93,28 +93,26 @@ def test_whatever_changes_a_tree_is_taken_into_account_at_once(full: Database, c
     assert (answer.candidates, answer.cause) == ((found := ask(full, None)).candidates, found.cause)
 
 
+def newer_and_older(database: Database, orders: TreeOrders, *changes: str) -> tuple[Answer, Answer]:
+    """Ask in a snapshot with some changes, then in one from before."""
+
+    @reads
+    def ask_in_both(tx: Transaction) -> tuple[Answer, Answer]:
+        answer_to(tx, SIX, OPTIONS, RANKING)  # The snapshot is that of the first statement.
+        change(database, *changes)
+        return ask(database, orders), answer_to(tx, SIX, OPTIONS, RANKING, orders=orders)
+
+    return ask_in_both(database)
+
+
 def test_snapshots_that_differ_do_not_learn_from_each_other(full: Database) -> None:
     orders = TreeOrders()
     ask(full, orders)
-
-    @reads
-    def ask_late(tx: Transaction) -> tuple[Answer, Answer]:
-        answer_to(tx, SIX, OPTIONS, RANKING)
-        change(full, "DELETE FROM allocations WHERE resource_provider_id = 2")
-        return ask(full, orders), answer_to(tx, SIX, OPTIONS, RANKING, orders=orders)
-
-    newer, older = ask_late(full)
+    newer, older = newer_and_older(full, orders, "DELETE FROM allocations WHERE resource_provider_id = 2")
     assert newer.candidates
     assert not older.candidates
     assert ask(full, orders).candidates
-
-    @reads
-    def ask_early(tx: Transaction) -> tuple[Answer, Answer]:
-        answer_to(tx, SIX, OPTIONS, RANKING)
-        change(full, "UPDATE inventories SET total = 5 WHERE resource_provider_id = 2")
-        return ask(full, orders), answer_to(tx, SIX, OPTIONS, RANKING, orders=orders)
-
-    newer, older = ask_early(full)
+    newer, older = newer_and_older(full, orders, "UPDATE inventories SET total = 5 WHERE resource_provider_id = 2")
     assert not newer.candidates
     assert older.candidates
 

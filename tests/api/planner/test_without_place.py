@@ -41,23 +41,24 @@ def test_other_claims_have_reasons_of_their_own(api: Api) -> None:
     assert api.post(CLAIMS, {**EIGHT, "consumer": consumer()}).status_code == 201
 
 
-def test_the_claim_succeeds_once_what_it_needs_is_released(api: Api) -> None:
+def holder_of_all(api: Api) -> dict[str, Any]:
+    """Return a consumer that holds all GPUs, after others have asked for them in vain."""
     register(api)
     holder = consumer()
     assert api.post(CLAIMS, {**EIGHT, "consumer": holder}).status_code == 201
     for _ in range(2):
         refused(api, EIGHT)
-    ask(api, "DELETE", f"/allocations/{holder['uuid']}")
+        assert not ask(api, "POST", CANDIDATES, body=EIGHT)["allocation_requests"]
+    return holder
+
+
+def test_the_claim_succeeds_once_what_it_needs_is_released(api: Api) -> None:
+    ask(api, "DELETE", f"/allocations/{holder_of_all(api)['uuid']}")
     assert api.post(CLAIMS, {**EIGHT, "consumer": consumer()}).status_code == 201
 
 
 def test_a_move_counts_what_the_consumer_gives_back(api: Api) -> None:
-    register(api)
-    holder = consumer()
-    assert api.post(CLAIMS, {**EIGHT, "consumer": holder}).status_code == 201
-    for _ in range(2):
-        refused(api, EIGHT)
-    again = {**holder, "consumer_generation": 1}
+    again = {**holder_of_all(api), "consumer_generation": 1}
     answer = api.post(CLAIMS, {**EIGHT, "consumer": again, "replaces": True})
     assert answer.status_code == 201, answer.text
 
@@ -89,11 +90,7 @@ def test_the_same_request_for_candidates_has_none_without_a_search(api: Api, exp
 
 
 def test_hypothetical_clouds_are_searched(api: Api) -> None:
-    register(api)
-    holder = consumer()
-    assert api.post(CLAIMS, {**EIGHT, "consumer": holder}).status_code == 201
-    for _ in range(2):
-        assert not ask(api, "POST", CANDIDATES, body=EIGHT)["allocation_requests"]
+    holder = holder_of_all(api)
     for assumed in ({"released": [holder["uuid"]]}, {"with": [{"like": uuid_of("host"), "count": 1}]}):
         assert ask(api, "POST", CANDIDATES, body={**EIGHT, **assumed})["allocation_requests"]
     assert not ask(api, "POST", CANDIDATES, body=EIGHT)["allocation_requests"]
