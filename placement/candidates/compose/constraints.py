@@ -5,8 +5,8 @@ A constraint follows the search step by step: ``take`` accepts or refuses one mo
 can follow. ``depths`` are the depths that it has to be asked about.
 """
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from placement.candidates.compose.matching import Matching
@@ -128,7 +128,8 @@ class SameSubtree:
     """same_subtree: of the providers of some groups, one, the head, is an ancestor of all the others, or the only one.
 
     ``_common`` is a stack of the common ancestors (each provider being its own) of all providers chosen so far. As long
-    as one of these is chosen, or among the options of a group to come, there may be a head.
+    as one of these is chosen, or among the options of a group to come, there may be a head. Ancestors with too little
+    below them for all groups are left out from the beginning.
     """
 
     def __init__(
@@ -139,30 +140,51 @@ class SameSubtree:
         suffixes: frozenset[str],
         *,
         isolate: bool,
+        contended: Sequence[str] = (),
     ) -> None:
         self.depths = frozenset(depth for depth, slot in enumerate(slots) if slot.suffix in suffixes)
         members = {provider for depth in self.depths for provider in options[depth]}
         self._ancestry = {provider: tree.ancestry(provider) for provider in members}
+        amounts = {depth: dict(slots[depth].resources) for depth in self.depths}
+        self._loads = [load for name in contended for load in self._loads_below(name, amounts, options, tree)]
+        self._options = [options[depth] for depth in self.depths]
+        self._isolate = isolate
+        self._heads = self._above_all()
+        if not isolate:
+            self._heads = frozenset(filter(self._suffices, self._heads))
+            self._ancestry = {provider: above & self._heads for provider, above in self._ancestry.items()}
         self._later = {
             depth: frozenset(p for later in self.depths if later > depth for p in options[later])
             for depth in self.depths
         }
-        self._options = [options[depth] for depth in self.depths]
-        self._isolate = isolate
         self._common: list[frozenset[int] | None] = [None]
         self._chosen: list[int] = []
 
+    def _loads_below(
+        self, name: str, amounts: Mapping[int, Mapping[str, int]], options: Sequence[Sequence[int]], tree: Tree
+    ) -> Iterator[tuple[int, Mapping[int, float]]]:
+        """Yield how many groups ask for at least so much of a class, and by ancestor how often that fits below it."""
+        asking = [depth for depth in self.depths if name in amounts[depth]]
+        for least in {amounts[depth][name] for depth in asking}:
+            larger = [depth for depth in asking if amounts[depth][name] >= least]
+            below: dict[int, float] = defaultdict(float)
+            for provider in {provider for depth in larger for provider in options[depth]}:
+                for ancestor in self._ancestry[provider]:
+                    below[ancestor] += tree.room[provider, name] // least
+            yield len(larger), below
+
     def is_hopeless(self) -> bool:
         """Tell whether no option can be the head: above an option of every group, a different one if isolated."""
-        if not self._options:
-            return False
+        return bool(self._options) and not any(map(self._suffices, self._heads))
+
+    def _above_all(self) -> frozenset[int]:
+        """Return the options that are above an option of every group."""
         reached = [frozenset().union(*(self._ancestry[p] for p in row)) for row in self._options]
-        heads = frozenset.intersection(*reached) & self._ancestry.keys()
-        return not any([self._suffices(head) for head in heads])
+        return frozenset.intersection(*reached) & self._ancestry.keys() if reached else frozenset()
 
     def _suffices(self, head: int) -> bool:
         if not self._isolate:
-            return True
+            return all([below[head] >= groups for groups, below in self._loads])
         rows = {at: [p for p in row if head in self._ancestry[p]] for at, row in enumerate(self._options)}
         return Matching(rows, dict.fromkeys(self._ancestry, 1)).is_complete
 
@@ -263,7 +285,10 @@ def constraints_on(plan: Plan, tree: Tree, slots: Sequence[Slot], options: Seque
     if isolate and sum(slot.is_granular for slot in slots) > 1:
         found.append(Isolation(slots, options))
     found.extend(Contention(slots, options, tree, name) for name in plan.contended)
-    found.extend(SameSubtree(slots, options, tree, suffixes, isolate=isolate) for suffixes in plan.request.same_subtree)
+    found.extend(
+        SameSubtree(slots, options, tree, suffixes, isolate=isolate, contended=() if isolate else plan.contended)
+        for suffixes in plan.request.same_subtree
+    )
     if plan.trait_sets and not _met_by_one_slot(plan, tree, slots, options):
         found.append(CollectiveTraits(slots, options, tree, len(plan.trait_sets)))
     if not plan.request.combines_nested and len(slots) > 1:
