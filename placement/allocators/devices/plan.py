@@ -41,8 +41,8 @@ def host_key(host: Host, request: Request) -> HostKey:
         host.in_use,
         tuple([(one.count, tuple(sorted(one.meets.items()))) for one in request.groups]),
         tuple([tuple([name for name, _misfit in row]) for row in options]),
-        # Groups that the same devices serve equally well are twins. Ties are compared in the same way.
-        misfits if request.conditions else tuple(map(options.index, options)),
+        # Groups that the same devices serve equally well are twins, and so are ties of such groups.
+        tuple(map(options.index, options)),
     )
     return HostKey(form, misfits)
 

@@ -47,17 +47,20 @@ class IdenticalTies:
 
 def without_identical_ties(host: Host, request: Request) -> tuple[Host, Request, Sequence[IdenticalTies]]:
     """Merge identical ties; return the host and the request without the others, and the merged ties."""
+    ties = [rule for rule in request.within if _can_be_merged(rule, host, request)]
+    if len(ties) < 2:
+        return host, request, ()
     found: dict[object, list[InOnePlace]] = defaultdict(list)
-    for rule in request.within:
-        if _can_be_merged(rule, host, request):
-            found[_wants(rule, host, request)].append(rule)
+    alike = _served_alike(request)
+    for rule in ties:
+        found[_wants(rule, host, request, alike)].append(rule)
     families = [rules for rules in found.values() if len(rules) > 1]
     if not families:
         return host, request, ()
     levels = [host.levels.index(rule.level) for rules in families for rule in rules[1:]]
     left = _without_levels(host, levels)
-    alike = [_identical_ties(rules, left, request) for rules in families]
-    return left, _merged(request, families), alike
+    merged = [_identical_ties(rules, left, request, alike) for rules in families]
+    return left, _merged(request, families), merged
 
 
 def _can_be_merged(rule: InOnePlace, host: Host, request: Request) -> bool:
@@ -79,34 +82,46 @@ def _can_be_merged(rule: InOnePlace, host: Host, request: Request) -> bool:
     )
 
 
-def _wants(rule: InOnePlace, host: Host, request: Request) -> object:
+def _served_alike(request: Request) -> dict[str, int]:
+    """Number the groups, those that the same devices serve equally well alike.
+
+    How well that is does not matter: a plan is for all hosts that differ in nothing else.
+    """
+    options = [group.options for group in request.groups]
+    return {group.label: options.index(group.options) for group in request.groups}
+
+
+def _wants(rule: InOnePlace, host: Host, request: Request, alike: Mapping[str, int]) -> object:
     """Return a key that identical ties share."""
     level = host.levels.index(rule.level)
     return (
         tuple([device.path[level] for device in host.devices]),
-        tuple(sorted([_wants_of(group, rule, request) for group in _groups(rule, request)])),
+        tuple(sorted([_wants_of(group, rule, request, alike) for group in _groups(rule, request)])),
     )
 
 
-def _wants_of(group: Group, rule: InOnePlace, request: Request) -> tuple[object, ...]:
+def _wants_of(group: Group, rule: InOnePlace, request: Request, alike: Mapping[str, int]) -> tuple[object, ...]:
     """Return what a group of a tie needs, regardless of which tie it belongs to."""
     assert rule.condition is not None
     meets = {name: mask & ~(1 << rule.condition) for name, mask in group.meets.items()}
     others = tuple([n for n, other in enumerate(request.within) if other is not rule and group.label in other.groups])
-    numbers = [tuple(sorted(one.items())) for one in (group.options, group.amounts, meets)]
-    return (*numbers, group.apart, group.takes, group.count, group.by_card, group.exclusive, others)
+    numbers = [tuple(sorted(one.items())) for one in (group.amounts, meets)]
+    rules = (group.apart, group.takes, group.count, group.by_card, group.exclusive, others)
+    return (*numbers, *rules, alike[group.label])
 
 
 def _groups(rule: InOnePlace, request: Request) -> list[Group]:
     return [group for group in request.groups if group.label in rule.groups]
 
 
-def _in_order(rule: InOnePlace, request: Request) -> list[Group]:
-    return sorted(_groups(rule, request), key=lambda group: _wants_of(group, rule, request))
+def _in_order(rule: InOnePlace, request: Request, alike: Mapping[str, int]) -> list[Group]:
+    return sorted(_groups(rule, request), key=lambda group: _wants_of(group, rule, request, alike))
 
 
-def _identical_ties(rules: Sequence[InOnePlace], host: Host, request: Request) -> IdenticalTies:
-    orders = [_in_order(rule, request) for rule in rules]
+def _identical_ties(
+    rules: Sequence[InOnePlace], host: Host, request: Request, alike: Mapping[str, int]
+) -> IdenticalTies:
+    orders = [_in_order(rule, request, alike) for rule in rules]
     labels = [[group.label for group in groups] for groups in orders]
     return IdenticalTies(host.levels.index(rules[0].level), labels, [group.count for group in orders[0]])
 

@@ -21,6 +21,7 @@ from placement.allocators.devices import (
     Request,
     SearchMemo,
     allocate,
+    host_key,
 )
 from placement.allocators.devices.confined import without_places_too_small
 from placement.allocators.devices.few_places import FewPlaces
@@ -278,7 +279,7 @@ def test_with_few_places_comes_what_the_whole_host_as_one_gives(instance) -> Non
 
 
 @examples(40)
-@given(instances(), st.randoms(), st.sampled_from([1, 3]))
+@given(st.one_of(instances(), instances_of_ties()), st.randoms(), st.sampled_from([1, 3]))
 def test_what_was_found_on_other_hosts_changes_nothing(instance, chance, most) -> None:
     """Hosts of one request with nearly the same places: some devices are missing, or differ in fit and room.
 
@@ -291,16 +292,30 @@ def test_what_was_found_on_other_hosts_changes_nothing(instance, chance, most) -
         chance.shuffle(rooms)
         devices = [replace(one, room=room) for one, room in zip(first.devices, rooms, strict=True)]
         host = replace(first, devices=tuple([one for one in devices if chance.random() < 0.9]))
-        groups = [replace(one, options=_misfits_moved(one.options, chance)) for one in request.groups]
-        asked = replace(request, groups=tuple(groups))
+        asked = _with_misfits_moved(request, chance)
         assert allocate(host, asked, most=most, memo=memo) == allocate(host, asked, most=most)
 
 
-def _misfits_moved(options: Mapping[str, int], chance: random.Random) -> Mapping[str, int]:
-    misfits = [*options.values()]
-    if chance.random() < 0.5:
-        chance.shuffle(misfits)
-    return dict(zip(options, misfits, strict=True))
+@examples(10)
+@given(instances_of_ties(), st.integers(1, 9))
+def test_hosts_that_differ_only_in_how_well_devices_fit_have_one_form(instance, more) -> None:
+    host, request = instance
+    groups = [replace(one, options={name: more + of for name, of in one.options.items()}) for one in request.groups]
+    others = host_key(host, replace(request, groups=tuple(groups)))
+    assert others.form == host_key(host, request).form
+    assert others.misfits != host_key(host, request).misfits
+
+
+def _with_misfits_moved(request: Request, chance: random.Random) -> Request:
+    """Shuffle how well devices fit, for some sets of groups that the same devices serve equally well."""
+    moved: dict[tuple[tuple[str, int], ...], Mapping[str, int]] = {}
+    for options in [group.options for group in request.groups]:
+        misfits = [*options.values()]
+        if chance.random() < 0.5:
+            chance.shuffle(misfits)
+        moved.setdefault(tuple(options.items()), dict(zip(options, misfits, strict=True)))
+    groups = [replace(one, options=moved[tuple(one.options.items())]) for one in request.groups]
+    return replace(request, groups=tuple(groups))
 
 
 @examples(60)
