@@ -111,17 +111,23 @@ class Tables:
 
     def _merged_several(self, left: Table, right: Table, others: Sequence[Sequence[tuple[int, int]]]) -> Table:
         offset, guard, forbids, sticky, cut = self._layout
-        table: Table = defaultdict(list)
+        pairs: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
         for (state, costs), some in zip(left.items(), others, strict=True):
-            with_offset = state + offset
-            for _least, other in some:
+            with_offset, cost = state + offset, costs[0]
+            for more, other in some:
                 both, too_high = state + other, (with_offset + other) & guard
                 if too_high:
                     if too_high & forbids:
                         continue
                     both = cut(both, too_high) if too_high & sticky else both - (too_high >> 1)
-                table[both] += [cost + more for cost in costs for more in right[other]]
-        return self._best(table)
+                pairs[both].append((cost + more, state, other))
+        return {both: self._least_sums(some, left, right) for both, some in pairs.items()}
+
+    def _least_sums(self, pairs: list[tuple[int, int, int]], left: Table, right: Table) -> list[int]:
+        """Return the least of the costs that pairs of states have together, given with the least cost of each pair."""
+        cheapest = sorted(pairs)[: self._most]  # Each further pair costs at least as much as each of these.
+        sums = [cost + more for _least, one, other in cheapest for cost in left[one] for more in right[other]]
+        return sorted(sums)[: self._most]
 
     def _merged_best(self, left: Table, _right: Table, others: Sequence[Sequence[tuple[int, int]]]) -> Table:
         """Merge where only the best way to each state is kept."""
