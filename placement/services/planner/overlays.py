@@ -7,6 +7,7 @@ from operator import attrgetter
 
 from placement.candidates.overlaid import ChangedProvider, OverlaidReader
 from placement.candidates.reading import Reader
+from placement.domain.amounts import ResourceAmounts
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_tree import Stock
 from placement.store.allocations import held_by, supplies
@@ -45,11 +46,17 @@ class KnownStocks:
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx
         self._known: dict[int, ChangedProvider] = {}
+        self._changed: dict[int, tuple[ResourceAmounts, ChangedProvider]] = {}
+        """By provider, the last change asked about, and what it would have then: overlays grow one change at a time."""
 
     def under(self, overlay: Overlay) -> dict[int, ChangedProvider]:
         """Return what the providers that an overlay changes would have, and how much of it would be used."""
         self._read(overlay.changes.keys() - self._known.keys())
-        return {one: self._known[one].after(amounts) for one, amounts in overlay.changes.items()}
+        for one, amounts in overlay.changes.items():
+            last = self._changed.get(one)
+            if last is None or last[0] != amounts:
+                self._changed[one] = amounts, self._known[one].after(amounts)
+        return {one: self._changed[one][1] for one in overlay.changes}
 
     def _read(self, unknown: Collection[int]) -> None:
         if not unknown:
