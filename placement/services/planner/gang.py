@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple, Protocol
 
+from placement.candidates.compose.proposals import Proposal
 from placement.domain.overlay import Overlay
 from placement.services.planner.composers import Prepared
 from placement.services.planner.drafting import Drafting
 from placement.services.planner.lineups import Lineup
 from placement.services.planner.members import ClaimMember, Draft
-from placement.services.planner.planning import Planning
 
 PLACES_OF_A_TREE = 16
 """The most places in a tree to try for a member."""
@@ -171,13 +171,8 @@ def _roots_for(drafting: Drafting, members: Sequence[ClaimMember]) -> Mapping[Pr
     roots = dict[Prepared, list[int]]()
     for member in members:
         if (prepared := drafting.prepared(member)) not in roots:
-            roots[prepared] = list(_planning(drafting, member, drafting.overlay).roots())
+            roots[prepared] = list(drafting.planning(member, drafting.overlay).roots())
     return roots
-
-
-def _planning(drafting: Drafting, member: ClaimMember, overlay: Overlay) -> Planning:
-    # One place more than are tried, which shows whether any were left out.
-    return drafting.planning(member, overlay, places=PLACES_OF_A_TREE + 1)
 
 
 class _OutOfPlaces(Exception):
@@ -193,6 +188,53 @@ class _Left(NamedTuple):
 
     wanted: Prepared
     root: int
+
+
+class _MemberPlaces:
+    """The places of a member under an overlay, tree by tree; what follows the best one in a tree only if it is needed.
+
+    Args:
+        drafting: the snapshot.
+        member: the member.
+        overlay: what the members before it take.
+    """
+
+    def __init__(self, drafting: Drafting, member: ClaimMember, overlay: Overlay) -> None:
+        self._drafting = drafting
+        self._member = member
+        self._overlay = overlay
+        self._planning = drafting.planning(member, overlay)
+        self._are_few = True
+
+    @property
+    def groups(self) -> int:
+        """How many groups the member wants."""
+        return len(self._planning.prepared.plan.slots)
+
+    @property
+    def exhausted(self) -> Mapping[int, bool]:
+        """By root, the trees where nothing was found, and whether that is proved."""
+        return self._planning.exhausted
+
+    @property
+    def are_all(self) -> bool:
+        """Whether there are definitely no other places in the trees that were looked at to the end."""
+        return self._are_few and self._planning.complete and all(self.exhausted.values())
+
+    def inside(self, root: int) -> Iterator[Draft]:
+        """Yield the places in a tree, up to the limit; the best one costs a fraction of what all of them do."""
+        best = [*islice(self._planning.proposals(only=root), 1)]
+        yield from self._drafting.drafts(self._member, best, self._planning)
+        if best:
+            yield from self._others(root, best[0])
+
+    def _others(self, root: int, best: Proposal) -> Iterator[Draft]:
+        # One more than are tried, which shows whether any were left out.
+        planning = self._drafting.planning(self._member, self._overlay, places=PLACES_OF_A_TREE + 1)
+        found = [*islice(planning.proposals(only=root), PLACES_OF_A_TREE + 1)]
+        self._are_few = self._are_few and len(found) <= PLACES_OF_A_TREE and planning.complete
+        others = [one for one in found[:PLACES_OF_A_TREE] if one != best]
+        yield from self._drafting.drafts(self._member, others, planning)
 
 
 class _GangSearch:
@@ -221,37 +263,33 @@ class _GangSearch:
             return []
         first, rest = members[0], members[1:]
         self._drafting.composers.allot(among=len(members))
-        planning = _planning(self._drafting, first, overlay)
+        places = _MemberPlaces(self._drafting, first, overlay)
         wanted = self._drafting.prepared(first)
         without = {one.root for one in left if one.wanted is wanted}
         tried: list[int] = []
         for root in self._roots[wanted]:
             if root in without:
                 continue
-            for draft in self._places(first, root, planning):
-                done = [_Left(wanted, one) for one in (*tried, *planning.exhausted) if one != root]
+            for draft in places.inside(root):
+                self._take_place()
+                done = [_Left(wanted, one) for one in (*tried, *places.exhausted) if one != root]
                 found = self.placed(rest, draft.upon(overlay), (*left, *done))
                 if found is not None:
                     return [draft, *found]
             tried.append(root)
-            if not self._goes_on(planning):
+            if not self._goes_on(places):
                 break
-        self.is_complete = self.is_complete and planning.complete and all(planning.exhausted.values())
+        self.is_complete = self.is_complete and places.are_all
         return None
 
-    def _places(self, member: ClaimMember, root: int, planning: Planning) -> Iterator[Draft]:
-        """Yield the places of a member in a tree, up to the limit."""
-        proposals = list(islice(planning.proposals(only=root), PLACES_OF_A_TREE + 1))
-        self.is_complete = self.is_complete and len(proposals) <= PLACES_OF_A_TREE
-        for draft in self._drafting.drafts(member, proposals[:PLACES_OF_A_TREE], planning):
-            self._places_left -= 1
-            if self._places_left < 0:
-                raise _OutOfPlaces
-            yield draft
+    def _take_place(self) -> None:
+        self._places_left -= 1
+        if self._places_left < 0:
+            raise _OutOfPlaces
 
-    def _goes_on(self, planning: Planning) -> bool:
+    def _goes_on(self, places: "_MemberPlaces") -> bool:
         """Tell whether to go on to another tree after one that did not help."""
         budget = self._drafting.composers.budget
-        budget.take(STEPS_FOR_A_GROUP * len(planning.prepared.plan.slots))
+        budget.take(STEPS_FOR_A_GROUP * places.groups)
         self.is_complete = self.is_complete and not budget.is_used_up
         return not budget.is_used_up

@@ -154,6 +154,24 @@ def test_a_member_makes_room_for_another_in_the_same_tree(api: Api) -> None:
     assert [gpus_of(api, one["consumer"]["uuid"]) for one in members] == [["b0", "c0"], ["a0", "a1"]]
 
 
+def test_a_member_that_comes_first_for_lack_of_a_place_goes_on_to_the_next_one_in_its_tree(api: Api) -> None:
+    """In the order of size, the last finds both of its GPUs taken; first, it takes the only one of the first."""
+    root = provider(api, "host", None, {}, [])
+    provider(api, "cores", root, {"VCPU": {"total": 8}}, [])
+    for trait in ("CUSTOM_ONE", "CUSTOM_TWO", "CUSTOM_THREE"):
+        ask(api, "PUT", f"/traits/{trait}")
+    for name, traits in (("a", ("ONE", "THREE")), ("b", ("TWO", "THREE")), ("c", ("TWO",))):
+        provider(api, name, root, {"PGPU": {"total": 1}}, [f"CUSTOM_{trait}" for trait in traits])
+    wanted = [("CUSTOM_ONE", 3), ("CUSTOM_TWO", 2), ("CUSTOM_THREE", 1)]
+    groups = [
+        {"_GPU": {"resources": {"PGPU": 1}, "required": [trait]}, "": {"resources": {"VCPU": cores}}}
+        for trait, cores in wanted
+    ]
+    members = [{"consumer": consumer(), "request": {"groups": one}} for one in groups]
+    ask(api, "POST", CLAIMS, body={"members": members})
+    assert [gpus_of(api, one["consumer"]["uuid"]) for one in members] == [["a"], ["c"], ["b"]]
+
+
 def test_a_member_moves_to_another_tree_for_one_that_cannot(api: Api) -> None:
     ask(api, "PUT", "/traits/CUSTOM_HW_PCIE_SWITCH")
     roots = [provider(api, name, None, {}, []) for name in ("first", "second")]
