@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from placement.allocators.devices.all_or_none import AllOrNone, taken_together
+from placement.allocators.devices.divided_cards import DividedCards
 from placement.allocators.devices.options import DeviceOption
 from placement.allocators.devices.own_costs import OwnCosts
 from placement.allocators.devices.place_rules import PlaceRules
@@ -37,14 +38,14 @@ class OneDevice:
         request: the request.
         rules: its rules.
         own: the options' own costs.
-        divided: the cards whose devices are in different places.
+        cards: the cards whose devices are in different places.
     """
 
-    def __init__(self, request: Request, rules: PlaceRules, own: OwnCosts, divided: Sequence[str]) -> None:
+    def __init__(self, request: Request, rules: PlaceRules, own: OwnCosts, cards: DividedCards) -> None:
         self._groups = request.groups
         self._rules = rules
         self._own = own
-        self._divided = divided
+        self._cards = cards
 
     def table(self, options: Sequence[DeviceOption], tables: Tables, all_or_none: Sequence[AllOrNone] = ()) -> Table:
         """Return the table of a device.
@@ -102,5 +103,5 @@ class OneDevice:
         return room | guard, asked, guard
 
     def _units(self, option: DeviceOption) -> int:
-        meets, card = self._groups[option.group].meets.get(option.device.name, 0), option.device.whole
-        return self._rules.units(option.group, meets, self._divided.index(card) if card in self._divided else None)
+        meets = self._groups[option.group].meets.get(option.device.name, 0)
+        return self._rules.units(option.group, meets, self._cards.number(option.device.whole))

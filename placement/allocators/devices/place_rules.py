@@ -4,6 +4,7 @@ States of tables are read and written here; how devices nest in places, and whic
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from placement.allocators.devices.all_or_none import AllOrNone
@@ -16,6 +17,25 @@ from placement.allocators.devices.tables import Table
 
 Closing = Callable[[int], int | None]
 """Maps a state of a complete place to the cost that a rule adds; None if the rule forbids the state."""
+
+
+class _ClosedState(NamedTuple):
+    """The state of a complete place with the rules of its level applied, and the cost that they add."""
+
+    state: int
+    cost: int
+
+
+class _ClosedStates(dict[int, _ClosedState | None]):
+    """The states of complete places of one level after its rules, None for forbidden ones: they recur on all hosts."""
+
+    def __init__(self, closed: Callable[[int], _ClosedState | None]) -> None:
+        super().__init__({0: None})  # A place of which nothing is taken is none.
+        self._closed = closed
+
+    def __missing__(self, state: int) -> _ClosedState | None:
+        found = self[state] = self._closed(state)
+        return found
 
 
 class SearchLayout(NamedTuple):
@@ -50,16 +70,17 @@ class PlaceRules:
         self._index = {group.label: index for index, group in enumerate(request.groups)}
         self._bound = [within for within in request.within if within.required and within.stands_for == 1]
         """The rules that bind groups to one place. Those that stand for several may be served in several places."""
+        self.by_card = [(index, one.stands_for) for index, one in enumerate(request.groups) if one.by_card]
+        """The groups that want different cards, each with how many devices of one card it may have."""
         self.counters = Counters(self._all_counters())
         self.pruner = Pruner(request.groups, self.counters)
         """Tells which states the devices that are left cannot complete."""
-        self.by_card = [(index, one.stands_for) for index, one in enumerate(request.groups) if one.by_card]
-        """The groups that want different cards, each with how many devices of one card it may have."""
         self._own_masks = [self.counters.mask([index]) for index in range(len(request.groups))]
         self._taking = self.counters.mask([index for index, one in enumerate(request.groups) if one.takes])
         self._apart = self.counters.mask([index for index, one in enumerate(request.groups) if one.apart])
         self._closings = [self._closings_of(level, name) for level, name in enumerate(layout.levels)]
         self._bounds = [self._bounds_of(name) for name in layout.levels]
+        self._after_rules = [_ClosedStates(partial(self._closed_state, level)) for level in range(len(layout.levels))]
         self.all_or_none = [
             [self._all_or_none(one) for one in self._bound if one.level == name] for name in layout.levels
         ]
@@ -78,12 +99,11 @@ class PlaceRules:
             card: the number of the card that it is of, if that has devices in different places.
         """
         units = self.counters.units
-        groups = len(self._request.groups)
-        first = groups + len(self._bound)
+        first = len(self._request.groups) + len(self._bound)
         conditions = [units[first + bit] for bit in range(self._request.conditions) if meets >> bit & 1]
         used = 0
         if card is not None and self._request.groups[group].by_card:
-            used = units[first + self._request.conditions + card * groups + group]
+            used = units[self._of_card(card)[[index for index, _most in self.by_card].index(group)]]
         return units[group] | sum(conditions) | used
 
     def before(self, group: int, turn: int, table: Table) -> list[int]:
@@ -95,23 +115,23 @@ class PlaceRules:
         others = own | self._apart if self._request.groups[group].apart else own
         return [state for state in table if state & others == turns]
 
-    def closed(self, table: Table, level: int, devices: int) -> Table:
+    def closed(self, table: Table, level: int, *, devices: int, done: Sequence[int]) -> Table:
         """Return the table of a complete place: with the rules of its level applied, and the cost of touching it.
 
         Args:
             table: the table of all devices in the place.
             level: its level.
             devices: how many devices in it could have been taken.
+            done: the divided cards that have no device elsewhere; states need not tell them apart any more.
         """
-        costs, most = self.costs, self._layout.most
+        costs, most, taking, after_rules = self.costs, self._layout.most, self._taking, self._after_rules[level]
         touched = costs.touched[level] + devices * costs.free[level] if self._layout.counts_places else 0
+        kept = ~self.counters.mask([index for card in done for index in self._of_card(card)])
         closed: Table = {0: table[0]} if 0 in table else {}
         for state, of_state in table.items():
-            after = self._after_rules(state, level) if state else None
+            after = after_rules[state]
             if after is not None:
-                state_after, further = after
-                if state & self._taking:
-                    state_after, further = self._marked(state_after, level), further + touched
+                state_after, further = after.state & kept, after.cost + touched if state & taking else after.cost
                 costs_after, known = [cost + further for cost in of_state], closed.get(state_after)
                 closed[state_after] = costs_after if known is None else sorted([*known, *costs_after])[:most]
         return closed
@@ -120,15 +140,20 @@ class PlaceRules:
         """Return the counters of a state, in this order.
 
         The devices that each group has; whether any place serves the groups bound to one; whether any device meets each
-        condition; for each divided card, how many of its devices each group has; and whether any place is touched, for
-        each level where that is counted.
+        condition; for each divided card, how many of its devices each group has that wants different cards; and whether
+        any place is touched, for each level where that is counted.
         """
         groups = [_counter_of(group) for group in self._request.groups]
         withins = [Counter(1, 0) for _within in self._bound]
         conditions = [Counter(1, 1, saturates=True)] * self._request.conditions
-        of_cards = [Counter(group.stands_for, 0) for group in self._request.groups] * self._layout.cards
+        of_cards = [Counter(most, 0) for _index, most in self.by_card] * self._layout.cards
         touched = [Counter(1, 0, saturates=True)] * len(self._layout.partial)
         return groups + withins + conditions + of_cards + touched
+
+    def _of_card(self, card: int) -> range:
+        """Return the indices of the counters of a divided card, one for each group that wants different cards."""
+        first = len(self._request.groups) + len(self._bound) + self._request.conditions
+        return range(first + card * len(self.by_card), first + (card + 1) * len(self.by_card))
 
     def _bounds_of(self, name: str) -> list[tuple[int, int, int]]:
         """Return the in-one-place rules about a level.
@@ -161,14 +186,14 @@ class PlaceRules:
         unit = self.counters.units[partial.index(level) - len(partial)]  # These counters come last.
         return self.counters.settled(state + unit) or state
 
-    def _after_rules(self, state: int, level: int) -> tuple[int, int] | None:
-        """Return the state and the added cost after the rules of a level, or None if they forbid it."""
-        further = 0
+    def _closed_state(self, level: int, state: int) -> "_ClosedState | None":
+        """Apply the rules of a level to the state of a complete place; return None if they forbid it."""
+        cost = 0
         for rule in self._closings[level]:
             added = rule(state)
             if added is None:
                 return None
-            further += added
+            cost += added
         for mask, complete, unit in self._bounds[level]:
             if state & mask:
                 # Devices missing here would have to be elsewhere.
@@ -176,7 +201,7 @@ class PlaceRules:
                 if settled is None:
                     return None
                 state = settled
-        return state, further
+        return _ClosedState(self._marked(state, level) if state & self._taking else state, cost)
 
     def _closings_of(self, level: int, name: str) -> list[Closing]:
         """Return the rules about a level that look at each place by itself."""

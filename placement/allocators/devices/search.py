@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from placement.allocators.budget import Budget
 from placement.allocators.devices.all_or_none import AllOrNone, joined
+from placement.allocators.devices.divided_cards import DividedCards
 from placement.allocators.devices.nesting import nesting
 from placement.allocators.devices.one_device import OneDevice
 from placement.allocators.devices.options import DeviceOption
@@ -81,17 +82,16 @@ class Knapsack:
         self._most = most
         self._own = own
         self._counts_places = counts_places
-        divided = divided_cards(host.devices)
-        partial = _partial_levels(host, options) if counts_places else ()
-        cards = len(divided)
-        layout = SearchLayout(host.levels, host.uncounted, own.numbering, partial, cards, counts_places, most)
-        # States count the devices of each divided card apart, so their tables hold for this host alone.
-        self._memo = memo.under(request, layout) if memo is not None and not cards else None
-        self._rules = self._memo.rules if self._memo else PlaceRules(request, layout)
-        self._one = OneDevice(request, self._rules, own, divided)
-        self._counters, self._costs = self._rules.counters, self._rules.costs
         self._number = {option.device.name: own.numbering.device_of(option) for option in options}
         self._devices = list({option.device.name: option.device for option in options}.values())
+        self._cards = DividedCards(self._devices if any([group.by_card for group in request.groups]) else ())
+        partial = _partial_levels(host, options) if counts_places else ()
+        cards = len(self._cards)
+        layout = SearchLayout(host.levels, host.uncounted, own.numbering, partial, cards, counts_places, most)
+        self._memo = memo.under(request, layout) if memo is not None else None
+        self._rules = self._memo.rules if self._memo else PlaceRules(request, layout)
+        self._one = OneDevice(request, self._rules, own, self._cards)
+        self._counters, self._costs = self._rules.counters, self._rules.costs
         self._of_device: dict[str, list[DeviceOption]] = defaultdict(list)
         order = nesting({device.path for device in self._devices}, len(host.levels))
         self.has_nested_places = order is not None
@@ -146,7 +146,8 @@ class Knapsack:
     def _table_of_place(self, place: str | None, devices: Sequence[Device], depth: int, outside: _Outside) -> Table:
         if place is None:
             return self._table(devices, depth + 1, outside)
-        if self._memo is not None:
+        # States count the devices of a card elsewhere, too, so such a table holds for this host alone.
+        if self._memo is not None and self._cards.are_whole(devices):
             table = self._memoised_table(self._memo, devices, depth, all_or_none=outside.all_or_none)
             if table is not None:
                 spare = [*outside.spare]
@@ -212,7 +213,8 @@ class Knapsack:
         all_or_none = joined([*outside.all_or_none, *rules.all_or_none[level]])
         table = self._table(devices, depth + 1, outside._replace(all_or_none=all_or_none))
         outside.tables.budget.take(len(table) * (1 + rules.rules_at(level)))
-        return rules.closed(table, level, len({device.whole for device in devices}))
+        done = self._cards.inside(devices)
+        return rules.closed(table, level, devices=len({device.whole for device in devices}), done=done)
 
     def _in_cards(self, parts: Sequence[_TableOf], tables: Tables) -> Sequence[_TableOf]:
         """Combine the parts that belong to one card, because some groups want different cards."""
@@ -236,11 +238,3 @@ def _partial_levels(host: Host, options: Sequence[DeviceOption]) -> tuple[int, .
     """
     counted = range(len(host.levels) - host.uncounted)
     return tuple([level for level in counted if len({option.device.path[level] is None for option in options}) > 1])
-
-
-def divided_cards(devices: Sequence[Device]) -> list[str]:
-    """Return the cards whose devices are in different places, so that no table of a place covers the whole card."""
-    paths: dict[str, set[tuple[str | None, ...]]] = defaultdict(set)
-    for device in devices:
-        paths[device.whole].add(device.path)
-    return sorted([card for card, found in paths.items() if len(found) > 1])

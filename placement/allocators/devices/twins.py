@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from placement.allocators.devices.divided_cards import DividedCards
 from placement.allocators.devices.nesting import nesting
 from placement.allocators.devices.options import DeviceOption
 from placement.allocators.devices.request import Group, Host, Request
-from placement.allocators.devices.search import divided_cards
 
 
 class Family(NamedTuple):
@@ -33,7 +33,8 @@ Twins = Mapping[str, Family]
 def without_twins(host: Host, request: Request) -> tuple[Request, Twins]:
     """Merge groups that are interchangeable; return the reduced request, and which groups each group represents."""
     primaries = {joint.primary for joint in request.joint}
-    alone = {group.label for group in request.groups if _counts_cards(group) and divided_cards(host.devices)}
+    counting = {group.label for group in request.groups if _counts_cards(group)}
+    alone = counting if counting and len(DividedCards(host.devices)) else set()
     kinds = [
         group.label if group.label in primaries | alone or group.stands_for > 1 else _kind(group, request)
         for group in request.groups
@@ -45,7 +46,7 @@ def without_twins(host: Host, request: Request) -> tuple[Request, Twins]:
     groups = tuple([_as_one(family) for family in found.values()])
     twins = {one.label: Family(of, _is_dealt(of[0], request)) for one, of in zip(groups, found.values(), strict=True)}
     if len(groups) == len(request.groups):
-        return request, twins
+        return (request if groups == request.groups else replace(request, groups=groups)), twins
 
     def left(labels: Sequence[str]) -> tuple[str, ...]:
         return tuple([label for label in labels if label in twins])
@@ -130,8 +131,8 @@ def _served_by(group: Group) -> object:
 
 
 def _as_one(family: Sequence[Group]) -> Group:
-    first = family[0]
+    first, counts_cards = family[0], _counts_cards(family[0])
     if len(family) == 1:
-        return first
+        return first if first.by_card == counts_cards else replace(first, by_card=counts_cards)
     count = sum([group.count for group in family])
-    return replace(first, count=count, by_card=_counts_cards(first), stands_for=len(family))
+    return replace(first, count=count, by_card=counts_cards, stands_for=len(family))
