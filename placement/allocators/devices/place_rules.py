@@ -19,6 +19,10 @@ Closing = Callable[[int], int | None]
 """Maps a state of a complete place to the cost that a rule adds; None if the rule forbids the state."""
 
 
+MAX_CLOSED_STATES = 10_000
+"""The most states of a level to remember for one request, some three megabytes."""
+
+
 class _ClosedState(NamedTuple):
     """The state of a complete place with the rules of its level applied, and the cost that they add."""
 
@@ -34,7 +38,9 @@ class _ClosedStates(dict[int, _ClosedState | None]):
         self._closed = closed
 
     def __missing__(self, state: int) -> _ClosedState | None:
-        found = self[state] = self._closed(state)
+        found = self._closed(state)
+        if len(self) < MAX_CLOSED_STATES:
+            self[state] = found
         return found
 
 
