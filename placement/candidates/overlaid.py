@@ -78,9 +78,17 @@ class OverlaidReader(WrappedReader):
         return self._overlaid(self._reader.all_trees())
 
     def _overlaid(self, read: TreesRead) -> TreesRead:
-        trees = [tree for tree in read.trees if tree.root not in self._overlay.avoided]
+        trees = [self._without_gone(tree) for tree in read.trees if tree.root not in self._overlay.avoided]
         judged = [with_stocks(tree, self.plan, self._stocks) if self._concerns(tree) else tree for tree in trees]
         return read._replace(trees=[tree for tree in judged if all(tree.options)])
+
+    def _without_gone(self, tree: Tree) -> Tree:
+        """Return a tree without what trees that are gone would share with it."""
+        gone = {one for one in tree.sharing if tree.root_of[one] in self._overlay.gone} if self._overlay.gone else ()
+        if not gone:
+            return tree
+        options = [[one for one in row if one not in gone] for row in tree.options]
+        return replace(tree, options=options, sharing=tree.sharing - gone)
 
     def _concerns(self, tree: Tree) -> bool:
         return tree.root in self._roots or not self._changed.keys().isdisjoint(tree.sharing)

@@ -16,7 +16,8 @@ class Overlay:
     Args:
         changes: the change in usage by provider and class; negative for less.
         held: places that would be held exclusively: nobody else takes anything in or below them.
-        avoided: the roots of trees to leave out.
+        avoided: the roots of trees to leave out. Others may still take what these share with them.
+        gone: the roots of those of them that share nothing either.
 
     >>> overlay = Overlay().taking({7: {"VCPU": 2}}).releasing({7: {"VCPU": 3}, 8: {"PGPU": 1}})
     >>> overlay.changes, sorted(overlay.released)
@@ -26,6 +27,7 @@ class Overlay:
     changes: ProviderAmounts = field(default_factory=dict)
     held: frozenset[int] = frozenset()
     avoided: frozenset[int] = frozenset()
+    gone: frozenset[int] = frozenset()
 
     @property
     def is_empty(self) -> bool:
@@ -44,7 +46,7 @@ class Overlay:
     def taking(self, amounts: ProviderAmounts, *, held: Collection[int] = ()) -> "Overlay":
         """Return a copy with more in use, and more places held exclusively."""
         changed = {one: summed([self.changes.get(one, {}), of_one]) for one, of_one in amounts.items()}
-        return Overlay({**self.changes, **changed}, self.held.union(held), self.avoided)
+        return replace(self, changes={**self.changes, **changed}, held=self.held.union(held))
 
     def releasing(self, amounts: ProviderAmounts) -> "Overlay":
         """Return a copy with less in use."""
@@ -54,7 +56,7 @@ class Overlay:
         """Return a copy restricted to some providers, without avoided trees.
 
         >>> Overlay({7: {"VCPU": 1}, 8: {"VCPU": 2}}, frozenset({8, 9})).within([7, 9])
-        Overlay(changes={7: {'VCPU': 1}}, held=frozenset({9}), avoided=frozenset())
+        Overlay(changes={7: {'VCPU': 1}}, held=frozenset({9}), avoided=frozenset(), gone=frozenset())
         """
         changed = {one: self.changes[one] for one in providers if one in self.changes}
         return Overlay(changed, self.held.intersection(providers))
@@ -62,6 +64,10 @@ class Overlay:
     def avoiding(self, roots: Collection[int]) -> "Overlay":
         """Return a copy that avoids further trees."""
         return replace(self, avoided=self.avoided.union(roots))
+
+    def without(self, roots: Collection[int]) -> "Overlay":
+        """Return a copy in which further trees are gone, and whatever they share with others."""
+        return replace(self, avoided=self.avoided.union(roots), gone=self.gone.union(roots))
 
 
 AS_IT_IS = Overlay()

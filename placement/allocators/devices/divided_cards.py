@@ -1,7 +1,7 @@
 """Cards with devices in different places, so that no table of a place covers the whole card.
 
-The virtual functions of a NIC with two ports on two switches are such devices. Where groups want different cards, states
-count the devices of such a card apart, until all of the card is in the table.
+The virtual functions of a NIC with two ports on two switches are such devices. Where groups want different cards,
+states count the devices of such a card apart, until all of the card is in the table.
 """
 
 from collections import Counter, defaultdict

@@ -43,7 +43,7 @@ def overlay_of(tx: Transaction, changes: Changes, overlay: Overlay = AS_IT_IS) -
             if uuid not in of_providers and uuid not in of_aggregates:
                 raise InvalidAt(("without", number), f"There is no provider {uuid}, and no aggregate.")
             gone = of_aggregates[uuid] if uuid in of_aggregates else {of_providers[uuid]}
-            overlay = overlay.avoiding(gone)
+            overlay = overlay.without(gone)
     return overlay
 
 

@@ -4,16 +4,19 @@ from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import replace
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from placement.candidates.overlaid import ChangedProvider, OverlaidReader
 from placement.candidates.reading import Reader
-from placement.domain.amounts import ResourceAmounts
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_tree import Stock
 from placement.store.allocations import held_by, supplies
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.planner_trees import roots_of
 from placement.store.search.summaries import tree_summaries
+
+if TYPE_CHECKING:
+    from placement.domain.amounts import ResourceAmounts
 
 
 def released(tx: Transaction, consumer_uuids: Collection[str], overlay: Overlay = AS_IT_IS) -> Overlay:
@@ -37,6 +40,7 @@ def emptied(tx: Transaction, roots: Collection[int], overlay: Overlay) -> Overla
         overlay,
         changes={**changes, **{provider: of for provider, of in used.items() if of}},
         avoided=overlay.avoided - {*roots},
+        gone=overlay.gone - {*roots},
     )
 
 

@@ -53,7 +53,7 @@ def planning_for(
         wanted: roughly how many proposals will be pulled; by default the limit of the request.
         first_trees: the most trees to read ahead in the first batch.
     """
-    overlay = overlay.avoiding(ground.avoided) if ground.avoided else overlay
+    overlay = overlay.without(ground.avoided) if ground.avoided else overlay
     wanted = wanted or ground.request.limit
     # Narrow and read: little of each tree, most promising first; places are counted only if scores fall short.
     forecast = forecast_for(ground, overlay, wanted=wanted)

@@ -2,7 +2,6 @@
 
 import random
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
 from itertools import combinations, product
 
@@ -308,7 +307,7 @@ def test_hosts_that_differ_only_in_how_well_devices_fit_have_one_form(instance, 
 
 def _with_misfits_moved(request: Request, chance: random.Random) -> Request:
     """Shuffle how well devices fit, for some sets of groups that the same devices serve equally well."""
-    moved: dict[tuple[tuple[str, int], ...], Mapping[str, int]] = {}
+    moved: dict[tuple[tuple[str, int], ...], dict[str, int]] = {}
     for options in [group.options for group in request.groups]:
         misfits = [*options.values()]
         if chance.random() < 0.5:

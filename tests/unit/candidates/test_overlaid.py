@@ -69,6 +69,14 @@ def test_avoided_trees_are_not_read() -> None:
     assert read.sums(["PGPU"], ()) == [(5, 2, 0)]
 
 
+def test_trees_that_are_gone_share_nothing_and_avoided_ones_still_do() -> None:
+    """Provider 9 is in tree 8, and shares with the others."""
+    whole = [Tree(root, [row], root_of={9: 8}, sharing={9}) for root, row in ((1, [2, 9]), (5, [9]), (8, [9]))]
+    trees = TreesInMemory(PLAN, whole)
+    assert options(OverlaidReader(trees, Overlay().without([8]), {})) == {1: [[2]]}
+    assert options(OverlaidReader(trees, Overlay().avoiding([8]), {})) == {1: [[2, 9]], 5: [[9]]}
+
+
 def test_only_providers_of_which_less_is_in_use_are_released() -> None:
     overlay = Overlay().taking({1: {"PGPU": 1}, 2: {"PGPU": 1}}).releasing({2: {"PGPU": 1}, 3: {"PGPU": 2}})
     assert overlay.released == {3}
