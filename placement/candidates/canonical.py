@@ -9,7 +9,7 @@ form ``((0, 1),)``. Of the choice ``(1,)``, found once, one tree reads off ``(9,
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TypeVar
 
@@ -25,7 +25,7 @@ Sketch = tuple[CanonicalForm, tuple[int, ...]]
 Found = TypeVar("Found")
 
 
-class Memo(dict[CanonicalForm, Found]):
+class Memo(dict[Hashable, Found]):
     """Memoises what was found in trees, by canonical form, within one request.
 
     Args:
@@ -41,7 +41,7 @@ class Memo(dict[CanonicalForm, Found]):
         """Whether there is no room left for another form."""
         return len(self) >= self._most
 
-    def remember(self, form: CanonicalForm, found: Found) -> None:
+    def remember(self, form: Hashable, found: Found) -> None:
         """Remember what was found, if there is room."""
         if not self.is_full:
             self[form] = found

@@ -7,30 +7,38 @@ from functools import cached_property
 from placement.candidates.budget import RequestBudget
 from placement.candidates.explain.conditions import Condition
 from placement.candidates.explain.demands import DemandFilters, FilteredDemand
+from placement.candidates.explain.lookalikes import Lookalikes
 from placement.candidates.explain.provider_kinds import ProviderKinds
 from placement.candidates.explain.stages import is_searched, without
 from placement.candidates.explain.summed_room import SummedRoom
 from placement.candidates.explain.tree_filters import Intersections, TreeFilter, common, tree_filters
 from placement.candidates.explain.tree_search import SearchedTrees, TreeSearch
+from placement.domain.facts import Facts
 from placement.domain.search_plan import Plan
+
+
+def cloud_under(plan: Plan, facts: Facts) -> "FilteredCloud":
+    """Return a cloud under the filters of a plan, for all searches with this plan and those that ask for less."""
+    kinds = ProviderKinds(facts, plan)
+    return FilteredCloud(plan, DemandFilters(kinds), Lookalikes(kinds, SummedRoom(facts, plan)))
 
 
 class FilteredCloud:
     """A cloud under the filters of a plan. ``reached`` has the trees with a provider for each demand."""
 
-    def __init__(self, plan: Plan, kinds: ProviderKinds, demands_in: DemandFilters, room: SummedRoom) -> None:
+    def __init__(self, plan: Plan, demands_in: DemandFilters, lookalikes: Lookalikes) -> None:
         self.plan = plan
-        self.kinds = kinds
-        self.facts = kinds.facts
+        self.kinds = lookalikes.kinds
+        self.facts = self.kinds.facts
         self._demands_in = demands_in
-        self._room = room
+        self._lookalikes = lookalikes
         self.demands: Sequence[FilteredDemand] = demands_in.demands(plan)
-        self.filters: Sequence[TreeFilter] = list(tree_filters(plan, kinds.facts))
+        self.filters: Sequence[TreeFilter] = list(tree_filters(plan, self.facts))
         self.reached: Sequence[AbstractSet[int]] = [demand.reached for demand in self.demands]
 
     def other(self, plan: Plan) -> "FilteredCloud":
         """Return the same cloud under the filters of another plan, reusing what is known of demands that both have."""
-        return FilteredCloud(plan, self.kinds, self._demands_in, self._room)
+        return FilteredCloud(plan, self._demands_in, self._lookalikes)
 
     @cached_property
     def _intersections(self) -> Intersections:
@@ -80,4 +88,4 @@ class FilteredCloud:
 
     def search(self, plan: Plan, left_out: Condition | None = None) -> TreeSearch:
         """Return a search for a plan with the same demands, perhaps with a condition left out."""
-        return TreeSearch(plan, self.demands, self.kinds, self._room, without=left_out)
+        return TreeSearch(plan, self.demands, self._lookalikes, without=left_out)

@@ -30,17 +30,18 @@ class OptionsByTree(dict[int, list[int]]):
     """The options of a demand by tree, in ascending order, computed on demand.
 
     Args:
+        kind_of: the kind of each provider.
         of: the providers of each tree, and those that share with it; of both the kinds that fit.
     """
 
-    def __init__(self, of: Sequence[tuple[ByTree, KindSet]]) -> None:
+    def __init__(self, kind_of: Mapping[int, int], of: Sequence[tuple[ByTree, KindSet]]) -> None:
         super().__init__()
+        self._kind_of = kind_of
         self._of = of
 
     def __missing__(self, root: int) -> list[int]:
-        found = [
-            provider for by_tree, options in self._of for provider, kind in by_tree.get(root, ()) if kind in options
-        ]
+        kind_of = self._kind_of
+        found = [one for by_tree, options in self._of for one in by_tree.get(root, ()) if kind_of[one] in options]
         # A sharing provider may belong to the tree itself.
         options = self[root] = sorted(set(found)) if len(self._of) > 1 else found
         return options
@@ -84,10 +85,11 @@ class FilteredDemand:
         return self._by_tree
 
     def _options_by_tree(self, without: Condition | None) -> OptionsByTree:
-        name = self.asked.resources[0][0] if self.asked.resources else None
         own, shared = self.own.options(without), self.shared.options(without)
-        of = [(options, is_shared) for options, is_shared in ((own, False), (shared, True)) if options]
-        return OptionsByTree([(self.kinds.by_tree(name, shared=is_shared), options) for options, is_shared in of])
+        of = [(self.kinds.own_by_tree, own)] if own else []
+        if shared:
+            of.append((self.kinds.shared_by_tree, shared))
+        return OptionsByTree(self.kinds.kind_of, of)
 
 
 class DemandFilters:

@@ -4,15 +4,12 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from placement.candidates.budget import RequestBudget
-from placement.candidates.explain.cloud import FilteredCloud
+from placement.candidates.explain.cloud import FilteredCloud, cloud_under
 from placement.candidates.explain.conditions import Condition, ConditionKind
-from placement.candidates.explain.demands import DemandFilters
 from placement.candidates.explain.explanation import Explanation, Remainder
 from placement.candidates.explain.hints import hints
 from placement.candidates.explain.near_misses import near_misses
-from placement.candidates.explain.provider_kinds import ProviderKinds
 from placement.candidates.explain.stages import stages, with_traits_apart
-from placement.candidates.explain.summed_room import SummedRoom
 from placement.candidates.explain.tree_filters import common
 from placement.domain.facts import Facts
 from placement.domain.search_plan import Plan
@@ -28,8 +25,7 @@ def explain(plan: Plan, facts: Facts) -> Explanation:
     O(conditions x providers), once, to sort these into kinds; then filters of kinds, and a bounded search.
     """
     plan = with_traits_apart(plan)
-    kinds = ProviderKinds(facts, plan)
-    cloud = FilteredCloud(plan, kinds, DemandFilters(kinds), SummedRoom(facts))
+    cloud = cloud_under(plan, facts)
     budget = RequestBudget(per_tree=STEPS_PER_TREE, per_request=STEPS_FOR_CAUSE)
     left = [*_trees_left(cloud, budget)]
     trees = tuple([Remainder(condition, None, len(roots)) for condition, roots in left])

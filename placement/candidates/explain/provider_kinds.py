@@ -8,6 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cached_property
 from itertools import chain
 
 from placement.domain.facts import LEFT, PROVIDER, Facts, Stocks
@@ -16,8 +17,8 @@ from placement.domain.search_plan import Plan
 KindSet = AbstractSet[int]
 """Some kinds of providers, each represented by its first provider."""
 
-ByTree = Mapping[int, Sequence[tuple[int, int]]]
-"""The root of a tree -> providers that may serve there, ascending, and their kinds."""
+ByTree = Mapping[int, Sequence[int]]
+"""The root of a tree -> providers that may serve there, ascending."""
 
 
 class ProviderKinds:
@@ -42,8 +43,8 @@ class ProviderKinds:
             self._providers[kind].append(provider)
         self.sample = facts.of_providers(self._providers.keys())
         """The facts about the first provider of each kind."""
+        self._plan = plan
         self._roots_of: dict[int, AbstractSet[int]] = {}
-        self._by_tree: dict[tuple[str | None, bool], ByTree] = {}
 
     def count(self, kinds: KindSet) -> int:
         """Return the number of providers of some kinds."""
@@ -63,29 +64,36 @@ class ProviderKinds:
         root_of = self.facts.root_of
         return min([provider for provider in self.providers(kinds) if root_of[provider] == root])
 
-    def by_tree(self, name: str | None, *, shared: bool) -> ByTree:
-        """Return the providers of each tree with a class, or all; or those that share with it."""
-        key = (name, shared)
-        if key not in self._by_tree:
-            self._by_tree[key] = self._grouped(name, shared=shared)
-        return self._by_tree[key]
-
     def _roots(self, kind: int) -> AbstractSet[int]:
         if kind not in self._roots_of:
             self._roots_of[kind] = set(map(self.facts.root_of.__getitem__, self._providers[kind]))
         return self._roots_of[kind]
 
-    def _grouped(self, name: str | None, *, shared: bool) -> ByTree:
-        kinds = {row[PROVIDER] for row in self.sample.stocks.get(name, ())} if name else self._providers.keys()
-        if shared:
-            kinds = kinds & self.sample.shares.keys()
-        found: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        kind_of, root_of, shares = self.kind_of, self.facts.root_of, self.facts.shares
-        for provider in sorted(self.providers(kinds)):
-            one = provider, kind_of[provider]
-            for root in shares[provider] if shared else (root_of[provider],):
-                found[root].append(one)
+    @cached_property
+    def own_by_tree(self) -> ByTree:
+        """The providers of each tree that may serve there."""
+        found: dict[int, list[int]] = defaultdict(list)
+        serving, root_of = self._serving, self.facts.root_of
+        for provider, kind in self.kind_of.items():
+            if kind in serving:
+                found[root_of[provider]].append(provider)
         return found
+
+    @cached_property
+    def shared_by_tree(self) -> ByTree:
+        """The providers that share with each tree and may serve there; some may be of the tree itself."""
+        found: dict[int, list[int]] = defaultdict(list)
+        for pool in sorted(self.providers(self._serving & self.sample.shares.keys())):
+            for root in self.facts.shares[pool]:
+                found[root].append(pool)
+        return found
+
+    @cached_property
+    def _serving(self) -> KindSet:
+        """The kinds with anything that a demand asks for; all, if one asks for no resources."""
+        if not all([demand.resources for demand in self._plan.demands]):
+            return self._providers.keys()
+        return {row[PROVIDER] for rows in self.sample.stocks.values() for row in rows}
 
 
 def _told_apart(facts: Facts, plan: Plan) -> Iterator[Iterable[int]]:

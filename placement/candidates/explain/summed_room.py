@@ -1,6 +1,7 @@
-"""How much of a resource class several slots together may take from one provider, computed on demand."""
+"""How much of a resource class several slots together may take from one provider."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from functools import cache
 
 from placement.candidates.explain.conditions import Condition, ConditionKind
@@ -10,39 +11,53 @@ from placement.domain.search_plan import Plan
 RoomOf = Callable[[int], float]
 """Returns how much of a class may be taken from a provider that has any."""
 
+UsefulLimits = Mapping[int, tuple[int, int]]
+"""By provider, what is left of a class and the largest unit."""
+
 
 class SummedRoom:
     """The room of the providers of one cloud, for all plans searched in it.
 
     Args:
         facts: the cloud.
+        plan: the plan that asks for most: no other asks for more of any class.
     """
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, plan: Plan) -> None:
         self._facts = facts
-        self._limits: dict[str, dict[int, tuple[int, int]]] = {}
-        """By class and provider, what is left and the largest unit."""
+        self._asked = _amounts_of(plan)
+        self._limits: dict[str, UsefulLimits] = {}
 
     def of(self, plan: Plan, name: str, without: Condition | None) -> RoomOf:
         """Return how much of a class all slots of a plan may take from a provider, a condition on amounts left out.
 
         Capped at what all slots ask for, which makes trees more alike.
         """
-        asked = sum([dict(slot.resources).get(name, 0) for slot in plan.slots])
+        asked = _amounts_of(plan)[name]
         lifted = without.kind if without and without.resource_class == name else None
         if lifted == ConditionKind.AMOUNT:
             return lambda _provider: asked
-        limits = self._limits_of(name)
+        limits = self.useful_limits(name)
         if lifted == ConditionKind.CAPACITY:
             return lambda provider: min(asked, limits[provider][1])
         if lifted == ConditionKind.MAX_UNIT:
             return lambda provider: min(asked, limits[provider][0])
         return cache(lambda provider: min(asked, *limits[provider]))
 
-    def _limits_of(self, name: str) -> dict[int, tuple[int, int]]:
+    def useful_limits(self, name: str) -> UsefulLimits:
+        """Return what each provider has of a class, as far as it makes a difference to any plan."""
         if name not in self._limits:
-            rows = self._facts.stocks.get(name, ())
+            rows, most = self._facts.stocks.get(name, ()), self._asked[name]
             self._limits[name] = {
-                provider: (int(left), max_unit) for _class, provider, _root, left, _low, max_unit, _step in rows
+                provider: (min(most, int(left)), min(most, max_unit))
+                for _class, provider, _root, left, _low, max_unit, _step in rows
             }
         return self._limits[name]
+
+
+def _amounts_of(plan: Plan) -> Counter[str]:
+    """Return how much of each class the slots of a plan ask for in all."""
+    asked: Counter[str] = Counter()
+    for slot in plan.slots:
+        asked.update(dict(slot.resources))
+    return asked

@@ -1,23 +1,25 @@
 """Finds the trees of a cloud that have any candidate, for explanations.
 
-Most trees of a cloud are alike: hosts of one model, some of them in use. So of each canonical form, only one tree is
-asked whether it has room, and only one is searched; none that obviously has too little.
+Most trees of a cloud are alike: hosts of one model, some of them in use. So of trees that look the same, only one is
+put together and sketched. Of each canonical form, only one tree is asked whether it has room, and only one is searched;
+none that obviously has too little.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from placement.candidates.budget import RequestBudget
 from placement.candidates.canonical import CanonicalForm, Memo, Sketcher, numbered
 from placement.candidates.compose.slots import SlotComposer
 from placement.candidates.explain.conditions import Condition
-from placement.candidates.explain.demands import FilteredDemand
+from placement.candidates.explain.demands import FilteredDemand, OptionsByTree
+from placement.candidates.explain.lookalikes import Lookalikes, LookOf
 from placement.candidates.explain.plan_room import PlanRoom
-from placement.candidates.explain.provider_kinds import ProviderKinds
-from placement.candidates.explain.summed_room import SummedRoom
+from placement.candidates.explain.summed_room import RoomOf
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
@@ -40,14 +42,29 @@ class SearchedTrees:
         return self.trees.keys() | self.undecided
 
 
+class _Drawn(NamedTuple):
+    """One of the trees that look the same.
+
+    Args:
+        tree: the tree.
+        form: the number of its canonical form; trees that do not look the same may have the same form.
+        providers: what the numbers in the form stand for.
+        places: the place of each of these among the members of the tree.
+    """
+
+    tree: Tree
+    form: int
+    providers: Sequence[int]
+    places: Sequence[int]
+
+
 class TreeSearch:
     """Searches trees for candidates of one plan.
 
     Args:
         plan: the plan.
         demands: the providers that can serve each demand.
-        kinds: the cloud.
-        room: how much its providers have for several slots.
+        lookalikes: the cloud.
         without: the condition to leave out, if any. A condition on capacity, the largest unit or the whole amount is
             also left out where amounts add up; the plan reflects everything else that leaving it out means.
     """
@@ -56,20 +73,22 @@ class TreeSearch:
         self,
         plan: Plan,
         demands: Sequence[FilteredDemand],
-        kinds: ProviderKinds,
-        room: SummedRoom,
+        lookalikes: Lookalikes,
         *,
         without: Condition | None = None,
     ) -> None:
         self._plan = plan
         self._demands = demands
-        self._kinds = kinds
-        self._room = room
+        self._kinds = lookalikes.kinds
+        self._lookalikes = lookalikes
         self._without = without
         self._sketcher = Sketcher(plan)
+        self._drawn: dict[Hashable, _Drawn] = {}
+        self._forms: dict[CanonicalForm, int] = {}
+        """Numbers of forms: they compare faster."""
         self._memo: Memo[Choice | None] = Memo()
         self._lacking: Memo[bool] = Memo()
-        self._sufficing: Memo[bool] = Memo()
+        self._sufficing: dict[Hashable, bool] = {}
 
     def served(self, roots: AbstractSet[int], budget: RequestBudget) -> SearchedTrees:
         """Find the trees with a candidate, among trees that have a provider for every demand.
@@ -85,13 +104,13 @@ class TreeSearch:
         was_hit = budget.was_hit
         composer = SlotComposer(self._plan, budget)
         in_order = sorted(roots)
-        for number, tree in enumerate(self._trees(in_order), start=1):
+        for number, root in enumerate(in_order, start=1):
             budget.was_hit = False
-            choice = self._candidate(tree, composer, budget)
+            choice = self._candidate(root, composer, budget)
             if choice is not None:
-                found.trees[tree.root] = choice
+                found.trees[root] = choice
             elif budget.was_hit:
-                found.undecided.add(tree.root)
+                found.undecided.add(root)
             if budget.is_used_up:
                 found.undecided.update(in_order[number:])
                 break
@@ -107,8 +126,8 @@ class TreeSearch:
             return self.served(roots, budget).possible
         was_hit = budget.was_hit
         verdicts = {
-            tree.root: self._suffices(tree, budget)
-            for tree in self._trees(sorted(roots))
+            root: self._suffices(root, budget)
+            for root in sorted(roots)
             if budget.take(STEPS_OF_A_TREE * len(self._plan.slots))
         }
         budget.was_hit = was_hit
@@ -120,52 +139,115 @@ class TreeSearch:
     def _room_needed(self) -> PlanRoom:
         return PlanRoom(self._plan)
 
-    def _candidate(self, tree: Tree, composer: SlotComposer, budget: RequestBudget) -> Choice | None:
+    def _candidate(self, root: int, composer: SlotComposer, budget: RequestBudget) -> Choice | None:
         """Return a candidate of a tree; None if there is none, or if the budget runs out first."""
         if not budget.take(STEPS_OF_A_TREE * len(self._plan.slots)):
             return None
-        form, providers = self._sketcher.sketch(tree)
-        if form in self._memo:
-            known = self._memo[form]
-            return None if known is None else tuple([providers[number] for number in known])
-        if self._is_lacking(tree, form) or not budget.take(STEPS_OF_A_SEARCH * len(self._plan.slots)):
+        drawn = self._drawn_as(root)
+        if drawn.form in self._memo:
+            known = self._memo[drawn.form]
+            return None if known is None else self._read_off(known, root, drawn)
+        if self._is_lacking(drawn) or not budget.take(STEPS_OF_A_SEARCH * len(self._plan.slots)):
             return None
-        choice = next(composer.searched(tree), None)
-        if choice is not None or not budget.was_hit:
-            self._memo.remember(form, None if choice is None else numbered([choice], providers)[0])
-        return choice
+        choice = next(composer.searched(drawn.tree), None)
+        found = None if choice is None else numbered([choice], drawn.providers)[0]
+        if found is not None or not budget.was_hit:
+            self._memo.remember(drawn.form, found)
+        return None if found is None else self._read_off(found, root, drawn)
 
-    def _is_lacking(self, tree: Tree, form: CanonicalForm) -> bool:
-        """Tell whether a tree certainly has too little room."""
-        known = self._lacking.get(form)
+    def _read_off(self, choice: Choice, root: int, drawn: "_Drawn") -> Choice:
+        """Return a choice of numbered providers as one of a tree that looks as drawn."""
+        members = self._lookalikes.members(root)
+        return tuple([members[drawn.places[number]] for number in choice])
+
+    def _is_lacking(self, drawn: "_Drawn") -> bool:
+        """Tell whether trees certainly have too little room."""
+        known = self._lacking.get(drawn.form)
         if known is None:
-            known = self._room_needed.is_lacking(tree)
-            self._lacking.remember(form, known)
+            known = self._room_needed.is_lacking(drawn.tree)
+            self._lacking.remember(drawn.form, known)
         return known
 
-    def _suffices(self, tree: Tree, budget: RequestBudget) -> bool | None:
+    def _suffices(self, root: int, budget: RequestBudget) -> bool | None:
         """Tell whether a tree has room for all slots; None if the steps of a tree run out first."""
-        form, _providers = self._sketcher.sketch(tree)
-        known = self._sufficing.get(form)
+        kind = self._kind_of_room(root)
+        known = self._sufficing.get(kind)
         if known is None:
-            known = self._room_needed.suffices(tree, budget)
+            known = self._room_needed.suffices(self._tree(root), budget)
             if known is not None:
-                self._sufficing.remember(form, known)
+                self._sufficing[kind] = known
         return known
 
-    def _trees(self, roots: Sequence[int]) -> Iterator[Tree]:
-        facts, shared = self._kinds.facts, [demand.shared.options(self._without) for demand in self._demands]
-        sharing = frozenset(self._kinds.providers(frozenset[int]().union(*shared)))
-        root_of = {provider: facts.root_of[provider] for provider in sharing}
-        by_tree = [demand.by_tree(self._without) for demand in self._demands]
-        met, parents, plan = self._met(), facts.parents, self._plan
-        left_of = [(name, _asking(plan, name), self._room.of(plan, name, self._without)) for name in plan.contended]
-        for root in roots:
-            rows = [of_tree[root] for of_tree in by_tree]
-            # How much of each contended class all slots together may take from each provider that serves any.
-            room = {(one, name): left(one) for name, asking, left in left_of for index in asking for one in rows[index]}
-            yield Tree(root, rows, room, met=met, parents=parents, root_of=root_of, sharing=sharing)
+    def _kind_of_room(self, root: int) -> Hashable:
+        """Return the kind of a tree: what its providers can serve, and their room, wherever that is."""
+        kinds, (own, shared) = self._kinds, self._served_by
+        kind_of = kinds.kind_of
+        serves = {one: of for one in kinds.own_by_tree.get(root, ()) if (of := own.get(kind_of[one]))}
+        for pool in kinds.shared_by_tree.get(root, ()):
+            if of := serves.get(pool, 0) | shared.get(kind_of[pool], 0):
+                serves[pool] = of
+        asked = self._left_by_bits
+        can = [(of, *[left(one) if of & asking else None for asking, left in asked]) for one, of in serves.items()]
+        return tuple(sorted(can))
 
+    @cached_property
+    def _served_by(self) -> tuple[Mapping[int, int], Mapping[int, int]]:
+        """By kind, the demands that providers can serve, as bits: in their own tree, and by sharing."""
+        own: dict[int, int] = defaultdict(int)
+        shared: dict[int, int] = defaultdict(int)
+        for number, demand in enumerate(self._demands):
+            for found, options in ((own, demand.own), (shared, demand.shared)):
+                for kind in options.options(self._without):
+                    found[kind] |= 1 << number
+        return own, shared
+
+    def _drawn_as(self, root: int) -> "_Drawn":
+        """Return a tree as it looks, drawn once for all that look the same."""
+        look = self._look_of(root)
+        drawn = self._drawn.get(look)
+        if drawn is None:
+            drawn = self._drawn[look] = self._draw(root)
+        return drawn
+
+    def _draw(self, root: int) -> "_Drawn":
+        tree = self._tree(root)
+        form, providers = self._sketcher.sketch(tree)
+        place_of = {member: place for place, member in enumerate(self._lookalikes.members(root))}
+        number = self._forms.setdefault(form, len(self._forms))
+        return _Drawn(tree, number, providers, [place_of[provider] for provider in providers])
+
+    def _tree(self, root: int) -> Tree:
+        rows = [of_tree[root] for of_tree in self._options]
+        # How much of each contended class all slots together may take from each provider that serves any.
+        room = {(one, name): left(one) for name, asking, left in self._left for index in asking for one in rows[index]}
+        facts, root_of = self._kinds.facts, self._root_of_sharing
+        return Tree(root, rows, room, met=self._met, parents=facts.parents, root_of=root_of, sharing=root_of.keys())
+
+    @cached_property
+    def _look_of(self) -> LookOf:
+        return self._lookalikes.look_of(self._plan)
+
+    @cached_property
+    def _options(self) -> Sequence[OptionsByTree]:
+        return [demand.by_tree(self._without) for demand in self._demands]
+
+    @cached_property
+    def _left(self) -> Sequence[tuple[str, Sequence[int], RoomOf]]:
+        """Each contended class, the demands that ask for it, and how much may be taken of it."""
+        plan, room = self._plan, self._lookalikes.room
+        return [(name, _asking(plan, name), room.of(plan, name, self._without)) for name in plan.contended]
+
+    @cached_property
+    def _left_by_bits(self) -> Sequence[tuple[int, RoomOf]]:
+        """The same with the demands as bits."""
+        return [(sum([1 << demand for demand in asking]), left) for _name, asking, left in self._left]
+
+    @cached_property
+    def _root_of_sharing(self) -> Mapping[int, int]:
+        shared = frozenset[int]().union(*[demand.shared.options(self._without) for demand in self._demands])
+        return {provider: self._kinds.facts.root_of[provider] for provider in self._kinds.providers(shared)}
+
+    @cached_property
     def _met(self) -> dict[int, int]:
         """Return the trait sets that each provider of the unsuffixed group meets, as bits."""
         met: dict[int, int] = defaultdict(int)

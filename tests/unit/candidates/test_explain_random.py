@@ -7,15 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.candidates.budget import RequestBudget
-from placement.candidates.explain.cloud import FilteredCloud
+from placement.candidates.explain.cloud import FilteredCloud, cloud_under
 from placement.candidates.explain.conditions import OF_AMOUNTS, ConditionKind
-from placement.candidates.explain.demands import DemandFilters
 from placement.candidates.explain.explain import explain
 from placement.candidates.explain.explanation import Largest
 from placement.candidates.explain.near_misses import _amounts, _conditions, _tells
-from placement.candidates.explain.provider_kinds import ProviderKinds
 from placement.candidates.explain.stages import with_traits_apart
-from placement.candidates.explain.summed_room import SummedRoom
 from placement.domain.search_plan import plan_for
 from tests.definition_of_candidates import Definition, without_part
 from tests.examples import examples
@@ -100,9 +97,7 @@ def test_the_largest_amount_is_what_trying_every_amount_finds(situation):
 
 
 def filtered_cloud(request, facts) -> FilteredCloud:
-    plan = with_traits_apart(plan_for(request))
-    kinds = ProviderKinds(facts, plan)
-    return FilteredCloud(plan, kinds, DemandFilters(kinds), SummedRoom(facts))
+    return cloud_under(with_traits_apart(plan_for(request)), facts)
 
 
 def largest_of(stock) -> int:

@@ -35,4 +35,4 @@ def test_a_provider_that_shares_is_of_a_kind_of_its_own():
     kinds = kinds_of({1: 9, 2: 9, 3: 9}, shares={2: [1, 3]})
     assert kinds.kind_of == {1: 1, 2: 2, 3: 1}
     assert kinds.trees(own=set(), shared={2}) == {1, 3}
-    assert kinds.by_tree("VCPU", shared=True) == {1: [(2, 2)], 3: [(2, 2)]}
+    assert kinds.shared_by_tree == {1: [2], 3: [2]}
