@@ -1,5 +1,6 @@
 """Explain why a planner request has no candidates: first by what single providers lack, then by its rules."""
 
+from collections.abc import Mapping
 from functools import cache
 
 from placement.allocators.budget import Budget
@@ -34,7 +35,9 @@ def explained_plan(ground: Ground, options: PlannerOptions, *, nothing_found: bo
     plan = prepared.plan if request.paths else plan_for(request.plain)
     explanation = explain(plan, facts_for(ground.tx, plan, ids_for(ground.tx, plan)))
     if explanation.cause is None:
-        explanation = explained_with_rules(explanation, request, _search(ground, options, explanation))
+        # Of a plain request without rules all is known: its trees, perhaps of the whole cloud, need not be read.
+        if not explanation.complete or rules_of(request) or not _is_plain(ground, _locks(ground, options)):
+            explanation = explained_with_rules(explanation, request, _search(ground, options, explanation))
     elif request.paths or rules_of(request):
         explanation = explanation.with_rules_aside()
     if explanation.cause is None and explanation.complete and nothing_found and options.profile.filters:
@@ -42,11 +45,19 @@ def explained_plan(ground: Ground, options: PlannerOptions, *, nothing_found: bo
     return Explained(explanation, named_providers(ground.tx, explanation.providers()))
 
 
-def _search(ground: Ground, options: PlannerOptions, plain: Explanation) -> RuleSearch:
-    plan, levels = ground.prepared.plan, ground.prepared.levels
+def _locks(ground: Ground, options: PlannerOptions) -> Mapping[str, str]:
+    """Return the locks by level; nobody can hold a place by a class that does not exist."""
     existing = ground.tx.names.classes.ids(ground.tx.connection, {*options.locks.values()})
-    # Nobody can hold a place by a class that does not exist.
-    locks = {level: name for level, name in options.locks.items() if name in existing}
+    return {level: name for level, name in options.locks.items() if name in existing}
+
+
+def _is_plain(ground: Ground, locks: Mapping[str, str]) -> bool:
+    """Tell whether the request without its rules is a plain one, as it is where nobody can hold a place."""
+    return not (ground.request.paths or locks or ground.spares)
+
+
+def _search(ground: Ground, options: PlannerOptions, plain: Explanation) -> RuleSearch:
+    plan, levels, locks = ground.prepared.plan, ground.prepared.levels, _locks(ground, options)
 
     def composer_for(request: PlannerRequest) -> ProposalComposer:
         # Trees were read for the whole request, so its levels and demands apply whichever rules are left out.
@@ -62,7 +73,6 @@ def _search(ground: Ground, options: PlannerOptions, plain: Explanation) -> Rule
     hosts = SearchedHosts(trees, room_of, kind, ground.outlines.of, cache(places_in_use))
     search = RuleSearch(hosts, composer_for, Budget(STEPS_PER_REQUEST))
     search.note(with_rules(ground.request, rules_of(ground.request)), ground.served)
-    if plain.complete and not (ground.request.paths or locks or ground.spares):
-        # Where nobody can hold a place, a request without its rules is a plain one.
+    if plain.complete and _is_plain(ground, locks):
         search.note(with_rules(ground.request, ()), {root: root in plain.serving for root in search.roots})
     return search
