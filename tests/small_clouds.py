@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, text
 
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.facts import Facts
+from placement.domain.facts import EqualStocks, Facts
 from placement.store.connection.database import Database
 from tests.clouds import SHARES
 
@@ -151,18 +151,17 @@ situations = st.integers(0, 2**32).map(random_situation)
 
 def facts_of(cloud: Cloud) -> Facts:
     """Return the facts of a cloud, as the store would read them."""
-    stocks = defaultdict(list)
+    stocks = defaultdict(lambda: defaultdict(list))
     owners, members = defaultdict(set), defaultdict(set)
     for node in cloud.values():
         for name, stock in node.inventories.items():
-            units = (stock.min_unit, stock.max_unit, stock.step_size)
-            stocks[name].append((CLASSES.index(name), node.id, node.root, stock.left, *units))
+            stocks[name][stock.left, stock.min_unit, stock.max_unit, stock.step_size].append(node.id)
         for trait in node.traits:
             owners[trait].add(node.id)
         for aggregate in node.aggregates:
             members[aggregate].add(node.id)
     return Facts(
-        stocks=dict(stocks),
+        stocks={name: [EqualStocks(*key, ids) for key, ids in equal.items()] for name, equal in stocks.items()},
         owners=dict(owners),
         members=dict(members),
         root_of={node.id: node.root for node in cloud.values()},

@@ -3,18 +3,43 @@
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import NamedTuple
 
-Stocks = Sequence[tuple[int, int, int, float, int, int, int]]
-"""The stocks of providers of one resource class: class, provider, root, what is left, min_unit, max_unit, step_size.
 
-What is left is capacity minus usage. Plain tuples, as there may be a hundred thousand.
-"""
+class EqualStocks(NamedTuple):
+    """The providers that have equal stocks of a resource class; most of a cloud has the same as many others.
 
-PROVIDER: Final = 1
-ROOT: Final = 2
-LEFT: Final = 3
-"""The indices of some columns of ``Stocks``."""
+    Args:
+        left: capacity minus usage.
+        min_unit, max_unit, step_size: which amounts may be taken.
+        providers: who has this.
+    """
+
+    left: float
+    min_unit: int
+    max_unit: int
+    step_size: int
+    providers: Sequence[int]
+
+    @property
+    def numbers(self) -> tuple[float, int, int, int]:
+        """What is equal."""
+        return self[:4]
+
+    @property
+    def most(self) -> int:
+        """The largest amount that can be taken from one of the providers; 0 if none can."""
+        amount = int(min(self.left, self.max_unit)) // self.step_size * self.step_size
+        return amount if amount >= self.min_unit else 0
+
+
+Stocks = Sequence[EqualStocks]
+"""The stocks of one resource class."""
+
+
+def owners_in(stocks: Stocks) -> frozenset[int]:
+    """Return the providers that have any inventory of a class."""
+    return frozenset().union(*[equal.providers for equal in stocks])
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +47,7 @@ class Facts:
     """Facts about providers (by id), keyed by the names in the request.
 
     Args:
-        stocks: resource class -> the stock of each provider.
+        stocks: resource class -> the stocks of providers.
         owners: trait -> the providers that have it.
         members: aggregate -> the providers in it.
         root_of: the root of each provider that occurs here.
@@ -49,7 +74,7 @@ class Facts:
     def of_providers(self, some: AbstractSet[int]) -> "Facts":
         """Restrict the facts to some providers."""
         return Facts(
-            stocks={name: [row for row in rows if row[PROVIDER] in some] for name, rows in self.stocks.items()},
+            stocks={name: _stocks_of(some, stocks) for name, stocks in self.stocks.items()},
             owners={name: owners & some for name, owners in self.owners.items()},
             members={name: members & some for name, members in self.members.items()},
             root_of={provider: self.root_of[provider] for provider in some},
@@ -74,6 +99,11 @@ class Facts:
     def trees_with(self, providers: AbstractSet[int], sharing: AbstractSet[int] = frozenset()) -> set[int]:
         """Return the roots of the trees of some providers, and of the trees that sharing providers serve."""
         return set(map(self.root_of.__getitem__, providers)).union(*[self.shares[provider] for provider in sharing])
+
+
+def _stocks_of(some: AbstractSet[int], stocks: Stocks) -> Stocks:
+    kept = [equal._replace(providers=[one for one in equal.providers if one in some]) for equal in stocks]
+    return [equal for equal in kept if equal.providers]
 
 
 def _union(sets: list[AbstractSet[int]]) -> AbstractSet[int]:

@@ -19,7 +19,7 @@ from placement.candidates.explain.explanation import Example, Largest
 from placement.candidates.explain.provider_kinds import KindSet, ProviderKinds
 from placement.candidates.explain.tree_filters import LOOSE
 from placement.candidates.explain.tree_search import SearchedTrees
-from placement.domain.facts import LEFT, PROVIDER, ROOT, Facts
+from placement.domain.facts import EqualStocks, Facts
 
 MAX_EXAMPLES = 5
 
@@ -55,10 +55,11 @@ def shortages(cloud: FilteredCloud, condition: Condition, served: SearchedTrees)
     name = condition.value
     amounts = (dict(demand.asked.resources).get(name) for demand in cloud.demands if demand.groups == condition.groups)
     asked = next(amount for amount in amounts if amount is not None)
-    rows = [row for row in cloud.facts.stocks.get(name, ()) if row[ROOT] in served.trees]
+    root_of, stocks = cloud.facts.root_of, cloud.facts.stocks.get(name, ())
+    by_left = [(-equal.left, provider, equal) for equal in stocks for provider in equal.providers]
     best: dict[int, Example] = {}
-    for _class, provider, root, *numbers in sorted(rows, key=lambda row: (-row[LEFT], row[PROVIDER])):
-        best.setdefault(root, Example(provider, {"asked": asked, **_shown(numbers)}))
+    for _left, provider, equal in sorted([one for one in by_left if root_of[one[1]] in served.trees]):
+        best.setdefault(root_of[provider], Example(provider, {"asked": asked, **_shown(equal)}))
         if len(best) == MAX_EXAMPLES:
             break
     yield from best.values()
@@ -83,12 +84,15 @@ def largest(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) -
 
 def _usable(facts: Facts, name: str, providers: AbstractSet[int], served: SearchedTrees) -> dict[int, int]:
     """Return, for providers of these trees or sharing with them, the largest amount that can be taken at once."""
-    usable = {}
-    for _class, provider, root, left, min_unit, max_unit, step_size in facts.stocks.get(name, ()):
-        if provider in providers and not served.trees.keys().isdisjoint((root, *facts.shares.get(provider, ()))):
-            amount = int(min(left, max_unit)) // step_size * step_size
-            if amount >= min_unit:
-                usable[provider] = amount
+    serving = {
+        provider
+        for provider in providers
+        if not served.trees.keys().isdisjoint((facts.root_of[provider], *facts.shares.get(provider, ())))
+    }
+    usable: dict[int, int] = {}
+    for equal in facts.stocks.get(name, ()):
+        if most := equal.most:
+            usable |= dict.fromkeys(serving.intersection(equal.providers), most)
     return usable
 
 
@@ -131,18 +135,18 @@ def _one_of_each(kinds: ProviderKinds, failing: KindSet, served: SearchedTrees) 
             yield shows
 
 
-def _numbers(facts: Facts, condition: Condition, providers: AbstractSet[int]) -> Mapping[int, Mapping[str, Any]]:
+def _numbers(facts: Facts, condition: Condition, providers: frozenset[int]) -> Mapping[int, Mapping[str, Any]]:
     name, _, amount = condition.value.partition(":")
     of_condition = [NUMBERS[kind] for kind in NUMERIC if condition.kind in {kind, ConditionKind.AMOUNT}]
     found = {}
-    for _class, provider, _root, *numbers in facts.stocks.get(name, ()):
-        if provider in providers:
-            shown = _shown(numbers)
+    for equal in facts.stocks.get(name, ()):
+        for provider in providers.intersection(equal.providers):
+            shown = _shown(equal)
             found[provider] = {"asked": int(amount), **{key: shown[key] for key in of_condition}}
     return found
 
 
-def _shown(numbers: Iterable[float]) -> dict[str, float]:
-    """Name the numbers of a ``Stocks`` row, writing whole capacities as integers."""
-    named = dict(zip(NUMBERS.values(), numbers, strict=True))
+def _shown(stocks: EqualStocks) -> dict[str, float]:
+    """Name the numbers of stocks, writing whole capacities as integers."""
+    named = dict(zip(NUMBERS.values(), stocks.numbers, strict=True))
     return {name: int(number) if number == int(number) else number for name, number in named.items()}

@@ -12,7 +12,7 @@ from placement.candidates.explain.explanation import Hint, HintKind
 from placement.candidates.explain.provider_kinds import KindSet, ProviderKinds
 from placement.candidates.explain.tree_filters import LOOSE
 from placement.domain.candidate_request import RequestGroup
-from placement.domain.facts import PROVIDER, Facts
+from placement.domain.facts import Facts, owners_in
 from placement.domain.search_plan import Demand
 
 
@@ -73,8 +73,8 @@ def _elsewhere(cloud: FilteredCloud, demand: FilteredDemand) -> Iterator[Hint]:
 
 def _stocked(facts: Facts, asked: Demand) -> AbstractSet[int]:
     """Return the providers that have inventory of every class of a demand."""
-    owners = [{row[PROVIDER] for row in facts.stocks.get(name, ())} for name, _amount in asked.resources]
-    return set.intersection(*owners) if owners else facts.root_of.keys()
+    owners = [owners_in(facts.stocks.get(name, ())) for name, _amount in asked.resources]
+    return frozenset.intersection(*owners) if owners else facts.root_of.keys()
 
 
 def _apart(cloud: FilteredCloud) -> Iterator[Hint]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from placement.candidates.explain.conditions import NUMERIC, Condition, ConditionKind, any_of_value
 from placement.candidates.explain.provider_kinds import ProviderKinds
-from placement.domain.facts import PROVIDER
+from placement.domain.facts import owners_in
 from placement.domain.search_plan import Demand
 
 
@@ -40,7 +40,7 @@ class ProviderFilters:
     def __init__(self, kinds: ProviderKinds) -> None:
         self._whole = kinds.facts
         self._facts = facts = kinds.sample
-        self._owners = {name: frozenset(row[PROVIDER] for row in rows) for name, rows in facts.stocks.items()}
+        self._owners = {name: owners_in(stocks) for name, stocks in facts.stocks.items()}
         self._numeric: dict[tuple[str, int], list[set[int]]] = {}
 
     def reaches(self, demand: Demand) -> list[Reach]:
@@ -105,15 +105,15 @@ class ProviderFilters:
         found = self._numeric.get((name, amount))
         if found is None:
             full, low, high, step = found = [set(), set(), set(), set()]
-            for _class, provider, _root, left, min_unit, max_unit, step_size in self._facts.stocks.get(name, ()):
+            for left, min_unit, max_unit, step_size, providers in self._facts.stocks.get(name, ()):
                 if amount > left:
-                    full.add(provider)
+                    full.update(providers)
                 if amount < min_unit:
-                    low.add(provider)
+                    low.update(providers)
                 if amount > max_unit:
-                    high.add(provider)
+                    high.update(providers)
                 if step_size != 1 and amount % step_size:
-                    step.add(provider)
+                    step.update(providers)
             self._numeric[name, amount] = found
         return found
 

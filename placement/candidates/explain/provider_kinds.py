@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from functools import cached_property
 from itertools import chain
 
-from placement.domain.facts import LEFT, PROVIDER, Facts, Stocks
+from placement.domain.facts import Facts, Stocks, owners_in
 from placement.domain.search_plan import Plan
 
 KindSet = AbstractSet[int]
@@ -93,14 +93,14 @@ class ProviderKinds:
         """The kinds with anything that a demand asks for; all, if one asks for no resources."""
         if not all([demand.resources for demand in self._plan.demands]):
             return self._providers.keys()
-        return {row[PROVIDER] for rows in self.sample.stocks.values() for row in rows}
+        return frozenset[int]().union(*map(owners_in, self.sample.stocks.values()))
 
 
 def _told_apart(facts: Facts, plan: Plan) -> Iterator[Iterable[int]]:
     """Yield sets of providers that a plan tells from all others; it does not look at anything else."""
-    for name, rows in facts.stocks.items():
+    for name, stocks in facts.stocks.items():
         asked = {amount for demand in plan.demands for of, amount in demand.resources if of == name}
-        yield from _by_amounts(rows, sorted(asked))
+        yield from _by_amounts(stocks, sorted(asked))
     groups = [demand.group for demand in plan.demands]
     for any_of in {any_of for group in groups for any_of in group.required}.union(plan.trait_sets):
         yield facts.owners_of_any(any_of)
@@ -116,15 +116,10 @@ def _told_apart(facts: Facts, plan: Plan) -> Iterator[Iterable[int]]:
     yield facts.held & facts.root_of.keys()
 
 
-def _by_amounts(rows: Stocks, amounts: Sequence[int]) -> Collection[Sequence[int]]:
+def _by_amounts(stocks: Stocks, amounts: Sequence[int]) -> Collection[Sequence[int]]:
     """Divide the providers of a class by the amounts of it that they can give, and by why not the others."""
     alike: dict[tuple[int, ...], list[int]] = defaultdict(list)
-    of_numbers: dict[tuple[float, ...], list[int]] = {}
-    for row in rows:
-        numbers = row[LEFT:]
-        if numbers not in of_numbers:
-            left, min_unit, max_unit, step_size = numbers
-            bounds = bisect_right(amounts, left), bisect_left(amounts, min_unit), bisect_right(amounts, max_unit)
-            of_numbers[numbers] = alike[*bounds, step_size]
-        of_numbers[numbers].append(row[PROVIDER])
+    for left, min_unit, max_unit, step_size, providers in stocks:
+        bounds = bisect_right(amounts, left), bisect_left(amounts, min_unit), bisect_right(amounts, max_unit)
+        alike[*bounds, step_size] += providers
     return alike.values()

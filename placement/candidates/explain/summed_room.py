@@ -47,11 +47,10 @@ class SummedRoom:
     def useful_limits(self, name: str) -> UsefulLimits:
         """Return what each provider has of a class, as far as it makes a difference to any plan."""
         if name not in self._limits:
-            rows, most = self._facts.stocks.get(name, ()), self._asked[name]
-            self._limits[name] = {
-                provider: (min(most, int(left)), min(most, max_unit))
-                for _class, provider, _root, left, _low, max_unit, _step in rows
-            }
+            limits, most = dict[int, tuple[int, int]](), self._asked[name]
+            for equal in self._facts.stocks.get(name, ()):
+                limits |= dict.fromkeys(equal.providers, (min(most, int(equal.left)), min(most, equal.max_unit)))
+            self._limits[name] = limits
         return self._limits[name]
 
 

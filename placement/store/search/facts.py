@@ -4,22 +4,22 @@ Nothing is narrowed, because the explanation is about the providers that conditi
 condition is computed from plain pairs, so the statements do not depend on the request.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import os_traits
 from sqlalchemy import Column, bindparam, select
 
 from placement.domain.candidate_request import CandidateRequest
-from placement.domain.facts import Facts, Stocks
+from placement.domain.facts import EqualStocks, Facts, Stocks
 from placement.domain.search_plan import Plan
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.locks import withheld_providers
+from placement.store.search.listed_rows import ListedRows
 from placement.store.search.names import NamedIds
 from placement.store.stock import StockSource
 from placement.store.tables import (
@@ -79,10 +79,12 @@ class _Holdings:
     """The statements for who has some traits, or is in some aggregates: ``alone``, and with the roots of these."""
 
     def __init__(self, held: Column[int], holder: Column[int]) -> None:
-        of_wanted = select(held, holder).where(held.in_(bindparam("wanted", expanding=True)))
-        self.alone = PreparedStatement(of_wanted)
-        self.with_roots = PreparedStatement(
-            of_wanted.add_columns(_RP.root_provider_id).join(resource_providers, _RP.id == holder)
+        wanted = held.in_(bindparam("wanted", expanding=True))
+        self.alone = ListedRows([held], [holder], lambda selected: selected.where(wanted))
+        self.with_roots = ListedRows(
+            [held],
+            [holder, _RP.root_provider_id],
+            lambda selected: selected.join(resource_providers, _RP.id == holder).where(wanted),
         )
 
 
@@ -102,28 +104,27 @@ class _FactReader:
     def parents(self) -> dict[int, int | None]:
         """Return the parent of every provider."""
         rows = self._tx.tuples(_EVERY_PROVIDER)
-        self._note(map(itemgetter(0, 1), rows))
+        self.root_of.update(map(itemgetter(0, 1), rows))
         self._knows_every_root = True
         return dict(map(itemgetter(0, 2), rows))
 
     def stocks(self, classes: Mapping[str, int]) -> dict[str, Stocks]:
-        """Return each provider's stock of some classes."""
+        """Return the stocks of some classes."""
+        found: dict[int, list[EqualStocks]] = {id_: [] for id_ in classes.values()}
         statement = _stocks(keeps_usage=self._tx.database.keeps_usage)
-        rows = self._tx.tuples(statement, {"classes": sorted(classes.values())})
-        self._note(map(itemgetter(1, 2), rows))
-        by_id: dict[int, list[Any]] = {id_: [] for id_ in classes.values()}
-        for row in rows:
-            by_id[row[0]].append(row)
-        return {name: by_id[id_] for name, id_ in classes.items()}
+        for class_, *numbers, providers, roots in statement.read(self._tx, {"classes": sorted(found)}):
+            found[class_].append(EqualStocks._make([*numbers, providers]))
+            self._note(providers, roots)
+        return {name: found[id_] for name, id_ in classes.items()}
 
     def holders(self, holdings: _Holdings, ids: Mapping[str, int]) -> dict[str, set[int]]:
         """Return the providers that have each trait, or are in each aggregate."""
         found: dict[int, set[int]] = {id_: set() for id_ in ids.values()}
         statement = holdings.alone if self._knows_every_root else holdings.with_roots
-        rows = self._tx.tuples(statement, {"wanted": sorted(found)}) if found else []
-        self._note(map(itemgetter(1, 2), rows))
-        for row in rows:
-            found[row[0]].add(row[1])
+        for held, holders, *roots in statement.read(self._tx, {"wanted": sorted(found)}) if found else ():
+            found[held].update(holders)
+            for of_holders in roots:
+                self._note(holders, of_holders)
         return {name: found[id_] for name, id_ in ids.items()}
 
     def shares(self, sharing: Collection[int]) -> dict[int, Sequence[int]]:
@@ -131,17 +132,14 @@ class _FactReader:
 
         Hundreds of pools may share an aggregate with thousands of trees: who is in it is read once for all of them.
         """
-        aggregates: dict[int, list[int]] = defaultdict(list)
-        for aggregate, provider in self._tx.tuples(_SHARED, {"sharing": sorted(sharing)}):
-            aggregates[provider].append(aggregate)
-        roots: dict[int, list[int]] = defaultdict(list)
-        for aggregate, root in self._tx.tuples(_ROOTS_IN, {"sharing": sorted(aggregates)}):
-            roots[aggregate].append(root)
+        aggregates: dict[int, list[int]] = dict(_AGGREGATES_OF.read(self._tx, {"sharing": sorted(sharing)}))
+        found = _ROOTS_IN.read(self._tx, {"sharing": sorted(aggregates)})
+        roots = {aggregate: [*dict.fromkeys(of)] for aggregate, of in found}
         return {provider: _all_of([roots[aggregate] for aggregate in of]) for provider, of in aggregates.items()}
 
-    def _note(self, roots: Iterable[tuple[int, int]]) -> None:
+    def _note(self, providers: Sequence[int], roots: Sequence[int]) -> None:
         if not self._knows_every_root:
-            self.root_of.update(roots)
+            self.root_of.update(zip(providers, roots, strict=True))
 
 
 _EVERY_PROVIDER = PreparedStatement(select(_RP.id, _RP.root_provider_id, _RP.parent_provider_id))
@@ -149,12 +147,15 @@ _OWNERS = _Holdings(_HAS.trait_id, _HAS.resource_provider_id)
 _MEMBERS = _Holdings(_IN.aggregate_id, _IN.resource_provider_id)
 _SHARER = resource_provider_aggregates.alias("sharer")
 _OF_SHARING = _SHARER.c.resource_provider_id.in_(bindparam("sharing", expanding=True))
-_SHARED = PreparedStatement(select(_SHARER.c.aggregate_id, _SHARER.c.resource_provider_id).where(_OF_SHARING))
-_ROOTS_IN = PreparedStatement(
-    select(_IN.aggregate_id, _RP.root_provider_id)
-    .join(resource_providers, _RP.id == _IN.resource_provider_id)
-    .where(_IN.aggregate_id.in_(select(_SHARER.c.aggregate_id).where(_OF_SHARING)))
-    .distinct()
+_AGGREGATES_OF = ListedRows(
+    [_SHARER.c.resource_provider_id], [_SHARER.c.aggregate_id], lambda selected: selected.where(_OF_SHARING)
+)
+_ROOTS_IN = ListedRows(
+    [_IN.aggregate_id],
+    [_RP.root_provider_id],
+    lambda selected: selected.join(resource_providers, _RP.id == _IN.resource_provider_id).where(
+        _IN.aggregate_id.in_(select(_SHARER.c.aggregate_id).where(_OF_SHARING))
+    ),
 )
 _ROOT = resource_providers.alias("root")
 _NAMED = PreparedStatement(
@@ -165,19 +166,14 @@ _NAMED = PreparedStatement(
 
 
 @lru_cache(maxsize=2)
-def _stocks(*, keeps_usage: bool) -> PreparedStatement:
-    """Return the statement for rows of ``Stocks``."""
+def _stocks(*, keeps_usage: bool) -> ListedRows:
+    """Return the statement for who has which stock: a class, the numbers of ``EqualStocks``, providers, their roots."""
     stock = StockSource(keeps_usage=keeps_usage)
     owned = inventories.join(resource_providers, _RP.id == _INV.resource_provider_id)
     source, root = (stock.in_use, stock.root) if keeps_usage else (stock.with_usage(owned), _RP.root_provider_id)
-    columns = (
-        _INV.resource_class_id,
-        _INV.resource_provider_id,
-        root,
-        stock.left,
-        _INV.min_unit,
-        _INV.max_unit,
-        _INV.step_size,
-    )
     wanted = _INV.resource_class_id.in_(bindparam("classes", expanding=True))
-    return PreparedStatement(select(*columns).select_from(source).where(wanted))
+    return ListedRows(
+        [_INV.resource_class_id, stock.left, _INV.min_unit, _INV.max_unit, _INV.step_size],
+        [_INV.resource_provider_id, root],
+        lambda selected: selected.select_from(source).where(wanted),
+    )

@@ -11,8 +11,8 @@ from placement.candidates.canonical import Sketcher
 from placement.candidates.explain.cloud import FilteredCloud, cloud_under
 from placement.candidates.explain.explain import explain
 from placement.candidates.explain.stages import stages, with_traits_apart
-from placement.domain.candidate_request import CandidateRequest
-from placement.domain.facts import Facts
+from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.domain.facts import EqualStocks, Facts
 from placement.domain.search_plan import plan_for
 from tests.definition_of_candidates import Definition
 from tests.examples import examples
@@ -110,3 +110,21 @@ def test_no_tree_is_ruled_out_for_lack_of_steps(situation, steps):
         filtered.trees(), RequestBudget(per_tree=steps, per_request=steps)
     )
     assert Definition(request, cloud).trees() <= possible
+
+
+def test_what_shares_with_a_tree_is_told_apart_by_its_own_tree_only_where_trees_may_not_mix():
+    """Two pools share with each of three hosts: of one tree, of two, and one of two that is the host itself."""
+    request = CandidateRequest(
+        groups=(RequestGroup(resources={"DISK_GB": 1}), RequestGroup(suffix="_A", resources={"DISK_GB": 1}))
+    )
+    root_of = {11: 10, 12: 10, 21: 20, 3: 3}
+    shares = {11: [1, 2, 3], 12: [1], 21: [2], 3: [3]}
+    facts = Facts(stocks={"DISK_GB": [EqualStocks(9, 1, 9, 1, [*root_of])]}, root_of=root_of, shares=shares)
+    looks = [looks_of(replace(request, combines_nested=mixes), facts) for mixes in (True, False)]
+    assert [(one[1] == one[2], one[1] == one[3]) for one in looks] == [(True, False), (False, False)]
+
+
+def looks_of(request: CandidateRequest, facts: Facts) -> dict[int, object]:
+    filtered = cloud_under(plan_for(request), facts)
+    look_of = filtered._lookalikes.look_of(filtered.plan)
+    return {root: look_of(root) for root in (1, 2, 3)}

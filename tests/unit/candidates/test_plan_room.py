@@ -11,7 +11,7 @@ from placement.candidates.compose.slots import SlotComposer
 from placement.candidates.explain.explain import explain
 from placement.candidates.explain.plan_room import PlanRoom
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.facts import Facts
+from placement.domain.facts import EqualStocks, Facts
 from placement.domain.search_plan import plan_for
 from tests.examples import examples
 from tests.unit.candidates.compose.test_device_room import request_of, stocks, tree_of, wanted
@@ -48,6 +48,6 @@ def test_few_steps_are_enough_to_explain_sixteen_groups() -> None:
     groups = tuple([RequestGroup(suffix=f"_{one}", resources={"VCPU": 1 + one % 4}) for one in range(16)])
     root_of = {node: node // nodes for node in range(hosts * nodes)}
     # Hardly two hosts have the same left, though each has enough.
-    rows = [(0, node, root, float(chance.randint(16, 39)), 1, 40, 1) for node, root in root_of.items()]
-    explanation = explain(plan_for(CandidateRequest(groups=groups)), Facts(stocks={"VCPU": rows}, root_of=root_of))
+    stocks = [EqualStocks(float(chance.randint(16, 39)), 1, 40, 1, [node]) for node in root_of]
+    explanation = explain(plan_for(CandidateRequest(groups=groups)), Facts(stocks={"VCPU": stocks}, root_of=root_of))
     assert (explanation.complete, explanation.found) == (True, hosts)

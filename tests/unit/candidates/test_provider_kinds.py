@@ -2,7 +2,7 @@
 
 from placement.candidates.explain.provider_kinds import ProviderKinds
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.facts import Facts
+from placement.domain.facts import EqualStocks, Facts
 from placement.domain.search_plan import plan_for
 
 REQUEST = CandidateRequest(
@@ -15,8 +15,8 @@ REQUEST = CandidateRequest(
 
 def kinds_of(left: dict[int, float], **facts) -> ProviderKinds:
     """Return the kinds of providers, each the root of its own tree, by what they have left."""
-    rows = [(0, provider, provider, amount, 1, 100, 1) for provider, amount in left.items()]
-    cloud = Facts(stocks={"VCPU": rows}, root_of={provider: provider for provider in left}, **facts)
+    stocks = [EqualStocks(amount, 1, 100, 1, [provider]) for provider, amount in left.items()]
+    cloud = Facts(stocks={"VCPU": stocks}, root_of={provider: provider for provider in left}, **facts)
     return ProviderKinds(cloud, plan_for(REQUEST))
 
 
