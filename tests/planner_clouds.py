@@ -203,12 +203,14 @@ def random_request(chance: Random) -> PlannerRequest:
     alone = (
         [Exclusive(groups=some_names(), level=chance.choice((level(), THE_DEVICE)))] if chance.random() < 0.2 else []
     )
+    root_required = some(chance, TRAITS, 1) if chance.random() < 0.07 else frozenset()
+    root_forbidden = some(chance, TRAITS, 1) if chance.random() < 0.07 else frozenset()
     return PlannerRequest(
         groups=tuple(groups),
         isolate=chance.random() < 0.5,
         same_subtree=tuple(tied),
-        root_required=some(chance, TRAITS, 1) if chance.random() < 0.07 else frozenset(),
-        root_forbidden=some(chance, TRAITS, 1) if chance.random() < 0.07 else frozenset(),
+        root_required=root_required,
+        root_forbidden=root_forbidden - root_required,
         affinity=tuple(affinity),
         within=tuple(within),
         exclusive=tuple(alone),
