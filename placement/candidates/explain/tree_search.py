@@ -10,10 +10,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from typing import NamedTuple
 
 from placement.candidates.budget import RequestBudget
-from placement.candidates.canonical import CanonicalForm, Memo, Sketcher, numbered
+from placement.candidates.canonical import Memo, Sketcher, numbered
 from placement.candidates.compose.slots import SlotComposer
 from placement.candidates.explain.conditions import Condition
 from placement.candidates.explain.demands import FilteredDemand, OptionsByTree
@@ -27,6 +28,9 @@ STEPS_OF_A_TREE = 5
 """The steps charged per slot of the plan for looking at a tree."""
 STEPS_OF_A_SEARCH = 35
 """The steps charged per slot for starting a search, on top of that."""
+
+MAX_KINDS_OF_ROOM = 10_000
+"""How many kinds of room to remember in a search: in a busy cloud there are thousands, each of them small."""
 
 
 @dataclass(slots=True)
@@ -83,12 +87,13 @@ class TreeSearch:
         self._lookalikes = lookalikes
         self._without = without
         self._sketcher = Sketcher(plan)
-        self._drawn: dict[Hashable, _Drawn] = {}
-        self._forms: dict[CanonicalForm, int] = {}
+        self._drawn: Memo[_Drawn] = Memo()
+        self._numbers = count()
+        self._forms: Memo[int] = Memo()
         """Numbers of forms: they compare faster."""
         self._memo: Memo[Choice | None] = Memo()
         self._lacking: Memo[bool] = Memo()
-        self._sufficing: dict[Hashable, bool] = {}
+        self._sufficing: Memo[bool] = Memo(MAX_KINDS_OF_ROOM)
 
     def served(self, roots: AbstractSet[int], budget: RequestBudget) -> SearchedTrees:
         """Find the trees with a candidate, among trees that have a provider for every demand.
@@ -175,7 +180,7 @@ class TreeSearch:
         if known is None:
             known = self._room_needed.suffices(self._tree(root), budget)
             if known is not None:
-                self._sufficing[kind] = known
+                self._sufficing.remember(kind, known)
         return known
 
     def _kind_of_room(self, root: int) -> Hashable:
@@ -206,14 +211,18 @@ class TreeSearch:
         look = self._look_of(root)
         drawn = self._drawn.get(look)
         if drawn is None:
-            drawn = self._drawn[look] = self._draw(root)
+            drawn = self._draw(root)
+            self._drawn.remember(look, drawn)
         return drawn
 
     def _draw(self, root: int) -> "_Drawn":
         tree = self._tree(root)
         form, providers = self._sketcher.sketch(tree)
         place_of = {member: place for place, member in enumerate(self._lookalikes.members(root))}
-        number = self._forms.setdefault(form, len(self._forms))
+        number = self._forms.get(form)
+        if number is None:
+            number = next(self._numbers)
+            self._forms.remember(form, number)
         return _Drawn(tree, number, providers, [place_of[provider] for provider in providers])
 
     def _tree(self, root: int) -> Tree:
