@@ -184,8 +184,8 @@ def same(some: Iterable[Any], others: Iterable[Any]) -> bool:
 
 
 def values_of(row: Any) -> tuple[Any, ...]:
-    """Return a row's values; the empty result of a void function comes as bytes or as text."""
-    return tuple("" if value == b"" else value for value in row)
+    """Return a row's values; the empty result of a void function comes as bytes or as text, and lists in any order."""
+    return tuple("" if value == b"" else tuple(sorted(value)) if isinstance(value, list) else value for value in row)
 
 
 def asking_file() -> str:
