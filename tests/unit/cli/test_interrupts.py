@@ -3,10 +3,19 @@
 import os
 import signal
 import time
+from collections.abc import Iterator
 
 import pytest
 
 from placement.cli.interrupts import noted_interrupts
+
+
+@pytest.fixture(autouse=True)
+def _heard() -> Iterator[None]:
+    """Ctrl-C is heard, even if the tests run in the background of a shell that ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def press() -> None:
