@@ -78,6 +78,7 @@ class PlaceRules:
         """The rules that bind groups to one place. Those that stand for several may be served in several places."""
         self.by_card = [(index, one.stands_for) for index, one in enumerate(request.groups) if one.by_card]
         """The groups that want different cards, each with how many devices of one card it may have."""
+        self._nth_by_card = {index: place for place, (index, _most) in enumerate(self.by_card)}
         self.counters = Counters(self._all_counters())
         self.pruner = Pruner(request.groups, self.counters)
         """Tells which states the devices that are left cannot complete."""
@@ -107,10 +108,9 @@ class PlaceRules:
         units = self.counters.units
         first = len(self._request.groups) + len(self._bound)
         conditions = [units[first + bit] for bit in range(self._request.conditions) if meets >> bit & 1]
-        used = 0
-        if card is not None and self._request.groups[group].by_card:
-            used = units[self._of_card(card)[[index for index, _most in self.by_card].index(group)]]
-        return units[group] | sum(conditions) | used
+        nth = self._nth_by_card.get(group)
+        of_card = 0 if card is None or nth is None else units[self._of_card(card)[nth]]
+        return units[group] | sum(conditions) | of_card
 
     def before(self, group: int, turn: int, table: Table) -> list[int]:
         """Return the states of a device that a group can be added to.
