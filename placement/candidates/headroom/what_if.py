@@ -24,7 +24,7 @@ def as_it_would_be(cloud: WholeCloud, overlay: Overlay = AS_IT_IS, more: Sequenc
         cloud = _with_more(cloud, addition)
     if overlay.changes:
         cloud = replace(cloud, holdings=_changed(cloud, overlay))
-    return _without(cloud, overlay.avoided) if overlay.avoided else cloud
+    return _without(cloud, overlay.gone) if overlay.gone else cloud
 
 
 def without_room(cloud: WholeCloud, providers: Collection[int]) -> WholeCloud:
