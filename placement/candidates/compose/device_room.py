@@ -27,6 +27,7 @@ class _Portions(NamedTuple):
         resource_class: the class.
         amount: the amount.
         number: how many portions.
+        providers: how many providers serve them, those of different parts counted separately.
         loose: demand -> how many of the portions one provider can be asked for, besides those of other demands.
         apart: the same for the demands of isolated groups, of which a provider serves only one.
     """
@@ -34,11 +35,12 @@ class _Portions(NamedTuple):
     resource_class: str
     amount: int
     number: int
+    providers: int
     loose: Mapping[int, int]
     apart: Mapping[int, int]
 
-    def available(self, tree: Tree) -> dict[int, float]:
-        """Return how many portions each provider of a tree can give at most."""
+    def available(self, tree: Tree, members: int = 1) -> dict[int, float]:
+        """Return how many portions each provider of a tree can give that many members at most."""
         most: dict[int, int] = {}
         for demand, number in self.apart.items():
             for provider in tree.options[demand]:
@@ -47,7 +49,8 @@ class _Portions(NamedTuple):
             for provider in tree.options[demand]:
                 most[provider] = most.get(provider, 0) + number
         room, name, amount = tree.room, self.resource_class, self.amount
-        return {one: min(number * amount, room.get((one, name), inf)) // amount for one, number in most.items()}
+        unit = amount * members
+        return {one: min(number * unit, room.get((one, name), inf)) // amount for one, number in most.items()}
 
 
 class DeviceRoom:
@@ -61,17 +64,20 @@ class DeviceRoom:
     def __init__(self, parts: Sequence[Part], *, isolate: bool) -> None:
         self._isolate = isolate
         names = dict.fromkeys([name for part in parts for name, _amount in part.slot.resources])
-        self._portions = [one for name in names for one in self._portions_of(name, parts)]
+        self._every = [one for name in names for one in self._portions_of(name, parts)]
+        # A provider that has room for all of one member's is an option for it.
+        self._of_several = [one for one in self._every if one.providers > 1]
 
-    def is_lacking(self, tree: Tree) -> bool:
-        """Tell whether a tree certainly has too little for all parts together."""
-        return any(sum(portions.available(tree).values()) < portions.number for portions in self._portions)
+    def is_lacking(self, tree: Tree, *, members: int = 1) -> bool:
+        """Tell whether a tree certainly has too little for all parts together, each of them once for each member."""
+        needed = self._of_several if members == 1 else self._every
+        return any(sum(one.available(tree, members).values()) < one.number * members for one in needed)
 
     def least_places(self, tree: Tree, details: PlannerTree, *, levels: int) -> Counts:
         """Return a lower bound on the places of each level that serving all parts takes, by the room of the places."""
         found, positions, foreign = [1] * levels, details.positions, details.foreign_providers
         nowhere: Position = (None,) * levels
-        for portions in self._portions:
+        for portions in self._of_several:
             at: dict[Position, float] = defaultdict(float)
             for provider, number in portions.available(tree).items():
                 at[nowhere if provider in foreign else positions[provider]] += number
@@ -90,12 +96,12 @@ class DeviceRoom:
         amounts = {dict(part.slot.resources)[name] for part in asking}
         for amount in sorted(amounts):
             no_less = [part for part in asking if dict(part.slot.resources)[name] >= amount]
-            yield from self._together(name, amount, [(part, 1) for part in no_less])
+            yield self._together(name, amount, [(part, 1) for part in no_less])
         if len(amounts) > 1:
-            yield from self._together(name, 1, [(part, dict(part.slot.resources)[name]) for part in asking])
+            yield self._together(name, 1, [(part, dict(part.slot.resources)[name]) for part in asking])
 
-    def _together(self, name: str, amount: int, asking: Sequence[tuple[Part, int]]) -> Iterator[_Portions]:
-        """Yield the portions that some parts need together, if they need several: single providers tell of one.
+    def _together(self, name: str, amount: int, asking: Sequence[tuple[Part, int]]) -> _Portions:
+        """Return the portions that some parts need together.
 
         Args:
             name: the class.
@@ -111,6 +117,5 @@ class DeviceRoom:
             else:
                 loose[demand] += number
         counts = [1 if part.every is not None else part.group.count for part, _number in asking]
-        if sum(counts) > 1:
-            total = sum([count * number for count, (_part, number) in zip(counts, asking, strict=True)])
-            yield _Portions(name, amount, total, loose, apart)
+        total = sum([count * number for count, (_part, number) in zip(counts, asking, strict=True)])
+        return _Portions(name, amount, number=total, providers=sum(counts), loose=loose, apart=apart)

@@ -136,9 +136,9 @@ class DeviceComposer:
         is_short = any([len(tree.options[demand]) < number for demand, number in self._least.items()])
         return is_short or self._torn.are_in(tree)
 
-    def lacks_room(self, tree: Tree) -> bool:
-        """Tell whether a tree has too little for all groups together, as far as that is known without its details."""
-        return self._room.is_lacking(tree)
+    def lacks_room(self, tree: Tree, *, members: int = 1) -> bool:
+        """Tell whether a tree has too little for all groups of so many members, as far as a few sums show."""
+        return self._room.is_lacking(tree, members=members)
 
     def least_places(self, tree: Tree, details: PlannerTree) -> Counts:
         """Return a lower bound on how many places of each level any proposal touches, by a few sums."""

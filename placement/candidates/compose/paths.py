@@ -154,7 +154,7 @@ class PathComposer:
         """Leave it to the search."""
         return False
 
-    def lacks_room(self, tree: Tree) -> bool:  # noqa: ARG002 - what is nested has to be looked at
+    def lacks_room(self, tree: Tree, *, members: int = 1) -> bool:  # noqa: ARG002 - what is nested has to be looked at
         """Leave it to the search."""
         return False
 

@@ -91,8 +91,11 @@ class ProposalComposer(Protocol):
     def is_hopeless(self, tree: Tree) -> bool:
         """Tell whether a tree has too few providers, as far as that is known without its details."""
 
-    def lacks_room(self, tree: Tree) -> bool:
-        """Tell whether a tree has too little room for all of it together, as far as known without its details."""
+    def lacks_room(self, tree: Tree, *, members: int = 1) -> bool:
+        """Tell whether a tree has too little room for all of it, so many times, as far as known without its details.
+
+        For several members the tree has to tell the room for each class asked for, not for contended ones alone.
+        """
 
     def least_places(self, tree: Tree, details: PlannerTree) -> Counts:
         """Return a cheap lower bound on how many places of each level any proposal touches."""

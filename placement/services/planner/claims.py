@@ -188,7 +188,7 @@ def _all_or_none(drafting: Drafting, in_order: Sequence[ClaimMember]) -> Sequenc
         return placement.drafts
     # A member that has no place even alone is explained by itself.
     lacking = shortage(drafting.tx, in_order, drafting.overlay) if placement.drafts else None
-    if placement.drafts and lacking is None:
+    if placement.drafts and lacking is None and not placement.is_proven:
         # Retry with the stuck member first.
         first = placement.stuck
         search = together(drafting, [first, *[member for member in in_order if member is not first]])

@@ -36,11 +36,13 @@ class GangPlan:
         drafts: one for each member, or for each before the stuck one.
         stuck: the member that found nothing, None if all have places.
         complete: whether everything was tried.
+        is_proven: whether the stuck one definitely has no place wherever the others are.
     """
 
     drafts: Sequence[Draft] = ()
     stuck: ClaimMember | None = None
     complete: bool = True
+    is_proven: bool = False
 
 
 def by_difficulty(members: Sequence[ClaimMember]) -> list[ClaimMember]:
@@ -76,7 +78,8 @@ def one_by_one(drafting: Drafting, members: Sequence[ClaimMember], *, closing: C
     placing = Placing(drafting, members, closing)
     for member in members:
         if not placing.has_placed(member):
-            return GangPlan(placing.drafts, member, placing.lineup(member).complete)
+            complete, is_proven = placing.lineup(member).complete, placing.are_too_many
+            return GangPlan(placing.drafts, member, complete=complete, is_proven=is_proven)
     return GangPlan(placing.drafts)
 
 
@@ -123,6 +126,12 @@ class Placing:
             )
             self._lineups[kind].leave_out(self._closed)
         return self._lineups[kind]
+
+    @property
+    def are_too_many(self) -> bool:
+        """Whether a member that found nothing has no place wherever the others are, as far as is easily told."""
+        members = self._kinds.total()
+        return len(self._kinds) == 1 and all(one.most(members) < members for one in self._lineups.values())
 
     def has_placed(self, member: ClaimMember) -> bool:
         """Place a member, if there is a place; tell whether there was."""

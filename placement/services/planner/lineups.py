@@ -32,6 +32,12 @@ class Lineup(Protocol):
     def complete(self) -> bool:
         """Whether there is definitely no more than was found."""
 
+    def most(self, members: int) -> int:
+        """Return how many members that want the same may have places at most, the latest one having found none.
+
+        Counts no further than to ``members``, all of them, which is also the answer if that is not easily told.
+        """
+
     def best(self, overlay: Overlay, *, most: int) -> Sequence[Proposal]:
         """Return the best proposals under an overlay, up to ``most``.
 
@@ -83,6 +89,10 @@ class PlannedAnew:
         """Whether there is definitely no more than was found."""
         return self.planning.complete and all(self._exhausted.values())
 
+    def most(self, members: int) -> int:
+        """Leave it to the search: what one member takes in a tree may be missing in others."""
+        return members
+
     def best(self, overlay: Overlay, *, most: int) -> Sequence[Proposal]:
         """Return the best proposals under an overlay, up to ``most``."""
         planning = self.planning = planning_for(self._ground, overlay.avoiding(self._exhausted), wanted=1)
@@ -129,11 +139,20 @@ class TreeByTree:
         """Trees that were taken from since the last call."""
         self._left_out: set[int] = set()
         self._alike = AlikeTrees(planning, overlay)
+        self._is_as_it_is = overlay.is_empty
+        self._has_dropped = False
 
     @property
     def complete(self) -> bool:
         """Whether there is definitely no more than was found."""
         return self.planning.complete
+
+    def most(self, members: int) -> int:
+        """Return how many members may have places at most: a few sums tell of each tree how many fit there."""
+        if self._has_dropped or self._left_out or not self._is_as_it_is:
+            return members
+        open_trees = [root for root, is_proven in self.planning.exhausted.items() if not is_proven]
+        return self.planning.most_in(self._taken_from | self._changed | {*open_trees}, members=members)
 
     def note(self, taken: Proposal, roots: Iterable[int]) -> None:
         """Note what somebody took, and from which trees."""
@@ -192,6 +211,7 @@ class TreeByTree:
 
     def _allowed(self, ranked: RankedProposal | None) -> RankedProposal | None:
         is_allowed = ranked and (not self._checks_units or self.planning.allows(ranked[1]))
+        self._has_dropped = self._has_dropped or bool(ranked and not is_allowed)
         return ranked if is_allowed else None
 
     def _first(self) -> RankedProposal | None:

@@ -1,6 +1,7 @@
 """Plan one request inside a transaction: yield the proposals of its trees, best first. Reads only."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -152,7 +153,7 @@ class Planning:
 
         Requires a tree-by-tree ground, where taking from one tree leaves all others unchanged.
         """
-        for tree, as_it_is in self._in_detail(root):
+        for tree, as_it_is in self._in_detail([root]):
             part = overlay.within(as_it_is.parents)
             details = as_it_is.under(part)
             if key := self._forecast.key(details):
@@ -180,13 +181,29 @@ class Planning:
 
     def sketch(self, root: int) -> HostSketch | None:
         """Return a sketch of an unchanged tree, if each demand has an option in it."""
-        for tree, details in self._in_detail(root):
+        for tree, details in self._in_detail([root]):
             return host_sketch([self.prepared.plan], [tree], details)
         return None
 
-    def _in_detail(self, root: int) -> Iterator[tuple[Tree, PlannerTree]]:
-        """Yield an unchanged tree with its details, if each demand has an option in it."""
-        found = self._ground.reader.trees_of([root]).trees
+    def most_in(self, roots: Collection[int], *, members: int) -> int:
+        """Return for how many members some trees have room if nobody takes of them yet; by a few sums, so at most.
+
+        Args:
+            roots: the roots of the trees.
+            members: the number of members that want the same; counts no further.
+        """
+        most = 0
+        for tree, details in self._in_detail(roots):
+            room = {(one, name): float(amount) for one, of in details.left().items() for name, amount in of.items()}
+            roomy, number = replace(tree, room=room), 1
+            while most < members and not self.prepared.composer.lacks_room(roomy, members=number):
+                number += 1
+                most += 1
+        return most
+
+    def _in_detail(self, roots: Collection[int]) -> Iterator[tuple[Tree, PlannerTree]]:
+        """Yield unchanged trees with their details, if each demand has an option in it."""
+        found = self._ground.reader.trees_of(sorted(roots)).trees
         return zip(found, self._ground.details.of(found), strict=True)
 
     def _in_order(self, portions: Iterator[Portion]) -> Iterator[RankedProposal]:

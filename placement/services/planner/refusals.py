@@ -81,7 +81,7 @@ def refusal(drafting: Drafting, placement: GangPlan, lacking: LackingClass | Non
     if lacking is not None:
         return refusal_of_gang(of, lacking.in_words, complete=True, member=uuid)
     beside = f"Consumer {uuid} found none beside {len(placement.drafts)} others."
-    return refusal_of_gang(of, beside, complete=placement.complete, member=uuid)
+    return refusal_of_gang(of, beside, complete=placement.complete or placement.is_proven, member=uuid)
 
 
 def refusal_of_gang(of: int, reason: str, *, complete: bool, member: str) -> NoCandidate:

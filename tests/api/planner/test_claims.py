@@ -232,6 +232,20 @@ def test_a_gang_that_was_not_searched_to_the_end_is_told_so(api: Api) -> None:
     assert "a placement may still exist" in answer.json["errors"][0]["detail"]
 
 
+def test_a_gang_that_is_too_large_by_a_few_sums_is_refused_for_good(api: Api) -> None:
+    """There are more cores than all want, but each of the hosts has room for one, in too many ways to try them all."""
+    for number in range(12):
+        root = provider(api, f"host{number}", None, {}, [])
+        for core in range(2):
+            provider(api, f"host{number}-{core}", root, {"VCPU": {"total": 5}}, [])
+    three = {"groups": {"_A": {"resources": {"VCPU": 3}}, "_B": {"resources": {"VCPU": 2}, "count": 2}}}
+    answer = api.post(CLAIMS, {**three, "consumer": consumer(), "members": 15})
+    assert answer.status_code == 409
+    (error,) = answer.json["errors"]
+    assert error["detail"].endswith("found none beside 12 others.")
+    assert "complete" not in error
+
+
 def test_an_exclusive_claim_has_its_switches_alone(api: Api) -> None:
     register(api)
     alone = [{"groups": ["_GPU"], "level": "pcie"}]

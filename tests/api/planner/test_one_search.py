@@ -3,7 +3,7 @@
 import random
 from dataclasses import replace
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from flask import Flask
@@ -170,6 +170,40 @@ def test_hosts_with_more_or_less_to_take_are_searched_once_for_all_members(app: 
     assert [*found, stuck, complete] == placed(database, members, DraftingAnew)
     assert len(found) == len(members)
     assert Drafts.by_one_search == len(members)
+
+
+class Gang(NamedTuple):
+    """How many equal members one search placed, of how many at most; and whether they are proved to be too many."""
+
+    placed: int
+    most: int
+    is_proven: bool
+
+
+@reads
+def gang(tx: Transaction, members: list[ClaimMember]) -> Gang:
+    """Place members one by one."""
+    drafting = Drafting(tx, Composers(), AS_IT_IS)
+    plan = one_by_one(drafting, members)
+    planning = drafting.planning(members[0], AS_IT_IS)
+    return Gang(len(plan.drafts), planning.most_in({*planning.roots()}, members=len(members)), plan.is_proven)
+
+
+@pytest.mark.any_database
+@pytest.mark.usefixtures("names")
+def test_a_few_sums_tell_how_many_members_fit_at_most(app: Flask, request: pytest.FixtureRequest) -> None:
+    """Fewer fit where the devices for one more lie in the wrong places."""
+    first = 1000 * request.config.getoption("--seed")
+    found = []
+    for seed in range(first, first + CLOUDS * 2):
+        chance = Random(seed)
+        load(app.extensions["placement"].database, random_hosts(chance, chance.randint(1, 4)))
+        wanted, profile = modest_request(chance), chance.choice(PROFILES)
+        members = [member(wanted, profile) for _ in range(chance.randint(2, 20))]
+        found.append(gang(app.extensions["placement"].database, members))
+        assert found[-1].placed <= found[-1].most, seed
+    assert sum(one.is_proven for one in found) > CLOUDS // 2
+    assert any(one.placed < one.most for one in found)
 
 
 @pytest.mark.any_database

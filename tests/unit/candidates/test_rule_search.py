@@ -93,9 +93,9 @@ def test_trees_that_serve_as_much_are_not_asked_for_room_again() -> None:
     asked: list[int] = []
 
     class Asked(DeviceComposer):
-        def lacks_room(self, tree: Tree) -> bool:
+        def lacks_room(self, tree: Tree, *, members: int = 1) -> bool:
             asked.append(tree.root)
-            return super().lacks_room(tree)
+            return super().lacks_room(tree, members=members)
 
     def in_detail(some: list[Tree]) -> list[PlannerTree]:
         return [_host(tree, places[tree.root]) for tree in some]
