@@ -30,7 +30,8 @@ def asked(*, a: dict, b: dict, rule: Affinity = JOINT) -> PlannerRequest:
         pytest.param(asked(a={}, b={"everything": True}), True, id="all of the others"),
         pytest.param(asked(a={"count": 2}, b={"count": 2}), False, id="two places will do"),
         pytest.param(asked(a={"count": 2}, b={"everything": True}), False, id="all of them, wherever they are"),
-        pytest.param(asked(a={}, b={"per_subtree": True}), False, id="how many depends on the places"),
+        pytest.param(asked(a={}, b={"per_subtree": True}), True, id="one for each place"),
+        pytest.param(asked(a={"count": 2}, b={"per_subtree": True}), False, id="how many depends on the places"),
         pytest.param(
             asked(a={}, b={}, rule=Affinity(primary="_A", secondaries=("_B",), level="numa", required=False)),
             False,
@@ -41,10 +42,15 @@ def asked(*, a: dict, b: dict, rule: Affinity = JOINT) -> PlannerRequest:
 def test_a_single_provider_makes_it_one_place(request_: PlannerRequest, is_rewritten: bool) -> None:
     found = with_single_places(request_)
     assert (found.within, found.affinity) == (((TOGETHER,), ()) if is_rewritten else ((), request_.affinity))
+    assert asks_for_each_place(found) == (asks_for_each_place(request_) and not is_rewritten)
+
+
+def asks_for_each_place(request: PlannerRequest) -> bool:
+    return any(one.per_subtree for one in request.groups)
 
 
 def test_trying_everything_finds_the_same() -> None:
-    compared = 0
+    compared = of_each_place = 0
     for seed in range(600):
         chance = Random(seed)
         cloud, request = random_cloud(chance), random_request(chance)
@@ -58,4 +64,6 @@ def test_trying_everything_finds_the_same() -> None:
         except TooMany:
             continue
         compared += 1
+        of_each_place += asks_for_each_place(request)
     assert compared > 20
+    assert of_each_place > 5
