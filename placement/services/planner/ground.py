@@ -2,11 +2,13 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 
 from placement.allocators.compactness import Counts
 from placement.candidates.compose.any_choice import AnyChoice
+from placement.candidates.compose.devices import DeviceComposer
 from placement.candidates.compose.proposals import Proposal
+from placement.candidates.explain.rules import rules_of, with_rules
 from placement.candidates.fragmentation import TreeFragmentation, WantedOfHost, wanted_by
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.ranking import Ranking, TreeScores
@@ -112,7 +114,7 @@ class Ground:
         self.profile = options.profile
         self._judge = options.judge
         self._orders = options.orders
-        self._locks = frozenset(options.locks.values())
+        self._locks = options.locks
         self.composers = composers
         self.stocks = stocks
         self.prepared = prepared
@@ -170,23 +172,24 @@ class Ground:
         """Reads whatever decides whether trees can serve the request, but perhaps not how well."""
         if self.request.paths:
             return self.details  # All stocks matter to nested parts.
-        deciding = relevant(self.tx, self.prepared.levels, Deciding(self._locks, self._named_traits))
+        deciding = relevant(self.tx, self.prepared.levels, Deciding({*self._locks.values()}, self._named_traits))
         counts_use = bool(self.request.exclusive)
         return Outlines(self.tx, self.level_ids, deciding, nesting=self.nesting, counts_use=counts_use)
 
     @cached_property
     def serving_kinds(self) -> ServingKinds | None:
-        """Rules out trees by kind; None where trees that differ in what is in use are of different kinds."""
+        """Rules out trees by their outlines; None where all of a tree matters."""
         if self.request.paths:
             return None
-        return ServingKinds(self.prepared.composer, self.prepared.kind, self.outlines.of)
+        composer = partial(_composer_without_wishes, self.request, self.prepared, self._locks)
+        return ServingKinds(composer, self.prepared.kind, self.outlines.of)
 
     @property
     def _deciding(self) -> Deciding:
         """What to read of trees in detail: nothing else tells hosts apart."""
         # Exclusive rules depend on the usage of every class; so do fragmentation scores, and paths.
         asks_for_all = self._judge is not None or self.request.exclusive or self.request.paths
-        classes = None if asks_for_all else {*self._locks, *self.prepared.composer.requested, *self._scored}
+        classes = None if asks_for_all else {*self._locks.values(), *self.prepared.composer.requested, *self._scored}
         return Deciding(classes, self._named_traits)
 
     @property
@@ -274,6 +277,12 @@ class Ground:
         """By root, lower bounds on the places for the counted demands; None where unknown."""
         counted, cache = self.prepared.composer.counted, self._orders.sizes if self._orders else None
         return least_places(self.tx, self._narrowing, counted, levels=self.level_ids, cache=cache)
+
+
+def _composer_without_wishes(request: PlannerRequest, prepared: Prepared, locks: Mapping[str, str]) -> DeviceComposer:
+    """Return the composer of what a tree must have: without rules that merely rank, room is mostly all that decides."""
+    needed = with_rules(request, rules_of(request))
+    return DeviceComposer(needed, prepared.plan, prepared.levels, locks=locks)
 
 
 def _check_names(tx: Transaction, request: PlannerRequest, plan: Plan) -> None:

@@ -1,8 +1,8 @@
-"""Stops a planning from reading tree after tree in vain: the next ones are ruled out by kind, in growing numbers.
+"""Stops a planning from reading tree after tree in vain: the next ones are ruled out in growing numbers.
 
-Reading a tree in detail and composing in it costs much. Where a request fails by its rules, it does so in all trees of
-a kind, and telling kinds apart takes far less (``serving_kinds``). But judging trees that would never have been read is
-a waste, too, so it starts only after some failures, and stops if it rules out nothing.
+Reading a tree in detail and composing in it costs much. Where a request fails by its rules, outlines show that for
+far less (``serving_kinds``). But judging trees that would never have been read is a waste, too, so it starts only after
+some failures, and stops if it rules out nothing.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ After one such round, more trees have to serve nothing before the next.
 
 
 class JudgingAhead:
-    """Judges by kind the trees that a planning is about to read in detail.
+    """Judges the trees that a planning is about to read in detail.
 
     Args:
         kinds: judges them; None if nothing can.

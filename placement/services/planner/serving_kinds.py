@@ -1,11 +1,13 @@
-"""Rules out trees by kind, before they are read in detail: the same rules fail in hosts with the same structure.
+"""Rules out trees by their outlines, before they are read in detail.
 
 A request that fails by its rules fails in thousands of hosts, hardly two of which have the same in use. To a kind it
-does not matter which of several equal devices are in use, so these hosts are of few kinds.
+does not matter which of several equal devices are in use, so these hosts are of few kinds: the same rules fail in hosts
+with the same structure. Where room alone decides, each tree is judged by itself: that takes less than telling its kind.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
 
 from placement.allocators.budget import Budget
 from placement.candidates.compose.proposals import ProposalComposer
@@ -26,27 +28,38 @@ class ServingKinds:
     """Which kinds of trees can serve a request, as far as their outlines tell.
 
     Args:
-        composer: the request.
+        composer_of: returns the composer of the request, which is needed once trees are judged.
         kind: classifies trees: all of a kind can serve it or none can.
         outlines_of: reads the outlines of trees.
     """
 
-    def __init__(self, composer: ProposalComposer, kind: KindOf, outlines_of: OutlinesOf) -> None:
-        self._composer = composer
+    def __init__(self, composer_of: Callable[[], ProposalComposer], kind: KindOf, outlines_of: OutlinesOf) -> None:
+        self._composer_of = composer_of
         self._kind = kind
         self._outlines_of = outlines_of
         self._budget = Budget(STEPS)
         self._known: dict[Hashable, bool | None] = {}
 
+    @cached_property
+    def _composer(self) -> ProposalComposer:
+        return self._composer_of()
+
     def lacking_in(self, trees: Sequence[Tree]) -> set[int]:
-        """Return the roots of trees that provably cannot serve the request; none if hardly two of them are alike."""
+        """Return the roots of trees that provably cannot serve the request.
+
+        These are none if it takes telling their kinds, and hardly two of them are alike.
+        """
+        composer, outlines = self._composer, self._outlines_of(trees)
+        if composer.tells_at_once:
+            serves = [composer.serves(tree, one, self._budget) for tree, one in zip(trees, outlines, strict=True)]
+            return {tree.root for tree, verdict in zip(trees, serves, strict=True) if verdict is False}
         alike: dict[Hashable, list[tuple[Tree, PlannerTree]]] = defaultdict(list)
-        for tree, outline in zip(trees, self._outlines_of(trees), strict=True):
+        for tree, outline in zip(trees, outlines, strict=True):
             alike[self._kind(tree, outline)].append((tree, outline))
         unknown = alike.keys() - self._known.keys()
         if len(unknown) * TREES_OF_A_KIND > len(trees):
             return set()
         for kind in unknown:
             is_over = self._budget.is_used_up
-            self._known[kind] = None if is_over else self._composer.serves(*alike[kind][0], self._budget)
+            self._known[kind] = None if is_over else composer.serves(*alike[kind][0], self._budget)
         return {tree.root for kind, of in alike.items() if self._known[kind] is False for tree, _outline in of}
