@@ -120,8 +120,9 @@ class BoundedScores(TreeScores):
         fragmentation: TreeFragmentation | None = None,
         *,
         shared: Shared | None = None,
+        varies: bool = False,
     ) -> None:
-        super().__init__(requested, ranking, known, fragmentation, shared=shared)
+        super().__init__(requested, ranking, known, fragmentation, shared=shared, varies=varies)
         self._least: Mapping[int, Counts] = {}
         self._if_compact: dict[int, float] = {}
         """Root -> the negated score of a tree whose best candidate is as compact as can be."""
@@ -186,10 +187,10 @@ class ScoresByCount(BoundedScores):
         *,
         shared: Shared | None = None,
     ) -> None:
-        super().__init__(requested, ranking, known, fragmentation, shared=shared)
+        super().__init__(requested, ranking, known, fragmentation, shared=shared, varies=True)
         self._requested = requested
         self._of_amounts = cache(
-            lambda amounts: TreeScores(dict(amounts), ranking, known, fragmentation, shared=shared)
+            lambda amounts: TreeScores(dict(amounts), ranking, known, fragmentation, shared=shared, varies=True)
         )
 
     def keys(self, sums: Collection[Sequence[int]]) -> list[Key]:

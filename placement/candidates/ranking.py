@@ -86,6 +86,8 @@ class TreeScores:
         known: every class that providers may have; needed where the profile names scarce resources by family.
         fragmentation: what the request does to the devices of trees; None if the profile ignores that.
         shared: what sharing providers may serve; None if there are none.
+        varies: whether the amounts are those of one candidate, and others take more or less; trees are then judged by
+            the same classes for all of them.
     """
 
     def __init__(
@@ -96,6 +98,7 @@ class TreeScores:
         fragmentation: TreeFragmentation | None = None,
         *,
         shared: Shared | None = None,
+        varies: bool = False,
     ) -> None:
         profile = ranking.profile
         self._per_point = MAX_SCORE / float(profile.maximum) if profile.maximum else 0.0
@@ -115,9 +118,11 @@ class TreeScores:
         scorer = self._scorer(everything)
         self.classes = scorer.classes
         """The classes whose capacity and usage a tree is judged by, in this order."""
-        if shared is not None:
-            # A requested class counts as scarce, or as one to reserve, if the tree itself gives none of it.
+        if shared is not None or varies:
+            # A requested class counts as scarce if the tree itself gives none of it, and as one to reserve if it gives
+            # little of it.
             self.classes = tuple(sorted({*scorer.classes, *self._scorer(nothing).classes}))
+        if shared is not None:
             scorer = self._scorer(OwnPart(requested, shared.least))
         self._judged = self._judge(scorer)
         self.weighed = tuple([name for name in requested if name in self.classes])

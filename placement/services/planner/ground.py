@@ -15,6 +15,7 @@ from placement.candidates.ranking import Ranking, TreeScores
 from placement.candidates.reading import SumsAsRead, shared_by
 from placement.candidates.wrapped import RememberingReader
 from placement.domain.amounts import ResourceAmounts
+from placement.domain.candidate_request import RequestGroup
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
@@ -202,7 +203,12 @@ class Ground:
     def _scored(self) -> Collection[str]:
         """The classes that decide a tree's score."""
         asked = self.prepared.composer.requested, Ranking(self.profile), self.families
-        return TreeScores(*asked, shared=shared_by(self.reader)).classes
+        return TreeScores(*asked, shared=shared_by(self.reader), varies=bool(self._open_ended)).classes
+
+    @property
+    def _open_ended(self) -> list[RequestGroup]:
+        """The groups of which it depends on a tree how many providers they take there."""
+        return [one.group for one in self.request.groups if one.everything or one.per_subtree]
 
     @property
     def has_sharing(self) -> bool:
@@ -240,8 +246,7 @@ class Ground:
     @cached_property
     def counts_decide(self) -> bool:
         """Whether a tree's score depends on how many providers ``all`` or ``per-subtree`` finds there."""
-        open_ended = [one.group for one in self.request.groups if one.everything or one.per_subtree]
-        return any(not group.resources.keys().isdisjoint(self._scored) for group in open_ended)
+        return any(not group.resources.keys().isdisjoint(self._scored) for group in self._open_ended)
 
     def tree_fragmentation(self, overlay: Overlay) -> TreeFragmentation | None:
         """Return how the request fragments trees; None if the profile ignores that."""

@@ -15,6 +15,7 @@ from tests.api.conftest import Api
 from tests.clouds import SHARES, Provider, allocate, provider
 from tests.stored_clouds import stored
 
+KEEPING = Proportional({"PGPU": {"VCPU": 3}}, exempt="own")
 PROFILES = {
     "spread": RankingProfile("spread"),
     "pack": RankingProfile(
@@ -30,6 +31,8 @@ PROFILES = {
         4,
     ),
     "compactness alone": RankingProfile("compactness alone", Profile(), 1),
+    "keeping": RankingProfile("keeping", Profile(fit=Fit(), proportional=KEEPING)),
+    "keeping alone": RankingProfile("keeping alone", Profile(proportional=KEEPING), 1),
 }
 
 QUERIES = [
@@ -114,6 +117,12 @@ def test_what_a_pool_gives_is_not_charged_to_the_host(app: Flask) -> None:
 
 
 ALL = {"groups": {"_C": {"resources": {"VCPU": 1}, "count": "all"}}}
+BESIDE = {
+    "groups": {
+        "_G": {"resources": {"PGPU": 1}},
+        "_C": {"resources": {"VCPU": 2}, "count": "all"},
+    }
+}
 EACH = {
     "groups": {
         "_G": {"resources": {"PGPU": 1}, "count": 2},
@@ -124,8 +133,8 @@ EACH = {
 
 
 @pytest.mark.any_database
-@pytest.mark.parametrize("profile", ["spread", "pack", "all"])
-@pytest.mark.parametrize("body", [ALL, EACH], ids=["all", "per-subtree"])
+@pytest.mark.parametrize("profile", ["spread", "pack", "all", "keeping", "keeping alone"])
+@pytest.mark.parametrize("body", [ALL, BESIDE, EACH], ids=["all", "all beside", "per-subtree"])
 def test_what_is_counted_in_a_tree_counts_in_full_for_the_order(app: Flask, profile: str, body: dict) -> None:
     """The number is only known once a tree is composed, yet the order is that of the scores."""
     dice = random.Random(5)
