@@ -192,6 +192,8 @@ class Planning:
             roots: the roots of the trees.
             members: the number of members that want the same; counts no further.
         """
+        if self._profile.filters:
+            return members  # Where the best way is filtered out, another may not be, so nothing is proved of that tree.
         most = 0
         for tree, details in self._in_detail(roots):
             room = {(one, name): float(amount) for one, of in details.left().items() for name, amount in of.items()}
