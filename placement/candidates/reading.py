@@ -176,12 +176,23 @@ def promising_first(
         cached_order: looks up the keys of all trees for scores that were asked for before.
         limits: how large the portions are in which trees are read.
     """
+    if reader.is_possible and reader.only_root is not None and _is_left_out(reader.only_root, scores, reader):
+        return iter(())
     if not scores.tell_trees_apart or not reader.is_possible or reader.only_root is not None:
         return by_root(scores, reader, wanted)
     found_by = classes_to_find(reader.plan, scores)
     order = cached_order(scores, found_by) if cached_order else None
     keys = UnsortedKeys(_keys(reader, scores, found_by)) if order is None else SortedKeys(order)
     return ByScore(scores, keys, reader, complete=not reader.shares, limits=limits).portions(wanted)
+
+
+def _is_left_out(root: int, scores: TreeScores, reader: Reader) -> bool:
+    """Tell whether the profile filters out a tree, which is not compared with any other."""
+    if not (scores.filters and scores.classes):
+        return False
+    nothing = root, *[0] * 2 * len(scores.classes)
+    ((fails, *_rest),) = scores.keys([next(iter(reader.sums(scores.classes, (), [root])), nothing)])
+    return fails
 
 
 def classes_to_find(plan: Plan, scores: TreeScores) -> list[str]:

@@ -13,8 +13,8 @@ from placement.app import create_app
 from placement.settings import PlannerSettings
 from placement.settings.loading import load
 from tests.api.conftest import Api
-from tests.claims import ask, make_provider
-from tests.planner_hosts import CANDIDATES, CLAIMS, consumer
+from tests.claims import ask, make_provider, new_uuid
+from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, provider
 
 FIT = {"fit": {"resources": {"VCPU": {"type": "MostAllocated", "weight": 1}}}}
 ONE_CPU = {"groups": {"": {"resources": {"VCPU": 1}}}}
@@ -91,3 +91,18 @@ def test_other_causes_stay_what_they_are(reserving: Api) -> None:
     make_provider(reserving, VCPU=16)
     found = ask(reserving, "GET", "/planner/v1/explain?resources=VCPU:1")
     assert found["cause"] is None
+
+
+def test_a_tree_that_is_asked_for_is_left_out_all_the_same(reserving: Api) -> None:
+    """Only that tree is read, without comparing it with any other."""
+    root = make_provider(reserving, VCPU=16, PGPU=2)
+    assert ask(reserving, "GET", f"/allocation_candidates?resources=VCPU:1&in_tree={root}")["allocation_requests"] == []
+    for number in range(2):
+        provider(reserving, f"nic{number}", root, {"SRIOV_NET_VF": {"total": 4}}, [])
+    for count in (1, 2):
+        group = {"resources": {"SRIOV_NET_VF": 1}, "count": count, "in_tree": root}
+        body = {"groups": {"_A": group, "": {"resources": {"VCPU": 1}}}}
+        assert ask(reserving, "POST", CANDIDATES, body=body)["allocation_requests"] == []
+        assert reserving.post(CLAIMS, {**body, "consumer": consumer()}).status_code == 409
+        group["in_tree"] = new_uuid()
+        assert ask(reserving, "POST", CANDIDATES, body=body)["allocation_requests"] == []
