@@ -217,15 +217,20 @@ class Ground:
 
     def own(self, proposal: Proposal) -> Mapping[int, ResourceAmounts] | None:
         """Return the own part of a proposal, by provider; None where sharing providers alone serve."""
-        root_of = self._narrowing.sharing.root_of
-        if root_of and proposal.amounts.keys() <= root_of.keys():
+        root_of, amounts = self._narrowing.sharing.root_of, proposal.amounts
+        if not root_of:
+            return amounts
+        # Others are places around them, from which locks are taken: these belong to the trees of what they hold.
+        serving = amounts.keys() & {one for providers in proposal.mappings.values() for one in providers}
+        if serving <= root_of.keys():
             return None
-        return {one: of for one, of in proposal.amounts.items() if root_of.get(one, proposal.root) == proposal.root}
+        members = self.details.members
+        return {one: of for one, of in amounts.items() if members[one].root_id == proposal.root}
 
     def sums_of_pools(self, sums: SumsAsRead, proposal: Proposal) -> Sequence[int]:
         """Return the sums of the trees of a proposal's sharing providers as one row, as ``SumsAsRead.together``."""
         root_of = self._narrowing.sharing.root_of
-        return sums.together({root_of[provider] for provider in proposal.amounts}, root_of)
+        return sums.together({root_of[provider] for provider in proposal.amounts if provider in root_of}, root_of)
 
     @property
     def is_simple(self) -> bool:

@@ -50,6 +50,15 @@ def test_a_tree_that_is_left_out_shares_nothing(pool: Api, left_out: Callable[[s
     assert planned(pool, {**TWO_GPUS, **left_out(uuid_of("pool"))}) == []
 
 
+def test_what_is_taken_around_a_shared_device_is_not_charged_to_the_host(pool: Api) -> None:
+    """The lock of the pool's switch is none of the host, which has no such class and would get 0 for it."""
+    profile = {"sra": {"resources": {"DISK_GB": 1}, "mode": "upstream"}}
+    answer = ask(pool, "POST", CANDIDATES, body={**TWO_GPUS, "profile": profile})
+    (candidate,) = answer["allocation_requests"]
+    assert {*candidate["allocations"]} == {uuid_of("host"), uuid_of("pool-gpu"), uuid_of("pool-pcie")}
+    assert [score["sra"] for score in answer["scores"]] == [100]
+
+
 def test_the_places_of_what_is_shared_are_those_of_its_own_tree(pool: Api) -> None:
     groups = {"_GPU": {"resources": {"PGPU": 2}}, "_M": {"resources": {"MEMORY_MB": 1}, "in_tree": uuid_of("host")}}
     body = {"groups": groups, "within": [{"groups": ["_GPU"], "level": "numa"}]}
