@@ -157,7 +157,7 @@ class Forecast:
 
         The sums that proposals' keys depend on are read along.
         """
-        if not self._counted or not self._reader.is_possible or self._reader.only_root is not None:
+        if not self._counted:
             found = self.portions()
         else:
             found = bounded_as_needed(
