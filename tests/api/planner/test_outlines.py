@@ -74,13 +74,15 @@ def test_hosts_are_not_read_in_detail_in_vain(app: Flask, request: pytest.Fixtur
     database, first = app.extensions["placement"].database, 1000 * request.config.getoption("--seed")
     make_names(database)
     chance = Random(first)
-    load(database, at_work(chance, random_hosts(chance, HOSTS, models=12)))
-    for _ in range(6):
-        searched(database, replace(random_request(chance), limit=1))
-    assert searched(database, cpu_in_a("numa"))[0]
-    is_served, hopeful, read = searched(database, cpu_in_a("pcie"))
+    hopeful = 0
+    while hopeful < HOSTS // 2:  # Judging does not pay for the few hosts that have CPUs left by some chances.
+        load(database, at_work(chance, random_hosts(chance, HOSTS, models=12)))
+        is_served, hopeful, read = searched(database, cpu_in_a("pcie"))
     assert not is_served
     assert read < hopeful // 2
+    assert searched(database, cpu_in_a("numa"))[0]
+    for _ in range(6):
+        searched(database, replace(random_request(chance), limit=1))
 
 
 def cpu_in_a(level: str) -> PlannerRequest:
