@@ -7,7 +7,9 @@ import logging.config
 import logging.handlers
 import re
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -22,6 +24,8 @@ from placement.settings import LoggingSettings, Settings
 LOG = logging.getLogger(__name__)
 
 LOG_FILE = "placement.log"
+UNWRITTEN_EVERY_S = 60.0
+"""A log that cannot be written is reported once in this time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,8 @@ def configure_logging(settings: Settings) -> None:
     """
     try:
         _apply(settings.logging)
+        for handler in _all_handlers():
+            _report_failures_briefly(handler)
     except ImportError as error:
         package = (error.name or "").partition(".")[0].replace("_", ".")
         raise ConfigurationError(
@@ -115,7 +121,7 @@ def _handlers(options: LoggingSettings) -> list[logging.Handler]:
     handlers: list[logging.Handler] = []
     if options.log_file or options.log_dir:
         path = Path(options.log_dir or "") / (options.log_file or LOG_FILE)
-        handlers.append(logging.handlers.WatchedFileHandler(path))
+        handlers.append(LogFile(path))
     if options.use_syslog:
         facility = options.syslog_log_facility.lower().removeprefix("log_")
         address = "/dev/log" if Path("/dev/log").exists() else ("localhost", logging.handlers.SYSLOG_UDP_PORT)
@@ -126,6 +132,36 @@ def _handlers(options: LoggingSettings) -> list[logging.Handler]:
     if options.use_stderr or not handlers:
         handlers.append(logging.StreamHandler(sys.stderr))
     return handlers
+
+
+class LogFile(logging.handlers.WatchedFileHandler):
+    """A log file that something else may rotate. If it cannot be reopened then, the request goes on without a log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record."""
+        try:
+            super().emit(record)
+        except OSError:
+            self.handleError(record)
+
+
+def _report_failures_briefly(handler: logging.Handler) -> None:
+    """Let a full disk cost one line a minute on standard error; Python would print a stack for each record."""
+    report_in_full = handler.handleError
+    target = getattr(handler, "baseFilename", "the log")
+    next_report = 0.0
+
+    def report(record: logging.LogRecord) -> None:
+        nonlocal next_report
+        error = sys.exc_info()[1]
+        if not isinstance(error, OSError):
+            report_in_full(record)
+        elif time.monotonic() >= next_report:
+            next_report = time.monotonic() + UNWRITTEN_EVERY_S
+            with suppress(OSError, ValueError):
+                sys.stderr.write(f"placement: {target} cannot be written: {error.strerror or error}\n")
+
+    handler.handleError = report  # type: ignore[method-assign]
 
 
 def _journal() -> logging.Handler | None:
@@ -153,8 +189,9 @@ def _log_settings(settings: Settings) -> None:
 class RequestFormatter(logging.Formatter):
     """Formats a record as oslo.log does, with the operator's format strings.
 
-    Keys unknown to this server become ``-`` (or empty, where oslo.log has nothing), so that a format string written for
-    another service does not break logging.
+    As there, a missing value is ``None``, or ``-`` within ``user_identity``: log collectors parse it so. Keys unknown
+    to this server become ``-`` (or empty, where oslo.log has nothing), so that a format string written for another
+    service does not break logging.
     """
 
     def __init__(self, options: LoggingSettings) -> None:
@@ -184,19 +221,26 @@ class RequestFormatter(logging.Formatter):
     def _request_values(self, request: LoggedRequest | None) -> dict[str, Any]:
         if request is None:
             return {}
-        who = request.identity
-        identity = {
-            "user": (who and who.user_id) or "-",
-            "project": (who and who.project_id) or "-",
-            "domain": "-",
-            "system_scope": (who and who.system_scope) or "-",
-        }
+        identity = _identity_values(request.identity)
+        shown = _FormatValues({name: value for name, value in identity.items() if value})
         return {
             **identity,
             "request_id": request.request_id,
-            "global_request_id": request.global_request_id or "-",
-            "user_identity": self._options.logging_user_identity_format % _FormatValues(identity),
+            "global_request_id": request.global_request_id,
+            "user_identity": self._options.logging_user_identity_format % shown,
         }
+
+
+def _identity_values(identity: Identity | None) -> dict[str, str | None]:
+    known = identity or Identity("")
+    return {
+        "user": known.user_id or None,
+        "project": known.project_id,
+        "domain": known.domain_id,
+        "system_scope": known.system_scope,
+        "user_domain": known.user_domain_id,
+        "project_domain": known.project_domain_id,
+    }
 
 
 class JsonFormatter(RequestFormatter):
@@ -218,8 +262,7 @@ class JsonFormatter(RequestFormatter):
             "message": record.getMessage(),
         }
         if request is not None:
-            values = self._request_values(request)
-            document["context"] = {name: None if value == "-" else value for name, value in values.items()}
+            document["context"] = self._request_values(request)
         if record.exc_info:
             document["traceback"] = self.formatException(record.exc_info).splitlines()
         if (access := getattr(record, "access", None)) is not None:

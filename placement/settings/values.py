@@ -178,12 +178,16 @@ class LoggingSettings:
     use_json: bool = False
     logging_context_format_string: str = (
         "%(asctime)s.%(msecs)03d %(process)d %(levelname)s %(name)s "
-        "[%(global_request_id)s %(request_id)s %(user_identity)s] %(message)s"
+        "[%(global_request_id)s %(request_id)s %(user_identity)s] %(instance)s%(message)s"
     )
-    logging_default_format_string: str = "%(asctime)s.%(msecs)03d %(process)d %(levelname)s %(name)s [-] %(message)s"
+    logging_default_format_string: str = (
+        "%(asctime)s.%(msecs)03d %(process)d %(levelname)s %(name)s [-] %(instance)s%(message)s"
+    )
     logging_debug_format_suffix: str = "%(funcName)s %(pathname)s:%(lineno)d"
-    logging_exception_prefix: str = "%(asctime)s.%(msecs)03d %(process)d ERROR %(name)s "
-    logging_user_identity_format: str = "%(user)s %(project)s %(domain)s %(system_scope)s"
+    logging_exception_prefix: str = "%(asctime)s.%(msecs)03d %(process)d ERROR %(name)s %(instance)s"
+    logging_user_identity_format: str = (
+        "%(user)s %(project)s %(domain)s %(system_scope)s %(user_domain)s %(project_domain)s"
+    )
     default_log_levels: tuple[str, ...] = DEFAULT_LOG_LEVELS
 
 

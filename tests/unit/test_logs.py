@@ -1,13 +1,23 @@
 """Logging as configured, in separate processes, because logging is global to a process."""
 
 import json
+import logging
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from oslo_config import cfg
+from oslo_context.context import RequestContext
+from oslo_log import log as oslo_log
+from oslo_log.formatters import ContextFormatter
+
+from placement.domain.identity import Identity
+from placement.logs import RequestFormatter, log_for, log_for_none
+from placement.settings import LoggingSettings
 
 pytestmark = pytest.mark.exhaustive  # starts processes
 
@@ -23,7 +33,7 @@ except ConfigurationError as error:
     raise SystemExit(str(error))
 log = logging.getLogger("placement.test")
 log.info("outside %s", "a request")
-log_for("req-1", "anything\\nat all", Identity("alice", "p1"))
+log_for("req-1", "anything\\nat all", Identity("alice", "p1", user_domain_id="home"))
 log.info("inside")
 log.debug("details")
 logging.getLogger("sqlalchemy").info("chatter")
@@ -60,16 +70,80 @@ def run(directory: Path, PYTHONPATH: str = "", **options: str) -> subprocess.Com
 def test_without_options_messages_go_to_standard_error(tmp_path: Path) -> None:
     lines = run(tmp_path).stderr.splitlines()
     assert lines[0].endswith(" INFO placement.test [-] outside a request")
-    assert lines[1].endswith(" INFO placement.test [- req-1 alice p1 - -] inside")
+    assert lines[1].endswith(" INFO placement.test [None req-1 alice p1 - - home -] inside")
     assert "beware" in lines[2]
     assert not any("details" in line or "chatter" in line for line in lines)
 
 
 def test_an_id_that_the_client_sent_is_logged_if_it_is_one(tmp_path: Path) -> None:
     said = run(tmp_path).stderr
-    assert f"[req-{'0' * 36} req-2 - - - -] relayed" in said
+    assert f"[req-{'0' * 36} req-2 - - - - - -] relayed" in said
     assert "[-] finished" in said
     assert "at all" not in said
+
+
+KNOWN_CALLER = Identity(
+    "alice", "p1", system_scope="all", domain_id="d1", user_domain_id="home", project_domain_id="default"
+)
+
+
+@pytest.mark.parametrize("caller", [None, Identity("alice"), KNOWN_CALLER], ids=["nobody", "a user", "all fields"])
+@pytest.mark.parametrize("sent_id", [None, "req-" + "0" * 36], ids=["own id", "relayed"])
+def test_a_line_is_the_one_that_oslo_log_writes(caller: Identity | None, sent_id: str | None) -> None:
+    options = cfg.ConfigOpts()
+    oslo_log.register_options(options)
+    options([])
+    record = logging.LogRecord("placement.test", logging.INFO, __file__, 1, "%d hosts", (3,), None)
+    log_for("req-1", sent_id, caller)
+    ours = RequestFormatter(LoggingSettings()).format(record)
+    log_for_none()
+    who = caller or Identity("")
+    record.context = RequestContext(
+        request_id="req-1",
+        global_request_id=sent_id,
+        user_id=who.user_id,
+        project_id=who.project_id,
+        system_scope=who.system_scope,
+        domain_id=who.domain_id,
+        user_domain_id=who.user_domain_id,
+        project_domain_id=who.project_domain_id,
+        overwrite=False,
+    )
+    assert ours == ContextFormatter(config=options, datefmt=options.log_date_format).format(record)
+
+
+KOLLA_BEGINS = r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}.\d{3} \d+ \S+ \S+ \[.*\]"
+KOLLA_EVENT = (
+    r"(?P<Timestamp>\S+ \S+) (?P<Pid>\d+) (?P<log_level>\S+) (?P<python_module>\S+) ((?:\[)(?:None|req-)"
+    r"(?P<global_request_id>\S+)? (?:None|req-)(?P<request_id>\S+) (?P<user_id>\S+) (?P<tenant_id>\S+) "
+    r"(?P<domain_id>\S+) (?P<system_scope>\S+) (?P<user_domain>\S+) (?P<project_domain>\S+)(?:\]))?(?P<Payload>.*)?$"
+)
+"""What kolla-ansible tells fluentd: how an event begins, and its fields."""
+LOGSTASH_EVENT = (
+    r"(?P<logdate>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?)\s*(?P<pid>\d+)?\s*"
+    r"(?P<loglevel>AUDIT|CRITICAL|DEBUG|INFO|TRACE|WARNING|ERROR) \[?\b(?P<module>\S+)\b\]?\s*(?P<logmessage>.*)?"
+)
+"""The usual filter of logstash for oslo.log's lines, with its patterns written out."""
+
+
+def test_collectors_of_the_field_find_the_fields_of_each_line(tmp_path: Path) -> None:
+    lines = [line for line in run(tmp_path).stderr.splitlines() if line.startswith("20")]
+    events = [line for line in lines if re.match(KOLLA_BEGINS, line)]
+    assert all(" ERROR placement.test " in line for line in set(lines) - set(events))  # the lines of a traceback
+    parsed = [match.groupdict() for line in events if (match := re.match(KOLLA_EVENT, line))]
+    assert [event["request_id"] for event in parsed] == [None, "1", "1", "1", "2", None]
+    inside, relayed = parsed[1], parsed[4]
+    assert (inside["user_id"], inside["tenant_id"], inside["user_domain"]) == ("alice", "p1", "home")
+    assert inside["Payload"] == " inside"
+    assert relayed["global_request_id"] == "0" * 36
+    found = [re.match(LOGSTASH_EVENT, line) for line in lines]
+    assert {match and match["module"] for match in found} == {"placement.test", "py.warnings"}
+
+
+def test_a_full_disk_costs_one_line_and_no_request(tmp_path: Path) -> None:
+    done = run(tmp_path, log_file="/dev/full")
+    assert done.returncode == 0
+    assert done.stderr == "placement: /dev/full cannot be written: No space left on device\n"
 
 
 def test_every_line_of_a_traceback_has_the_prefix(tmp_path: Path) -> None:
@@ -119,7 +193,7 @@ def test_options_without_effect_are_named_once(tmp_path: Path) -> None:
 def test_without_its_package_the_journal_is_standard_error_and_that_is_said_once(tmp_path: Path) -> None:
     said = run(tmp_path, use_journal="true").stderr
     assert said.count("use_journal needs the package systemd-python") == 1
-    assert "[- req-1 alice p1 - -] inside" in said
+    assert "[None req-1 alice p1 - - home -] inside" in said
 
 
 def test_with_its_package_the_journal_gets_every_message(tmp_path: Path) -> None:
