@@ -1,10 +1,10 @@
 """A cloud as it would be: trees left out, others added, more or less in use. Nothing is written anywhere."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from placement.domain.overlay import AS_IT_IS, Overlay
-from placement.domain.whole_cloud import PROVIDER, ROOT, PlainHolding, PlainProvider, WholeCloud
+from placement.domain.whole_cloud import PROVIDER, ROOT, PlainHolding, WholeCloud
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +65,19 @@ def _without(cloud: WholeCloud, roots: frozenset[int]) -> WholeCloud:
 
 
 def _with_more(cloud: WholeCloud, more: MoreTrees) -> WholeCloud:
+    """Return a cloud with empty copies of one tree. Their providers have unused ids below 0."""
     providers, holdings = [*cloud.providers], [*cloud.holdings]
     marks, shares = {**cloud.marks}, {one: [*trees] for one, trees in cloud.shares.items()}
     members = [row for row in cloud.providers if row[ROOT] == more.like]
     inside = {provider for provider, _parent, _root in members}
     held = [row for row in cloud.holdings if row[PROVIDER] in inside]
     clones = []
+    last = min(0, *[row[PROVIDER] for row in cloud.providers])
+    # In the order of the originals, because siblings are told apart by it.
+    originals = sorted([row[PROVIDER] for row in members], reverse=True)
     for _ in range(more.count):
-        ids = _fresh_ids(cloud, providers, members)
+        ids = {id_: last - number for number, id_ in enumerate(originals, start=1)}
+        last -= len(originals)
         clones.append(ids[more.like])
         providers += [(ids[one], None if above is None else ids[above], ids[more.like]) for one, above, _ in members]
         holdings += [
@@ -97,12 +102,3 @@ def _with_more(cloud: WholeCloud, more: MoreTrees) -> WholeCloud:
         aggregates=aggregates,
         like={**cloud.like, **dict.fromkeys(clones, more.like)},
     )
-
-
-def _fresh_ids(
-    cloud: WholeCloud, providers: Sequence[PlainProvider], members: Sequence[PlainProvider]
-) -> Mapping[int, int]:
-    """Return an unused id below 0 for each provider of one more tree."""
-    last = -(len(providers) - len(cloud.providers)) - 1 - max([0, *[-row[PROVIDER] for row in cloud.providers]])
-    # In the order of the originals, because siblings are told apart by it.
-    return {id_: last - number for number, id_ in enumerate(sorted([row[PROVIDER] for row in members], reverse=True))}
