@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import orjson
 from flask import Request, Response, g
-from werkzeug.exceptions import RequestEntityTooLarge
+from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 from werkzeug.http import http_date
 
 from placement.api.planner.listeners import Listeners
@@ -112,10 +112,17 @@ class Call:
 
     def _whole_body(self) -> bytes:
         """Return the body. One of unknown length (chunked) ends at the limit: it is too large if there is more."""
-        body = self.request.get_data(cache=False)
         is_chunked = self.request.content_length is None
-        if is_chunked and len(body) == self.request.max_content_length and self.request.environ["wsgi.input"].read(1):
-            raise RequestEntityTooLarge
+        try:
+            body = self.request.get_data(cache=False)
+            is_cut = is_chunked and len(body) == self.request.max_content_length
+            if is_cut and self.request.environ["wsgi.input"].read(1):
+                raise RequestEntityTooLarge
+        except HTTPException:
+            raise
+        except Exception as error:
+            # Chunks are decoded while they are read, and each WSGI server has its own errors for malformed ones.
+            raise Invalid(f"The request body cannot be read: {type(error).__name__}.") from error
         return body
 
     def link(self, path: str) -> str:

@@ -16,6 +16,8 @@ from placement.domain.uuids import is_uuid_like
 MAX_INTEGER = 2**63 - 1
 MAX_COLUMN_VALUE = 2**31 - 1
 """The largest integer that the tables' columns hold."""
+MAX_ITEMS = 10_000
+"""The number of items that a list in a body may have, unless its field says otherwise."""
 
 
 def refuse(sentence: str, rule: str) -> ValidationError:
@@ -142,7 +144,7 @@ class Array(Exact):
         items: fields.Field[Any],
         *,
         shortest: int = 0,
-        longest: int | None = None,
+        longest: int = MAX_ITEMS,
         unique: bool = False,
         **options: Any,
     ) -> None:
@@ -157,8 +159,8 @@ class Array(Exact):
             raise self._wrong_type(value)
         if len(value) < self.shortest:
             raise refuse(f"{shown(value)} {'is too short' if value else 'should be non-empty'}", "minItems")
-        if self.longest is not None and len(value) > self.longest:
-            raise refuse(f"{shown(value)} is too long", "maxItems")
+        if len(value) > self.longest:
+            raise refuse(f"A list of {len(value)} items is too long, the limit is {self.longest}", "maxItems")
         loaded, faults = [], {}
         for index, item in enumerate(value):
             try:

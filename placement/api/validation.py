@@ -17,6 +17,9 @@ from placement.errors import Invalid, InvalidAt
 BodyPath = tuple[str | int, ...]
 """The keys and positions that lead to a part of a body."""
 
+DEEPEST = 200
+"""How deep a body may nest: far beyond any request, and far from the end of Python's stack."""
+
 
 class Fault(str):
     """What is wrong with one value, and which rule it breaks."""
@@ -63,6 +66,7 @@ def load_document(schema: Schema, document: Any) -> Any:
 
 
 def _loaded(schema: Schema, document: Any, refusal: Callable[[BodyPath, Fault], Invalid]) -> Any:
+    _refuse_deep(document)
     if not isinstance(document, dict) and not getattr(schema, "bare", False):
         raise refusal((), Fault(f"{shown(document)} is not of type 'object'", "type"))
     try:
@@ -70,6 +74,21 @@ def _loaded(schema: Schema, document: Any, refusal: Callable[[BodyPath, Fault], 
     except ValidationError as error:
         path, fault = min(_faults(error.normalized_messages()), key=lambda found: len(found[0]))  # type: ignore[no-untyped-call]
         raise refusal(path, fault) from error
+
+
+def _refuse_deep(document: Any) -> None:
+    """Refuse a document that nests deeper than functions that call themselves can follow.
+
+    Raises:
+        Invalid: it does.
+    """
+    level = [document]
+    for _ in range(DEEPEST):
+        level = [value for value in level if isinstance(value, dict | list)]
+        if not level:
+            return
+        level = [inner for value in level for inner in (value.values() if isinstance(value, dict) else value)]
+    raise Invalid(f"The JSON is nested more than {DEEPEST} deep.")
 
 
 def shown(value: Any) -> str:

@@ -86,7 +86,7 @@ def _annotation(value: Any, where: PodPath) -> Any:
         return value
     try:
         return json.loads(value)
-    except ValueError as wrong:
+    except (ValueError, RecursionError) as wrong:
         raise InvalidAt(where, f"The annotation is not JSON: {wrong}.") from wrong
 
 

@@ -63,11 +63,9 @@ def _uuid(_field: fields.Uuid) -> Json:
 
 
 def _array(field: fields.Array) -> Json:
-    shown: Json = {"type": "array", "items": field_json(field.items)}
+    shown: Json = {"type": "array", "items": field_json(field.items), "maxItems": field.longest}
     if field.shortest:
         shown["minItems"] = field.shortest
-    if field.longest:
-        shown["maxItems"] = field.longest
     return {**shown, "uniqueItems": True} if field.unique else shown
 
 

@@ -4,6 +4,7 @@ import io
 import json
 
 import pytest
+from gunicorn.http.errors import InvalidChunkSize
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -192,6 +193,59 @@ def test_a_body_that_is_too_large_is_refused_unread(app, api, cloud):
         response = api.request("POST", "/resource_providers", json=body, headers=headers)
         assert response.status_code == 413
         assert "larger than this server reads" in response.text
+
+
+@pytest.mark.parametrize("opened", ["[", '{"a":'])
+@pytest.mark.parametrize("depth", [150, 1_000, 100_000])
+def test_a_body_may_nest_as_deep_as_it_likes(api, depth: int, opened: str):
+    closed = "]" if opened == "[" else "}"
+    for method, path in WRITES:
+        for outer in ("", '{"pod": ', '{"requests": {"a": {"pod": '):
+            text = outer + opened * depth + "1" + closed * depth + "}" * outer.count("{")
+            check(api.request(method, path_of(path), data=text, headers={"content-type": "application/json"}))
+
+
+def test_an_annotation_of_a_pod_may_nest_as_deep_as_it_likes(api):
+    for depth in (300, 1_000, 100_000):
+        said = {"scheduling.koordinator.sh/device-allocate-hint": "[" * depth + "]" * depth}
+        pod = {"metadata": {"annotations": said}, "spec": {"containers": [{"resources": {"requests": {"cpu": 1}}}]}}
+        response = api.post("/planner/v1/candidates", {"pod": pod})
+        assert response.status_code == 400
+        check(response)
+
+
+class MalformedChunks:
+    """The body as gunicorn hands it over when a chunk is malformed."""
+
+    def read(self, _size: int) -> bytes:
+        raise InvalidChunkSize(b"zz")
+
+
+def test_a_body_in_malformed_chunks_is_refused(api):
+    chunked = {"wsgi.input_terminated": True, "HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input": MalformedChunks()}
+    response = api.request(
+        "POST", "/resource_providers", environ_overrides=chunked, headers={"content-type": "application/json"}
+    )
+    assert response.status_code == 400
+    check(response)
+
+
+def test_a_list_beyond_its_limit_is_refused_and_changes_nothing(api, cloud):
+    uuids = [f"{number:08x}-0000-4000-8000-000000000000" for number in range(10_001)]
+    path = f"/resource_providers/{UUID}/aggregates"
+    assert api.put(path, {"aggregates": uuids[1:], "resource_provider_generation": 0}).status_code == 200
+    for version, body in (("1.39", {"aggregates": uuids, "resource_provider_generation": 1}), ("1.1", uuids)):
+        response = api.put(path, body, version=version)
+        assert response.status_code == 400
+        assert "A list of 10001 items is too long, the limit is 10000" in response.text
+    assert len(api.get(path).get_json()["aggregates"]) == 10_000
+
+
+def test_hypothetical_trees_are_limited_in_all(api, cloud):
+    for more in ([{"like": UUID, "count": 1000}] * 11, [{"like": UUID, "count": 1}] * 101):
+        response = api.post("/planner/v1/headroom", {"requests": {"a": "resources=VCPU:1"}, "with": more})
+        assert response.status_code == 400
+        check(response)
 
 
 @pytest.mark.parametrize("more", [-1, 0, 1])

@@ -7,7 +7,7 @@ from typing import Any
 from placement.api.candidate_query import MAX_CLASSES, MAX_GROUPS
 from placement.api.planner.names_as_groups import names_as_groups
 from placement.api.planner.request_fields import ALL, PER_SUBTREE, Expressions
-from placement.api.planner.request_schemas import RequestSchema
+from placement.api.planner.request_schemas import MAX_ADDED_IN_ALL, RequestSchema
 from placement.api.validation import BodyPath, load_document
 from placement.domain.candidate_request import RequestGroup
 from placement.domain.group_words import group_paths
@@ -23,9 +23,6 @@ from placement.settings import PlannerSettings
 Body = Mapping[str, Any]
 
 NOTHING = Expressions()
-
-MAX_RULES = 64
-"""For each kind of rule: every further level or same_subtree slows down each step of the search."""
 
 CONFLICTING_TRAITS = "Traits are required and forbidden: {}."
 
@@ -199,9 +196,6 @@ def _faults_of_rules(request: PlannerRequest, settings: PlannerSettings) -> Iter
         "within": [(rule.groups, rule.level) for rule in request.within],
         "exclusive": [(rule.groups, rule.level) for rule in request.exclusive],
     }
-    numbers = {name: len(listed) for name, listed in rules.items()} | {"same_subtree": len(request.same_subtree)}
-    if many := [name for name, number in numbers.items() if number > MAX_RULES]:
-        yield (many[0],), f"There are more than {MAX_RULES} rules."
     for name, listed in rules.items():
         for index, (groups, level) in enumerate(listed):
             yield from _unknown((name, index, "groups"), groups, known)
@@ -219,8 +213,14 @@ def _unknown(path: BodyPath, suffixes: Iterable[str], known: set[str]) -> Iterat
 
 
 def changes_of(body: Body) -> Changes:
-    """Return the changes to the cloud that a body assumes."""
+    """Return the changes to the cloud that a body assumes.
+
+    Raises:
+        InvalidAt: it adds too many trees.
+    """
     more = [(addition["like"], addition["count"]) for addition in body.get("with", ())]
+    if sum(count for _like, count in more) > MAX_ADDED_IN_ALL:
+        raise InvalidAt(("with",), f"More than {MAX_ADDED_IN_ALL} trees are added.")
     return Changes(
         without=body.get("without", ()), more=more, released=sorted(both_spellings(body.get("released", ())))
     )

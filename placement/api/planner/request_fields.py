@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from marshmallow import ValidationError
 
 from placement.api.fields import Array, Exact, Integer, JsonText, Object, refuse, whole
-from placement.api.filters import MAX_CONDITIONS, parse_member_of, parse_required
+from placement.api.filters import MAX_CONDITIONS, MAX_VALUES, parse_member_of, parse_required
 from placement.api.validation import Schema, shown
 from placement.api.versions import MAXIMUM
 from placement.domain.quantities import QUANTITY
@@ -29,18 +29,20 @@ class _Conjunction(Array):
     """A list of texts in the syntax of a query parameter; ``["in", "A", "B"]`` is equivalent to ``in:A,B``."""
 
     documented = MappingProxyType(
-        {"type": "array", "items": {"type": ["string", "array"], "items": {"type": "string"}}}
+        {
+            "type": "array",
+            "items": {"type": ["string", "array"], "items": {"type": "string"}, "maxItems": MAX_VALUES + 1},
+            "maxItems": MAX_CONDITIONS,
+        }
     )
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(JsonText(shortest=1), required=False, **options)
+        super().__init__(JsonText(shortest=1), longest=MAX_CONDITIONS, required=False, **options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> Any:
         if not isinstance(value, list):
             raise self._wrong_type(value)
         texts = super()._deserialize([_as_text(item) for item in value], attr, data, **options)
-        if len(texts) > MAX_CONDITIONS:
-            raise refuse(f"{shown(value)} has more than {MAX_CONDITIONS} items", "maxItems")
         try:
             return self._parsed(texts)
         except Invalid as wrong:

@@ -8,7 +8,7 @@ from typing import Any
 from marshmallow import ValidationError
 
 from placement.api.allocation_schemas import owner_id
-from placement.api.candidate_query import SUFFIX
+from placement.api.candidate_query import MAX_GROUPS, SUFFIX
 from placement.api.fields import Array, Exact, Integer, JsonText, Mapping, Object, Uuid, refuse, whole
 from placement.api.planner.misplaced import HintingSchema
 from placement.api.planner.request_fields import (
@@ -29,8 +29,14 @@ from placement.domain.planner_request import PlannerRequest
 
 MAX_CANDIDATES = 1000
 MAX_ADDED = 1000
+MAX_ADDED_IN_ALL = 10_000
 MAX_PER_TREE = 20
 MAX_MEMBERS = 1000
+MAX_RULES = 64
+"""Of each kind: every further level or same_subtree slows down each step of the search."""
+MAX_ADDITIONS = 100
+MAX_PARTS = 250
+"""Of a pod or a hint: containers, device types, conditions on labels."""
 LEVEL = "[A-Za-z0-9_]{1,255}"
 FABRIC_LEVEL = "[a-z][a-z0-9_-]{0,30}"
 
@@ -48,7 +54,7 @@ GROUP = f"{SUFFIX}|[^/]+(/[^/]+)+"
 
 
 def _names_of_groups(shortest: int = 1) -> Array:
-    return Array(JsonText(pattern=GROUP), shortest=shortest, unique=True)
+    return Array(JsonText(pattern=GROUP), shortest=shortest, longest=MAX_GROUPS, unique=True)
 
 
 class GroupSchema(HintingSchema):
@@ -100,20 +106,20 @@ class ExpressionSchema(Schema):
 
     key = JsonText(shortest=1, longest=100)
     operator = OneOf("In", "NotIn", "Exists", "DoesNotExist", required=True)
-    values = Array(JsonText(shortest=1, longest=100), required=False)
+    values = Array(JsonText(shortest=1, longest=100), longest=MAX_PARTS, required=False)
 
 
 class SelectorSchema(Schema):
     """A label selector of Kubernetes."""
 
     matchLabels = Mapping(".{1,100}", JsonText(longest=100), required=False)  # noqa: N815
-    matchExpressions = Array(Object(ExpressionSchema), required=False)  # noqa: N815
+    matchExpressions = Array(Object(ExpressionSchema), longest=MAX_PARTS, required=False)  # noqa: N815
 
 
 class JointAllocateSchema(Schema):
     """Koordinator's DeviceJointAllocate."""
 
-    deviceTypes = Array(JsonText(shortest=1), unique=True)  # noqa: N815
+    deviceTypes = Array(JsonText(shortest=1), longest=MAX_PARTS, unique=True)  # noqa: N815
     requiredScope = OneOf("SamePCIe", "SameNUMANode")  # noqa: N815
 
 
@@ -137,16 +143,16 @@ class RequestSchema(HintingSchema):
 
     groups = Mapping(f"({SUFFIX})?", Object(GroupSchema), required=False)
     group_policy = OneOf("none", "isolate", default="none")
-    same_subtree = Array(_names_of_groups(), required=False)
+    same_subtree = Array(_names_of_groups(), longest=MAX_RULES, required=False)
     root_required = Traits()
-    affinity = Array(Object(AffinitySchema), required=False)
-    within = Array(Object(WithinSchema), required=False)
-    exclusive = Array(Object(ExclusiveSchema), required=False)
+    affinity = Array(Object(AffinitySchema), longest=MAX_RULES, required=False)
+    within = Array(Object(WithinSchema), longest=MAX_RULES, required=False)
+    exclusive = Array(Object(ExclusiveSchema), longest=MAX_RULES, required=False)
     avoid = Object(AvoidSchema, required=False)
     tree = Nested(required=False)
     paths = _paths(required=False)
-    containers = Array(_paths(), required=False)
-    init_containers = Array(_paths(), required=False)
+    containers = Array(_paths(), longest=MAX_PARTS, required=False)
+    init_containers = Array(_paths(), longest=MAX_PARTS, required=False)
     translate = Flag(required=False)
     distinct = Flag(required=False)
     requests = Mapping(".{1,255}", Integer(minimum=1), required=False)
@@ -166,7 +172,7 @@ class AdditionSchema(Schema):
 
 
 # ``with`` is a Python keyword, so it cannot be an attribute.
-_More = Schema.from_dict({"with": Array(Object(AdditionSchema), required=False)}, name="More")
+_More = Schema.from_dict({"with": Array(Object(AdditionSchema), longest=MAX_ADDITIONS, required=False)}, name="More")
 
 
 class ChangesSchema(_More):  # type: ignore[misc, valid-type]

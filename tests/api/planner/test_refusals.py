@@ -59,9 +59,12 @@ def hint(**said: object) -> dict[str, object]:
         ),
         (
             {"groups": A, "within": [{"groups": ["_A"], "level": f"CUSTOM_{n}"} for n in range(65)]},
-            "within: There are more than 64 rules.",
+            "within: A list of 65 items is too long, the limit is 64",
         ),
-        ({"groups": A, "same_subtree": [["_A"]] * 65}, "same_subtree: There are more than 64 rules."),
+        (
+            {"groups": A, "same_subtree": [["_A"]] * 65},
+            "same_subtree: A list of 65 items is too long, the limit is 64",
+        ),
         (
             {"groups": A, "affinity": [{"groups": ["_A"], "level": "numa"}]},
             "affinity[0].groups: ['_A'] is too short",
