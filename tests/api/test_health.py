@@ -1,14 +1,19 @@
 """GET /healthcheck and /readycheck: what a load balancer learns about a database that has changed."""
 
+import re
+
 import pytest
 from flask import Flask
 from sqlalchemy import text
 
+from placement.api.routes import ROUTES
 from placement.store.connection.database import Database
 from placement.store.kept_usage import usage_triggers
+from placement.store.lifecycle import schema
 from placement.store.lifecycle.maintenance import exclusively
 from placement.store.tables import VERSION_TABLE
 from tests.api.conftest import Api
+from tests.rows_of_a_cloud import fill, uuid_of
 
 
 @pytest.fixture
@@ -51,6 +56,26 @@ def test_a_database_without_what_this_release_needs_is_not_ready(api: Api, datab
     assert api.get("/healthcheck").status_code == 200
 
 
+def test_a_database_that_was_handed_back_gets_no_answer_of_500(api: Api, database: Database) -> None:
+    fill(database)
+    names = {"uuid": uuid_of("host"), "consumer_uuid": uuid_of("host-consumer"), "name": "CUSTOM_HOST"}
+    names["resource_class"] = "VCPU"
+    paths = {path for path in sorted({route.path for route in ROUTES}) if path not in {"/metrics", "/healthcheck"}}
+    served = {re.sub("<([a-z_]+)>", lambda name: names[name[1]], path) for path in paths}
+    queries = {"/allocation_candidates": "?resources=VCPU:1", "/planner/v1/explain": "?resources=VCPU:1"}
+    reads = [path + queries.get(path, "") for path in sorted(served)]
+    for path in reads:
+        assert api.get(path).status_code < 500
+    schema.release(database.engine)
+    statuses = {path: api.get(path).status_code for path in reads}
+    assert not [path for path, status in statuses.items() if status >= 500 and status != 503], statuses
+    assert statuses["/allocation_candidates?resources=VCPU:1"] == statuses["/readycheck"] == 503
+    host = f"/resource_providers/{names['uuid']}"
+    inventories = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 1}}}
+    for written in (api.put("/traits/CUSTOM_NEW"), api.put(f"{host}/inventories", inventories), api.delete(host)):
+        assert written.status_code < 500 or written.status_code == 503
+
+
 def test_usage_is_summed_as_long_as_triggers_are_missing(api: Api, database: Database) -> None:
     with database.engine.begin() as connection:
         usage_triggers.remove(connection)
@@ -68,7 +93,7 @@ def test_a_database_that_is_gone_is_named(app: Flask, api: Api, database: Databa
     database.dispose()
     (tmp_path / "placement.sqlite").rename(tmp_path / "away.sqlite")
     (tmp_path / "placement.sqlite").mkdir()
-    assert answer(api) == (503, {"status": "not ready", "reason": "the database cannot be reached"})
+    assert answer(api) == (503, {"status": "not ready", "reason": "the database fails: file removed or replaced"})
 
 
 def test_a_database_that_takes_no_writes_is_told_of_until_it_does(api: Api, database: Database) -> None:

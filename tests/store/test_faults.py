@@ -2,6 +2,7 @@
 
 import logging
 import resource
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from placement.store.connection.faults import DatabaseFailed
 from placement.store.connection.unit_of_work import Transaction, reads, reads_once, writes
 from tests.claims import new_uuid
 from tests.databases import open_database
+from tests.empty_database import sqlite_path
 
 POSTGRESQL = {
     "25006": "read-only",
@@ -151,6 +153,31 @@ def test_connections_to_a_node_that_is_cut_off_are_given_up(mariadb_url: str):
     refusal_of(database, "SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1047, MESSAGE_TEXT = 'no'", unit="reads")
     assert session(database) != before
     database.dispose()
+
+
+@pytest.mark.parametrize("replaced", [False, True], ids=["removed", "replaced"])
+@pytest.mark.parametrize("unit", UNITS)
+def test_nothing_is_answered_from_a_file_that_is_gone(sqlite: Database, sqlite_url: str, *, unit: str, replaced: bool):
+    path = sqlite_path(sqlite_url)
+    UNITS[unit](sqlite, "SELECT 1")
+    kept = path.rename(path.with_name("kept"))
+    if replaced:
+        shutil.copy(kept, path)
+    refused = refusal_of(sqlite, "SELECT 1", unit=unit)
+    assert (refused.fault, refused.retry_after_s) == (faults.FILE_MOVED, faults.LATER_S)
+    assert path.exists() == replaced
+    kept.replace(path)
+    UNITS[unit](sqlite, "SELECT 1")
+
+
+def test_no_write_is_acknowledged_if_the_file_went_away_meanwhile(sqlite: Database, sqlite_url: str):
+    def write_and_lose(tx: Transaction) -> None:
+        send(tx, "INSERT INTO traits (name) VALUES ('CUSTOM_LOST')")
+        sqlite_path(sqlite_url).unlink()
+
+    with pytest.raises(DatabaseFailed, match="removed or replaced"):
+        writes(write_and_lose)(sqlite)
+    assert sqlite.write_fault == "file removed or replaced"
 
 
 def test_a_mistake_of_this_server_is_no_fault_of_the_database(database: Database):

@@ -2,18 +2,20 @@
 
 import logging
 import os
+import sqlite3
 import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import sqlalchemy
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import ExceptionContext
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from placement.rationed_log import RationedLog
@@ -86,13 +88,14 @@ class Database:
     one writing thread of this process at a time on SQLite. ``claim_turns`` serialises planner claims within the
     process: side by side they would pick the same places and all but one would lose; ``claim_batches`` plans those that
     wait meanwhile together. ``standby``, if any, serves reads that may be slightly stale; ``primary`` is set on it.
-    ``write_fault`` is the fault of this process's last write, None once one has succeeded.
+    ``write_fault`` is the fault of this process's last write, None once one has succeeded. ``file`` is that of SQLite.
     """
 
     def __init__(
         self, engine: Engine, *, keeps_usage: bool = True, keeps_journal: bool = True, attempts: int = ATTEMPTS
     ) -> None:
         self.engine = engine
+        self.file = DatabaseFile(engine)
         self.attempts = attempts
         self.writer_lock = _writer_lock(engine.dialect.name)
         self.claim_turns = FairTurns()
@@ -153,6 +156,43 @@ class Database:
         """Close all connections."""
         for engine in self.engines:
             engine.dispose()
+
+
+class DatabaseFile:
+    """The file of a SQLite database, which an operator may remove or replace while the server runs.
+
+    Its connections would go on with the old file, and whatever they write would be lost. A server with caches cannot
+    just go on with another file either, so it refuses to work until the file is back or the server is restarted.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        is_file = engine.dialect.name == "sqlite" and "uri" not in engine.url.query
+        self._path = Path(engine.url.database or "") if is_file else None
+        self._opened = self._identity()
+        if self._path is not None:
+            event.listen(engine, "do_connect", lambda *_connecting: self.check())
+            event.listen(engine, "checkout", lambda *_connection: self.check())
+
+    def check(self) -> None:
+        """Check that the path still leads to the file that was opened.
+
+        Raises:
+            OperationalError: it does not; the code is the one with which SQLite itself reports this.
+        """
+        identity = self._identity()
+        if self._opened is None:
+            self._opened = identity
+        elif identity != self._opened:
+            moved = sqlite3.OperationalError(f"{self._path} is not the file that was opened")
+            moved.sqlite_errorcode = sqlite3.SQLITE_READONLY_DBMOVED
+            raise OperationalError(None, None, moved)
+
+    def _identity(self) -> tuple[int, int] | None:
+        try:
+            status = None if self._path is None else self._path.stat()
+        except OSError:
+            return None
+        return None if status is None else (status.st_dev, status.st_ino)
 
 
 def _writer_lock(dialect: str) -> AbstractContextManager[object]:

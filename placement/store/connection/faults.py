@@ -4,6 +4,7 @@ PostgreSQL reports a SQLSTATE, whose first two characters are its class; MariaDB
 error in none of the tables is a bug in this server.
 """
 
+import sqlite3
 from typing import Any, NamedTuple
 
 from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
@@ -58,6 +59,11 @@ NOT_READY = DatabaseFault("not ready", retry_after_s=LATER_S)
 INTERNAL = DatabaseFault("internal error", retry_after_s=LATER_S)
 REFUSED = DatabaseFault("privilege missing", retry_after_s=LATER_S)
 NO_TABLE = DatabaseFault("table missing", retry_after_s=LATER_S)
+FILE_MOVED = DatabaseFault(
+    "file removed or replaced",
+    retry_after_s=LATER_S,
+    sentence="The database's file was removed or replaced while the server ran; put it back or restart the server.",
+)
 
 _POSTGRESQL = {
     "08": CONNECTION,
@@ -123,9 +129,12 @@ _SQLITE = {
     15: BUSY,
     17: SCHEMA_CHANGED,
     26: CORRUPT,
+    sqlite3.SQLITE_READONLY_DBMOVED: FILE_MOVED,
 }
 _PRIMARY_CODE = 0xFF
 """Masks a SQLite extended result code down to its primary one."""
+_NO_SUCH_TABLE = (sqlite3.SQLITE_ERROR, "no such table")
+"""SQLite has no code for this: by message."""
 
 
 class DatabaseFailed(Unavailable):
@@ -174,7 +183,10 @@ def _known(cause: Any) -> DatabaseFault | None:
             return SCHEMA_CHANGED
         return _MARIADB.get(arguments[0])
     if (code := getattr(cause, "sqlite_errorcode", None)) is not None:
-        return _SQLITE.get(code & _PRIMARY_CODE)
+        number, words = _NO_SUCH_TABLE
+        if code == number and words in str(cause):
+            return NO_TABLE
+        return _SQLITE.get(code) or _SQLITE.get(code & _PRIMARY_CODE)
     state = getattr(cause, "sqlstate", None) or ""
     return _POSTGRESQL.get(state) or _POSTGRESQL.get(state[:2])
 

@@ -4,8 +4,6 @@ PostgreSQL gets it in the message that begins the transaction, MariaDB in one mo
 its triggers could read: the rows are completed just before the commit, while no other writer can be inside.
 """
 
-from typing import Any
-
 from sqlalchemy import Connection
 
 from placement.domain.origin import CURRENT_ORIGIN, Origin
@@ -46,8 +44,7 @@ def note_on_sqlite(connection: Connection) -> None:
     """Note the newest journal row when a writing transaction begins: the rows after it are its own."""
     connection.info.pop(_NEWEST_BEFORE, None)
     if CURRENT_ORIGIN.get() is not None:
-        driver: Any = connection.connection.dbapi_connection
-        connection.info[_NEWEST_BEFORE] = driver.execute(_NEWEST).fetchone()[0] or 0
+        connection.info[_NEWEST_BEFORE] = connection.exec_driver_sql(_NEWEST).scalar() or 0
 
 
 def _literal(origin: Origin) -> str:

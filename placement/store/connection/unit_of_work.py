@@ -136,9 +136,11 @@ def writes(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatena
     def run(database: Database, /, *args: P.args, **kwargs: P.kwargs) -> T:
         def attempt() -> T:
             with database.writer_lock:
-                return _committed(
+                result = _committed(
                     database.writer, lambda connection: work(Transaction(connection, database), *args, **kwargs)
                 )
+                database.file.check()
+                return result
 
         result = retried(database, attempt, kind=WRITE)
         if database.write_fault is not None:
