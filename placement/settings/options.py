@@ -61,6 +61,19 @@ PLACEMENT_DATABASE = (
     cfg.IntOpt("max_pool_size", help="Number of connections that each process keeps open."),
     cfg.IntOpt("max_overflow", help="Number of connections that each process may open beyond max_pool_size."),
     cfg.IntOpt("pool_timeout", help="Seconds to wait for a free connection from the pool."),
+    cfg.IntOpt(
+        "connect_timeout",
+        default=5,
+        min=2,
+        help="Seconds to wait for a new connection to PostgreSQL or MariaDB, unless the URL says otherwise.",
+    ),
+    cfg.IntOpt(
+        "statement_timeout",
+        default=30,
+        min=0,
+        help="Seconds that a request waits for the answer to one statement. If the database, a proxy or a firewall is "
+        "silent for that long, the connection is closed and the request answered with 503. 0: no limit.",
+    ),
     cfg.IntOpt("max_retries", default=10, help="Attempts to reach the database at start; -1: unlimited."),
     cfg.IntOpt("retry_interval", default=10, help="Seconds between these attempts."),
     cfg.IntOpt("connection_debug", default=0, help="How much SQL is logged: 0 none, 50 statements, 100 also rows."),

@@ -35,6 +35,8 @@ class DatabaseSettings:
     max_pool_size: int | None = None
     max_overflow: int | None = None
     pool_timeout: int | None = None
+    connect_timeout: int = 5
+    statement_timeout: int = 30
     max_retries: int = 10
     retry_interval: int = 10
     connection_debug: int = 0

@@ -60,12 +60,16 @@ ATTEMPTS = 12
 
 @dataclass(frozen=True, slots=True)
 class PoolOptions:
-    """How many connections a process holds, and for how many seconds."""
+    """How many connections a process holds, and how long it waits for them.
+
+    ``statement_s`` limits how long a statement waits for PostgreSQL; None means forever, as maintenance needs.
+    """
 
     size: int = 8
     overflow: int = 16
     timeout_s: float = 30.0
     recycle_s: int = 3600
+    statement_s: int | None = None
 
 
 class Follower(Protocol):
@@ -249,18 +253,40 @@ def engine_for(
         pool_recycle=pool.recycle_s,
     )
     if backend == "postgresql":
+        _limit_statements(engine, pool.statement_s)
         _speak_ourselves(engine, directly=directly)
     else:
         event.listen(engine, "connect", _read_what_others_wrote)
         event.listen(engine, "begin", _begin_on_mariadb)
         event.listen(engine, "handle_error", _leave_a_node_that_is_cut_off)
+        event.listen(engine, "handle_error", _tell_a_connection_that_was_never_made)
     return engine
+
+
+def _limit_statements(engine: Engine, limit_s: int | None) -> None:
+    # Imported late: importing psycopg would slow the start on SQLite.
+    from placement.store.connection.statement_limit import StatementLimit, TimedConnection  # noqa: PLC0415
+
+    limit = None if limit_s is None else StatementLimit(limit_s)
+
+    @event.listens_for(engine, "do_connect")
+    def connect(_dialect: Any, _record: Any, arguments: Any, parameters: Any) -> TimedConnection:
+        connection = TimedConnection.connect(*arguments, **parameters)
+        if limit is not None:
+            limit.watch(connection)
+        return connection
 
 
 def _leave_a_node_that_is_cut_off(context: ExceptionContext) -> None:
     """Drop the connection: such a node refuses ROLLBACK as well, and the pool would log that with a traceback."""
     if is_cut_off(context.original_exception):
         context.is_disconnect = True
+
+
+def _tell_a_connection_that_was_never_made(context: ExceptionContext) -> None:
+    """Do not call it lost: the request would try again, and wait as long for the same silent database."""
+    if context.connection is None and context.original_exception is not None:
+        context.is_disconnect &= not isinstance(context.original_exception.__context__, TimeoutError)
 
 
 def _can_send_directly() -> bool:

@@ -96,7 +96,7 @@ def begin(connection: Connection, text: str) -> None:
     LOG.info("%s", text)
     dbapi: Any = connection.dialect.loaded_dbapi
     try:
-        result = _driver(connection).pgconn.exec_(text.encode())
+        result = _driver(connection).execute_raw(text.encode())
         if result.status not in _DONE:
             raise dbapi.errors.error_from_result(result)
     except dbapi.Error as error:
@@ -122,7 +122,7 @@ def roll_back(connection: Connection) -> None:
     if not connection.invalidated:
         driver = _driver(connection)
         if driver.info.transaction_status in _OPEN:
-            driver.pgconn.exec_(b"ROLLBACK")
+            driver.execute_raw(b"ROLLBACK")
 
 
 def _sent(connection: Connection, text: str, values: Sequence[Any]) -> "RawCursor[Any]":

@@ -15,6 +15,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from placement.errors import Unavailable
 from placement.store.connection.database import READ, Database
 from placement.store.connection.faults import (
+    CONNECTION,
     NO_FREE_CONNECTION,
     TOO_LONG,
     DatabaseFailed,
@@ -64,6 +65,8 @@ def retried(database: Database, attempt: Callable[[], T], *, kind: str) -> T:
             fault = fault_of(error)
             if fault is None:
                 raise
+            if fault is CONNECTION:
+                database.engine.dispose()  # Idle connections are lost or stalled as well.
             if fault.passes:
                 database.note_retry(fault.cause)
             wait = next(waits, None) if fault.passes and time.monotonic() - begun < LAST_TRY_S else None

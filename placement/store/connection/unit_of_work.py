@@ -174,6 +174,7 @@ def _committed(engine: Engine, work: Callable[[Connection], T]) -> T:
         except DBAPIError as error:
             # If the connection breaks during COMMIT, the outcome is unknown: a retry could apply the change twice.
             if error.connection_invalidated:
+                engine.dispose()
                 raise OutcomeUnknown from error
             raise
         return result

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import URL, Engine, event
@@ -39,7 +40,20 @@ def open_database(settings: DatabaseSettings, *, retries: int = ATTEMPTS - 2, ke
         Unavailable: the database cannot be reached.
     """
     url, standby_url = _urls(settings)
+    state = _prepared(settings, url, keep_journal=keep_journal)
+    _warn_of_schema(state)
+    _warn_of_triggers(state, keep_journal=keep_journal)
     engine = _engine(settings, url)
+    # One for the first attempt, one more for a race between two requests that create the same thing.
+    database = Database(engine, keeps_usage=state.keeps_usage, keeps_journal=state.keeps_journal, attempts=retries + 2)
+    if standby_url is not None:
+        database.standby = standby_of(database, _engine(settings, standby_url))
+    return database
+
+
+def _prepared(settings: DatabaseSettings, url: URL, *, keep_journal: bool) -> schema.SchemaState:
+    """Bring the database up to date as configured, where a statement may take as long as it needs."""
+    engine = _engine(replace(settings, statement_timeout=0), url)
     _await(engine, settings)
     if settings.sync_on_startup:
         schema.upgrade(engine, keep_journal=keep_journal)
@@ -50,14 +64,8 @@ def open_database(settings: DatabaseSettings, *, retries: int = ATTEMPTS - 2, ke
             "sync_on_startup."
         )
     _add_standard_names(engine)
-    _warn_of_schema(state)
-    _warn_of_triggers(state, keep_journal=keep_journal)
-    # One for the first attempt, one more for a race between two requests that create the same thing.
-    database = Database(engine, keeps_usage=state.keeps_usage, keeps_journal=state.keeps_journal, attempts=retries + 2)
-    if standby_url is not None:
-        database.standby = standby_of(database, _engine(settings, _impatient(standby_url)))
-    database.dispose()
-    return database
+    engine.dispose()
+    return state
 
 
 def _warn_of_schema(state: schema.SchemaState) -> None:
@@ -101,30 +109,49 @@ def _urls(settings: DatabaseSettings) -> tuple[URL, URL | None]:
             "[placement_database] slave_connection has to name a standby of the database in connection, "
             "PostgreSQL or MariaDB."
         )
+    if standby.get_backend_name() == "postgresql":
+        standby = _with_defaults(standby, tcp_user_timeout="5000")
     return url, standby
 
 
-def _impatient(url: URL) -> URL:
-    """Add timeouts to a standby's URL, so that requests do not wait long for a dead machine."""
-    timeouts = {"connect_timeout": "5"}
+def _with_defaults(url: URL, **parameters: str) -> URL:
+    """Add the parameters that a URL does not set itself."""
+    return url.update_query_dict({name: value for name, value in parameters.items() if name not in url.query})
+
+
+def _with_timeouts(url: URL, settings: DatabaseSettings) -> URL:
+    """Add timeouts, so that requests do not wait long for a dead or stopped machine."""
+    limit = str(settings.connect_timeout)
     if url.get_backend_name() == "postgresql":
-        timeouts["tcp_user_timeout"] = "5000"
-    return url.update_query_dict({name: value for name, value in timeouts.items() if name not in url.query})
+        return _with_defaults(url, connect_timeout=limit)
+    if url.get_backend_name() == "sqlite":
+        return url
+    return _with_defaults(url, connect_timeout=limit, read_timeout=limit, write_timeout=limit)
 
 
 def _engine(settings: DatabaseSettings, url: URL) -> Engine:
     engine = engine_for(
-        url,
+        _with_timeouts(url, settings),
         _pool(settings),
         sqlite_synchronous=settings.sqlite_synchronous,
         plain_sqlalchemy=settings.plain_sqlalchemy,
     )
+    if engine.dialect.name in {"mysql", "mariadb"} and not {"read_timeout", "write_timeout"} & set(url.query):
+        _limit_statements_on_mariadb(engine, settings.statement_timeout or None)
     if settings.connection_debug >= STATEMENTS_ARE_LOGGED:
         rows_too = settings.connection_debug >= ROWS_ARE_LOGGED
         logging.getLogger("sqlalchemy.engine").setLevel(logging.DEBUG if rows_too else logging.INFO)
     if engine.dialect.name in {"mysql", "mariadb"} and settings.mysql_sql_mode:
         _set_sql_mode(engine, settings.mysql_sql_mode)
     return engine
+
+
+def _limit_statements_on_mariadb(engine: Engine, limit_s: int | None) -> None:
+    """Give statements their own limit: until the login is done, the driver's is that of connecting."""
+
+    @event.listens_for(engine, "connect")
+    def set_limit(connection: Any, _record: Any) -> None:
+        vars(connection).update(_read_timeout=limit_s, _write_timeout=limit_s)
 
 
 def _set_sql_mode(engine: Engine, mode: str) -> None:
@@ -152,6 +179,7 @@ def _await(engine: Engine, settings: DatabaseSettings) -> None:
 
 def _pool(settings: DatabaseSettings) -> PoolOptions:
     chosen = {
+        "statement_s": settings.statement_timeout or None,
         "size": settings.max_pool_size,
         "overflow": settings.max_overflow,
         "timeout_s": settings.pool_timeout,

@@ -1,0 +1,100 @@
+"""A database that is connected and silent: a stopped machine, or a proxy or firewall that no longer forwards."""
+
+import contextlib
+import socket
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import text
+
+from placement.settings import DatabaseSettings
+from placement.store.connection.database import Database
+from placement.store.connection.faults import DatabaseFailed
+from placement.store.connection.retry import OutcomeUnknown
+from placement.store.connection.unit_of_work import Transaction, reads, reads_once, writes
+from placement.store.lifecycle.opening import open_database
+from placement.store.tables import projects
+from tests.databases import open_database as opened_by_its_url
+from tests.stalling_proxy import StallingProxy, proxied
+
+LIMITS = {"statement_timeout": 1, "connect_timeout": 2}
+
+
+def one(tx: Transaction) -> int:
+    return int(tx.execute(text("SELECT 1")).scalar_one())
+
+
+def write_project(tx: Transaction, attempts: list[str]) -> None:
+    attempts.append("an attempt")
+    tx.execute(projects.insert().values(external_id="p1"))
+
+
+UNITS = {"reads": reads(one), "reads_once": reads_once(one), "writes": writes(one)}
+
+
+@pytest.fixture(params=["postgresql", pytest.param("mariadb", marks=pytest.mark.mariadb)])
+def url(request: pytest.FixtureRequest) -> str:
+    direct: str = request.getfixturevalue(f"{request.param}_url")
+    return direct
+
+
+@pytest.fixture
+def proxy_and_database(url: str) -> Iterator[tuple[StallingProxy, Database]]:
+    with proxied(url) as (proxy, behind):
+        database = open_database(DatabaseSettings(connection=behind, **LIMITS))
+        yield proxy, database
+        database.dispose()
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_stalled_connection_is_replaced(proxy_and_database: tuple[StallingProxy, Database], unit: str) -> None:
+    proxy, database = proxy_and_database
+    assert UNITS[unit](database) == 1
+    proxy.stall(old_connections_only=True)
+    assert UNITS[unit](database) == 1
+    assert dict(database.retries) == {"connection": 1}
+
+
+def test_a_silent_database_fails_a_request_and_serves_the_next_one(
+    proxy_and_database: tuple[StallingProxy, Database],
+) -> None:
+    proxy, database = proxy_and_database
+    assert UNITS["reads"](database) == 1
+    proxy.stall()
+    with pytest.raises(DatabaseFailed) as caught:
+        UNITS["reads"](database)
+    assert (caught.value.fault.cause, caught.value.retry_after_s) == ("unreachable", 1)
+    proxy.resume()
+    assert UNITS["reads"](database) == 1
+
+
+def test_a_stall_at_commit_leaves_the_outcome_open_and_is_not_retried(
+    url: str, proxy_and_database: tuple[StallingProxy, Database]
+) -> None:
+    proxy, database = proxy_and_database
+    attempts: list[str] = []
+    proxy.stall_at(rb"\bCOMMIT\b")
+    with pytest.raises(OutcomeUnknown):
+        writes(write_project)(database, attempts)
+    assert len(attempts) == 1
+    proxy.resume()
+    direct = opened_by_its_url(url)
+    rows = reads(lambda tx: tx.execute(projects.select()).all())(direct)
+    direct.dispose()
+    assert len(rows) <= 1
+
+
+def test_a_firewall_that_drops_whoever_connects_is_not_waited_for(url: str) -> None:
+    """A listener with a full queue drops the first packet of a connection, as a firewall does."""
+    with proxied(url) as (_, behind), contextlib.ExitStack() as held:
+        database = open_database(DatabaseSettings(connection=behind, **LIMITS))
+        listener = held.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(3):
+            waiting = held.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listener.getsockname())
+        dropped = database.engine.url.set(port=listener.getsockname()[1])
+        with pytest.raises(DatabaseFailed) as caught:
+            reads(one)(opened_by_its_url(dropped.render_as_string(hide_password=False)))
+        assert caught.value.fault.cause == "unreachable"
+        database.dispose()
