@@ -1,5 +1,6 @@
 """Python environments created by tests, with uv, which takes a second where pip takes half a minute."""
 
+import fcntl
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from tests.servers import plain_environment
 
 # The pins for the tests' own environment do not apply to others.
 NOT_INHERITED = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PIP_CONSTRAINT", "UV_CONSTRAINT")
+KEPT = Path(__file__).parents[1] / ".tox"
 
 
 def uv(*arguments: str) -> None:
@@ -22,3 +24,17 @@ def made_environment(directory: Path, *requirements: str) -> Path:
     uv("venv", "--quiet", "--clear", "--python", sys.executable, str(directory))
     uv("pip", "install", "--quiet", "--python", str(python), *requirements)
     return python
+
+
+def kept_environment(name: str, *requirements: str) -> Path:
+    """Return the python of an environment below .tox, created the first time that somebody needs it."""
+    directory, made_of = KEPT / name, "\n".join(requirements)
+    finished = directory / "finished"
+    KEPT.mkdir(exist_ok=True)
+    # Several test processes may need it at once: the first creates it, the others wait.
+    with (KEPT / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not finished.exists() or finished.read_text() != made_of:
+            made_environment(directory, *requirements)
+            finished.write_text(made_of)
+    return directory / "bin" / "python"

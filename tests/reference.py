@@ -4,25 +4,23 @@ Both packages are `import placement`, so they never share an environment. REFERE
 existing one; without it, one is created once below .tox.
 """
 
-import fcntl
 import functools
 import os
 import subprocess
 from pathlib import Path
 
 from tests import servers
-from tests.environments import made_environment
+from tests.environments import kept_environment
 
 VERSION = "16.0.0"
 REQUIREMENTS = (f"openstack-placement=={VERSION}", "gunicorn", "psycopg2-binary", "pymysql")
-ENVIRONMENT = Path(__file__).parents[1] / ".tox" / f"reference-{VERSION}"
 
 
 @functools.cache
 def installation() -> servers.Installation:
     """Return the reference's environment, creating it if necessary."""
     named = os.environ.get("REFERENCE_PYTHON")
-    python = Path(named) if named else _made_environment()
+    python = Path(named) if named else kept_environment(f"reference-{VERSION}", *REQUIREMENTS)
     return servers.Installation(python, servers.plain_environment("PYTHONPATH", "PYTHONHOME"))
 
 
@@ -43,16 +41,3 @@ def package_directory() -> Path:
         command, cwd="/", env=dict(installation().variables), capture_output=True, text=True, check=True
     )
     return Path(done.stdout)
-
-
-def _made_environment() -> Path:
-    finished = ENVIRONMENT / "finished"
-    ENVIRONMENT.parent.mkdir(exist_ok=True)
-    # Several test processes may need it at once: the first creates it, the others wait.
-    with (ENVIRONMENT.parent / f"{ENVIRONMENT.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        made_of = "\n".join(REQUIREMENTS)
-        if not finished.exists() or finished.read_text() != made_of:
-            made_environment(ENVIRONMENT, *REQUIREMENTS)
-            finished.write_text(made_of)
-    return ENVIRONMENT / "bin" / "python"

@@ -1,0 +1,208 @@
+"""Plays rounds on both servers and compares the answers to the byte."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+from urllib.parse import urlsplit
+
+from tests.differential.answers import Answer
+from tests.differential.release.clouds import Rows, random_scene
+from tests.differential.release.questions import Dialogue, changes_something
+from tests.differential.release.sides import Pair
+from tests.differential.requests import Request
+
+SHOWN_CHARACTERS = 300
+ORDER_OF_KEYS = "nothing but the order of keys"
+
+NOT_COMPARED = ("date", "x-openstack-request-id", "last-modified", "x-placement-journal")
+MASKS = tuple(
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
+        (rb"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", b"req"),
+        (rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?", b"TIME"),
+        (rb'"age_s":[-+.0-9e]+', b'"age_s":0'),
+    )
+)
+OF_THE_JOURNAL = re.compile(rb'"(id|before)":\d+')
+
+
+def budget(request: Request, expected: Answer, given: Answer) -> bool:
+    """One of the two reached its step budget: the other may count steps differently, and find more or less."""
+    return any(
+        answer.status == 503 or b'"complete":false' in answer.body or "x-placement-search" in answer.headers
+        for answer in (expected, given)
+    )
+
+
+def searched(request: Request, expected: Answer, given: Answer) -> bool:
+    """How many trees were searched is a matter of the search; which candidates are the best is not."""
+    documents = [answer.document for answer in (expected, given)]
+    return all(isinstance(each, dict) and each.pop("searched", None) is not None for each in documents) and (
+        documents[0] == documents[1]
+    )
+
+
+def release_fails(request: Request, expected: Answer, given: Answer) -> bool:
+    """The release answers 500, which is never right."""
+    return expected.status == 500 and given.status < 500
+
+
+def order_in_the_journal(request: Request, expected: Answer, given: Answer) -> bool:
+    """One statement may change several rows, in any order."""
+    if request.path != "/planner/v1/journal" or (expected.status, given.status) != (200, 200):
+        return False
+    entries = [
+        sorted(json.dumps({**entry, "id": 0, "time": "", "request_id": ""}) for entry in answer.document["entries"])
+        for answer in (expected, given)
+    ]
+    return entries[0] == entries[1]
+
+
+def order_of_keys(request: Request, expected: Answer, given: Answer) -> bool:
+    """PostgreSQL returns rows in any order unless it is told one, and the keys of a JSON object have no order."""
+    return difference(request, expected, given) == ORDER_OF_KEYS
+
+
+KNOWN: tuple[Callable[[Request, Answer, Answer], bool], ...] = (
+    budget,
+    order_of_keys,
+    order_in_the_journal,
+    release_fails,
+    searched,
+)
+"""The differences that are meant to be there: the name of each is the function's, the reason its docstring."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """An answer that differs from the release's, with what was done before."""
+
+    rows: Rows
+    sent: Sequence[Request]
+    """The requests as they were sent; the last one has the differing answer."""
+    expected: Answer | None
+    given: Answer | None
+    difference: str
+
+
+@dataclass(slots=True)
+class Tally:
+    """What the rounds did, as evidence that they were not idle."""
+
+    requests: "Counter[str]" = field(default_factory=Counter)
+    known: "Counter[str]" = field(default_factory=Counter)
+
+    def count(self, request: Request, answer: Answer) -> None:
+        """Count a request by what it is and how it was answered."""
+        path = request.path if request.path.startswith(("/planner", "/allocation_c")) else "others"
+        document = answer.document if answer.status == 200 else None
+        is_empty = isinstance(document, dict) and document.get("allocation_requests") == []
+        self.requests[f"{request.method} {path} {'none' if is_empty else answer.status}"] += 1
+
+
+def chance_of(seed: int, number: int) -> Random:
+    """Return what decides a round."""
+    return Random(f"{seed}/{number}")
+
+
+def play(pair: Pair, chance: Random, *, requests: int, tally: Tally) -> Mismatch | None:
+    """Create a cloud and send so many requests; return the first difference that is not known."""
+    scene = random_scene(chance)
+    dialogue = Dialogue(scene.world)
+    drawn = [*scene.opening, *[dialogue.next] * requests]
+    return _play(pair, scene.rows, drawn, tally=tally, dialogue=dialogue)
+
+
+def _play(
+    pair: Pair,
+    rows: Rows,
+    requests: Iterable[Request | Callable[[], Request]],
+    *,
+    tally: Tally,
+    dialogue: Dialogue | None = None,
+) -> Mismatch | None:
+    pair.reset(rows)
+    sent: list[Request] = []
+    for each in requests:
+        request = (each() if callable(each) else each).resolved(pair.release.generation)
+        sent.append(request)
+        expected, given = pair.ask(request)
+        tally.count(request, expected)
+        if dialogue is not None:
+            dialogue.learn(request, expected)
+        text = difference(request, expected, given)
+        if text is None:
+            continue
+        name = next((known.__name__ for known in KNOWN if known(request, expected, given)), None)
+        if name is None:
+            return Mismatch(rows, sent, expected, given, text)
+        tally.known[name] += 1
+        if changes_something(request) and text != ORDER_OF_KEYS:
+            return None  # The two clouds may differ from now on.
+    text = _first_difference(pair.release.contents(), pair.subject.contents(), "tables")
+    return Mismatch(rows, sent, None, None, text) if text else None
+
+
+def shortened(pair: Pair, mismatch: Mismatch) -> Mismatch:
+    """Return the same mismatch after fewer requests, if it also shows after the writes alone, or after nothing."""
+    *before, last = mismatch.sent
+    for kept in ([], [each for each in before if changes_something(each)]):
+        again = _play(pair, mismatch.rows, [*kept, last], tally=Tally())
+        if again is not None and len(again.sent) == len(kept) + 1:
+            return again
+    return mismatch
+
+
+def difference(request: Request, expected: Answer, given: Answer) -> str | None:
+    """Return the first difference between two answers, apart from what no two answers have in common."""
+    seen = [_compared(request, answer) for answer in (expected, given)]
+    if seen[0] == seen[1]:
+        return None
+    for part in ("status", "headers"):
+        if seen[0][part] != seen[1][part]:
+            return f"{part}: {seen[0][part]} != {seen[1][part]}"
+    return _first_difference(*[_document(each["body"]) for each in seen], "$") or ORDER_OF_KEYS
+
+
+def _compared(request: Request, answer: Answer) -> dict[str, Any]:
+    body = answer.body
+    for pattern, replacement in MASKS:
+        body = pattern.sub(replacement, body)
+    if request.path.startswith("/planner/v1/journal"):
+        body = OF_THE_JOURNAL.sub(rb'"\1":0', body)
+    headers = {name: value for name, value in answer.headers.items() if name not in NOT_COMPARED}
+    if "location" in headers:
+        headers["location"] = urlsplit(headers["location"]).path
+    if body != answer.body:
+        headers.pop("content-length", None)
+    return {"status": answer.status, "headers": headers, "body": body}
+
+
+def _document(body: bytes) -> Any:
+    """Return the JSON of a body, that of each line of a stream, or the body itself if it is another text."""
+    try:
+        return json.loads(body) if body[:1] == b"[" else [json.loads(line) for line in body.splitlines()]
+    except ValueError:
+        return body
+
+
+def _first_difference(expected: Any, given: Any, path: str) -> str | None:
+    """Return where two documents differ first, whatever the order of their keys."""
+    if isinstance(expected, dict) and isinstance(given, dict):
+        if expected.keys() != given.keys():
+            return f"{path}: keys {[*expected]} != {[*given]}"
+        pairs = [(f"{path}.{key}", expected[key], given[key]) for key in expected]
+    elif isinstance(expected, list) and isinstance(given, list) and len(expected) == len(given):
+        pairs = [(f"{path}[{place}]", *both) for place, both in enumerate(zip(expected, given, strict=True))]
+    else:
+        return None if expected == given else f"{path}: {_shown(expected)} != {_shown(given)}"
+    return next((found for where, *both in pairs if (found := _first_difference(*both, where))), None)
+
+
+def _shown(value: Any) -> str:
+    shown = f"{len(value)} of {value!r}" if isinstance(value, list) else repr(value)
+    return shown[:SHOWN_CHARACTERS]
