@@ -17,7 +17,11 @@ def ready(call: Call) -> Response:
     found = readiness(call.database)
     if found.problem is not None:
         return call.json({"status": "not ready", "reason": found.problem}, status=503)
-    document = {"status": "ready", "usage": "kept" if found.keeps_usage else "summed"}
+    document = {
+        "status": "ready",
+        "usage": "kept" if call.database.keeps_usage else "summed",
+        "journal": "written" if call.database.keeps_journal else "not written",
+    }
     if call.database.write_fault is not None:
         # Reads still work, so clients should not be turned away from this server.
         document["writes"] = f"failing: {call.database.write_fault}"

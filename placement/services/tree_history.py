@@ -22,7 +22,7 @@ from placement.store.journal.tree_rows import Along, may_read_along, needs_numbe
 from placement.store.search.scores import TreeSums, class_sums, roots_with_unstocked_use, tree_sums
 
 MAX_AGE_S = 300.0
-"""After this long everything counts as changed: if triggers are removed while servers run, the journal lacks rows."""
+"""After this long everything counts as changed: a writer may have gone past the triggers, and left no trace."""
 
 MAX_STATES = 256
 """The most to remember. A reader further behind reads everything."""

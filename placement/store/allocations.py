@@ -17,6 +17,7 @@ from placement.domain.place_lock import PlaceLock
 from placement.store.connection.chunks import chunks
 from placement.store.connection.prepared import PreparedInsert, PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.journal.completeness import have_changed, revision_column
 from placement.store.locks import UsedLocks, lock_columns, lock_values, used_locks
 from placement.store.stock import StockSource
 from placement.store.tables import (
@@ -92,7 +93,7 @@ _ADVANCE_PROVIDERS = PreparedStatement(
 
 
 @lru_cache(maxsize=8)
-def _supply_query(locks: int, *, keeps_usage: bool) -> PreparedStatement:
+def _supply_query(locks: int, *, keeps_usage: bool, dialect: str) -> PreparedStatement:
     stock = StockSource(keeps_usage=keeps_usage)
     # Restricting the usage itself keeps the database from summing up providers that nobody asked for.
     asked = stock.usage.c.resource_provider_id.in_(bindparam("providers", expanding=True))
@@ -107,6 +108,7 @@ def _supply_query(locks: int, *, keeps_usage: bool) -> PreparedStatement:
             inventories.c.max_unit,
             inventories.c.step_size,
             inventories.c.allocation_ratio,
+            revision_column(dialect),
             *lock_columns(locks),
         )
         .select_from(stock.with_usage(inventories, asked))
@@ -180,10 +182,13 @@ def supplies_with_locks(
     tx: Transaction, provider_ids: Collection[int], locks: Sequence[PlaceLock]
 ) -> SuppliesWithLocks:
     """Return the same, plus which of some locks are in use, without an extra statement."""
-    query, names = _supply_query(len(locks), keeps_usage=tx.database.keeps_usage), lock_values(locks)
+    query = _supply_query(len(locks), keeps_usage=tx.database.keeps_usage, dialect=tx.dialect)
+    names = lock_values(locks)
     rows = [row for some in chunks(list(provider_ids)) for row in tx.tuples(query, {**names, "providers": some})]
+    if rows and have_changed(tx, rows[0][9]):  # usage that was read as kept may lack what was written meanwhile
+        return supplies_with_locks(tx, provider_ids, locks)
     found = {(row[0], row[1]): Supply(Inventory(*row[3:9]), row[2]) for row in rows}
-    return SuppliesWithLocks(found, used_locks(locks, rows[0][9:]) if rows else {})
+    return SuppliesWithLocks(found, used_locks(locks, rows[0][10:]) if rows else {})
 
 
 def delete_allocations(tx: Transaction, consumer_uuids: Collection[str]) -> None:

@@ -16,16 +16,22 @@ _MARIADB_REFUSALS = {
     1419: "SET GLOBAL log_bin_trust_function_creators = 1",
 }
 
+DOUBTED = "are missing, or were disabled, or come from a dump"
+"""Why triggers may not have been there all the time."""
+
 _IN_MARIADB = "SELECT trigger_name, action_statement FROM information_schema.triggers WHERE trigger_schema = DATABASE()"
 _STANDING = {
-    "postgresql": "SELECT t.tgname, p.prosrc FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid "
+    "postgresql": "SELECT t.tgname, p.prosrc, CAST(t.xmin AS text), obj_description(t.oid, 'pg_trigger') "
+    "FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid "
     "WHERE t.tgrelid = ANY (SELECT to_regclass(name) FROM unnest(CAST(:tables AS text[])) AS name) "
     "AND t.tgenabled IN ('O', 'A') AND NOT t.tgisinternal",
     "sqlite": "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'",
     "mysql": _IN_MARIADB,
     "mariadb": _IN_MARIADB,
 }
-"""Queries for the triggers in place: their names and bodies; on PostgreSQL the body is the function's."""
+"""Queries for the triggers in place: their names and bodies. On PostgreSQL the body is the function's, and there follow
+the transaction that last changed the trigger, and its comment.
+"""
 
 
 class TriggersRefused(PlacementError):
@@ -75,6 +81,19 @@ class TriggerSet:
             self._create_functions(connection)
         for trigger in self.triggers:
             connection.exec_driver_sql(trigger.create)
+        if connection.dialect.name == "postgresql":
+            self._seal(connection)
+
+    def _seal(self, connection: Connection) -> None:
+        """Note in each trigger's comment which transaction created it.
+
+        Disabling and enabling a trigger changes it, and a dump creates another: then the comment names another
+        transaction, and what the trigger keeps may lack what was written in between.
+        """
+        tables = {trigger.name: trigger.table for trigger in self.triggers}
+        for name, _body, changed_by, _comment in self._rows(connection):
+            if name in tables:
+                connection.exec_driver_sql(f"COMMENT ON TRIGGER {name} ON {tables[name]} IS '{changed_by}'")
 
     def _create_functions(self, connection: Connection) -> None:
         # SECURITY DEFINER with a fixed search path: a user who may write a table needs no rights on ours.
@@ -106,8 +125,9 @@ class TriggerSet:
             connection.exec_driver_sql(f"DROP FUNCTION IF EXISTS {function}()")
 
     def is_in_place(self, connection: Connection) -> bool:
-        """Tell whether every trigger exists, is enabled and is defined as in this release. Takes one small query."""
-        return self._standing(connection) >= self._made(connection.dialect.name)
+        """Tell whether every trigger exists, is defined as in this release, and was never disabled. One small query."""
+        standing = {(name, shown) for name, shown, *seal in self._rows(connection) if not seal or seal[0] == seal[1]}
+        return standing >= self._made(connection.dialect.name)
 
     def fingerprint(self, dialect: str) -> str:
         """Return a digest that distinguishes these triggers from another release's."""
@@ -116,7 +136,9 @@ class TriggerSet:
     def standing_fingerprint(self, connection: Connection) -> str:
         """Return the fingerprint of the enabled triggers that exist under these names."""
         names = {trigger.name for trigger in self.triggers}
-        return _digest(pair for pair in self._standing(connection) if pair[0] in names)
+        # The first releases wrote no comments.
+        standing = [row for row in self._rows(connection) if row[2:] == () or row[3] in {None, row[2]}]
+        return _digest((name, shown) for name, shown, *_seal in standing if name in names)
 
     def _made(self, dialect: str) -> set[tuple[str, str]]:
         return {(trigger.name, self._shown(trigger, dialect)) for trigger in self.triggers}
@@ -127,10 +149,10 @@ class TriggerSet:
             return self.functions[trigger.function]
         return trigger.create if dialect == "sqlite" else trigger.body.removeprefix("FOR EACH ROW ")
 
-    def _standing(self, connection: Connection) -> set[tuple[str, str]]:
+    def _rows(self, connection: Connection) -> list[tuple[str, ...]]:
         query, tables = _STANDING[connection.dialect.name], {trigger.table for trigger in self.triggers}
         wanted = {"tables": list(tables)} if connection.dialect.name == "postgresql" else {}
-        return {(name, shown) for name, shown in connection.execute(text(query), wanted)}
+        return [(*row,) for row in connection.execute(text(query), wanted)]
 
     def some_are_there(self, connection: Connection) -> bool:
         """Tell whether any of the triggers exists, in whatever state."""

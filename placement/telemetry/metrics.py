@@ -74,6 +74,9 @@ class Metrics:
         self._faults = Counter(
             "placement_database_faults", "Requests that the database has failed, by cause.", ("cause",), registry=own
         )
+        self._drops = Counter(
+            "placement_caches_dropped", "Times that a worker dropped its caches, by reason.", ("reason",), registry=own
+        )
         self._pool = Gauge(
             "placement_database_connections",
             "Database connections in use.",
@@ -85,6 +88,7 @@ class Metrics:
     def _watch(self, database: Database) -> None:
         database.on_retry = lambda reason: self._retries.labels(reason).inc()
         database.on_fault = lambda cause: self._faults.labels(cause).inc()
+        database.on_drop = lambda reason: self._drops.labels(reason).inc()
         database.watch_pool(taken=self._pool.inc, given_back=self._pool.dec)
 
     def __call__(self, record: RequestRecord) -> None:
@@ -117,11 +121,16 @@ class Metrics:
         return generate_latest(registry) + "".join(self._database_lines()).encode()
 
     def _database_lines(self) -> list[str]:
-        kept = f"placement_usage_is_kept {int(self._database.keeps_usage)}\n"
-        head = ["# HELP placement_usage_is_kept Whether triggers keep usage.\n# TYPE placement_usage_is_kept gauge\n"]
+        head = [
+            f"# HELP {name} {text}\n# TYPE {name} gauge\n{name} {int(value)}\n"
+            for name, text, value in (
+                ("placement_usage_is_kept", "Whether triggers keep usage.", self._database.keeps_usage),
+                ("placement_journal_is_written", "Whether triggers write the journal.", self._database.keeps_journal),
+            )
+        ]
         try:
             shown = capacity_lines(capacity(self._database) if self._shows_capacity else None)
-            return [*head, kept, *shown, *with_help(self.headroom.lines())]
+            return [*head, *shown, *with_help(self.headroom.lines())]
         except PlacementError as error:
             LOG.warning("Metrics are served without capacity: %s", error.message)
-            return [*head, kept, "openstack_placement_up 0\n"]
+            return [*head, "openstack_placement_up 0\n"]

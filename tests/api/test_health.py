@@ -36,7 +36,7 @@ def change(database: Database, statement: str) -> None:
 
 
 def test_a_migrated_database_is_ready_and_keeps_usage(api: Api) -> None:
-    assert answer(api) == (200, {"status": "ready", "usage": "kept"})
+    assert answer(api) == (200, {"status": "ready", "usage": "kept", "journal": "written"})
     assert api.get("/healthcheck").get_json() == {"status": "ok"}
 
 
@@ -79,11 +79,11 @@ def test_a_database_that_was_handed_back_gets_no_answer_of_500(api: Api, databas
 def test_usage_is_summed_as_long_as_triggers_are_missing(api: Api, database: Database) -> None:
     with database.engine.begin() as connection:
         usage_triggers.remove(connection)
-    assert answer(api) == (200, {"status": "ready", "usage": "summed"})
+    assert answer(api) == (200, {"status": "ready", "usage": "summed", "journal": "written"})
     assert not database.keeps_usage
     with exclusively(database.engine) as connection:
         usage_triggers.install(connection)
-    assert answer(api) == (200, {"status": "ready", "usage": "kept"})
+    assert answer(api) == (200, {"status": "ready", "usage": "kept", "journal": "written"})
     assert database.keeps_usage
 
 
@@ -109,8 +109,11 @@ def test_a_database_that_takes_no_writes_is_told_of_until_it_does(api: Api, data
     refused = api.post("/resource_providers", {"name": "h1"})
     assert (refused.status_code, refused.headers["retry-after"]) == (503, "10")
     assert "disk full" in refused.json["errors"][0]["detail"]
-    assert answer(api) == (200, {"status": "ready", "usage": "kept", "writes": "failing: disk full"})
+    assert answer(api) == (
+        200,
+        {"status": "ready", "usage": "kept", "journal": "written", "writes": "failing: disk full"},
+    )
     with database.engine.begin() as connection:
         connection.exec_driver_sql("DROP FUNCTION full_disk() CASCADE")
     assert api.post("/resource_providers", {"name": "h1"}).status_code == 200
-    assert answer(api) == (200, {"status": "ready", "usage": "kept"})
+    assert answer(api) == (200, {"status": "ready", "usage": "kept", "journal": "written"})

@@ -151,7 +151,7 @@ def test_a_port_of_their_own_shows_them_to_everybody_and_nothing_else(start: Cal
     client = start(listen=f"127.0.0.1:{PORT}").app.test_client()
     own = {"base_url": f"http://localhost:{PORT}"}
     assert b"placement_usage_is_kept" in client.get("/metrics", **own).data
-    assert client.get("/readycheck", **own).get_json() == {"status": "ready", "usage": "kept"}
+    assert client.get("/readycheck", **own).get_json()["usage"] == "kept"
     assert client.get("/resource_providers", headers={"x-auth-token": "admin"}, **own).status_code == 404
     assert client.get("/metrics", headers={"host": f"localhost:{PORT}"}).status_code == 401
 

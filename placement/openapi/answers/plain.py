@@ -157,7 +157,14 @@ ANSWERS: dict[tuple[str, str, int], Versioned[Json]] = {
     ("GET", "/", 200): always(_DISCOVERY),
     ("GET", "/healthcheck", 200): always(record({"status": one_of(["ok"])})),
     ("GET", "/readycheck", 200): always(
-        record({"status": one_of(["ready"]), "usage": one_of(["kept", "summed"])}, {"writes": TEXT})
+        record(
+            {
+                "status": one_of(["ready"]),
+                "usage": one_of(["kept", "summed"]),
+                "journal": one_of(["written", "not written"]),
+            },
+            {"writes": TEXT},
+        )
     ),
     ("GET", "/readycheck", 503): always(record({"status": one_of(["not ready"]), "reason": TEXT})),
     ("GET", "/metrics", 200): always(TEXT),

@@ -34,6 +34,7 @@ from placement.store.tables import (
     resource_providers,
     traits,
 )
+from placement.store.trigger_set import DOUBTED
 
 J = placement_journal.c
 
@@ -77,7 +78,7 @@ _TOLD = (
 def untrue(connection: Connection) -> Hits:
     """Find things that differ from the journal. Without a journal nothing is wrong."""
     if not triggers.triggers_in_place(connection):
-        return Hits(1, ("triggers that write it are missing",)) if triggers.some_are_there(connection) else Hits(0)
+        return Hits(1, (f"the triggers that write it {DOUBTED}",)) if triggers.some_are_there(connection) else Hits(0)
     began = connection.execute(select(func.coalesce(func.max(J.id), 0)).where(J.action == BEGAN)).scalar_one()
     found = [(told, id_) for told in _TOLD for id_ in _wrong(connection, told, began)]
     return Hits(len(found), tuple(f"{told.table.name}, row {id_} of the journal" for told, id_ in found[:EXAMPLES]))

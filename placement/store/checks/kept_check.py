@@ -8,6 +8,7 @@ from placement.store.checks.dangling import EXAMPLES, Hits
 from placement.store.kept_usage.usage_triggers import triggers_in_place
 from placement.store.stock import StockSource
 from placement.store.tables import allocations, inventories, provider_usages, resource_classes, resource_providers
+from placement.store.trigger_set import DOUBTED
 
 _KEEPS = provider_usages.c
 _SPOT = (_KEEPS.resource_provider_id, _KEEPS.resource_class_id)
@@ -44,7 +45,7 @@ _INEXACT_STOCK = _inexact(_STOCKS, func.sum(_STOCKS.c.root) != 0, func.sum(_STOC
 def inexact(connection: Connection) -> Hits:
     """Find kept usage, capacities and roots that are wrong."""
     if not triggers_in_place(connection):
-        return Hits(1, ("the triggers that keep them are missing",))
+        return Hits(1, (f"the triggers that keep them {DOUBTED}",))
     usage = _named(connection, _INEXACT_USAGE, "{name} of {uuid}: kept {kept}, allocated {right}")
     stock = _named(
         connection,

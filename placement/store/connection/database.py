@@ -93,6 +93,8 @@ class Database:
     process: side by side they would pick the same places and all but one would lose; ``claim_batches`` plans those that
     wait meanwhile together. ``standby``, if any, serves reads that may be slightly stale; ``primary`` is set on it.
     ``write_fault`` is the fault of this process's last write, None once one has succeeded. ``file`` is that of SQLite.
+    ``trigger_revision`` is the revision of triggers that ``keeps_usage`` and ``keeps_journal`` are true of
+    (``store/journal/completeness.py``).
     """
 
     def __init__(
@@ -107,12 +109,15 @@ class Database:
         _leave_to_the_parent(self)
         self.keeps_usage = keeps_usage
         self.keeps_journal = keeps_journal
+        self.trigger_revision: str | None = None
+        self.triggers_known_until = 0.0
         self.standby: Follower | None = None
         self.primary: Database | None = None
         self.names = Names()
         self.retries: Counter[str] = Counter()
         self.on_retry: Callable[[str], object] | None = None
         self.on_fault: Callable[[str], object] | None = None
+        self.on_drop: Callable[[str], object] | None = None
         self.write_fault: str | None = None
         self._fault_log = RationedLog(LOG)
         compiled = compiled_statements()
@@ -135,6 +140,11 @@ class Database:
         self.retries[reason] += 1
         if self.on_retry is not None:
             self.on_retry(reason)
+
+    def note_drop(self, reason: str) -> None:
+        """Notify the listener that all that was cached of the database is dropped."""
+        if self.on_drop is not None:
+            self.on_drop(reason)
 
     def note_fault(self, cause: str, words: str, *, kind: str) -> None:
         """Note that a unit of work has been given up: log it and notify the listener.

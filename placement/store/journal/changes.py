@@ -11,9 +11,10 @@ import orjson
 
 from placement.domain.inventory import Inventory
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.journal.completeness import is_whole
 from placement.store.journal.cursor import Cursor
 from placement.store.journal.order import JournalOfAnother
-from placement.store.journal.tree_row import RowOfTree
+from placement.store.journal.tree_row import NewRows, RowOfTree
 from placement.store.journal.tree_rows import Along, new_rows, place_of
 from placement.store.journal.watched import AGGREGATE, ALLOCATION, INVENTORY, PROVIDER, TRAIT
 
@@ -73,7 +74,8 @@ def look(tx: Transaction, since: Cursor | None, along: Along | None = None) -> J
     """Return what has changed between a reader's cursor and this snapshot; None without a usable journal.
 
     A writing transaction gets None: the cursor would advance past its own uncommitted rows. For a reader that has seen
-    a newer snapshot than this one, everything has changed.
+    a newer snapshot than this one, everything has changed, and so it has where the triggers may have been missing in
+    any transaction between the two (completeness.py): what follows the journal through here is never without a row.
 
     Args:
         tx: the snapshot.
@@ -83,16 +85,19 @@ def look(tx: Transaction, since: Cursor | None, along: Along | None = None) -> J
     if not tx.is_snapshot or not tx.database.keeps_journal:
         return None
     try:
-        if since is None:
-            place = place_of(tx)
-            return None if place is None else JournalLook(place, None)
-        found = new_rows(tx, since, along)
+        found = _anything(tx) if since is None else new_rows(tx, since, along)
     except JournalOfAnother:
         return None
-    if found is None:
+    if found is None or not is_whole(tx, found.place.triggers):
         return None
-    changes = None if found.rows is None else _told(found.rows, is_exact=since.is_exact)
-    return JournalLook(found.place, changes, found.along)
+    if since is None or found.rows is None or found.place.triggers != since.triggers:
+        return JournalLook(found.place, None, found.along)
+    return JournalLook(found.place, _told(found.rows, is_exact=since.is_exact), found.along)
+
+
+def _anything(tx: Transaction) -> NewRows | None:
+    place = place_of(tx)
+    return None if place is None else NewRows(place, None)
 
 
 def _told(rows: Collection[RowOfTree], *, is_exact: bool) -> TreeChanges | None:

@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -53,6 +53,7 @@ class Cursor:
         ahead: ids of rows that a snapshot showed before they were numbered, ascending; MariaDB only.
         is_exact: whether the snapshot showed nothing but what counts as seen, unlike a standby's while transactions
             are open; not part of the text.
+        triggers: the revision of the triggers that the snapshot showed (completeness.py); not part of the text.
     """
 
     seen: Seen = Seen()
@@ -61,6 +62,7 @@ class Cursor:
     anchor: tuple[int, ...] | None = None
     ahead: tuple[int, ...] = ()
     is_exact: bool = True
+    triggers: str | None = field(default=None, compare=False)
 
     def is_part_of(self, other: "Cursor") -> bool:
         """Tell whether another reader of the tables themselves has seen all that this one has.

@@ -14,7 +14,6 @@ order of reading, rows always lead from one true state to the next.
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -35,6 +34,7 @@ from sqlalchemy import (
 from placement.errors import Gone
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.journal.completeness import REVISION_ON_POSTGRESQL, REVISION_ON_SQLITE, trigger_revision
 from placement.store.journal.cursor import BEFORE_ALL, Cursor, Seen
 from placement.store.tables import placement_journal
 
@@ -49,9 +49,12 @@ _ANCHOR = (J.id, J.time, J.commit_mark)
 _ONE = literal_column("1", Integer)
 HEAD_OF_ALL = select(*_ANCHOR).where(J.commit_mark.is_not(None)).order_by(J.commit_mark.desc()).limit(_ONE)
 _HEAD_BY_ID = select(*_ANCHOR).order_by(J.id.desc()).limit(1)
+_HEAD_ON_SQLITE = _HEAD_BY_ID.add_columns(REVISION_ON_SQLITE.label("revision"))
 _HEAD_AND_SNAPSHOT = PreparedStatement(
     HEAD_OF_ALL.add_columns(
-        cast(func.pg_current_snapshot(), Text).label("snapshot"), func.pg_is_in_recovery().label("is_standby")
+        cast(func.pg_current_snapshot(), Text).label("snapshot"),
+        func.pg_is_in_recovery().label("is_standby"),
+        REVISION_ON_POSTGRESQL,
     )
 )
 _ROW = PreparedStatement(select(*_ANCHOR).where(J.id == bindparam("id")))
@@ -91,11 +94,21 @@ def now(tx: Transaction) -> Cursor:
     """
     if tx.dialect == POSTGRESQL:
         return _now_on_postgresql(tx)
-    head = tx.execute(_heads(tx)).first()
+    if tx.dialect == SQLITE:
+        return _now_on_sqlite(tx)
+    head = tx.execute(HEAD_OF_ALL).first()
+    triggers = trigger_revision(tx)
     if head is None:
-        return Cursor()
-    mark = head.id if tx.dialect == SQLITE else head.commit_mark
-    return Cursor(Seen(mark + 1), anchor=anchor(*head))
+        return Cursor(triggers=triggers)
+    return Cursor(Seen(head.commit_mark + 1), anchor=anchor(*head), triggers=triggers)
+
+
+def _now_on_sqlite(tx: Transaction) -> Cursor:
+    head = tx.execute(_HEAD_ON_SQLITE).first()
+    if head is None:
+        return Cursor(triggers=trigger_revision(tx))
+    *newest, triggers = head
+    return Cursor(Seen(head.id + 1), anchor=anchor(*newest), triggers=triggers)
 
 
 def anchor(id_: int, time: datetime, commit_mark: int | None) -> tuple[int, int, int]:
@@ -117,13 +130,11 @@ def cursor_of(tx: Transaction) -> Cursor:
 
 def newest_rows(tx: Transaction) -> list[int]:
     """Return the ids of the rows that cursors remember: the last one written, and the last in order."""
-    return [head.id for query in (_HEAD_BY_ID, _heads(tx)) if (head := tx.execute(query).first()) is not None]
-
-
-def _heads(tx: Transaction) -> Any:
-    if tx.dialect == SQLITE:
-        return _HEAD_BY_ID
-    return HEAD_OF_ALL
+    return [
+        head.id
+        for query in (_HEAD_BY_ID, _HEAD_BY_ID if tx.dialect == SQLITE else HEAD_OF_ALL)
+        if (head := tx.execute(query).first()) is not None
+    ]
 
 
 def _now_on_postgresql(tx: Transaction) -> Cursor:
@@ -131,9 +142,9 @@ def _now_on_postgresql(tx: Transaction) -> Cursor:
 
     Transaction ids above it may be reused after a crash: nothing of them was ever stored.
     """
-    for *head, snapshot, is_standby in tx.rows(_HEAD_AND_SNAPSHOT):
-        return place_on_postgresql(anchor(*head), snapshot, is_standby=is_standby)
-    return Cursor()
+    for *head, snapshot, is_standby, triggers in tx.rows(_HEAD_AND_SNAPSHOT):
+        return replace(place_on_postgresql(anchor(*head), snapshot, is_standby=is_standby), triggers=triggers)
+    return Cursor(triggers=trigger_revision(tx))
 
 
 def place_on_postgresql(newest: tuple[int, int, int], snapshot: str, *, is_standby: bool) -> Cursor:

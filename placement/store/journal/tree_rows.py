@@ -7,6 +7,7 @@ a request needs to know first, and spare it a statement: sending one takes longe
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -33,6 +34,7 @@ from sqlalchemy import (
 
 from placement.store.connection.prepared import NO_VALUES, PreparedScalars, PreparedStatement, Values
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.journal.completeness import REVISION_ON_POSTGRESQL, trigger_revision
 from placement.store.journal.cursor import BEFORE_ALL, Cursor
 from placement.store.journal.order import (
     HEAD_OF_ALL,
@@ -122,9 +124,9 @@ def _on_postgresql(tx: Transaction, since: Cursor, along: Along | None) -> NewRo
     rows = tx.tuples(statement, {**bounds, "id": id_, "time": time, "mark": mark, **values})
     found = next((number for number, row in enumerate(rows) if row[2] == PLACE), None)
     if found is None:
-        return NewRows(Cursor(), () if since == Cursor() else None)
-    id_, time, mark, snapshot, is_standby, is_there, *read_along = orjson.loads(rows.pop(found)[6])
-    place = place_on_postgresql((id_, time, mark), snapshot, is_standby=is_standby)
+        return NewRows(Cursor(triggers=trigger_revision(tx)), () if since == Cursor() else None)
+    id_, time, mark, snapshot, is_standby, triggers, is_there, *read_along = orjson.loads(rows.pop(found)[6])
+    place = replace(place_on_postgresql((id_, time, mark), snapshot, is_standby=is_standby), triggers=triggers)
     return NewRows(place, rows if is_there or seen.end == BEFORE_ALL else None, read_along if along else None)
 
 
@@ -137,7 +139,7 @@ def _place(along: Sequence[ColumnElement[Any]]) -> Select[*tuple[Any, ...]]:
         remembered.commit_mark == bindparam("mark", type_=BigInteger),
     )
     head = newest.id, _microseconds(newest.time), newest.commit_mark
-    snapshot = cast(func.pg_current_snapshot(), Text), func.pg_is_in_recovery()
+    snapshot = cast(func.pg_current_snapshot(), Text), func.pg_is_in_recovery(), REVISION_ON_POSTGRESQL
     place = func.json_build_array(*head, *snapshot, is_there, *along)
     return select(null(), null(), word(PLACE), null(), null(), null(), cast(place, Text), null())
 

@@ -23,6 +23,7 @@ from sqlalchemy import (
 
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.journal.completeness import trigger_revision
 from placement.store.journal.cursor import BEFORE_ALL, Cursor
 from placement.store.journal.order import J, now
 from placement.store.journal.tree_row import (
@@ -70,7 +71,9 @@ def new_rows_on_mariadb(tx: Transaction, since: Cursor) -> NewRows | None:
     if is_as_known and end == since.seen.end and len(rows) + len(since.ahead) <= MAX_UNNUMBERED:
         ahead = sorted([*since.ahead, *[row[_ID] for row in rows]])
         now_times = times + sum([row[_TIME] for row in rows])
-        place = Cursor(since.seen, anchor=(id_, time, mark, now_times), ahead=tuple(ahead))
+        place = Cursor(
+            since.seen, anchor=(id_, time, mark, now_times), ahead=tuple(ahead), triggers=trigger_revision(tx)
+        )
     else:
         place = place_on_mariadb(tx)
     return None if place is None else NewRows(place, [row[:_ID] for row in rows] if is_as_known else None)

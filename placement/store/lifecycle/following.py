@@ -12,6 +12,7 @@ from placement.errors import PlacementError
 from placement.store.connection.database import Database
 from placement.store.connection.standby import Standby
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.journal.completeness import note
 from placement.store.lifecycle.health import Health, health
 from placement.store.lifecycle.maintenance import looking
 
@@ -37,12 +38,12 @@ def standby_of(primary: Database, engine: Engine) -> Standby:
 
 
 def what_is_wrong(primary: Engine, standby: Database) -> str | None:
-    """Say why a standby must not serve reads, or None; update whether it can use kept usage."""
+    """Say why a standby must not serve reads, or None; update what its triggers are good for."""
     position = _position(primary)
     try:
         found = _health(standby)
-        if found.problem is None:
-            standby.keeps_usage = found.keeps_usage
+        if found.triggers is not None:
+            note(standby, found.triggers)
             return None if position is None or _follows(standby.engine, position) else BEHIND
     except PlacementError as error:
         return str(error)

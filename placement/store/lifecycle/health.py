@@ -6,7 +6,7 @@ from typing import NamedTuple
 from sqlalchemy import column, inspect, select, table, text
 
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.kept_usage.usage_triggers import triggers_in_place
+from placement.store.journal.completeness import TriggersFound, triggers_found
 from placement.store.lifecycle.revisions import known_revisions
 from placement.store.tables import VERSION_TABLE, metadata, resource_classes
 
@@ -17,14 +17,14 @@ NO_NAMES = "the standard resource classes are missing: run 'placement db upgrade
 
 
 class Health(NamedTuple):
-    """What is wrong with a database, if anything, and whether its triggers keep usage."""
+    """What is wrong with a database, if anything, and else its triggers."""
 
     problem: str | None
-    keeps_usage: bool = False
+    triggers: TriggersFound | None = None
 
 
 def health(tx: Transaction) -> Health:
-    """Check the schema revision, the standard names and the triggers, with three or four small queries."""
+    """Check the schema revision, the standard names and the triggers, with a few small queries."""
     if not set(inspect(tx.connection).get_table_names()) >= NEEDED:
         return Health(NO_SCHEMA)
     revisions = tx.execute(select(column("version_num")).select_from(table(VERSION_TABLE))).scalars().all()
@@ -32,7 +32,7 @@ def health(tx: Transaction) -> Health:
         return Health(OLD_SCHEMA)
     if tx.execute(select(resource_classes.c.id).limit(1)).first() is None:
         return Health(NO_NAMES)
-    return Health(None, triggers_in_place(tx.connection))
+    return Health(None, triggers_found(tx))
 
 
 def connection_limit(tx: Transaction) -> int | None:

@@ -1,0 +1,170 @@
+"""Nothing is served from what followed the journal while its triggers may have been missing, and no kept usage."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import pytest
+from sqlalchemy import Connection, text
+
+from placement.allocators.ranking_profile import RankingProfile
+from placement.candidates.ranking import Ranking, TreeScores
+from placement.services.health import readiness
+from placement.services.tree_orders import TreeOrders
+from placement.store.allocations import supplies
+from placement.store.connection.database import Database
+from placement.store.connection.unit_of_work import Transaction, reads, writes
+from placement.store.journal import triggers as journal
+from placement.store.kept_usage import usage_triggers
+from placement.store.lifecycle import schema
+from placement.store.lifecycle.maintenance import exclusively
+from placement.store.search.scores import sums_by_name
+from tests.databases import open_database
+from tests.store.conftest import THREE_KINDS
+from tests.store.rows import VCPU, add_providers, allocate, run, stocking
+
+Bypass = Callable[[Connection, Callable[[], None]], None]
+"""Has the triggers miss what the function does, which writes on the same connection."""
+
+SCORES = TreeScores({"VCPU": 1}, Ranking(RankingProfile()))
+
+
+def _removed(connection: Connection, write: Callable[[], None]) -> None:
+    journal.remove(connection)
+    usage_triggers.remove(connection)
+    write()
+
+
+def _removed_meanwhile(connection: Connection, write: Callable[[], None]) -> None:
+    _removed(connection, write)
+    journal.resume(connection)
+    usage_triggers.install(connection)
+
+
+def _one_removed(connection: Connection, write: Callable[[], None]) -> None:
+    on_table = " ON allocations" if connection.dialect.name == "postgresql" else ""
+    run(connection, f"DROP TRIGGER placement_journal_allocations_inserted{on_table}")
+    write()
+
+
+def _altered(connection: Connection, write: Callable[[], None], *, tables: str, back: bool) -> None:
+    for table in tables.split():
+        run(connection, f"ALTER TABLE {table} DISABLE TRIGGER USER")
+    write()
+    for table in tables.split() if back else ():
+        run(connection, f"ALTER TABLE {table} ENABLE TRIGGER USER")
+
+
+EVERYWHERE = {"removed": _removed, "removed meanwhile": _removed_meanwhile, "one removed": _one_removed}
+ON_POSTGRESQL = {
+    "disabled": partial(_altered, tables="allocations inventories resource_providers", back=False),
+    "disabled meanwhile": partial(_altered, tables="allocations inventories resource_providers", back=True),
+    "of one table disabled meanwhile": partial(_altered, tables="allocations", back=True),
+}
+CASES = [pytest.param("postgresql", bypass, id=f"postgresql-{name}") for name, bypass in ON_POSTGRESQL.items()]
+CASES += [
+    pytest.param(kind, bypass, id=f"{kind}-{name}", marks=[pytest.mark.mariadb] * (kind == "mariadb"))
+    for kind in ("sqlite", "postgresql", "mariadb")
+    for name, bypass in EVERYWHERE.items()
+]
+
+
+@pytest.fixture
+def servers(request: pytest.FixtureRequest) -> Iterator[list[Database]]:
+    """A database of three providers, as two servers opened it."""
+    url = request.getfixturevalue(f"{request.param}_url")
+    both = [open_database(url) for _ in range(2)]
+    with both[0].writer.begin() as connection:
+        for provider in add_providers(connection, 3):
+            run(connection, stocking((provider, VCPU), total=10))
+    yield both
+    for database in both:
+        database.dispose()
+
+
+@reads
+def cached_order(tx: Transaction, orders: TreeOrders) -> list[object] | None:
+    order = orders.in_snapshot(tx, SCORES, ())
+    return None if order is None else [*order]
+
+
+@reads
+def true_order(tx: Transaction) -> list[object]:
+    return sorted(SCORES.keys(sums_by_name(tx, SCORES.classes, ())))
+
+
+@writes
+def used_of_the_first(tx: Transaction) -> int:
+    return supplies(tx, [1])[1, VCPU].used
+
+
+def look_at_triggers_now(databases: list[Database]) -> None:
+    """Do not wait until they are looked up again, on MariaDB."""
+    for database in databases:
+        database.triggers_known_until = 0.0
+
+
+@pytest.mark.parametrize(("servers", "bypass"), CASES, indirect=["servers"])
+def test_what_triggers_have_missed_is_in_no_answer(servers: list[Database], bypass: Bypass) -> None:
+    """Two servers with warm caches, while an administrator changes triggers and writes."""
+    caches = [TreeOrders() for _ in servers]
+    for database, orders in zip(servers, caches, strict=True):
+        assert cached_order(database, orders) == true_order(database)
+    with exclusively(servers[0].engine) as connection:
+        bypass(connection, lambda: allocate(connection, "unnoticed", {(1, VCPU): 9}))
+    look_at_triggers_now(servers)
+    plain = open_database(servers[0].engine.url.render_as_string(hide_password=False))
+    plain.keeps_usage = False
+    for database, orders in zip(servers, caches, strict=True):
+        assert cached_order(database, orders) in (None, true_order(plain))
+        assert used_of_the_first(database) == 9
+    plain.dispose()
+
+
+@pytest.mark.parametrize(("servers", "bypass"), CASES, indirect=["servers"])
+def test_a_claim_counts_what_triggers_have_missed(servers: list[Database], bypass: Bypass) -> None:
+    """Without a search before it."""
+    assert [used_of_the_first(database) for database in servers] == [0, 0]
+    with exclusively(servers[0].engine) as connection:
+        bypass(connection, lambda: allocate(connection, "unnoticed", {(1, VCPU): 9}))
+    look_at_triggers_now(servers)
+    assert [used_of_the_first(database) for database in servers] == [9, 9]
+
+
+@pytest.mark.parametrize(("servers", "bypass"), CASES, indirect=["servers"])
+def test_an_upgrade_makes_up_for_what_triggers_have_missed(servers: list[Database], bypass: Bypass) -> None:
+    orders = TreeOrders()
+    assert cached_order(servers[1], orders) is not None
+    with exclusively(servers[0].engine) as connection:
+        bypass(connection, lambda: allocate(connection, "unnoticed", {(1, VCPU): 9}))
+    schema.upgrade(servers[0].engine)
+    assert readiness(servers[1]).triggers is not None
+    assert (servers[1].keeps_usage, servers[1].keeps_journal) == (True, True)
+    assert cached_order(servers[1], orders) == true_order(servers[1])
+    assert used_of_the_first(servers[1]) == 9
+
+
+@pytest.mark.parametrize("servers", THREE_KINDS, indirect=True)
+def test_without_a_journal_nothing_is_cached(servers: list[Database]) -> None:
+    """Its triggers are removed by an upgrade, while servers run."""
+    caches = [TreeOrders() for _ in servers]
+    for database, orders in zip(servers, caches, strict=True):
+        assert cached_order(database, orders) is not None
+    schema.upgrade(servers[0].engine, keep_journal=False)
+    look_at_triggers_now(servers)
+    for database, orders in zip(servers, caches, strict=True):
+        assert cached_order(database, orders) is None
+        assert (database.keeps_usage, database.keeps_journal) == (True, False)
+
+
+@pytest.mark.parametrize("servers", ["postgresql"], indirect=True)
+def test_triggers_that_were_disabled_are_not_in_place_once_they_are_enabled(servers: list[Database]) -> None:
+    """Whatever looks at them, also a server that is started later: the sums may lack something."""
+    (database, _other) = servers
+    with database.engine.begin() as connection:
+        run(connection, "ALTER TABLE allocations DISABLE TRIGGER USER", "ALTER TABLE allocations ENABLE TRIGGER USER")
+    state = schema.current(database.engine)
+    assert (state.keeps_usage, state.keeps_journal) == (False, False)
+    schema.upgrade(database.engine)
+    with database.reader.connect() as connection:
+        newest = "SELECT action FROM placement_journal ORDER BY id DESC LIMIT 1"
+        assert connection.execute(text(newest)).scalar_one() == "began"
