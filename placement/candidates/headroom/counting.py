@@ -167,7 +167,7 @@ class PlacedTrees(Protocol):
 
 def as_placed(counted: Sequence[CountedFleet], placed: PlacedTrees) -> list[CountedFleet]:
     """Return how often trees can serve a request with rules about places; pools no longer bound it."""
-    kept = [one if not placed.avoided else _without(one, placed.avoided) for one in counted]
+    kept = [one for one in (_without(one, placed.avoided) for one in counted) if one.fleet.trees]
     looks = [[*zip(placed.kinds(one.fleet.trees), one.most, strict=True)] for one in kept]
     first: dict[_Look, int] = {}
     for one, of in zip(kept, looks, strict=True):
@@ -187,6 +187,8 @@ _Look = tuple[Hashable, int]
 
 
 def _without(counted: CountedFleet, roots: Collection[int]) -> CountedFleet:
+    if not roots:
+        return counted
     kept = [root not in roots for root in counted.fleet.trees]
     fleet = counted.fleet
     return replace(

@@ -140,6 +140,9 @@ def test_rules_are_kept_in_trees_that_are_supposed(api: Api, cloud: Cloud) -> No
     avoiding = {**body, "avoid": {"trees": [cloud.providers["gpu1"]]}}
     found = ask(api, {"requests": {"it": avoiding}, "per": "tree"})["it"]
     assert (found["fits"], [tree["name"] for tree in found["trees"]]) == (1, ["gpu0"])
+    avoiding_all = {**body, "avoid": {"trees": [cloud.providers["gpu0"], cloud.providers["gpu1"]]}}
+    found = ask(api, {"requests": {"it": avoiding_all}, "per": "tree"})["it"]
+    assert (found["fits"], found["trees"], found["one_more"]) == (0, [], [])
 
 
 def test_hosts_that_are_alike_differ_by_what_is_asked_of_them(api: Api) -> None:
