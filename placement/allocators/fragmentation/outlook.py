@@ -14,6 +14,9 @@ from placement.allocators.fragmentation.offcuts import Offcuts
 MAX_SETS = 256
 """How many sets of a host's devices to compare, the fullest devices first; hosts with eight devices have fewer."""
 
+HIGHEST_COST = 700.0
+"""No exponential overflows, and the score is as good as 0."""
+
 DIGITS = 9
 """The decimal places of a cost; differences below a billionth of a device are rounding errors of summation order."""
 
@@ -131,10 +134,11 @@ class Outlook:
 def tidiness(cost: float | None) -> float:
     """Convert a cost to a score from 0 to 100: 50 is neutral, higher reduces fragmentation; 0 if the task does not fit.
 
-    >>> [round(tidiness(cost), 1) for cost in (0, -1, 1, 4, None)]
-    [50.0, 73.1, 26.9, 1.8, 0.0]
+    >>> [round(tidiness(cost), 1) for cost in (0, -1, 1, 4, 10_000, None)]
+    [50.0, 73.1, 26.9, 1.8, 0.0, 0.0]
     """
-    return 0.0 if cost is None else 100 / (1 + exp(cost))
+    # A host that is far larger than all hosts at the last refresh costs more than that.
+    return 0.0 if cost is None else 100 / (1 + exp(min(cost, HIGHEST_COST)))
 
 
 def _sets(alike: Sequence[Sequence[int]], number: int) -> Iterator[tuple[int, ...]]:
