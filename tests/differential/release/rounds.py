@@ -17,6 +17,7 @@ from tests.differential.requests import Request
 
 SHOWN_CHARACTERS = 300
 ORDER_OF_KEYS = "nothing but the order of keys"
+FAILURE = "a 500 is never right"
 
 NOT_COMPARED = ("date", "x-openstack-request-id", "last-modified", "x-placement-journal")
 MASKS = tuple(
@@ -134,7 +135,7 @@ def _play(
         tally.count(request, expected)
         if dialogue is not None:
             dialogue.learn(request, expected)
-        text = difference(request, expected, given)
+        text = FAILURE if given.status == 500 else difference(request, expected, given)
         if text is None:
             continue
         name = next((known.__name__ for known in KNOWN if known(request, expected, given)), None)
