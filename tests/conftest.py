@@ -31,7 +31,7 @@ from tests.postgresql import PostgreSQL, running_postgresql
 from tests.recycled_mariadb import mariadb_pool
 from tests.recycled_postgresql import postgresql_pool
 
-LONGEST = ("differential", "survival", "packaging", "concurrency", "conformance")
+LONGEST = ("differential", "survival", "packaging", "concurrency", "interleavings", "conformance")
 """The directories with tests that take many seconds."""
 
 ABOVE_THE_STORE = ("tests/api/planner", "tests/ui")

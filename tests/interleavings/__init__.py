@@ -1,0 +1,1 @@
+"""Two or three writing requests, statement by statement, in every order that can make a difference."""
