@@ -5,7 +5,8 @@ from placement.wsgi.gunicorn import on_reload  # noqa: F401
 
 wsgi_app = "placement.wsgi.api:application"
 bind = "127.0.0.1:8778"
-worker_class = "gthread"
+# Ignores Ctrl-C, which the arbiter passes on; limits how long clients may take. See docs/operations.md.
+worker_class = "placement.cli.http_worker.HttpWorker"
 workers = 4
 threads = 4
 keepalive = 30

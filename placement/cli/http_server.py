@@ -87,7 +87,7 @@ def serve(
 def _options(listeners: Sequence[socket.socket], processes: Processes) -> dict[str, Any]:
     return {
         "bind": [f"fd://{listener.detach()}" for listener in listeners],
-        "worker_class": "gthread",
+        "worker_class": "placement.cli.http_worker.HttpWorker",
         "workers": processes.workers,
         "threads": processes.threads,
         "keepalive": KEEP_ALIVE_S,

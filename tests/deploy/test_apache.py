@@ -55,7 +55,7 @@ def test_the_sample_serves_by_mod_wsgi(apache: str, open_directory: Path, script
         ("/opt/placement/bin", str(open_directory / "bin")),
         ("${APACHE_LOG_DIR}/placement-api.log", str(open_directory / "server.log")),
     )
-    with _running(apache, open_directory, port, text, modules=[mod_wsgi()]) as served:
+    with _running(apache, open_directory, port, text, modules=[mod_wsgi(), MODULES / "mod_reqtimeout.so"]) as served:
         walk_through(served.url)
     log_is_quiet(open_directory / "server.log")
 
@@ -64,7 +64,7 @@ def test_it_serves_below_a_prefix_before_uwsgi(apache: str, open_directory: Path
     server, port, socket = uwsgi(), servers.free_port(), open_directory / "uwsgi.socket"
     (open_directory / "uwsgi.ini").write_text(server.sample({"socket": str(socket), "chmod-socket": "666"}))
     text = sample("apache/placement-uwsgi.conf", ("/run/uwsgi/placement-api.socket", str(socket)))
-    modules = [MODULES / "mod_proxy.so", MODULES / "mod_proxy_uwsgi.so"]
+    modules = [MODULES / "mod_proxy.so", MODULES / "mod_proxy_uwsgi.so", MODULES / "mod_reqtimeout.so"]
     behind = servers.launched([server.path, "--ini", "uwsgi.ini"], open_directory)
     try:
         text = f"Listen 127.0.0.1:{port}\n{text}"

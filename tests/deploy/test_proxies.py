@@ -1,7 +1,10 @@
 """nginx and HAProxy with our samples: the server is below ``/placement``, and so are its links."""
 
+import contextlib
+import socket
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -9,8 +12,9 @@ from tests import servers
 from tests.deploy.programs import program
 from tests.deploy.samples import sample
 from tests.deploy.streams import follow
-from tests.deploy.walk import log_is_quiet, walk_through
+from tests.deploy.walk import Calls, log_is_quiet, walk_through
 
+CLIENTS = 20
 NGINX = """
 daemon off;
 pid {directory}/nginx.pid;
@@ -25,6 +29,25 @@ http {{
     include {directory}/placement.nginx;
 }}
 """
+
+
+def hold_up_nobody(url: str) -> None:
+    """Check that half-sent requests, more than the server has threads, do not reach it."""
+    place = urlsplit(url)
+    head = f"PUT {place.path}/traits/CUSTOM_A HTTP/1.1\r\nHost: placement\r\n".encode()
+    with contextlib.ExitStack() as open_:
+        for beginning in [head, head + b"Content-Length: 9\r\n\r\n"] * CLIENTS:
+            client = open_.enter_context(socket.create_connection((place.hostname or "", place.port or 80)))
+            client.sendall(beginning)
+            client.setblocking(False)
+            open_.callback(raises_blocking, client)
+        assert Calls(url)("GET", "/resource_providers")[0] == 200
+
+
+def raises_blocking(client: socket.socket) -> None:
+    """Check that a connection is still open and unanswered."""
+    with pytest.raises(BlockingIOError):
+        client.recv(1)
 
 
 @pytest.fixture
@@ -47,6 +70,7 @@ def test_it_serves_below_a_prefix_behind_nginx(configured: Path, backend: int, o
         walk_through(f"{served.url}/placement")
         for stream in follow(f"{served.url}/placement"):
             stream.close()
+        hold_up_nobody(f"{served.url}/placement")
     log_is_quiet(configured / "server.log")
 
 
@@ -60,4 +84,5 @@ def test_it_serves_below_a_prefix_behind_haproxy(configured: Path, backend: int,
         walk_through(f"{served.url}/placement")
         for stream in follow(f"{served.url}/placement"):
             stream.close()
+        hold_up_nobody(f"{served.url}/placement")
     log_is_quiet(configured / "server.log")
