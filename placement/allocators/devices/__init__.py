@@ -4,26 +4,27 @@ After Koordinator's device allocation hints and joint allocation, made exact: fi
 and the best one by ``DeviceObjective``: fewest NUMA nodes, then fewest switches, then the fullest places, ties by the
 natural order of names. Neither labels nor the order of the input matter.
 
-What is identical is searched for once (``ties``, ``twins``), and devices that cannot serve are left out (``options``,
-``confined``): a ``plan``, for all hosts that differ only in how well their devices fit. ``attempts`` decides how to
-search. On a host with few places, each set of them is tried (``place_sets``), and most groups simply get what fits best
-(``few_places``, ``rivals``). Otherwise ``search`` builds tables of counts, from single devices up to the host:
+What is identical is searched for once (``ties``, ``twins``), and devices that cannot serve are left out (``options``):
+the ``plan``. ``search`` builds tables of counts, from single devices up to the host: ``device_table`` begins them,
 ``tables`` merges them, ``place_rules`` applies rules, ``pruning`` drops what leads nowhere. Counts and costs are packed
 into one integer each (``counters``, ``costs``), so that the innermost loops only add.
+
+The first search is a beam search. Most requests are so small that all their states fit into the beam. For others, a
+second search is exact: it need not look at what costs more than the way already known.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from placement.allocators.budget import Budget
-from placement.allocators.devices.attempts import STEPS, WIDTH, Attempts
 from placement.allocators.devices.costs import DeviceObjective
-from placement.allocators.devices.plan import DevicePlan, HostKey, host_key
+from placement.allocators.devices.plan import DevicePlan, host_key
 from placement.allocators.devices.request import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request
-from placement.allocators.devices.search_memo import SearchMemo
+from placement.allocators.devices.search import Knapsack
 from placement.allocators.devices.tables import Limits
 
 __all__ = [
+    "STEPS",
     "THE_DEVICE",
     "Device",
     "DeviceAllocation",
@@ -31,14 +32,18 @@ __all__ = [
     "DeviceObjective",
     "Group",
     "Host",
-    "HostKey",
     "InOnePlace",
     "Joint",
     "Request",
-    "SearchMemo",
     "allocate",
     "host_key",
 ]
+
+STEPS = 1_000_000
+"""How many pairs of states to look at for one host."""
+
+WIDTH = 100
+"""The width of the beam: how many states of a table the first search keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +78,6 @@ def allocate(
     budget: Budget | None = None,
     width: int = WIDTH,
     any_way: bool = False,
-    memo: SearchMemo | None = None,
-    key: HostKey | None = None,
 ) -> DeviceAllocations:
     """Find the best ways to serve a request on a host.
 
@@ -82,11 +85,9 @@ def allocate(
         host: its devices.
         request: what to allocate.
         most: the number of ways to find.
-        budget: the steps to spend; by default a million for the best way, and as many for finding any at all.
-        width: how many states of a table the first search, a beam search, keeps.
+        budget: the steps to spend; at most a million of them are.
+        width: how many states of a table the first search keeps.
         any_way: whether any way will do, not just the best; the result need not be complete then.
-        memo: what was found for this request on other hosts with the same levels and rules; it grows.
-        key: the key of the host, if known.
 
     Raises:
         ValueError: the request refers to an unknown group or level, repeats a label, or has a group without devices.
@@ -101,17 +102,16 @@ def allocate(
     >>> allocate(host, Request(groups=(gpus, nics), joint=(joint,))).best.devices
     {'gpu': ('gpu1', 'gpu2'), 'nic': ('nic1', 'nic2')}
     """
-    if memo is None:
-        plan = DevicePlan(host, request)
-    else:
-        plan = memo.plan(host, request, (key or host_key(host, request)).form)
+    plan = DevicePlan(host, request)
     if plan.is_hopeless:
         return DeviceAllocations(())
-    own = plan.own_costs({group.label: group.options for group in request.groups})
-    limits = Limits(Budget(2 * STEPS) if budget is None else budget, width)
-    attempts = Attempts(plan, own, most=most, limits=limits, memo=memo)
-    found = [
-        DeviceAllocation(plan.devices(own.packing.chosen(cost)), own.packing.objective(cost))
-        for cost in attempts.best(of_any_cost=any_way)
-    ]
-    return DeviceAllocations(tuple(found), attempts.is_complete)
+    steps = Budget(STEPS) if budget is None else budget.child(STEPS)
+    search = Knapsack(plan, most=most, limits=Limits(steps, width))
+    ways = search.run()
+    if search.is_cut and search.is_complete and not (any_way and ways):
+        limit = ways[-1] if len(ways) == most else None
+        search = Knapsack(plan, most=most, limits=Limits(steps, cost=limit))
+        better = search.run()
+        ways = better if search.is_complete else ways
+    allocations = [DeviceAllocation(plan.devices(cost), plan.costs.objective(cost)) for cost in ways]
+    return DeviceAllocations(tuple(allocations), search.is_complete)

@@ -6,8 +6,11 @@ devices; and the natural order of their names. The last has a bit for each optio
 is chosen, so that the integer also records the choice.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+from placement.allocators.devices.options import DeviceOption
+from placement.allocators.devices.request import Host, Joint, Request
 
 _FIELD = 24
 """Bits of a field: sums stay below 16 million."""
@@ -42,7 +45,7 @@ class Costs:
 
     Args:
         levels: how many levels there are.
-        options: a number that is greater than those of all options.
+        options: the number of options.
         uncounted: how many of the last levels cost nothing.
     """
 
@@ -66,22 +69,11 @@ class Costs:
 
     def chosen(self, cost: int) -> list[int]:
         """Decode the options recorded in a cost, ascending."""
-        bits, found = -cost & self._choices, []
+        bits, numbers = -cost & self._choices, []
         while bits:
-            found.append(self._options - bits.bit_length())
+            numbers.append(self._options - bits.bit_length())
             bits -= 1 << bits.bit_length() - 1
-        return found
-
-    def moved(self, cost: int, by: int) -> int:
-        """Return a cost that records, instead of each option, the one whose number is higher by ``by``.
-
-        >>> costs = Costs(1, 8)
-        >>> cost = costs.choice(3) + costs.choice(5)
-        >>> costs.chosen(costs.moved(cost, 2)), costs.chosen(costs.moved(cost, -3))
-        ([5, 7], [0, 2])
-        """
-        bits = -cost & self._choices
-        return cost + bits - (bits >> by if by > 0 else bits << -by)
+        return numbers
 
     @property
     def of_choices(self) -> int:
@@ -110,3 +102,35 @@ class Costs:
 
     def _of(self, parts: Sequence[int], first: int, step: int) -> tuple[int, ...]:
         return tuple(parts[first : 2 * self._levels : step])
+
+
+def own_costs(host: Host, request: Request, options: Sequence[DeviceOption], costs: Costs) -> list[int]:
+    """Return the part of each option's cost that does not depend on what else is taken.
+
+    That is the device, its misfit, the choice, and the wishes missed because it is in no place.
+    """
+    missed = [[*_missed_in_no_place(host, request, group.label, costs)] for group in request.groups]
+    misfits = [group.options for group in request.groups]
+    own = []
+    for number, group, device, _turn in options:
+        absent = sum([cost for level, cost in missed[group] if device.path[level] is None])
+        own.append(costs.device + misfits[group][device.name] * costs.misfit + costs.choice(number) + absent)
+    return own
+
+
+def _missed_in_no_place(host: Host, request: Request, label: str, costs: Costs) -> Iterator[tuple[int, int]]:
+    """Yield levels that wishes are about, each with the cost of being in no place of it."""
+    stand_for = {group.label: group.stands_for for group in request.groups}
+    wishes = [(rule.level, _absent_around(rule, label, stand_for)) for rule in request.joint]
+    wishes += [(rule.level, int(label in rule.groups)) for rule in request.within]
+    for name, number in wishes:
+        level = host.levels.index(name)
+        if number:
+            yield level, number * costs.missed[level]
+
+
+def _absent_around(joint: Joint, label: str, stand_for: dict[str, int]) -> int:
+    """Return how many wishes being in no place misses: a primary lacks each secondary, and vice versa."""
+    if label == joint.primary:
+        return sum([stand_for[secondary] for secondary in joint.secondaries])
+    return 1 if label in joint.secondaries else 0

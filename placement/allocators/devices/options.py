@@ -10,50 +10,13 @@ from placement.allocators.natural_order import natural_key
 class DeviceOption(NamedTuple):
     """A device that may serve a group. ``number`` follows the order of groups, then the natural order of names.
 
-    ``turn`` distinguishes repeated uses of a device by one group, from 0. Numbers are given out by ``Numbering``.
+    ``turn`` distinguishes repeated uses of a device by one group, from 0.
     """
 
     number: int
     group: int
     device: Device
     turn: int = 0
-
-
-class Numbering(NamedTuple):
-    """How options are numbered: by group, then by the place of the device in the natural order of names, then by turn.
-
-    Each group has a range of numbers for the same number of devices, whether it has options on all of them or not. So
-    if a switch and its devices are like another one of the host, or of another host numbered the same way, the numbers
-    of all their options differ by one constant, and costs found for one can be moved to the other (``Costs.moved``).
-
-    Args:
-        groups: how many groups there are.
-        devices: the size of a group's range: the number of devices, rounded up to a power of 2.
-        turns: how often a group may take a device.
-    """
-
-    groups: int
-    devices: int
-    turns: int
-
-    @property
-    def size(self) -> int:
-        """A number that is greater than those of all options."""
-        return self.groups * self.devices * self.turns
-
-    def number(self, group: int, device: int, turn: int) -> int:
-        """Return the number of an option."""
-        return (group * self.devices + device) * self.turns + turn
-
-    def device_of(self, option: DeviceOption) -> int:
-        """Return the place of an option's device in the natural order of names."""
-        return option.number // self.turns % self.devices
-
-
-def numbering_of(host: Host, request: Request) -> Numbering:
-    """Return how the options of a request on a host are numbered."""
-    devices = 1 << max(0, len(host.devices) - 1).bit_length()
-    return Numbering(len(request.groups), devices, max([group.turns for group in request.groups], default=1))
 
 
 def options_of(host: Host, request: Request) -> list[DeviceOption]:
@@ -63,15 +26,15 @@ def options_of(host: Host, request: Request) -> list[DeviceOption]:
     request requires one.
     """
     devices = sorted(host.devices, key=lambda device: natural_key(device.name))
-    number, found = numbering_of(host, request).number, []
+    options: list[DeviceOption] = []
     for index, group in enumerate(request.groups):
         demanded = [host.levels.index(level) for level in _demanded_levels(request, group.label)]
         is_choosy, is_repeated = bool(demanded or group.exclusive), group.turns > 1
-        for place, device in enumerate(devices):
+        for device in devices:
             if device.name in group.options and not (is_choosy and not _remains(host, demanded, group, device)):
-                turns = range(_times(group, device) if is_repeated else 1)
-                found += [DeviceOption(number(index, place, turn), index, device, turn) for turn in turns]
-    return found
+                for turn in range(_times(group, device) if is_repeated else 1):
+                    options.append(DeviceOption(len(options), index, device, turn))
+    return options
 
 
 def _times(group: Group, device: Device) -> int:

@@ -7,20 +7,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from placement.allocators.devices.all_or_none import AllOrNone
 from placement.allocators.devices.costs import Costs
 from placement.allocators.devices.counters import Counter, Counters
-from placement.allocators.devices.options import Numbering
-from placement.allocators.devices.pruning import Pruner
-from placement.allocators.devices.request import Group, InOnePlace, Joint, Request
+from placement.allocators.devices.pruning import AllOrNone, Pruner
+from placement.allocators.devices.request import Group, Host, InOnePlace, Joint, Request
 from placement.allocators.devices.tables import Table
 
 Closing = Callable[[int], int | None]
 """Maps a state of a complete place to the cost that a rule adds; None if the rule forbids the state."""
-
-
-MAX_CLOSED_STATES = 10_000
-"""The most states of a level to remember for one request, some three megabytes."""
 
 
 class _ClosedState(NamedTuple):
@@ -31,38 +25,32 @@ class _ClosedState(NamedTuple):
 
 
 class _ClosedStates(dict[int, _ClosedState | None]):
-    """The states of complete places of one level after its rules, None for forbidden ones: they recur on all hosts."""
+    """The states of complete places of one level after its rules, None for forbidden ones: they recur."""
 
     def __init__(self, closed: Callable[[int], _ClosedState | None]) -> None:
         super().__init__({0: None})  # A place of which nothing is taken is none.
         self._closed = closed
 
     def __missing__(self, state: int) -> _ClosedState | None:
-        found = self._closed(state)
-        if len(self) < MAX_CLOSED_STATES:
-            self[state] = found
-        return found
+        closed = self[state] = self._closed(state)
+        return closed
 
 
 class SearchLayout(NamedTuple):
     """What the states and costs of a search depend on besides its request.
 
     Args:
-        levels: the levels of the host.
-        uncounted: how many of the last levels matter only to rules.
-        numbering: how options are numbered.
+        host: the host.
+        costs: the layout of costs.
         partial: the levels at which it is counted whether any place is touched.
         cards: how many cards have devices in different places.
-        counts_places: whether touching places costs anything.
         most: the number of ways to keep for each state.
     """
 
-    levels: tuple[str, ...]
-    uncounted: int
-    numbering: Numbering
+    host: Host
+    costs: Costs
     partial: tuple[int, ...]
     cards: int
-    counts_places: bool
     most: int
 
 
@@ -72,7 +60,7 @@ class PlaceRules:
     def __init__(self, request: Request, layout: SearchLayout) -> None:
         self._request = request
         self._layout = layout
-        self.costs = Costs(len(layout.levels), layout.numbering.size, uncounted=layout.uncounted)
+        self._costs, levels = layout.costs, layout.host.levels
         self._index = {group.label: index for index, group in enumerate(request.groups)}
         self._bound = [within for within in request.within if within.required and within.stands_for == 1]
         """The rules that bind groups to one place. Those that stand for several may be served in several places."""
@@ -85,12 +73,10 @@ class PlaceRules:
         self._own_masks = [self.counters.mask([index]) for index in range(len(request.groups))]
         self._taking = self.counters.mask([index for index, one in enumerate(request.groups) if one.takes])
         self._apart = self.counters.mask([index for index, one in enumerate(request.groups) if one.apart])
-        self._closings = [self._closings_of(level, name) for level, name in enumerate(layout.levels)]
-        self._bounds = [self._bounds_of(name) for name in layout.levels]
-        self._after_rules = [_ClosedStates(partial(self._closed_state, level)) for level in range(len(layout.levels))]
-        self.all_or_none = [
-            [self._all_or_none(one) for one in self._bound if one.level == name] for name in layout.levels
-        ]
+        self._closings = [self._closings_of(level, name) for level, name in enumerate(levels)]
+        self._bounds = [self._bounds_of(name) for name in levels]
+        self._after_rules = [_ClosedStates(partial(self._closed_state, level)) for level in range(len(levels))]
+        self.all_or_none = [[self._all_or_none(one) for one in self._bound if one.level == name] for name in levels]
         """For each level the groups of which a place serves all or none."""
 
     def rules_at(self, level: int) -> int:
@@ -130,8 +116,8 @@ class PlaceRules:
             devices: how many devices in it could have been taken.
             done: the divided cards that have no device elsewhere; states need not tell them apart any more.
         """
-        costs, most, taking, after_rules = self.costs, self._layout.most, self._taking, self._after_rules[level]
-        touched = costs.touched[level] + devices * costs.free[level] if self._layout.counts_places else 0
+        costs, most, taking, after_rules = self._costs, self._layout.most, self._taking, self._after_rules[level]
+        touched = costs.touched[level] + devices * costs.free[level]
         kept = ~self.counters.mask([index for card in done for index in self._of_card(card)])
         closed: Table = {0: table[0]} if 0 in table else {}
         for state, of_state in table.items():
@@ -220,7 +206,7 @@ class PlaceRules:
         """Wherever primaries are, each secondary is as well: as many as the groups that it stands for."""
         primary = self._index[joint.primary]
         secondaries = [(self._index[label], self._stand_for(label)) for label in joint.secondaries]
-        value, missed = self.counters.value, self.costs.missed[level]
+        value, missed = self.counters.value, self._costs.missed[level]
 
         def required(state: int) -> int | None:
             if value(state, primary):
@@ -238,7 +224,7 @@ class PlaceRules:
 
     def _wish(self, within: InOnePlace, level: int) -> Closing:
         """Groups are in as few places as possible: each place with a device of theirs costs."""
-        mask, missed = self._mask(within.groups), self.costs.missed[level]
+        mask, missed = self._mask(within.groups), self._costs.missed[level]
         return lambda state: missed if state & mask else 0
 
     def _whole_ties(self, ties: InOnePlace) -> Closing:

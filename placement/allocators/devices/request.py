@@ -1,7 +1,11 @@
-"""The device allocator's input: the devices of one host with their places, and the request for them."""
+"""The device allocator's input: the devices of one host with their places and cards, and the request for them."""
 
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+
+PlacePath = Sequence[str | None]
+"""The place of a device at each level of its host; None where it is in none."""
 
 THE_DEVICE = "device"
 """The level of the devices themselves, for exclusive use."""
@@ -125,3 +129,67 @@ class Request:
     joint: tuple[Joint, ...] = ()
     within: tuple[InOnePlace, ...] = ()
     conditions: int = 0
+
+
+def nesting(paths: Collection[PlacePath], levels: int) -> tuple[int, ...] | None:
+    """Return the levels from the outside in; None if some places overlap without one enclosing the other.
+
+    Args:
+        paths: the places of devices, one for each level, None for no place.
+        levels: the number of levels.
+
+    >>> nesting([("pcie0", "numa0"), ("pcie1", "numa0"), (None, "numa1")], levels=2)
+    (1, 0)
+    >>> nesting([("pcie0", "numa0"), ("pcie1", "numa0"), ("pcie1", "numa1")], levels=2)
+    """
+    order: list[int] = []
+    inner = list(range(levels))
+    while inner:
+        outermost = next((level for level in inner if all([_is_in_one(paths, below, level) for below in inner])), None)
+        if outermost is None:
+            return None
+        order.append(outermost)
+        inner.remove(outermost)
+    return tuple(order)
+
+
+def _is_in_one(paths: Collection[PlacePath], inner: int, outer: int) -> bool:
+    """Tell whether each place of ``inner`` lies entirely in one place of ``outer``, or entirely in none."""
+    around: dict[str | None, str | None] = {}
+    return all([path[inner] is None or around.setdefault(path[inner], path[outer]) == path[outer] for path in paths])
+
+
+class DividedCards:
+    """The cards with devices in different places, numbered, so that no table of a place covers the whole card.
+
+    The virtual functions of a NIC with two ports on two switches are such devices. Where groups want different cards,
+    states count the devices of such a card separately, until all of the card is in the table.
+
+    >>> ports = [Device("a", ("pcie0",), card="nic0"), Device("b", ("pcie1",), card="nic0")]
+    >>> cards = DividedCards([*ports, Device("c", ("pcie1",), card="nic1")])
+    >>> len(cards), cards.number("nic0"), cards.number("nic1")
+    (1, 0, None)
+    >>> cards.inside(ports), cards.inside(ports[:1])
+    ([0], [])
+    """
+
+    def __init__(self, devices: Iterable[Device]) -> None:
+        paths: dict[str, list[PlacePath]] = defaultdict(list)
+        for device in devices:
+            paths[device.whole].append(device.path)
+        self._sizes = {card: len(of_card) for card, of_card in paths.items() if len({*of_card}) > 1}
+        self._numbers = {card: number for number, card in enumerate(self._sizes)}
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
+    def number(self, card: str) -> int | None:
+        """Return the number of a card; None if it is not divided."""
+        return self._numbers.get(card)
+
+    def inside(self, devices: Iterable[Device]) -> list[int]:
+        """Return the numbers of the cards all of whose devices are among these."""
+        if not self._sizes:
+            return []
+        counts = Counter([device.whole for device in devices if device.whole in self._sizes])
+        return [self._numbers[card] for card, count in counts.items() if count == self._sizes[card]]

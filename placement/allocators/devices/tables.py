@@ -92,7 +92,7 @@ class Tables:
         rows = zip(parts, [self._limit - costs[0] for costs in left.values()], strict=True)
         return [fitting[part][: bisect_right(least[part], most)] for part, most in rows]
 
-    def beside(self, left: Table, right: Table, caps: Sequence[tuple[int, int]]) -> Table:
+    def on_one_card(self, left: Table, right: Table, caps: Sequence[tuple[int, int]]) -> Table:
         """Return the table of two parts of one card.
 
         ``caps`` has the index of each counter of which a card may serve only so many, and how many.

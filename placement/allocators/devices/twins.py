@@ -13,10 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from placement.allocators.devices.divided_cards import DividedCards
-from placement.allocators.devices.nesting import nesting
 from placement.allocators.devices.options import DeviceOption
-from placement.allocators.devices.request import Group, Host, Request
+from placement.allocators.devices.request import DividedCards, Group, Host, Request, nesting
 
 
 class Family(NamedTuple):

@@ -1,7 +1,7 @@
 """The device allocator with a memo: the hosts of a cloud are much alike, so most pose the same problem again."""
 
 from placement.allocators.budget import Budget
-from placement.allocators.devices import DeviceAllocations, Host, Request, SearchMemo, allocate, host_key
+from placement.allocators.devices import DeviceAllocations, Host, Request, allocate, host_key
 from placement.candidates.canonical import Memo
 
 MAX_HOSTS = 10_000
@@ -20,7 +20,6 @@ class DeviceMemo:
         self._most = most
         self._any_way = any_way
         self._memo: Memo[DeviceAllocations] = Memo(MAX_HOSTS)
-        self._searches = SearchMemo()
 
     def allocate(self, host: Host, request: Request, budget: Budget) -> DeviceAllocations:
         """Return what the allocator finds. Once no steps are left, only what is in the memo is found.
@@ -35,8 +34,6 @@ class DeviceMemo:
         if found is None and budget.is_used_up:
             return DeviceAllocations((), complete=False)
         if found is None:
-            found = allocate(
-                host, request, most=self._most, budget=budget, any_way=self._any_way, memo=self._searches, key=key
-            )
+            found = allocate(host, request, most=self._most, budget=budget, any_way=self._any_way)
             self._memo.remember(key, found)
         return found

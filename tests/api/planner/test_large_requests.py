@@ -1,7 +1,7 @@
 """POST /planner/v1/candidates with many groups: an answer in few steps, or a note that it is incomplete."""
 
 from tests.api.conftest import Api
-from tests.claims import ask, new_uuid
+from tests.claims import ask
 from tests.planner_hosts import CANDIDATES, names_of, planned, register
 
 
@@ -13,17 +13,6 @@ def test_a_request_that_would_take_too_long_is_cut_off(api: Api) -> None:
     answer = api.post(CANDIDATES, {"groups": groups})
     assert answer.status_code == 503
     assert "limit was reached" in answer.json["errors"][0]["detail"]
-
-
-def test_many_different_groups_have_an_answer_that_may_not_be_the_best(api: Api) -> None:
-    """Twenty groups fit the same two providers in hundreds of thousands of ways."""
-    register(api, numa_inventory={"VCPU": {"total": 120}})
-    groups = {f"_{number}": {"resources": {"VCPU": number}} for number in range(1, 21)}
-    answer = ask(api, "POST", CANDIDATES, body={"groups": groups})
-    assert answer["complete"] is False
-    (request,) = answer["allocation_requests"]
-    owner = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE", "consumer_generation": None}
-    ask(api, "PUT", f"/allocations/{new_uuid()}", body={**request, **owner})
 
 
 def test_many_isolated_groups_are_served_as_fast_as_one_that_counts(api: Api) -> None:

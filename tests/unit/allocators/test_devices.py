@@ -4,7 +4,6 @@ Where ours deliberately differs (W), the test says why. The translation of Koord
 planner's requests; here the groups are written in translated form.
 """
 
-import random
 from collections import Counter
 from dataclasses import replace
 
@@ -311,35 +310,6 @@ def test_more_than_there_is_for_all_groups_together_is_no_long_search() -> None:
     assert (found.best, found.complete) == (None, True)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("seed", range(3))
-def test_a_search_that_would_take_too_long_has_an_answer_that_may_not_be_the_best(seed: int) -> None:
-    chance = random.Random(seed)
-    cloud = host(
-        *[[" ".join(f"d{16 * numa + 4 * place + n}" for n in range(4)) for place in range(4)] for numa in range(4)]
-    )
-    names = [device.name for device in cloud.devices]
-    groups = [Group(label=str(index), options=dict.fromkeys(chance.sample(names, 8), 0)) for index in range(32)]
-    found = allocate(cloud, Request(groups=tuple(groups)))
-    assert found.best is not None
-    assert not found.complete
-    taken = found.best.devices
-    assert all(taken[group.label][0] in group.options for group in groups)
-    assert len({name for names in taken.values() for name in names}) == 32
-
-
-@pytest.mark.exhaustive
-def test_groups_of_different_amounts_are_packed_although_the_search_takes_too_long() -> None:
-    numas = tuple([Device(f"numa{n}", (f"numa{n}", None), {"VCPU": 43}) for n in range(3)])
-    options = {one.name: 0 for one in numas}
-    groups = [Group(label=str(n), options=options, amounts={"VCPU": n}, apart=False) for n in range(1, 16)]
-    found = allocate(Host(LEVELS, numas), Request(groups=tuple(groups)))
-    assert found.best is not None
-    assert not found.complete
-    for name in options:
-        assert sum(int(label) for label, (numa,) in found.best.devices.items() if numa == name) <= 43
-
-
 def test_the_last_devices_are_only_asked_for_what_the_others_lack() -> None:
     """Twelve groups on two devices: 4,000 states of each, but to each state belongs only one of the other."""
     numas = tuple([Device(f"numa{n}", (f"numa{n}", None), {"VCPU": 40}) for n in range(2)])
@@ -390,39 +360,6 @@ def test_a_place_is_only_completed_for_groups_that_belong_in_one() -> None:
     assert found.complete
     for one in found.allocations:
         assert len({int(name.removeprefix("nic")) // 2 for (name,) in one.devices.values()}) == 1
-
-
-def test_counts_of_groups_that_take_different_devices_do_not_multiply() -> None:
-    """Four kinds of GPU and five kinds of NIC took 209,000 steps when all were counted in one table."""
-    devices = [Device(f"gpu{n}", (f"numa{n // 4}", None)) for n in range(8)]
-    devices += [Device(f"nic{n}", (f"numa{n // 2}", None), {"VF": 5 + n % 2}) for n in range(4)]
-    gpus = {device.name: n for n, device in enumerate(devices[:8])}
-    nics = {device.name: n % 3 for n, device in enumerate(devices[8:])}
-    groups = [Group(label=f"gpu{n}", options=dict(list(gpus.items())[n:])) for n in range(4)]
-    groups += [Group(label=f"vf{n}", options=nics, amounts={"VF": n}, apart=False) for n in range(1, 6)]
-    found = allocate(Host(LEVELS, tuple(devices)), Request(groups=tuple(groups)), budget=Budget(2_500))
-    assert found.complete
-    assert found.best is not None
-
-
-def test_what_no_place_has_enough_of_is_not_searched_for() -> None:
-    """Two functions of different cards on one NUMA node, where each node has only one card."""
-    functions = [Device(f"vf{n}", (f"numa{n // 4}", None), card=f"card{n // 4}") for n in range(8)]
-    pair = Group(label="pair", options={one.name: 0 for one in functions}, count=2, by_card=True)
-    together, budget = InOnePlace(groups=("pair",), level="numa"), Budget(1_000)
-    found = allocate(Host(LEVELS, tuple(functions)), Request(groups=(pair,), within=(together,)), budget=budget)
-    assert (found.best, found.complete, budget.left) == (None, True, 1_000)
-
-
-def test_there_are_certainly_too_few_devices_for_groups_that_are_apart() -> None:
-    """Nineteen groups compete for eighteen devices in different ways: this is known without a full search."""
-    chance = random.Random(1)
-    names = [f"d{number}" for number in range(18)]
-    cloud = host([" ".join(names), "d18 d19 d20"])
-    groups = [Group(label=str(index), options=dict.fromkeys(chance.sample(names, 9), 0)) for index in range(19)]
-    spare = Group(label="spare", options={"d18": 0, "d19": 0, "d20": 0})
-    found = allocate(cloud, Request(groups=(*groups, spare)))
-    assert (found.best, found.complete) == (None, True)
 
 
 @pytest.mark.parametrize(

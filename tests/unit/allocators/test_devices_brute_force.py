@@ -1,6 +1,5 @@
 """The device allocator compared with brute force: it misses nothing, and nothing is better than what it finds."""
 
-import random
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations, product
@@ -9,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.budget import Budget
 from placement.allocators.devices import (
     THE_DEVICE,
     Device,
@@ -18,17 +16,8 @@ from placement.allocators.devices import (
     InOnePlace,
     Joint,
     Request,
-    SearchMemo,
     allocate,
-    host_key,
 )
-from placement.allocators.devices.confined import without_places_too_small
-from placement.allocators.devices.few_places import FewPlaces
-from placement.allocators.devices.options import options_of
-from placement.allocators.devices.own_costs import FixedCosts
-from placement.allocators.devices.place_sets import PlaceSets
-from placement.allocators.devices.search import Knapsack
-from placement.allocators.devices.tables import Limits
 from placement.allocators.devices.twins import without_twins
 from tests.examples import examples
 
@@ -257,64 +246,6 @@ def test_the_best_of_all_ways_is_found(instance, width) -> None:
     host, request = instance
     has_twins = len(without_twins(host, request)[0].groups) < len(request.groups)
     assert_best(host, request, width=width, is_exact=not has_twins)
-
-
-@examples(25)
-@given(instances())
-def test_with_few_places_comes_what_the_whole_host_as_one_gives(instance) -> None:
-    """Whether searched by sets of places or with all counts in one table, the best way costs the same."""
-    host, request = instance
-    counted, _twins = without_twins(host, request)
-    options = options_of(host, counted)
-    costs, limits = FixedCosts(host, counted, options), Limits(Budget(1_000_000))
-    own = costs.with_misfits({group.label: group.options for group in counted.groups})
-    usable = without_places_too_small(host, counted, options)
-    sets = PlaceSets(host, counted, options, usable=usable, packing=costs.packing)
-    search = FewPlaces(sets, own=own, limits=limits)
-    found = search.best() if sets.are_few else None
-    if search.is_complete:
-        whole = Knapsack(host, counted, options, own=own, most=1, limits=limits).run(options)
-        assert ([] if found is None else [found]) == whole
-
-
-@examples(40)
-@given(st.one_of(instances(), instances_of_ties()), st.randoms(), st.sampled_from([1, 3]))
-def test_what_was_found_on_other_hosts_changes_nothing(instance, chance, most) -> None:
-    """Hosts of one request with nearly the same places: some devices are missing, or differ in fit and room.
-
-    If several ways are wanted, hosts are searched as a whole, with the tables of places that other hosts have, too.
-    """
-    first, request = instance
-    memo = SearchMemo()
-    for _turn in range(6):
-        rooms = [one.room for one in first.devices]
-        chance.shuffle(rooms)
-        devices = [replace(one, room=room) for one, room in zip(first.devices, rooms, strict=True)]
-        host = replace(first, devices=tuple([one for one in devices if chance.random() < 0.9]))
-        asked = _with_misfits_moved(request, chance)
-        assert allocate(host, asked, most=most, memo=memo) == allocate(host, asked, most=most)
-
-
-@examples(10)
-@given(instances_of_ties(), st.integers(1, 9))
-def test_hosts_that_differ_only_in_how_well_devices_fit_have_one_form(instance, more) -> None:
-    host, request = instance
-    groups = [replace(one, options={name: more + of for name, of in one.options.items()}) for one in request.groups]
-    others = host_key(host, replace(request, groups=tuple(groups)))
-    assert others.form == host_key(host, request).form
-    assert others.misfits != host_key(host, request).misfits
-
-
-def _with_misfits_moved(request: Request, chance: random.Random) -> Request:
-    """Shuffle how well devices fit, for some sets of groups that the same devices serve equally well."""
-    moved: dict[tuple[tuple[str, int], ...], dict[str, int]] = {}
-    for options in [group.options for group in request.groups]:
-        misfits = [*options.values()]
-        if chance.random() < 0.5:
-            chance.shuffle(misfits)
-        moved.setdefault(tuple(options.items()), dict(zip(options, misfits, strict=True)))
-    groups = [replace(one, options=moved[tuple(one.options.items())]) for one in request.groups]
-    return replace(request, groups=tuple(groups))
 
 
 @examples(60)

@@ -3,12 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from placement.allocators.devices.all_or_none import AllOrNone, taken_together
-from placement.allocators.devices.divided_cards import DividedCards
 from placement.allocators.devices.options import DeviceOption
-from placement.allocators.devices.own_costs import OwnCosts
 from placement.allocators.devices.place_rules import PlaceRules
-from placement.allocators.devices.request import Request
+from placement.allocators.devices.pruning import AllOrNone, taken_together
+from placement.allocators.devices.request import DividedCards, Request
 from placement.allocators.devices.tables import Table, Tables
 
 STEPS_FOR_A_SET = 5
@@ -31,7 +29,7 @@ class _Addition(NamedTuple):
     amounts: int
 
 
-class OneDevice:
+class DeviceTable:
     """Lays out the ways to use any one device of a host.
 
     Args:
@@ -41,7 +39,7 @@ class OneDevice:
         cards: the cards whose devices are in different places.
     """
 
-    def __init__(self, request: Request, rules: PlaceRules, own: OwnCosts, cards: DividedCards) -> None:
+    def __init__(self, request: Request, rules: PlaceRules, own: Sequence[int], cards: DividedCards) -> None:
         self._groups = request.groups
         self._rules = rules
         self._own = own
@@ -72,7 +70,7 @@ class OneDevice:
     ) -> Iterator[_Addition]:
         """Yield what can be added to a state; ``asked`` has for each option what it asks of the device, packed."""
         amounts = {option.number: packed for option, packed in zip(options, asked, strict=True)}
-        own, settled = self._own.of, self._rules.counters.settled
+        own, settled = self._own, self._rules.counters.settled
         for some in taken_together(options, all_or_none, self._rules.counters.units):
             apart = [option for option in some if self._groups[option.group].apart]
             units: int | None = 0
