@@ -20,7 +20,7 @@ def flavors() -> None:
 @flavors.command(name="import")
 @click.argument("file", type=click.File())
 def import_flavors(file: TextIO) -> None:
-    """Print the section "flavors" of planner.yaml for the flavors in FILE.
+    """Print the section "flavors" of planner.yaml for the flavors in FILE, and "private_flavors" if any are private.
 
     FILE is the output of "openstack flavor list --long -f json" or "openstack flavor show -f json"; - is standard
     input. Properties that only concern nova are listed on standard error, and so are flavors that are not a valid
@@ -30,7 +30,7 @@ def import_flavors(file: TextIO) -> None:
         listed = json.load(file)
     except ValueError as error:
         raise click.ClickException(f"{file.name} is not JSON: {error}") from error
-    queries = {}
+    queries, private = {}, []
     for entry in listed if isinstance(listed, list) else [listed]:
         name, flavor = _flavor(entry)
         try:
@@ -43,7 +43,9 @@ def import_flavors(file: TextIO) -> None:
             click.echo(f"{name}: left out: {fault}", err=True)
         else:
             queries[name] = found.query
-    click.echo(yaml.safe_dump({"flavors": queries}, sort_keys=False, width=1000), nl=False)
+            private += [name] if _is_private(entry) else []
+    sections = {"flavors": queries, **({"private_flavors": private} if private else {})}
+    click.echo(yaml.safe_dump(sections, sort_keys=False, width=1000), nl=False)
 
 
 def _fault(query: str) -> str | None:
@@ -64,6 +66,11 @@ def _flavor(entry: Any) -> tuple[str, Flavor]:
         raise click.ClickException("A flavor has no name.")
     numbers = {key: _number(said["name"], key, said.get(key)) for key in ("vcpus", "ram", "disk", "ephemeral", "swap")}
     return said["name"], Flavor(**numbers, extra_specs=dict(_specs(said.get("properties"))))
+
+
+def _is_private(entry: dict[str, Any]) -> bool:
+    """Tell whether only some projects may use a flavor: ``Is Public`` or ``os-flavor-access:is_public`` is false."""
+    return {_plain(key).replace(" ", "_"): value for key, value in entry.items()}.get("is_public") is False
 
 
 def _plain(key: str) -> str:

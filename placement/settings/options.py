@@ -342,6 +342,12 @@ METRICS = (
         default=True,
         help="Include inventory and usage of every provider, with the names that the OpenStack exporter uses.",
     ),
+    cfg.BoolOpt(
+        "allocations",
+        default=False,
+        help="Include what every consumer holds, with the name that the OpenStack exporter uses: one series for each "
+        "consumer, provider and resource class.",
+    ),
 )
 
 HEADROOM = (

@@ -135,6 +135,7 @@ class MetricsSettings:
     listen: str | None = None
     directory: str | None = None
     capacity: bool = True
+    allocations: bool = False
 
     def __post_init__(self) -> None:
         if self.listen is not None and not self.listen.rpartition(":")[2].isdecimal():

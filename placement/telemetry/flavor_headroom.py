@@ -1,7 +1,7 @@
 """The headroom of flavors as metrics, named as by StackHPC's os-capacity so that its dashboards keep working.
 
-https://github.com/stackhpc/os-capacity: ``openstack_free_capacity_by_flavor_total{flavor_name}`` and
-``openstack_free_capacity_hypervisor_by_flavor{hypervisor, flavor_name}``.
+https://github.com/stackhpc/os-capacity: ``openstack_free_capacity_by_flavor_total{flavor_name, public}`` and
+``openstack_free_capacity_hypervisor_by_flavor{hypervisor, flavor_name, az_aggregate, project_aggregate}``.
 """
 
 import logging
@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from placement.candidates.headroom.plans import CountedRequest
 from placement.domain.place_lock import PlaceLock
 from placement.errors import Invalid, PlacementError
+from placement.services.capacity import trees_in
 from placement.services.planner.headroom import Headrooms, Listing, headrooms
-from placement.settings import HeadroomSettings
+from placement.settings import HeadroomSettings, PlannerSettings
 from placement.store.connection.database import Database
 from placement.telemetry.capacity_text import ESCAPES
 
@@ -22,6 +23,8 @@ LOG = logging.getLogger(__name__)
 TOTAL = "openstack_free_capacity_by_flavor_total"
 BY_HOST = "openstack_free_capacity_hypervisor_by_flavor"
 MAX_HOSTS = 100_000
+KINDS = {"az_aggregate": "zone", "project_aggregate": "project"}
+"""Which kind of the planner file's aggregates a label shows the name of."""
 
 
 class FlavorHeadroom:
@@ -31,6 +34,7 @@ class FlavorHeadroom:
         database: the database of the cloud.
         requests: the flavors.
         settings: the maximum age, and whether to report hosts.
+        planner: which flavors are private, and the names of aggregates.
         locks: the inventories that lock places: nothing fits into a place whose lock is held.
     """
 
@@ -40,11 +44,13 @@ class FlavorHeadroom:
         requests: Mapping[str, CountedRequest],
         settings: HeadroomSettings,
         *,
+        planner: PlannerSettings,
         locks: Sequence[PlaceLock] = (),
     ) -> None:
         self._database = database
         self._requests = requests
         self._settings = settings
+        self._planner = planner
         self._locks = locks
         self._lines: list[str] = []
         self._counted_at = float("-inf")
@@ -85,12 +91,24 @@ class FlavorHeadroom:
                     LOG.warning("The headroom of the flavor %s is not counted: %s", name, error.message)
 
     def _shown(self, found: Headrooms) -> Iterator[str]:
+        names = {label: self._names_of(kind) for label, kind in KINDS.items()} if self._settings.by_hypervisor else {}
         for name, counted in found.of.items():
-            flavor = name.translate(ESCAPES)
-            yield f'{TOTAL}{{flavor_name="{flavor}"}} {counted.copies.least}\n'
+            flavor, public = name.translate(ESCAPES), name not in self._planner.private_flavors
+            yield f'{TOTAL}{{flavor_name="{flavor}",public="{public}"}} {counted.copies.least}\n'
             for root, copies in counted.trees:
                 host = found.providers[root].name.translate(ESCAPES)
-                yield f'{BY_HOST}{{hypervisor="{host}",flavor_name="{flavor}"}} {copies.least}\n'
+                labels = "".join([f',{label}="{of_hosts.get(root, "")}"' for label, of_hosts in names.items()])
+                yield f'{BY_HOST}{{hypervisor="{host}",flavor_name="{flavor}"{labels}}} {copies.least}\n'
+
+    def _names_of(self, kind: str) -> dict[int, str]:
+        """Map the root of each tree in an aggregate of a kind to its name; of several, to the first one listed."""
+        aggregates = {uuid: name for name, uuids in self._planner.aggregates.get(kind, {}).items() for uuid in uuids}
+        trees = trees_in(self._database, [*aggregates])
+        names: dict[int, str] = {}
+        for uuid, name in aggregates.items():
+            for root in trees.get(uuid, ()):
+                names.setdefault(root, name.translate(ESCAPES))
+        return names
 
 
 def with_help(lines: list[str]) -> Iterator[str]:

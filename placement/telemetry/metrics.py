@@ -9,10 +9,10 @@ import threading
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess, values
 
 from placement.errors import PlacementError
-from placement.services.capacity import capacity
+from placement.services.capacity import allocations, capacity
 from placement.settings import MetricsSettings
 from placement.store.connection.database import Database
-from placement.telemetry.capacity_text import capacity_lines
+from placement.telemetry.capacity_text import allocation_lines, capacity_lines
 from placement.telemetry.flavor_headroom import FlavorHeadroom, with_help
 from placement.telemetry.meters import SearchSeen
 from placement.telemetry.record import RequestRecord
@@ -36,6 +36,7 @@ class Metrics:
         self.headroom = headroom
         """The headroom of each flavor."""
         self._shows_capacity = settings.capacity
+        self._shows_allocations = settings.allocations
         with _STARTING:
             self._directory = shared_directory(settings.directory)
             # The library chose its value class when it was first imported, perhaps by other code.
@@ -130,7 +131,8 @@ class Metrics:
         ]
         try:
             shown = capacity_lines(capacity(self._database) if self._shows_capacity else None)
-            return [*head, *shown, *with_help(self.headroom.lines())]
+            held = allocation_lines(allocations(self._database)) if self._shows_allocations else ()
+            return [*head, *shown, *held, *with_help(self.headroom.lines())]
         except PlacementError as error:
             LOG.warning("Metrics are served without capacity: %s", error.message)
             return [*head, "openstack_placement_up 0\n"]

@@ -29,7 +29,9 @@ def meters_for(database: Database, settings: Settings, flavors: Mapping[str, Cou
     module = module_for(
         "[metrics] enabled", "placement.telemetry.metrics", package="prometheus-client", extra="metrics"
     )
-    headroom = FlavorHeadroom(database, flavors, settings.headroom, locks=settings.locks_for_all)
+    headroom = FlavorHeadroom(
+        database, flavors, settings.headroom, planner=settings.planner, locks=settings.locks_for_all
+    )
     return cast("Meters", module.Metrics(database, settings.metrics, headroom))
 
 

@@ -1,7 +1,7 @@
 """The headroom of each flavor, among the metrics."""
 
-import dataclasses
 import os
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,8 +18,11 @@ from tests.stored_clouds import stored
 pytestmark = pytest.mark.any_database
 
 FLAVORS = {"small": "resources=VCPU:2", 'a "large" one': "resources=VCPU:6"}
+ZONE, RACK = str(uuid.uuid4()), str(uuid.uuid4())
+AGGREGATES = {"zone": {'the "first"': (ZONE,)}, "rack": {"r1": (RACK,)}}
 SMALL, LARGE = [
-    f'openstack_free_capacity_by_flavor_total{{flavor_name="{name}"}}' for name in ("small", r"a \"large\" one")
+    f'openstack_free_capacity_by_flavor_total{{flavor_name="{name}",public="{public}"}}'
+    for name, public in (("small", True), (r"a \"large\" one", False))
 ]
 
 
@@ -35,7 +38,9 @@ def start(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             auth_strategy="noauth2",
             metrics=MetricsSettings(enabled=True, directory=str(tmp_path / "metrics")),
             headroom=HeadroomSettings(**options),
-            planner=dataclasses.replace(PlannerSettings(), flavors=flavors),
+            planner=PlannerSettings(
+                flavors=flavors, private_flavors=frozenset({'a "large" one'}), aggregates=AGGREGATES
+            ),
         )
         started.append(Api(create_app(settings)))
         return started[-1]
@@ -66,11 +71,13 @@ def test_each_flavor_is_counted_in_the_background(start: Callable[..., Api]) -> 
 
 def test_hosts_are_told_where_that_is_asked_for(start: Callable[..., Api]) -> None:
     api = start(seconds=3600, by_hypervisor=True)
-    stored(api.app, provider("h1", VCPU=8), provider("h2", VCPU=4))
+    part = provider("part", aggregates=["first"])
+    named = {"first": ZONE, "rack": RACK}
+    stored(api.app, provider("h1", part, VCPU=8), provider("h2", VCPU=4, aggregates=["rack"]), aggregates=named)
     found = counted(api)
-    of_host = "openstack_free_capacity_hypervisor_by_flavor"
-    assert found[f'{of_host}{{hypervisor="h1",flavor_name="small"}}'] == 4
-    assert found[f'{of_host}{{hypervisor="h2",flavor_name="small"}}'] == 2
+    name = 'openstack_free_capacity_hypervisor_by_flavor{hypervisor="%s",flavor_name="small",az_aggregate="%s",%s}'
+    assert found[name % ("h1", r"the \"first\"", 'project_aggregate=""')] == 4
+    assert found[name % ("h2", "", 'project_aggregate=""')] == 2
 
 
 def test_a_flavor_of_what_there_is_not_yet_is_left_out(start: Callable[..., Api]) -> None:

@@ -130,7 +130,18 @@ def test_capacity_has_the_names_of_the_openstack_exporter(start: Callable[..., A
     }
     assert found[f"openstack_placement_resource_allocation_ratio{labels}"] == 1
     assert found[f"openstack_placement_resource_reserved{labels}"] == 0
+    assert found[f"openstack_placement_resource_generation{labels}"] == 2
     assert not any(name.startswith("openstack_placement_resource") for name in shown(start(capacity=False)))
+
+
+def test_what_consumers_hold_is_shown_if_it_is_wanted(start: Callable[..., Api]) -> None:
+    api = start(allocations=True)
+    host = stored(api.app, provider("h1", VCPU=8, DISK_GB=9)).providers["h1"]
+    consumer = allocate(api.call, host, {"VCPU": 3, "DISK_GB": 2})
+    name = f'openstack_placement_resource_provider_allocations{{hostname="h1",uuid="{consumer}",resourcetype="%s"}}'
+    found = shown(api)
+    assert (found[name % "VCPU"], found[name % "DISK_GB"]) == (3, 2)
+    assert "openstack_placement_resource_provider_allocations" not in start().get("/metrics").text
 
 
 def test_every_line_is_in_the_text_format(start: Callable[..., Api]) -> None:

@@ -96,6 +96,13 @@ def test_flavors_are_imported(placement: Command) -> None:
     assert done.stderr == "g1.large: not asked of Placement: hw:numa_nodes\n"
 
 
+def test_private_flavors_are_listed(placement: Command) -> None:
+    listed = [{**LISTED[0], "Is Public": True}, {**SHOWN, "os-flavor-access:is_public": False}]
+    (placement.home / "flavors.json").write_text(json.dumps(listed))
+    done = placement.run("flavors", "import", "flavors.json")
+    assert done.stdout.endswith("  old: resources=MEMORY_MB:512,VCPU:1\nprivate_flavors:\n- old\n")
+
+
 def test_one_flavor_is_imported(placement: Command) -> None:
     (placement.home / "flavor.json").write_text(json.dumps(SHOWN))
     done = placement.run("flavors", "import", "flavor.json")

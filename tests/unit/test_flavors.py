@@ -76,6 +76,13 @@ def test_the_planner_file_has_queries_and_flavors(tmp_path: Path) -> None:
     assert section(tmp_path, text).flavors == {"a": "resources=VCPU:1", "b": "resources=MEMORY_MB:1024,PGPU:1,VCPU:2"}
 
 
+def test_private_flavors_are_some_of_the_flavors(tmp_path: Path) -> None:
+    text = "private_flavors: [a]\nflavors: {a: resources=VCPU:1, b: resources=VCPU:2}\n"
+    assert section(tmp_path, text).private_flavors == {"a"}
+    with pytest.raises(ConfigurationError, match="expected the name of a flavor, found 'c'"):
+        section(tmp_path, text.replace("[a]", "[a, c]"))
+
+
 @pytest.mark.parametrize(
     ("flavor", "expected"),
     [("5", "a query string"), ("{cpus: 2}", "one of the keys vcpus"), ("{vcpus: many}", "a whole number")],

@@ -1,4 +1,7 @@
-"""The section ``flavors``: named requests whose headroom is counted, as query strings or as nova's flavors."""
+"""The sections ``flavors`` and ``private_flavors``: named requests whose headroom is counted, and who may use them.
+
+A flavor is a query string, or has the fields that it has in nova.
+"""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -17,6 +20,19 @@ def read_flavors(entry: DocumentEntry, _known: PlannerSettings) -> Mapping[str, 
         ConfigurationError: a flavor is neither a query string nor one of nova's flavors.
     """
     return MappingProxyType({name: _query(flavor) for name, flavor in entry.mapping().items()})
+
+
+def read_private_flavors(entry: DocumentEntry, known: PlannerSettings) -> frozenset[str]:
+    """Return the names of flavors that not every project may use.
+
+    Raises:
+        ConfigurationError: there is no such flavor.
+    """
+    names = {item.text(): item for item in entry.items()}
+    for name, item in names.items():
+        if name not in known.flavors:
+            raise item.wrong("the name of a flavor")
+    return frozenset(names)
 
 
 def _query(entry: DocumentEntry) -> str:
