@@ -18,6 +18,7 @@ from placement.logs import configure_logging
 from placement.services.health import connection_limit
 from placement.settings import DatabaseSettings, MetricsSettings, Settings, load, with_own_database
 from placement.store.connection.database import Database
+from placement.telemetry.shared_directory import runtime_directory
 from placement.tuning import tune_process
 
 if TYPE_CHECKING:
@@ -86,7 +87,9 @@ def _metrics_listener(settings: Settings, held: contextlib.ExitStack) -> tuple[S
     if not metrics.enabled:
         return settings, []
     if metrics.directory is None:
-        metrics = dataclasses.replace(metrics, directory=held.enter_context(tempfile.TemporaryDirectory()))
+        with contextlib.suppress(OSError):
+            made = held.enter_context(tempfile.TemporaryDirectory(prefix="metrics-", dir=runtime_directory()))
+            metrics = dataclasses.replace(metrics, directory=made)
     listeners = []
     if metrics.address is not None:
         host, port = metrics.address

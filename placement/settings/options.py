@@ -335,7 +335,7 @@ METRICS = (
     cfg.StrOpt(
         "directory",
         help="Directory in which the processes of this server share their counts; it should be emptied at start. If "
-        "unset, $PROMETHEUS_MULTIPROC_DIR, or a temporary directory.",
+        "unset, $PROMETHEUS_MULTIPROC_DIR, or one below systemd's $RUNTIME_DIRECTORY, $XDG_RUNTIME_DIR or /tmp.",
     ),
     cfg.BoolOpt(
         "capacity",

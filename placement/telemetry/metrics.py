@@ -3,10 +3,17 @@
 Importing this module imports prometheus_client, an optional dependency, so only ``[metrics] enabled`` does it.
 """
 
+import contextlib
+import functools
 import logging
+import mmap
+import os
 import threading
+from pathlib import Path
+from typing import BinaryIO, cast
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess, values
+from prometheus_client.mmap_dict import MmapedDict
 
 from placement.errors import PlacementError
 from placement.services.capacity import allocations, capacity
@@ -25,7 +32,53 @@ AMOUNTS = (0, 1, 10, 100, 1000, 10000)
 METHODS = frozenset({"GET", "PUT", "POST", "DELETE"})
 """Any other method counts as OTHER, so that clients cannot create labels."""
 
+FIRST_BYTES = 64 * 1024
+MAX_ENTRY_BYTES = 36
+"""What a counter takes in its file, besides its name."""
+
 _STARTING = threading.Lock()
+
+
+@functools.cache
+def _warn_once(reason: str) -> None:
+    LOG.warning("This process goes on without metrics until it is restarted: there is no room for them (%s).", reason)
+
+
+class AllocatedFile(MmapedDict):
+    """A file of counters whose blocks are allocated before use: on a full disk, a write to a hole kills the process.
+
+    Where no block can be had, the counters go on in memory, where no scrape sees them.
+    """
+
+    def __init__(self, filename: str, read_mode: bool = False) -> None:  # noqa: FBT001, FBT002  (as in the library)
+        try:
+            with Path(filename).open("ab") as file:
+                os.posix_fallocate(file.fileno(), 0, FIRST_BYTES)
+        except OSError as error:
+            self._in_memory = _memory_for(filename, error)
+            filename = f"/proc/self/fd/{self._in_memory.fileno()}"
+        super().__init__(filename, read_mode)  # type: ignore[no-untyped-call]
+
+    def _init_value(self, key: str) -> None:
+        if self._used + len(key.encode()) + MAX_ENTRY_BYTES > self._capacity:
+            try:
+                os.posix_fallocate(self._f.fileno(), 0, 2 * self._capacity)
+            except OSError as error:
+                self._move(_memory_for(self._fname, error))
+        super()._init_value(key)  # type: ignore[no-untyped-call]
+
+    def _move(self, file: BinaryIO) -> None:
+        file.truncate(self._capacity)
+        moved = mmap.mmap(file.fileno(), self._capacity)
+        moved[:] = self._m[:]
+        self._f, self._m = file, moved
+
+
+def _memory_for(filename: str, error: OSError) -> BinaryIO:
+    _warn_once(os.strerror(error.errno or 0))
+    with contextlib.suppress(OSError):
+        Path(filename).unlink()
+    return cast("BinaryIO", os.fdopen(os.memfd_create("metrics"), "a+b"))
 
 
 class Metrics:
@@ -41,6 +94,7 @@ class Metrics:
             self._directory = shared_directory(settings.directory)
             # The library chose its value class when it was first imported, perhaps by other code.
             values.ValueClass = values.MultiProcessValue()  # type: ignore[no-untyped-call]
+            values.MmapedDict = AllocatedFile  # type: ignore[attr-defined]
             self._make()
         self._watch(database)
 
@@ -118,7 +172,8 @@ class Metrics:
         """Return all metrics in the Prometheus text format: the counters, then the present capacity."""
         forget_the_dead(self._directory)
         registry = CollectorRegistry()
-        multiprocess.MultiProcessCollector(registry, path=str(self._directory))  # type: ignore[no-untyped-call]
+        if self._directory.is_dir():
+            multiprocess.MultiProcessCollector(registry, path=str(self._directory))  # type: ignore[no-untyped-call]
         return generate_latest(registry) + "".join(self._database_lines()).encode()
 
     def _database_lines(self) -> list[str]:

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,10 +17,19 @@ from tests import servers
 from tests.postgresql import PostgreSQL
 from tests.survival.deployment import check_database, configured
 from tests.survival.load import Crowd, Record, prepared, send, wait_for
+from tests.survival.traffic import workers
 from tests.survival.verdict import check
 
 SIZE_MB = 48
 MAX_S = 120
+ROUTES = ["/resource_providers", "/traits", "/resource_classes", "/allocations", "/usages", "/reshaper", "/readycheck"]
+ROUTES += [
+    "/allocation_candidates",
+    "/planner/v1/claims",
+    "/planner/v1/profiles",
+    "/healthcheck",
+    "/planner/v1/journal",
+]
 
 
 class SmallDisk:
@@ -96,6 +106,32 @@ def test_a_full_disk_is_waited_out(disk: SmallDisk, kind: str, request: pytest.F
     log = (directory / "server.log").read_text()
     assert "Traceback" not in log
     assert "(disk full)" in log
+
+
+@pytest.mark.parametrize("is_full_at_start", [True, False], ids=["at the start", "later"])
+def test_a_full_disk_costs_metrics_and_no_request(
+    disk: SmallDisk, sqlite_url: str, tmp_path: Path, *, is_full_at_start: bool
+):
+    """The files of counters are mapped, and a write to a hole of such a file kills the process."""
+    sections = servers.default_sections(sqlite_url)
+    sections["metrics"] = {"enabled": "true", "directory": str(disk.path / "metrics")}
+    servers.write_configuration(tmp_path, sections)
+    if is_full_at_start:
+        disk.fill()
+    served = servers.started_server(servers.this_project(), tmp_path)
+    try:
+        disk.fill()
+        before = workers(served)
+        for method in ("GET", "PUT", "POST", "DELETE", "PATCH"):
+            for path in ROUTES:
+                assert send(served.url, method, path).status < 500
+        assert workers(served) == before
+        request = urllib.request.Request(f"{served.url}/metrics", headers={"x-auth-token": "admin"})
+        with urllib.request.urlopen(request) as answer:
+            assert b"placement_usage_is_kept" in answer.read()
+    finally:
+        served.stop()
+    assert (tmp_path / "server.log").read_text().count("goes on without metrics") == 1
 
 
 def wait_for_words(url: str, words: str) -> None:
