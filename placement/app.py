@@ -25,6 +25,7 @@ from placement.errors import ConfigurationError, InvalidAt
 from placement.services.fair_share.plain_gate import PlainGate
 from placement.services.fair_share.usage_cache import UsageCache
 from placement.services.fragmentation import FragmentationJudges
+from placement.services.health import Readiness
 from placement.services.planner.proposal_cache import ProposalCache
 from placement.services.text_cache import TextCache
 from placement.services.tree_orders import TreeOrders
@@ -93,6 +94,7 @@ def _server(settings: Settings, limits: SearchLimits) -> Server:
         texts=TextCache(),
         proposals=ProposalCache(),
         listeners=Listeners(database, settings.journal.listeners),
+        readiness=Readiness(database),
         plain_gate=_plain_gate(settings),
         limits=limits,
         meters=meters_for(database, settings, _flavors(settings)),

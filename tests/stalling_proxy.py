@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from sqlalchemy import URL, make_url
+from sqlalchemy import make_url
 
 MAX_WAIT_S = 60
 PART = 65536
@@ -18,9 +18,11 @@ class StallingProxy:
 
     Args:
         target: the database's Unix socket, or its address and port.
+        listen: the address to listen on.
+        port: the port to listen on; 0 means any free one.
     """
 
-    def __init__(self, target: str | tuple[str, int]) -> None:
+    def __init__(self, target: str | tuple[str, int], *, listen: str = "127.0.0.1", port: int = 0) -> None:
         self._target = target
         self._trigger: bytes | None = None
         self._flowing, self._holding = threading.Event(), threading.Semaphore(0)
@@ -29,7 +31,7 @@ class StallingProxy:
         self._is_closed = False
         self._ends: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server((listen, port))
         self.port: int = self._listener.getsockname()[1]
         self._run(self._accept)
 
@@ -111,16 +113,22 @@ def _hang_up(end: socket.socket) -> None:
 @contextlib.contextmanager
 def proxied(url: str) -> Iterator[tuple[StallingProxy, str]]:
     """Yield a proxy in front of a test's database, and the URL of the database behind it."""
-    parsed = make_url(url)
-    proxy = StallingProxy(_socket_of(parsed))
+    proxy = StallingProxy(socket_of(url))
     try:
-        behind = parsed.difference_update_query(["host", "unix_socket"]).set(host="127.0.0.1", port=proxy.port)
-        yield proxy, behind.render_as_string(hide_password=False)
+        yield proxy, behind(url, "127.0.0.1", proxy.port)
     finally:
         proxy.close()
 
 
-def _socket_of(url: URL) -> str:
+def behind(url: str, host: str, port: int) -> str:
+    """Return the URL of a test's database behind a proxy."""
+    over_tcp = make_url(url).difference_update_query(["host", "unix_socket"]).set(host=host, port=port)
+    return over_tcp.render_as_string(hide_password=False)
+
+
+def socket_of(of_test: str) -> str:
+    """Return the Unix socket of a test's database."""
+    url = make_url(of_test)
     if url.get_backend_name() == "postgresql":
         return str(Path(str(url.query["host"])) / f".s.PGSQL.{url.port or 5432}")
     return str(url.query["unix_socket"])

@@ -20,6 +20,7 @@ from placement.errors import Forbidden, Invalid
 from placement.services.fair_share.plain_gate import PlainGate
 from placement.services.fair_share.usage_cache import UsageCache
 from placement.services.fragmentation import FragmentationJudges
+from placement.services.health import Readiness
 from placement.services.planner.proposal_cache import ProposalCache
 from placement.services.text_cache import TextCache
 from placement.services.tree_orders import TreeOrders
@@ -46,6 +47,7 @@ class Server:
     settings: Settings
     usage_cache: UsageCache
     listeners: Listeners
+    readiness: Readiness
     fragmentation_judges: FragmentationJudges
     orders: TreeOrders
     texts: TextCache

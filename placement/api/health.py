@@ -4,7 +4,6 @@ from flask import Response
 
 from placement.api.call import Call
 from placement.api.routing import Route
-from placement.services.health import readiness
 
 
 def healthy(call: Call) -> Response:
@@ -14,7 +13,7 @@ def healthy(call: Call) -> Response:
 
 def ready(call: Call) -> Response:
     """Report whether the database is usable: 200, or 503 with the reason. ``writes`` says why the last write failed."""
-    found = readiness(call.database)
+    found = call.server.readiness.health()
     if found.problem is not None:
         return call.json({"status": "not ready", "reason": found.problem}, status=503)
     document = {

@@ -37,6 +37,8 @@ PIECE_BYTES = 256 * 1024
 MAX_HEAD = 1024 * 1024
 MAX_COLLECTED = 64 * 1024 * 1024
 """Bytes of unfinished requests that a worker holds; the oldest of them makes room."""
+PROBE_THREADS = 4
+"""While the database is silent, /readycheck takes a second (``services/health.py``)."""
 LINGER_S = 2
 """How long a client may go on sending that was answered already, or be silent if the worker is stopping."""
 
@@ -58,6 +60,7 @@ class Limits:
     slowest_bytes_per_s: int = 64 * 1024
 
 
+_PROBES = (b"", b"/", b"/healthcheck", b"/readycheck")
 _RECEIVE_BYTES = 1024 * 1024
 _HEAD_END = b"\r\n\r\n"
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})[ \t]*\r\n", re.IGNORECASE)
@@ -209,7 +212,7 @@ class HttpWorker(ThreadWorker):
         # Silent connections leave room for new ones.
         self.max_keepalived = self.worker_connections // 2
         prefix = os.environ.get("SCRIPT_NAME", "").encode()
-        self._probes = frozenset(b"GET " + prefix + path for path in (b"", b"/", b"/healthcheck"))
+        self._probes = frozenset(b"GET " + prefix + path for path in _PROBES)
 
     def init_signals(self) -> None:
         """Ignore Ctrl-C, which the terminal sends to all processes: the first one tells the workers."""
@@ -221,7 +224,7 @@ class HttpWorker(ThreadWorker):
         os._exit(0)
 
     def get_thread_pool(self) -> ThreadPoolExecutor:
-        """Return the threads, with one more for probes, which no request can hold up."""
+        """Return the threads, with more for probes, which no request can hold up."""
         return _Threads(self.cfg.threads)
 
     def load_wsgi(self) -> None:
@@ -315,7 +318,7 @@ class HttpWorker(ThreadWorker):
 class _Threads(ThreadPoolExecutor):
     def __init__(self, threads: int) -> None:
         super().__init__(threads)
-        self._for_probes = ThreadPoolExecutor(1)
+        self._for_probes = ThreadPoolExecutor(PROBE_THREADS)
 
     def submit(self, fn: Callable[..., Any], /, *arguments: Any, **options: Any) -> "Future[Any]":
         """Run a call in a thread; its first argument is the connection."""

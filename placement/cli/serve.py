@@ -131,19 +131,22 @@ def _metrics(url: str, metrics: MetricsSettings) -> str:
 
 
 def _connections(database: DatabaseSettings, processes: Processes, limit: int | None) -> str:
-    """Describe how many connections may be open, one per request, and warn if the database allows fewer."""
+    """Describe how many connections may be open, one per request, and warn if the database allows fewer.
+
+    Each process has one more for health checks, except on SQLite, which has no limit.
+    """
     pool = processes.threads
     if database.max_pool_size is not None and database.max_overflow is not None:
         pool = min(pool, database.max_pool_size + database.max_overflow)
-    most = processes.workers * pool
     if limit is None:
-        return f"at most {most} database connections"
+        return f"at most {processes.workers * pool} database connections"
+    most = processes.workers * (pool + 1)
     if most > limit:
         LOG.warning(
             "%d processes with up to %d database connections each are more than the %d that the database allows: use "
             "fewer workers or threads, or raise its max_connections.",
             processes.workers,
-            pool,
+            pool + 1,
             limit,
         )
     return f"at most {most} of the {limit} connections that the database allows"

@@ -1,5 +1,8 @@
 """Whether this server is able to work."""
 
+import threading
+from concurrent.futures import Future
+
 from placement.store.connection import faults
 from placement.store.connection.database import Database
 from placement.store.connection.faults import DatabaseFailed
@@ -9,6 +12,8 @@ from placement.store.lifecycle import health as store
 from placement.store.lifecycle.health import Health, health
 
 UNREACHABLE = "the database cannot be reached"
+SILENT = "the database does not answer within a second"
+WITHIN_S = 1.0
 
 
 @reads
@@ -22,6 +27,36 @@ def connection_limit(tx: Transaction) -> int | None:
     return store.connection_limit(tx)
 
 
+class Readiness:
+    """Tells within WITHIN_S whether the database answers and holds what this release needs, whatever the database does.
+
+    Requests wait for one thread that asks, on a connection of its own.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._guard = threading.Lock()
+        self._asked: Future[Health] | None = None
+
+    def health(self) -> Health:
+        """Return what is wrong with the database, if anything."""
+        with self._guard:
+            asked = self._asked
+            if asked is None or asked.done():
+                asked = self._asked = Future()
+                threading.Thread(target=self._ask, args=(asked,), name="readiness", daemon=True).start()
+        try:
+            return asked.result(WITHIN_S)
+        except TimeoutError:
+            return Health(SILENT)
+
+    def _ask(self, asked: "Future[Health]") -> None:
+        try:
+            asked.set_result(readiness(self._database))
+        except BaseException as error:
+            asked.set_exception(error)
+
+
 def readiness(database: Database) -> Health:
     """Tell whether the database answers and holds what this release needs.
 
@@ -29,7 +64,7 @@ def readiness(database: Database) -> Health:
     they are back it returns to kept usage, because installing them counts everything again.
     """
     try:
-        found = _health(database)
+        found = _health(database.prober or database)
     except DatabaseFailed as error:
         return Health(UNREACHABLE if error.fault is faults.UNREACHABLE else f"the database fails: {error.fault.cause}")
     if found.triggers is not None:

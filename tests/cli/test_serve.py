@@ -64,7 +64,7 @@ def test_a_configuration_is_served_and_its_password_is_not_shown(placement: Comm
     with placement.running("serve", *options) as server:
         url = server.url()
         said = server.says("processes")
-        assert re.search("3 x 5 threads, at most 15 of the [0-9]+ connections that the database allows", said)
+        assert re.search("3 x 5 threads, at most 18 of the [0-9]+ connections that the database allows", said)
         assert HttpCalls(url)("GET", "/resource_providers", "1.0") == (200, {"resource_providers": []})
         assert server.ends(signal.SIGTERM) == 0
     assert "noauth2" in "".join(server.said)
@@ -122,7 +122,7 @@ def test_more_connections_than_the_database_allows_are_warned_of(placement: Comm
     path = _configuration(placement, {"placement_database": {"connection": postgresql_url}})
     options = ("--port", "0", "--workers", "1", "--threads", "1000", "--config-file", str(path))
     with placement.running("serve", *options) as server:
-        server.says("1 x 1000 threads, at most 1000 of the ")
+        server.says("1 x 1000 threads, at most 1001 of the ")
         assert server.ends(signal.SIGTERM) == 0
     assert "use fewer workers or threads, or raise its max_connections" in "".join(server.said)
 

@@ -92,6 +92,7 @@ class Database:
     one writing thread of this process at a time on SQLite. ``claim_turns`` serialises planner claims within the
     process: side by side they would pick the same places and all but one would lose; ``claim_batches`` plans those that
     wait meanwhile together. ``standby``, if any, serves reads that may be slightly stale; ``primary`` is set on it.
+    ``prober`` is the same database for health checks, with a connection of its own.
     ``write_fault`` is the fault of this process's last write, None once one has succeeded. ``file`` is that of SQLite.
     ``trigger_revision`` is the revision of triggers that ``keeps_usage`` and ``keeps_journal`` are true of
     (``store/journal/completeness.py``).
@@ -113,6 +114,7 @@ class Database:
         self.triggers_known_until = 0.0
         self.standby: Follower | None = None
         self.primary: Database | None = None
+        self.prober: Database | None = None
         self.names = Names()
         self.retries: Counter[str] = Counter()
         self.on_retry: Callable[[str], object] | None = None
@@ -168,7 +170,7 @@ class Database:
 
     def dispose(self) -> None:
         """Close all connections."""
-        for engine in self.engines:
+        for engine in [*self.engines, *([self.prober.engine] if self.prober else [])]:
             engine.dispose()
 
 

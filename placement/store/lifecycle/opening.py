@@ -46,9 +46,16 @@ def open_database(settings: DatabaseSettings, *, retries: int = ATTEMPTS - 2, ke
     engine = _engine(settings, url)
     # One for the first attempt, one more for a race between two requests that create the same thing.
     database = Database(engine, keeps_usage=state.keeps_usage, keeps_journal=state.keeps_journal, attempts=retries + 2)
+    if database.dialect != "sqlite":
+        database.prober = Database(_engine(_for_probes(settings), url), attempts=2)
     if standby_url is not None:
         database.standby = standby_of(database, _engine(settings, standby_url))
     return database
+
+
+def _for_probes(settings: DatabaseSettings) -> DatabaseSettings:
+    """Allow health checks one connection, and give it up soon if the database is silent."""
+    return replace(settings, max_pool_size=1, max_overflow=0, pool_timeout=1, connect_timeout=2, statement_timeout=1)
 
 
 def _prepared(settings: DatabaseSettings, url: URL, *, keep_journal: bool) -> schema.SchemaState:
