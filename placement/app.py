@@ -84,6 +84,7 @@ def _server(settings: Settings, limits: SearchLimits) -> Server:
     policy = Policy(settings)
     policy.prepare()
     database = _database(settings)
+    meters = meters_for(database, settings, _flavors(settings))
     return Server(
         database=database,
         policy=policy,
@@ -93,11 +94,11 @@ def _server(settings: Settings, limits: SearchLimits) -> Server:
         orders=TreeOrders(),
         texts=TextCache(),
         proposals=ProposalCache(),
-        listeners=Listeners(database, settings.journal.listeners),
+        listeners=Listeners(database, settings.journal.listeners, on_change=meters.listening),
         readiness=Readiness(database),
         plain_gate=_plain_gate(settings),
         limits=limits,
-        meters=meters_for(database, settings, _flavors(settings)),
+        meters=meters,
     )
 
 

@@ -14,16 +14,20 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
-_STATM = Path("/proc/self/statm")
-_PAGES_PER_MB = 2**20 // os.sysconf("SC_PAGE_SIZE")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+def resident_bytes(pid: int) -> int:
+    """Return the resident memory of a process, or 0 where the system does not report it."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE_BYTES
+    except (OSError, IndexError, ValueError):
+        return 0
 
 
 def resident_mb() -> int:
-    """Return this process's resident memory, or 0 where the system does not report it."""
-    try:
-        return int(_STATM.read_text().split()[1]) // _PAGES_PER_MB
-    except (OSError, IndexError, ValueError):
-        return 0
+    """Return the resident memory of this process, or 0 where the system does not report it."""
+    return resident_bytes(os.getpid()) >> 20
 
 
 class ReplacedWhenLarge:

@@ -34,7 +34,8 @@ def list_candidates(call: Call) -> Response:
     ranking, judge = ranking_of(call), judge_in_force(call)
     written = _asked_again(call, request, ranking) if ranking and judge is None else None
     if written is not None:
-        seen = SearchSeen(perf_counter() - began, len(written.providers), len(written.candidates), complete=True)
+        trees, candidates = len(written.providers), len(written.candidates)
+        seen = SearchSeen(perf_counter() - began, trees, candidates, complete=True, from_cache=True)
         call.server.meters.searched(seen)
         return _dated(call, written_json(written))
     answer = _searched(call, request, ranking, judge=judge, began=began)

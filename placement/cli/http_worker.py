@@ -24,6 +24,7 @@ import orjson
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from placement.settings.values import MAX_BODY
+from placement.telemetry.record import THREADS, ThreadUse
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -230,7 +231,8 @@ class HttpWorker(ThreadWorker):
     def load_wsgi(self) -> None:
         """Load the application; its answers have to be taken in time."""
         super().load_wsgi()
-        self.wsgi = taken_in_time(self.wsgi, self.limits)  # type: ignore[assignment, arg-type]
+        threads = ThreadUse(self.cfg.threads, self.tpool.waiting)  # type: ignore[attr-defined]
+        self.wsgi = taken_in_time(self.wsgi, self.limits, threads)  # type: ignore[assignment, arg-type]
 
     def accept(self, *arguments: Any) -> None:
         """Accept a connection; gunicorn 23 passes the listener's address before the listener."""
@@ -326,16 +328,26 @@ class _Threads(ThreadPoolExecutor):
             return self._for_probes.submit(fn, *arguments, **options)
         return super().submit(fn, *arguments, **options)
 
+    def waiting(self) -> int:
+        """Return how many requests wait for a thread."""
+        return self._work_queue.qsize()
+
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002
         """Shut down both."""
         self._for_probes.shutdown(wait, cancel_futures=cancel_futures)
         super().shutdown(wait, cancel_futures=cancel_futures)
 
 
-def taken_in_time(application: "WSGIApplication", limits: Limits) -> "WSGIApplication":
-    """Return the application with answers that end with a TimeoutError if the client takes them too slowly."""
+def taken_in_time(
+    application: "WSGIApplication", limits: Limits, threads: ThreadUse | None = None
+) -> "WSGIApplication":
+    """Return the application with answers that end with a TimeoutError if the client takes them too slowly.
+
+    It is told about the ``threads`` that serve it.
+    """
 
     def limited(environ: "WSGIEnvironment", start_response: Any) -> Iterable[bytes]:
+        environ[THREADS] = threads
         return _in_time(application(environ, start_response), limits)
 
     return limited

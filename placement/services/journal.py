@@ -6,6 +6,7 @@ from placement.errors import NotFound, Unavailable
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads, writes
 from placement.store.journal import order, reading
+from placement.store.journal.beginning import JournalExtent, extent
 from placement.store.journal.cursor import BEGINNING, Cursor
 from placement.store.journal.history import PastProvider, provider_at
 from placement.store.journal.order import JournalOfAnother, NumberedMeanwhile
@@ -64,6 +65,12 @@ def _days_ago(days: int) -> datetime:
 @writes
 def _prune_some(tx: Transaction, before: datetime) -> int:
     return prune_some(tx, before)
+
+
+@reads
+def journal_extent(tx: Transaction) -> JournalExtent:
+    """Return how much the journal holds, and how late its readers are."""
+    return extent(tx)
 
 
 @reads

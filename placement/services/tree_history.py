@@ -105,6 +105,7 @@ class TreeHistory:
         """Return the moment of a snapshot from what it shows of the journal since the newest state."""
         if newest is None:
             self._begun_at = self._clock()
+            tx.database.note_read_anew()
             return self._noted(found.place, None)
         if found.changes is None and _is_earlier(found.place, newest.place):
             return self._earlier(tx, found.place)

@@ -8,13 +8,15 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 class SearchSeen(NamedTuple):
     """One search for allocation candidates: its cost and its result.
 
-    ``trees`` is the number of trees with candidates; ``complete`` is False if the search hit its budget.
+    ``trees`` is the number of trees with candidates; ``complete`` is False if the search hit its budget;
+    ``from_cache`` is True if no tree was searched but those that have changed since the request was last made.
     """
 
     duration_s: float
     trees: int
     candidates: int
     complete: bool
+    from_cache: bool = False
 
 
 class Meters(Protocol):
@@ -25,6 +27,9 @@ class Meters(Protocol):
 
     def found_nothing(self, cause: str) -> None:
         """Record, in one word, why a search found no candidates."""
+
+    def listening(self, count: int) -> None:
+        """Record how many clients follow the journal in this process."""
 
     def exposition(self) -> bytes | None:
         """Return all metrics in the Prometheus text format, or None if none are collected."""
@@ -38,6 +43,9 @@ class NoMeters:
 
     def found_nothing(self, cause: str) -> None:
         """Ignore the cause."""
+
+    def listening(self, count: int) -> None:
+        """Ignore the number."""
 
     def exposition(self) -> bytes | None:
         """Return None."""

@@ -8,20 +8,26 @@ import functools
 import logging
 import mmap
 import os
+import platform
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess, values
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest, multiprocess, values
 from prometheus_client.mmap_dict import MmapedDict
 
+from placement import __version__
 from placement.errors import PlacementError
 from placement.services.capacity import allocations, capacity
+from placement.services.journal import journal_extent
 from placement.settings import MetricsSettings
 from placement.store.connection.database import Database
+from placement.store.journal.beginning import JournalExtent
 from placement.telemetry.capacity_text import allocation_lines, capacity_lines
 from placement.telemetry.flavor_headroom import FlavorHeadroom, with_help
 from placement.telemetry.meters import SearchSeen
+from placement.telemetry.process_gauges import ProcessGauges, memory_lines
 from placement.telemetry.record import RequestRecord
 from placement.telemetry.shared_directory import forget_the_dead, shared_directory
 
@@ -95,11 +101,12 @@ class Metrics:
             # The library chose its value class when it was first imported, perhaps by other code.
             values.ValueClass = values.MultiProcessValue()  # type: ignore[no-untyped-call]
             values.MmapedDict = AllocatedFile  # type: ignore[attr-defined]
-            self._make()
+            own = CollectorRegistry()  # never scraped itself: scrapes read the files
+            self._make(own)
+            self._processes = ProcessGauges(own, database)
         self._watch(database)
 
-    def _make(self) -> None:
-        own = CollectorRegistry()  # never scraped itself: scrapes read the files
+    def _make(self, own: CollectorRegistry) -> None:
         self._requests = Histogram(
             "placement_request_seconds",
             "Requests and how long their answers took.",
@@ -132,22 +139,31 @@ class Metrics:
         self._drops = Counter(
             "placement_caches_dropped", "Times that a worker dropped its caches, by reason.", ("reason",), registry=own
         )
-        self._pool = Gauge(
-            "placement_database_connections",
-            "Database connections in use.",
-            registry=own,
-            multiprocess_mode="livesum",
+        self._failed_writes = Counter(
+            "placement_failed_writes", "Writes that the database has failed, by cause.", ("cause",), registry=own
+        )
+        self._cache_hits = Counter(
+            "placement_candidate_cache_hits", "Searches that were answered from the cache.", registry=own
         )
         self._children: dict[tuple[str, str, int], Histogram] = {}
 
     def _watch(self, database: Database) -> None:
         database.on_retry = lambda reason: self._retries.labels(reason).inc()
-        database.on_fault = lambda cause: self._faults.labels(cause).inc()
+        database.on_fault = self._failed
         database.on_drop = lambda reason: self._drops.labels(reason).inc()
-        database.watch_pool(taken=self._pool.inc, given_back=self._pool.dec)
+
+    def _failed(self, cause: str, *, is_write: bool) -> None:
+        self._faults.labels(cause).inc()
+        if is_write:
+            self._failed_writes.labels(cause).inc()
+
+    def begun(self, record: RequestRecord) -> None:
+        """Record that a request has begun."""
+        self._processes.begin(record)
 
     def __call__(self, record: RequestRecord) -> None:
-        """Record a request."""
+        """Record a completed request."""
+        self._processes.end(record)
         method = record.environ["REQUEST_METHOD"]
         key = (method if method in METHODS else "OTHER", record.route, record.status)
         child = self._children.get(key)
@@ -163,10 +179,16 @@ class Metrics:
         self._candidates.observe(seen.candidates)
         if not seen.complete:
             self._budget_hits.inc()
+        if seen.from_cache:
+            self._cache_hits.inc()
 
     def found_nothing(self, cause: str) -> None:
         """Record why a search found no candidates."""
         self._empty.labels(cause).inc()
+
+    def listening(self, count: int) -> None:
+        """Record how many clients follow the journal in this process."""
+        self._processes.listening(count)
 
     def exposition(self) -> bytes:
         """Return all metrics in the Prometheus text format: the counters, then the present capacity."""
@@ -174,20 +196,37 @@ class Metrics:
         registry = CollectorRegistry()
         if self._directory.is_dir():
             multiprocess.MultiProcessCollector(registry, path=str(self._directory))  # type: ignore[no-untyped-call]
-        return generate_latest(registry) + "".join(self._database_lines()).encode()
+        lines = [*self._server_lines(), *memory_lines(self._directory), *self._database_lines()]
+        return generate_latest(registry) + "".join(lines).encode()
+
+    def _server_lines(self) -> Iterator[str]:
+        database, built = self._database, "placement_build_info"
+        yield f"# HELP {built} The server's version, and what it runs on.\n# TYPE {built} gauge\n"
+        labels = f'version="{__version__}",python="{platform.python_version()}",database="{database.dialect}"'
+        yield f"{built}{{{labels}}} 1\n"
+        yield gauge("placement_usage_is_kept", "Whether triggers keep usage.", database.keeps_usage)
+        yield gauge("placement_journal_is_written", "Whether triggers write the journal.", database.keeps_journal)
+        if database.standby is not None:
+            yield gauge("placement_standby_is_used", "Whether the standby serves reads.", database.standby.may_serve())
 
     def _database_lines(self) -> list[str]:
-        head = [
-            f"# HELP {name} {text}\n# TYPE {name} gauge\n{name} {int(value)}\n"
-            for name, text, value in (
-                ("placement_usage_is_kept", "Whether triggers keep usage.", self._database.keeps_usage),
-                ("placement_journal_is_written", "Whether triggers write the journal.", self._database.keeps_journal),
-            )
-        ]
         try:
+            journal = journal_lines(journal_extent(self._database))
             shown = capacity_lines(capacity(self._database) if self._shows_capacity else None)
             held = allocation_lines(allocations(self._database)) if self._shows_allocations else ()
-            return [*head, *shown, *held, *with_help(self.headroom.lines())]
+            return [*journal, *shown, *held, *with_help(self.headroom.lines())]
         except PlacementError as error:
             LOG.warning("Metrics are served without capacity: %s", error.message)
-            return [*head, "openstack_placement_up 0\n"]
+            return ["openstack_placement_up 0\n"]
+
+
+def gauge(name: str, text: str, value: float) -> str:
+    """Return the lines of a gauge without labels."""
+    return f"# HELP {name} {text}\n# TYPE {name} gauge\n{name} {float(value):.15g}\n"
+
+
+def journal_lines(extent: JournalExtent) -> Iterator[str]:
+    """Yield the lines about the journal's size and age, and how late its readers are."""
+    yield gauge("placement_journal_rows", "Rows of the journal, at most.", extent.rows)
+    yield gauge("placement_journal_age_seconds", "Age of its oldest row.", extent.age_s)
+    yield gauge("placement_journal_lag_seconds", "Age of the oldest row that readers cannot have yet.", extent.lag_s)

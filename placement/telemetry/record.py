@@ -5,7 +5,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from placement.store.connection.statements import statements_so_far
 
@@ -17,7 +17,17 @@ if TYPE_CHECKING:
 KEY = "placement.record"
 """The environ key for a request's record; no client header can set it."""
 
+THREADS = "placement.threads"
+"""The environ key of the ThreadUse, set by servers that know it."""
+
 NO_ROUTE = "none"
+
+
+class ThreadUse(NamedTuple):
+    """How many threads serve requests, and a function that tells how many requests wait for one."""
+
+    threads: int
+    waiting: Callable[[], int]
 
 
 class RequestRecord:
@@ -50,19 +60,27 @@ class Observer(Protocol):
     """Something that is told about every request."""
 
     def __call__(self, record: RequestRecord) -> None:
-        """Record a completed request."""
+        """Record a request."""
 
 
 class Observed:
-    """WSGI middleware that reports each request to observers when its response has been sent."""
+    """WSGI middleware that reports each request to observers when its response has been sent.
 
-    def __init__(self, application: "WSGIApplication", observers: Iterable[Observer]) -> None:
+    ``when_begun`` are told about it before anything else has happened.
+    """
+
+    def __init__(
+        self, application: "WSGIApplication", observers: Iterable[Observer], *, when_begun: Iterable[Observer] = ()
+    ) -> None:
         self._application = application
         self._observers = tuple(observers)
+        self._when_begun = tuple(when_begun)
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> "Iterable[bytes]":
         """Serve one request."""
         record = environ[KEY] = RequestRecord(environ)
+        for observer in self._when_begun:
+            observer(record)
 
         def begin(status: str, headers: list[tuple[str, str]], *rest: Any) -> Callable[[bytes], object]:
             record.status = int(status[:3])

@@ -7,6 +7,7 @@ import errno
 import os
 import re
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from placement.errors import ConfigurationError
@@ -55,10 +56,20 @@ def runtime_directory() -> Path:
 
 def forget_the_dead(directory: Path) -> None:
     """Remove the live gauges of processes that have exited; their counters stay."""
-    for path in directory.glob("gauge_live*.db"):
-        match = _LIVE.fullmatch(path.name)
-        if match and not _lives(int(match["pid"])):
+    for path, pid in _live_gauges(directory):
+        if not _lives(pid):
             path.unlink(missing_ok=True)
+
+
+def living_processes(directory: Path) -> list[int]:
+    """Return the ids of the processes that count there, once the dead are forgotten."""
+    return sorted({pid for _, pid in _live_gauges(directory)})
+
+
+def _live_gauges(directory: Path) -> Iterator[tuple[Path, int]]:
+    for path in directory.glob("gauge_live*.db"):
+        if match := _LIVE.fullmatch(path.name):
+            yield path, int(match["pid"])
 
 
 def _lives(pid: int) -> bool:

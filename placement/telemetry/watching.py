@@ -17,6 +17,8 @@ from placement.telemetry.record import Observed, Observer
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
 
+    from placement.telemetry.metrics import Metrics
+
 
 def meters_for(database: Database, settings: Settings, flavors: Mapping[str, CountedRequest]) -> Meters:
     """Return the meters that the settings ask for; they also report the headroom of ``flavors``.
@@ -40,12 +42,14 @@ def watched(
 ) -> "WSGIApplication":
     """Wrap the application in all that observes its requests."""
     observers: list[Observer] = [log_access] if settings.access_log.enabled else []
+    when_begun: list[Observer] = []
     if settings.metrics.enabled:
         observers.append(cast("Observer", meters))
+        when_begun.append(cast("Metrics", meters).begun)
     if observers:
         for engine in database.engines:
             count_statements(engine)
-        application = Observed(application, observers)
+        application = Observed(application, observers, when_begun=when_begun)
     if settings.metrics.enabled and settings.metrics.address is not None:
         application = OwnListener(application, meters, settings.metrics.address[1])
     return application

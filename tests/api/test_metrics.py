@@ -9,10 +9,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
+from placement import __version__
+from placement.api.planner.journal_events import Following
 from placement.app import create_app
 from placement.errors import ConfigurationError
 from placement.settings import DatabaseSettings, MetricsSettings, Settings
+from placement.store.journal.cursor import Cursor
+from placement.store.journal.reading import Wanted
+from placement.telemetry.record import THREADS, ThreadUse
 from placement.telemetry.shared_directory import VARIABLE, shared_directory
 from tests.api.conftest import Api
 from tests.api.test_allocation_candidates import with_limits
@@ -22,7 +28,9 @@ from tests.stored_clouds import stored
 pytestmark = pytest.mark.any_database
 
 PORT = 9778
-DASHBOARD = Path(__file__).parents[2] / "etc/grafana/placement.json"
+SAMPLES = Path(__file__).parents[2] / "etc"
+DASHBOARD = SAMPLES / "grafana/placement.json"
+ALERTS = SAMPLES / "prometheus/alerts.yaml"
 
 
 @pytest.fixture
@@ -45,7 +53,8 @@ def start(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def shown(api: Api) -> dict[str, float]:
     """Return the metrics by name and labels."""
-    lines = api.get("/metrics").text.splitlines()
+    with api.get("/metrics") as answer:
+        lines = answer.text.splitlines()
     pairs = (line.rpartition(" ") for line in lines if not line.startswith("#"))
     return {name: float(value) for name, _, value in pairs}
 
@@ -102,6 +111,7 @@ def test_searches_retries_and_connections_are_counted(start: Callable[..., Api])
     assert found["placement_candidate_search_budget_hits_total"] == 0
     assert found['placement_transaction_retries_total{reason="deadlock"}'] == 1
     assert found['placement_database_faults_total{cause="disk full"}'] == 1
+    assert found['placement_failed_writes_total{cause="disk full"}'] == 1
     assert found["placement_database_connections"] == 0
     assert found["placement_usage_is_kept"] == 1
 
@@ -194,19 +204,74 @@ def test_an_address_without_a_port_is_refused() -> None:
         MetricsSettings(listen="127.0.0.1")
 
 
-def test_the_dashboard_asks_for_metrics_that_exist(start: Callable[..., Api]) -> None:
-    api = start()
-    meters = api.app.extensions["placement"].meters
+def shown_after_anything(api: Api) -> set[str]:
+    """Return the names of all metrics, once everything that they count has happened."""
+    server = api.app.extensions["placement"]
     stored(api.app, provider("h1", VCPU=8))
     api.get("/allocation_candidates?resources=VCPU:1").close()
-    meters.found_nothing("capacity")
-    api.app.extensions["placement"].database.note_retry("deadlock")
-    names = {name.partition("{")[0] for name in shown(api)}
+    server.meters.found_nothing("capacity")
+    server.database.note_retry("deadlock")
+    server.database.note_drop("triggers")
+    server.database.note_fault("disk full", "No space left on device", kind="write")
+    return {name.partition("{")[0] for name in shown(api)}
+
+
+def metrics_in(*expressions: str) -> set[str]:
+    return {name for text in expressions for name in re.findall(r"(?:openstack_)?placement_[a-z_]+", text)}
+
+
+def test_the_dashboard_asks_for_metrics_that_exist(start: Callable[..., Api]) -> None:
     panels = json.loads(DASHBOARD.read_text())["panels"]
-    asked = {
-        name
-        for panel in panels
-        for target in panel["targets"]
-        for name in re.findall(r"(?:openstack_)?placement_[a-z_]+", target["expr"])
-    }
-    assert asked <= names
+    asked = metrics_in(*[target["expr"] for panel in panels for target in panel["targets"]])
+    assert asked <= shown_after_anything(start())
+
+
+def test_alerts_ask_for_metrics_that_exist_and_say_what_to_do(start: Callable[..., Api]) -> None:
+    (group,) = yaml.safe_load(ALERTS.read_text())["groups"]
+    asked = metrics_in(*[rule["expr"] for rule in group["rules"]])
+    assert asked - {"placement_standby_is_used"} <= shown_after_anything(start())
+    assert all(rule["annotations"]["action"].endswith(".") for rule in group["rules"])
+
+
+def test_the_work_of_processes_is_shown(start: Callable[..., Api]) -> None:
+    api = start()
+    found = shown(api)
+    assert found["placement_requests_in_progress"] == 1, "the one that asks"
+    assert found["placement_worker_starts_total"] == 1
+    assert found["placement_database_connections_limit"] > 0
+    assert found[f'placement_worker_memory_bytes{{pid="{os.getpid()}"}}'] > 2**20
+    (built,) = [name for name in found if name.startswith("placement_build_info")]
+    assert f'version="{__version__}"' in built
+    api.get("/traits").close()
+    assert shown(api)["placement_requests_in_progress"] == 1
+
+
+def test_threads_and_the_queue_are_those_of_the_server(start: Callable[..., Api]) -> None:
+    api = start()
+    api.get("/traits", environ_base={THREADS: ThreadUse(4, lambda: 3)}).close()
+    found = shown(api)
+    assert (found["placement_threads"], found["placement_requests_waiting"]) == (4, 3)
+
+
+def test_the_journal_and_its_listeners_are_shown(start: Callable[..., Api]) -> None:
+    api = start()
+    stored(api.app, provider("h1", VCPU=8))
+    listeners = api.app.extensions["placement"].listeners
+    listener = listeners.admit(Following(Wanted(), 10, Cursor()))
+    found = shown(api)
+    assert found["placement_journal_rows"] >= 2
+    assert 0 <= found["placement_journal_age_seconds"] < 3600
+    assert found["placement_journal_lag_seconds"] >= 0
+    assert found["placement_journal_listeners"] == 1
+    listener.withdraw()
+    assert shown(api)["placement_journal_listeners"] == 0
+
+
+def test_what_the_cache_answers_is_counted(start: Callable[..., Api]) -> None:
+    api = start()
+    stored(api.app, provider("h1", VCPU=8))
+    for _ in range(3):
+        api.get("/allocation_candidates?resources=VCPU:1&limit=5").close()
+    found = shown(api)
+    assert 1 <= found["placement_candidate_cache_hits_total"] < found["placement_candidate_search_seconds_count"]
+    assert found['placement_caches_read_timestamp_seconds{of="trees"}'] > 1.7e9

@@ -85,15 +85,23 @@ class Listeners:
     Args:
         database: the database whose journal they follow.
         most: the maximum number of clients.
+        on_change: called with the number of clients whenever it changes.
         pace: the intervals to keep.
         clock: returns seconds.
     """
 
     def __init__(
-        self, database: Database, most: int, *, pace: Pace = Pace(), clock: Callable[[], float] = time.monotonic
+        self,
+        database: Database,
+        most: int,
+        *,
+        on_change: Callable[[int], object] | None = None,
+        pace: Pace = Pace(),
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._database = database
         self._most = most
+        self._on_change = on_change
         self._pace = pace
         self._clock = clock
         self._lock = threading.Lock()
@@ -115,14 +123,20 @@ class Listeners:
                 raise TooManyListeners
             listener = Listener(self, following)
             self._admitted.add(listener)
+            self._note_change()
             return listener
 
     def forget(self, listener: Listener) -> None:
         """Close the listener's connection, if any, and free its place."""
         with self._lock:
             self._admitted.discard(listener)
+            self._note_change()
         if listener.connection is not None:
             listener.connection.close()
+
+    def _note_change(self) -> None:
+        if self._on_change is not None:
+            self._on_change(len(self._admitted))
 
     def welcome(self, listener: Listener) -> None:
         """Pass a listener to the thread; the first one starts it."""

@@ -1,6 +1,7 @@
 """The database as one object: its engine, how it begins transactions, and what this process caches about it."""
 
 import logging
+import math
 import os
 import sqlite3
 import threading
@@ -84,6 +85,13 @@ class Follower(Protocol):
         """Note that a read failed there."""
 
 
+class FaultListener(Protocol):
+    """Is notified of faults."""
+
+    def __call__(self, cause: str, *, is_write: bool) -> object:
+        """Note a fault of a cause (``store/connection/faults.py``), and whether it failed a write."""
+
+
 class Database:
     """A database with the tables of ``store/tables.py``.
 
@@ -118,7 +126,8 @@ class Database:
         self.names = Names()
         self.retries: Counter[str] = Counter()
         self.on_retry: Callable[[str], object] | None = None
-        self.on_fault: Callable[[str], object] | None = None
+        self.on_fault: FaultListener | None = None
+        self.on_read_anew: Callable[[], object] | None = None
         self.on_drop: Callable[[str], object] | None = None
         self.write_fault: str | None = None
         self._fault_log = RationedLog(LOG)
@@ -148,6 +157,11 @@ class Database:
         if self.on_drop is not None:
             self.on_drop(reason)
 
+    def note_read_anew(self) -> None:
+        """Notify the listener that what is cached of the database is read from its tables again."""
+        if self.on_read_anew is not None:
+            self.on_read_anew()
+
     def note_fault(self, cause: str, words: str, *, kind: str) -> None:
         """Note that a unit of work has been given up: log it and notify the listener.
 
@@ -160,7 +174,14 @@ class Database:
             self.write_fault = cause
         self._fault_log.write(logging.WARNING, cause, "The database failed a request (%s): %s", cause, words or "-")
         if self.on_fault is not None:
-            self.on_fault(cause)
+            self.on_fault(cause, is_write=kind == WRITE)
+
+    @property
+    def most_connections(self) -> float:
+        """How many connections this process opens at most; infinite if nothing limits them."""
+        pools: list[Any] = [engine.pool for engine in self.engines]
+        is_limited = all(pool.size() > 0 and pool._max_overflow >= 0 for pool in pools)
+        return sum([pool.size() + pool._max_overflow for pool in pools]) if is_limited else math.inf
 
     def watch_pool(self, *, taken: Callable[[], object], given_back: Callable[[], object]) -> None:
         """Call ``taken`` and ``given_back`` whenever a connection is checked out of the pool and returned to it."""
