@@ -22,13 +22,13 @@ from placement.auth.policy import Policy
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.errors import ConfigurationError, InvalidAt
+from placement.services.cloud_cache import CloudCache
 from placement.services.fair_share.plain_gate import PlainGate
 from placement.services.fair_share.usage_cache import UsageCache
 from placement.services.fragmentation import FragmentationJudges
 from placement.services.health import Readiness
 from placement.services.planner.proposal_cache import ProposalCache
 from placement.services.text_cache import TextCache
-from placement.services.tree_orders import TreeOrders
 from placement.settings import Settings
 from placement.store.connection.database import Database
 from placement.store.lifecycle.opening import open_database
@@ -91,7 +91,7 @@ def _server(settings: Settings, limits: SearchLimits) -> Server:
         settings=settings,
         usage_cache=UsageCache(settings.planner.fair_share),
         fragmentation_judges=FragmentationJudges(settings.planner.profiles),
-        orders=TreeOrders(),
+        cloud_cache=CloudCache(),
         texts=TextCache(),
         proposals=ProposalCache(),
         listeners=Listeners(database, settings.journal.listeners, on_change=meters.listening),

@@ -60,7 +60,7 @@ def _asked_again(call: Call, request: CandidateRequest, ranking: Ranking) -> Wri
         return None
     name, write = (call.version, call.request.query_string), partial(texts_by_tree, version=call.version)
     question = Question(name, request, search_options(call), ranking, write)
-    return written_candidates(call.database, question, call.server.texts, call.server.orders)
+    return written_candidates(call.database, question, call.server.texts, call.server.cloud_cache)
 
 
 def _searched(
@@ -70,7 +70,7 @@ def _searched(
     server = call.server
     try:
         answer = allocation_candidates(
-            call.database, request, search_options(call), ranking, judge=judge, orders=server.orders
+            call.database, request, search_options(call), ranking, judge=judge, cache=server.cloud_cache
         )
     except OutOfSteps:
         server.meters.searched(SearchSeen(perf_counter() - began, trees=0, candidates=0, complete=False))

@@ -17,13 +17,13 @@ from placement.api.versions import Version, Versioned
 from placement.domain.identity import Identity
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.errors import Forbidden, Invalid
+from placement.services.cloud_cache import CloudCache
 from placement.services.fair_share.plain_gate import PlainGate
 from placement.services.fair_share.usage_cache import UsageCache
 from placement.services.fragmentation import FragmentationJudges
 from placement.services.health import Readiness
 from placement.services.planner.proposal_cache import ProposalCache
 from placement.services.text_cache import TextCache
-from placement.services.tree_orders import TreeOrders
 from placement.settings import Settings
 from placement.store.connection.database import Database
 from placement.telemetry.meters import Meters, NoMeters
@@ -49,7 +49,7 @@ class Server:
     listeners: Listeners
     readiness: Readiness
     fragmentation_judges: FragmentationJudges
-    orders: TreeOrders
+    cloud_cache: CloudCache
     texts: TextCache
     proposals: ProposalCache
     plain_gate: PlainGate | None = None

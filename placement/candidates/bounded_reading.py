@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from placement.allocators.compactness import Counts
 from placement.candidates.bounds import BoundedScores
 from placement.candidates.frontier import LAST, ROOT, Portion
-from placement.candidates.key_queues import UnsortedKeys
+from placement.candidates.key_order import KeyOrder, KeyQueue
 from placement.candidates.reading import ByScore, CachedOrder, Reader, classes_to_find, promising_first
 from placement.domain.search_limits import LIMITS, SearchLimits
 
@@ -84,4 +84,6 @@ def bounded_first(
         return
     # Results composed so far may precede everything that is left.
     yield Portion([], min(left))
-    yield from ByScore(scores, UnsortedKeys(left), reader, complete=True, left_out=seen, limits=limits).portions(wanted)
+    yield from ByScore(
+        scores, KeyQueue(KeyOrder.from_keys(left)), reader, complete=True, left_out=seen, limits=limits
+    ).portions(wanted)

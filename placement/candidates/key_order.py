@@ -1,171 +1,165 @@
-"""A sorted sequence of the keys of all trees. Replacing some costs what these cost, however many there are in all.
+"""The keys of all trees in order, sorted only as far as they are read, and a queue that takes them best first."""
 
-It is persistent: a replacement returns a new order, which shares most blocks with the old one that others may be in.
-"""
+from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
 
-from bisect import bisect_left, bisect_right, insort
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import chain, repeat
-from operator import itemgetter
+import numpy as np
 
-from placement.candidates.frontier import ROOT, Key
+from placement.candidates.frontier import Key
+from placement.cloud.columns import Flags, Floats, Ints
 
 BLOCK = 512
-"""The size of the first block when it is made. Each later block is as large as all before it: whoever reads that far
-has read as many keys anyway, and with few blocks the one a key belongs to is found quickly.
-"""
+"""How many keys to sort at first. Each later block is as large as all before it."""
 
-MAX_BLOCK = 16 * BLOCK
-"""The largest to make."""
 
-MAX_NOTED = 4
-"""A block is sorted once its notes list more than this many times as many keys as it has: notes cost memory."""
+class KeyColumns(NamedTuple):
+    """Keys of trees: the parts of ``frontier.Key``, by root id in ascending order."""
 
-MAX_ONE_BY_ONE = 32
-"""Up to this many keys are inserted or deleted one by one, which costs less than sorting a block."""
+    roots: Ints
+    fails: Flags
+    negated: Floats
+
+    @classmethod
+    def from_keys(cls, keys: Iterable[Key]) -> "KeyColumns":
+        """Return the columns of some keys, no two of which have the same root."""
+        by_root = sorted([(root, fails, negated) for fails, negated, root in keys])
+        roots, fails, negated = zip(*by_root, strict=True) if by_root else ((), (), ())
+        return cls(np.array(roots, dtype=np.int64), np.array(fails, dtype=bool), np.array(negated, dtype=np.float64))
+
+    def with_changes(self, gone: AbstractSet[int], new: "KeyColumns") -> "KeyColumns":
+        """Return the keys after changes.
+
+        Args:
+            gone: the roots that have no key any more.
+            new: the keys that are new, or replace those of the same roots.
+        """
+        at = np.searchsorted(self.roots, new.roots)
+        if not gone and np.array_equal(self.roots[at[at < len(self.roots)]], new.roots):
+            fails, negated = self.fails.copy(), self.negated.copy()
+            fails[at], negated[at] = new.fails, new.negated
+            return KeyColumns(self.roots, fails, negated)
+        is_left = ~np.isin(self.roots, np.append(new.roots, np.array([*gone], dtype=np.int64)))
+        left = KeyColumns(self.roots[is_left], self.fails[is_left], self.negated[is_left])
+        at = np.searchsorted(left.roots, new.roots)
+        return KeyColumns(
+            np.insert(left.roots, at, new.roots),
+            np.insert(left.fails, at, new.fails),
+            np.insert(left.negated, at, new.negated),
+        )
 
 
 class KeyOrder:
-    """Keys in ascending order.
+    """Keys in ascending order. What it says never changes, so threads share it.
 
     Args:
-        keys: the keys, in any order. No root has two.
+        keys: the keys.
+        among: the indices of those that count, ascending; None for all.
     """
 
-    __slots__ = ("_blocks", "_bounds", "_length")
+    __slots__ = ("_failing", "_length", "_state", "first_failing", "keys")
 
-    def __init__(self, keys: Iterable[Key]) -> None:
-        in_order = sorted(keys)
-        self._length = len(in_order)
-        parts = _parts(in_order, 0)
-        self._blocks = [_KeyBlock(part) for part in parts]
-        self._bounds = [part[0] for part in parts[1:]]
-        """The least key that belongs in each block but the first."""
+    def __init__(self, keys: KeyColumns, among: Ints | None = None) -> None:
+        self.keys = keys
+        indices = np.arange(len(keys.roots)) if among is None else among
+        fails = keys.fails[indices]
+        self._length = len(indices)
+        self._failing = indices[fails]
+        self.first_failing = len(indices) - len(self._failing)
+        """The index of the first key that breaks a proportion: these come last."""
+        self._state = indices[:0], indices[~fails]
+        """The indices of the best keys in order, and of others that are not sorted yet, ascending."""
+
+    @classmethod
+    def from_keys(cls, keys: Iterable[Key]) -> "KeyOrder":
+        """Return some keys in order, no two of which have the same root."""
+        return cls(KeyColumns.from_keys(keys))
 
     def __len__(self) -> int:
-        """Return how many keys there are."""
         return self._length
 
     def __iter__(self) -> Iterator[Key]:
         """Yield the keys in order."""
-        return chain.from_iterable(block.keys() for block in self._blocks)
+        return iter(self.between(0, len(self)))
 
     def between(self, start: int, end: int) -> list[Key]:
         """Return the keys from one index up to another, as a list's slice does."""
-        found: list[Key] = []
-        for block in self._blocks:
-            if end <= 0:
-                break
-            if start < block.count:
-                found += block.keys()[max(start, 0) : end]
-            start, end = start - block.count, end - block.count
-        return found
+        at = self._in_order(end)[start:end]
+        roots, fails, negated = (column[at].tolist() for column in self.keys)
+        return [*zip(fails, negated, roots, strict=True)]
 
-    def count_below(self, bound: tuple[object, ...]) -> int:
-        """Return how many keys sort before a bound, which may be part of a key."""
-        at = bisect_left(self._bounds, bound)
-        return sum([block.count for block in self._blocks[:at]]) + bisect_left(self._blocks[at].keys(), bound)
+    def roots(self, start: int, end: int) -> list[int]:
+        """Return the roots of these keys."""
+        roots: list[int] = self.keys.roots[self._in_order(end)[start:end]].tolist()
+        return roots
 
-    def replaced(self, gone: Collection[Key], new: Collection[Key]) -> "KeyOrder":
-        """Return an order without some of these keys, and with others.
+    def only(self, roots: Collection[int], *, between: tuple[int, int]) -> "KeyOrder":
+        """Return the order of the keys of some roots, among those from one index up to another."""
+        start, end = between
+        at = np.sort(self._in_order(end)[start:end])
+        wanted = np.fromiter(roots, dtype=np.int64, count=len(roots))
+        return KeyOrder(self.keys, at[np.isin(self.keys.roots[at], wanted)])
 
-        Args:
-            gone: the keys to leave out.
-            new: the keys to add, of roots that have no other.
-        """
-        made = KeyOrder.__new__(KeyOrder)
-        made._blocks, made._bounds = self._blocks.copy(), self._bounds.copy()
-        made._length = self._length + len(new) - len(gone)
-        notes: dict[int, Note] = defaultdict(lambda: ([], []))
-        for side, keys in enumerate((gone, new)):
-            for key, at in zip(keys, map(bisect_right, repeat(self._bounds), keys), strict=False):
-                notes[at][side].append(key)
-        for at, note in notes.items():
-            made._blocks[at] = made._blocks[at].with_note(note)
-        made._split()
-        return made
-
-    def _split(self) -> None:
-        """Split each block that is too large for its place."""
-        before = 0
-        for block in self._blocks.copy():
-            if block.count > 2 * _size_after(before):
-                at = self._blocks.index(block)
-                parts = _parts(block.keys(), before)
-                self._blocks[at : at + 1] = [_KeyBlock(part) for part in parts]
-                self._bounds[at:at] = [part[0] for part in parts[1:]]
-            before += block.count
-
-
-def _size_after(keys: int) -> int:
-    """Return how many keys to put into a new block that comes after this many."""
-    return min(max(BLOCK, keys), MAX_BLOCK)
-
-
-def _parts(keys: list[Key], before: int) -> list[list[Key]]:
-    """Split keys into parts of the size of a block; into one empty part if there are none.
-
-    Args:
-        keys: the keys in order.
-        before: how many others precede them.
-    """
-    parts, start = [keys[: _size_after(before)]], _size_after(before)
-    while start < len(keys):
-        size = _size_after(before + start)
-        parts.append(keys[start : start + size])
-        start += size
-    return parts
-
-
-Note = tuple[list[Key], list[Key]]
-"""The keys that a change removes, then those it adds."""
-
-
-class _KeyBlock:
-    """Consecutive keys, with notes of the changes since they were last sorted."""
-
-    __slots__ = ("_noted", "_state", "count")
-
-    def __init__(self, keys: list[Key], notes: tuple[Note, ...] = (), noted: int = 0) -> None:
-        self._state = keys, notes
-        self._noted = noted
-        self.count = len(keys)
-        """How many keys it has."""
-
-    def with_note(self, note: Note) -> "_KeyBlock":
-        """Return a block with one more change, which is applied when it is read."""
-        keys, notes = self._state
-        gone, new = note
-        noted = self._noted + len(gone) + len(new)
-        if noted > MAX_NOTED * max(len(keys), BLOCK):
-            return _KeyBlock(_replaced(keys, (*notes, note)))
-        made = _KeyBlock(keys, (*notes, note), noted)
-        made.count = self.count + len(new) - len(gone)
-        return made
-
-    def keys(self) -> list[Key]:
-        """Return the keys in order."""
-        keys, notes = self._state
-        if notes:
-            keys = _replaced(keys, notes)
+    def _in_order(self, end: int) -> Ints:
+        """Return the indices in the order of their keys, at least up to a place."""
+        in_order, unsorted = self._state
+        while len(in_order) < min(end, self._length):
+            if len(unsorted):
+                block, unsorted = self._split(unsorted, max(BLOCK, len(in_order)))
+            else:
+                block = self._failing
+            # The indices ascend, and a stable sort leaves those with equal scores so.
+            block = block[np.argsort(self.keys.negated[block], kind="stable")]
+            in_order = np.concatenate((in_order, block))
             # One assignment: threads share it.
-            self._state = keys, ()
-        return keys
+            self._state = in_order, unsorted
+        return in_order
+
+    def _split(self, unsorted: Ints, size: int) -> tuple[Ints, Ints]:
+        """Return the best keys, at least ``size`` and all as good as any of these, and the others."""
+        if size >= len(unsorted):
+            return unsorted, unsorted[:0]
+        negated = self.keys.negated[unsorted]
+        is_best = negated <= np.partition(negated, size - 1)[size - 1]
+        return unsorted[is_best], unsorted[~is_best]
 
 
-def _replaced(keys: list[Key], notes: Sequence[Note]) -> list[Key]:
-    """Return sorted keys after successive changes."""
-    gone, new = notes[0]
-    if len(notes) == 1 and len(gone) + len(new) <= MAX_ONE_BY_ONE:
-        keys = keys.copy()
-        for key in gone:
-            del keys[bisect_left(keys, key)]
-        for key in new:
-            insort(keys, key)
-        return keys
-    changed = dict[int, Key | None]()
-    for gone, new in notes:
-        changed.update(zip(map(itemgetter(ROOT), gone), repeat(None)))
-        changed.update(zip(map(itemgetter(ROOT), new), new, strict=True))
-    return sorted([*[key for key in keys if key[ROOT] not in changed], *filter(None, changed.values())])
+class KeyQueue:
+    """The keys of an order that one request has not taken yet, best first."""
+
+    def __init__(self, order: KeyOrder) -> None:
+        self._order = order
+        self._at, self._end = 0, len(order)
+
+    def __len__(self) -> int:
+        return self._end - self._at
+
+    def __iter__(self) -> Iterator[Key]:
+        """Yield the keys that are left, in order."""
+        return iter(self._order.between(self._at, self._end))
+
+    @property
+    def first(self) -> Key:
+        """The best key left."""
+        return self._order.between(self._at, self._at + 1)[0]
+
+    def roots(self) -> Iterator[int]:
+        """Yield the roots of the keys that are left, in order; nothing is sorted before the first is asked for."""
+        yield from self._order.roots(self._at, self._end)
+
+    def taken(self, count: int) -> list[Key]:
+        """Take away the best ``count`` keys, or all that are left, and return them in order."""
+        start, self._at = self._at, min(self._end, self._at + count)
+        return self._order.between(start, self._at)
+
+    def without_failing(self) -> set[int]:
+        """Drop the keys that break a proportion, and return their roots."""
+        end, self._end = self._end, max(self._at, min(self._end, self._order.first_failing))
+        return {*self._order.roots(self._end, end)}
+
+    def only(self, roots: AbstractSet[int]) -> set[int]:
+        """Drop all keys but those of some roots, and return the roots of the others."""
+        dropped = {*self.roots()}.difference(roots)
+        self._order = self._order.only(roots, between=(self._at, self._end))
+        self._at, self._end = 0, len(self._order)
+        return dropped

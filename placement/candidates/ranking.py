@@ -10,13 +10,18 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
+import numpy as np
+
 from placement.allocators.compactness import MAX_COMPACTNESS, Counts, compactness
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import NodeScorer, OwnPart
+from placement.candidates.column_scores import scores_of
 from placement.candidates.compose.composer import Composer
 from placement.candidates.compose.own_parts import OwnAmounts
 from placement.candidates.fragmentation import TreeFragmentation
 from placement.candidates.frontier import NEGATED, Key, Keyed
+from placement.candidates.key_order import KeyColumns
+from placement.cloud.columns import Ints
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
@@ -124,6 +129,7 @@ class TreeScores:
             self.classes = tuple(sorted({*scorer.classes, *self._scorer(nothing).classes}))
         if shared is not None:
             scorer = self._scorer(OwnPart(requested, shared.least))
+        self._scorer_of_trees = scorer
         self._judged = self._judge(scorer)
         self.weighed = tuple([name for name in requested if name in self.classes])
         """The classes for which the amount that a tree gives matters."""
@@ -170,6 +176,22 @@ class TreeScores:
             tidiness, per_point = self._tidiness.get, self._per_tidiness
             keys = [(fails, negated - tidiness(root, 0.0) * per_point, root) for fails, negated, root in keys]
         return self.shuffled(keys) if self._near_equal else keys
+
+    def key_columns(self, roots: Ints, capacity: Sequence[Ints], used: Sequence[Ints]) -> KeyColumns:
+        """Return the same for many trees at once, by scores that have a ``signature``.
+
+        Args:
+            roots: the roots of the trees, ascending.
+            capacity: a column for each of the classes.
+            used: likewise.
+        """
+        fails, negated = np.zeros(len(roots), dtype=bool), np.full(len(roots), -MAX_SCORE - 1)
+        if not (self._shared and self._shared.alone and self.tell_trees_apart):
+            at = [self.classes.index(name) for name in self._scorer_of_trees.classes]
+            amounts = [capacity[place] for place in at], [used[place] for place in at]
+            scores, keeps = scores_of(self._scorer_of_trees, *amounts, number=len(roots))
+            fails, negated = ~keeps, -(scores * self._per_point + self._most_compact)
+        return KeyColumns(roots, fails, negated)
 
     def shuffled(self, keys: Iterable[Key]) -> list[Key]:
         """Apply chance to keys that were made without it."""

@@ -5,8 +5,7 @@ from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 from placement.candidates.frontier import LAST, ROOT, Key, Keyed, Portion
-from placement.candidates.key_order import KeyOrder
-from placement.candidates.key_queues import KeyQueue, SortedKeys, UnsortedKeys
+from placement.candidates.key_order import KeyOrder, KeyQueue
 from placement.candidates.layout import laid_out
 from placement.candidates.ranking import Shared, TreeScores, amounts_of, least_amounts_of
 from placement.domain.search_limits import LIMITS, SearchLimits
@@ -182,7 +181,7 @@ def promising_first(
         return by_root(scores, reader, wanted)
     found_by = classes_to_find(reader.plan, scores)
     order = cached_order(scores, found_by) if cached_order else None
-    keys = UnsortedKeys(_keys(reader, scores, found_by)) if order is None else SortedKeys(order)
+    keys = KeyQueue(KeyOrder.from_keys(_keys(reader, scores, found_by)) if order is None else order)
     return ByScore(scores, keys, reader, complete=not reader.shares, limits=limits).portions(wanted)
 
 
@@ -279,7 +278,7 @@ class ByScore:
 
     def _pass_full_by(self) -> bool:
         """Drop the keys of trees that are known to have too little left; tell whether there were any."""
-        roomy = self._reader.with_room(key[ROOT] for key in self._keys)
+        roomy = self._reader.with_room(self._keys.roots())
         if roomy is None or len(roomy) == len(self._keys):
             return False
         full = self._keys.only(frozenset(roomy))

@@ -13,7 +13,6 @@ class SearchLimits:
         placements: the maximum number of providers that the candidates of an answer name: some 60 MB of JSON.
         first_trees: the number of trees in the first portion if the best come first, or the number of candidates wanted
             if that is larger: a statement costs more than a few trees.
-        ids_per_wanted: the number of root ids to look through first, per candidate wanted, if trees come by id.
         growth: the ratio of each portion to the one before, which makes the number of statements logarithmic.
     """
 
@@ -21,7 +20,6 @@ class SearchLimits:
     steps_per_request: int = 4_000_000
     placements: int = 500_000
     first_trees: int = 16
-    ids_per_wanted: int = 16
     growth: int = 4
 
 

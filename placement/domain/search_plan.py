@@ -7,9 +7,13 @@ one demand.
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
+
+SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
+"""Marks a provider that shares with all trees that are in one of its aggregates."""
 
 Choice = tuple[int, ...]
 """The provider of each slot of a plan, in the plan's order."""
@@ -82,6 +86,30 @@ class Plan:
         """(demand, number) for isolated granular groups that need several distinct providers of one demand."""
         granular = [slot.demand for slot in self.slots if slot.is_granular and slot.resources]
         return [(one, number) for one, number in Counter(granular).items() if self.request.isolate and number > 1]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedIds:
+    """The ids of the names in a request. Names that the database does not know are absent.
+
+    ``highest_root`` bounds the ids of roots, and is not compared; ``shares`` says whether any provider shares with
+    other trees; ``levels`` are the traits of the requested levels, None for one that no provider has; ``locks`` are the
+    requested locks that have inventory, each with the trait of its level.
+    """
+
+    classes: Mapping[str, int]
+    traits: Mapping[str, int]
+    aggregates: Mapping[str, int]
+    roots: Mapping[str, int]
+    highest_root: int = field(compare=False)
+    shares: bool
+    levels: tuple[int | None, ...] = ()
+    locks: Mapping[int, str | None] = field(default_factory=dict)
+
+    @property
+    def sharing_trait(self) -> int:
+        """The id of the trait that marks a sharing provider."""
+        return self.traits[SHARING_TRAIT]
 
 
 def plan_for(request: CandidateRequest) -> Plan:

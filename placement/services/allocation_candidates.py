@@ -15,25 +15,23 @@ from placement.candidates.key_order import KeyOrder
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.reading import shared_by
 from placement.candidates.search import found_candidates
+from placement.candidates.tree_reader import TreeReader
 from placement.candidates.walk import Candidate
 from placement.candidates.withheld import WithheldReader
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.place_lock import PlaceLock
 from placement.domain.search_limits import LIMITS, SearchLimits
-from placement.domain.search_plan import Plan, plan_for
+from placement.domain.search_plan import NamedIds, Plan, plan_for
 from placement.errors import OutOfSteps
+from placement.services.cloud_cache import CloudCache, tree_reader
 from placement.services.families import classes_in_families
 from placement.services.fragmentation import FragmentationJudge
 from placement.services.least_places import least_places
 from placement.services.left_out import serving_others
-from placement.services.roomy_trees import roomy_trees
-from placement.services.tree_orders import TreeOrders
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.locks import withheld_providers
-from placement.store.search.names import NamedIds, ids_for
-from placement.store.search.narrowing import Narrowing
+from placement.store.search.names import ids_for
 from placement.store.search.summaries import StockRow, Summaries, TreeMember, tree_summaries
-from placement.store.search.trees import TreeReader
 
 if TYPE_CHECKING:
     from placement.candidates.bounded_reading import LeastPlaces
@@ -96,17 +94,17 @@ def allocation_candidates(
     ranking: Ranking | None = None,
     *,
     judge: FragmentationJudge | None = None,
-    orders: TreeOrders | None = None,
+    cache: CloudCache | None = None,
 ) -> Answer:
     """Find the candidates for a request, in one snapshot; best first if there is a ranking.
 
-    ``judge`` belongs to the ranking's profile, if that has one, and ``orders`` is a cache shared by requests.
+    ``judge`` belongs to the ranking's profile, if that has one, and ``cache`` is shared by requests.
 
     Raises:
         Invalid: a resource class or trait does not exist.
         OutOfSteps: the search ran out of steps before it found anything.
     """
-    return answer_to(tx, request, options, ranking, judge=judge, orders=orders)
+    return answer_to(tx, request, options, ranking, judge=judge, cache=cache)
 
 
 def answer_to(
@@ -116,20 +114,20 @@ def answer_to(
     ranking: Ranking | None = None,
     *,
     judge: FragmentationJudge | None = None,
-    orders: TreeOrders | None = None,
+    cache: CloudCache | None = None,
 ) -> Answer:
     """Find the candidates within the caller's transaction; see ``allocation_candidates``."""
     plan = plan_for(request)
-    levels, read_along = ranking.levels if ranking else (), orders.read_along if orders and ranking else None
+    levels, read_along = ranking.levels if ranking else (), cache.read_along if cache and ranking else None
     ids = ids_for(tx, plan, levels, locks=options.locks, read_along=read_along)
-    if ranking is None or orders is None:
-        return _found(tx, request, options, plan=plan, ids=ids, ranking=ranking, judge=judge, orders=orders)
+    if ranking is None or cache is None:
+        return _found(tx, request, options, plan=plan, ids=ids, ranking=ranking, judge=judge, cache=cache)
     asked = asked_for(request, options, ranking)
-    answer = orders.no_candidates.reason(tx, asked)
+    answer: Answer | None = cache.reason_for_nothing(tx, asked)
     if answer is None:
-        answer = _found(tx, request, options, plan=plan, ids=ids, ranking=ranking, judge=judge, orders=orders)
+        answer = _found(tx, request, options, plan=plan, ids=ids, ranking=ranking, judge=judge, cache=cache)
         if answer.cause is not None:
-            orders.no_candidates.note(tx, asked, answer)
+            cache.note_nothing(tx, asked, answer)
     return answer
 
 
@@ -147,19 +145,17 @@ def _found(
     ids: NamedIds,
     ranking: Ranking | None,
     judge: FragmentationJudge | None,
-    orders: TreeOrders | None,
+    cache: CloudCache | None,
 ) -> Answer:
     """Search for candidates."""
     limits, wanted = options.limits, _wanted(request.limit, options)
     # Places matter only to a ranking, and only if any provider anchors one.
     with_places = ranking is not None and any(ids.levels)
-    roomy = roomy_trees(tx, orders)
-    narrowing = Narrowing(tx, plan, ids, with_fit_counts=with_places, at_once=True, roomy=roomy)
-    reader = TreeReader(tx, narrowing, all_wanted=wanted is None, limits=limits)
+    reader = tree_reader(tx, plan, ids, cache, with_places=with_places, adds_up=True, limits=limits)
     unheld = WithheldReader(reader, partial(withheld_providers, tx, ids.locks)) if ids.locks else None
     order = _NO_ORDER
     if ranking is not None:
-        order = _order(tx, narrowing, reader, ranking=ranking, judge=judge, orders=orders, wanted=wanted)
+        order = _order(tx, reader, ranking=ranking, judge=judge, cache=cache, wanted=wanted)
     return _Answering(tx, request, options, wanted=wanted, reader=reader, unheld=unheld, order=order).answer()
 
 
@@ -176,34 +172,32 @@ _NO_ORDER = _Order()
 
 def _order(
     tx: Transaction,
-    narrowing: Narrowing,
     reader: TreeReader,
     *,
     ranking: Ranking,
     judge: FragmentationJudge | None,
-    orders: TreeOrders | None,
+    cache: CloudCache | None,
     wanted: int | None,
 ) -> _Order:
     """Score the trees; bound how compact they can be, where that spares composing them."""
-    plan = narrowing.plan
+    plan, ids = reader.plan, reader.serving.ids
     fragmentation = judge.judged(tx, plan, wanted_by(plan)) if judge else None
     asked = amounts_of(plan), ranking, classes_in_families(tx, ranking), fragmentation
     shared = shared_by(reader)
     scores = TreeScores(*asked, shared=shared)
-    cached_order: CachedOrder | None = None if orders is None else partial(orders.in_snapshot, tx)
-    places_tell = narrowing.with_fit_counts and ranking.profile.compactness and wanted is not None
+    cached_order: CachedOrder | None = None if cache is None else partial(cache.order, tx)
+    places_tell = any(ids.levels) and ranking.profile.compactness and wanted is not None
     if not places_tell or not (plan.counted or (bounds_pay(plan) and not shared)):
         return _Order(scores, cached_order)
-    if orders is not None:
-        cached_order = partial(_cached_order, tx, orders, scores)
+    if cache is not None:
+        cached_order = partial(_cached_order, tx, cache, scores)
     bounded = BoundedScores(*asked, shared=shared)
     if not plan.counted:
         return _Order(bounded, cached_order)
-    cache = orders.sizes if orders else None
     return _Order(
         bounded,
         cached_order,
-        partial(least_places, tx, narrowing, plan.counted, levels=narrowing.ids.levels, cache=cache),
+        partial(least_places, tx, reader.serving, plan.counted, levels=ids.levels, cache=cache),
     )
 
 
@@ -283,7 +277,7 @@ class _Answering:
         plan, reader = self._plan, self._reader
         roots = {provider: root for root, choice in candidates for provider in choice}
         roots |= {provider: root for provider, root in reader.root_of.items() if provider in roots}
-        providers = tree_summaries(self._tx, set(roots.values()), reader.providers)
+        providers = tree_summaries(self._tx, set(roots.values()))
         taken_from = frozenset(roots.values())
         consuming = [index for index, slot in enumerate(plan.slots) if slot.resources]
         if len(consuming) < len(plan.slots):
@@ -300,10 +294,10 @@ class _Answering:
 
 
 def _cached_order(
-    tx: Transaction, orders: TreeOrders, outliving: TreeScores, _bounded: TreeScores, found_by: Sequence[str]
+    tx: Transaction, cache: CloudCache, outliving: TreeScores, _bounded: TreeScores, found_by: Sequence[str]
 ) -> KeyOrder | None:
     """Return the keys of all trees in ascending order, by scores that, unlike bounds, hold beyond this request."""
-    return orders.in_snapshot(tx, outliving, found_by)
+    return cache.order(tx, outliving, found_by)
 
 
 def _wanted(limit: int | None, options: SearchOptions) -> int | None:

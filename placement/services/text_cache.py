@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import NamedTuple
 
 from placement.allocators.compactness import Counts
+from placement.domain.search_plan import NamedIds
 from placement.services.tree_history import MAX_AGE_S, Moment, TreeHistory
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.names import NamedIds
 
 MAX_BYTES = 32 << 20
 """The most text to cache; beyond it, the least recently used request is evicted."""
@@ -107,7 +107,8 @@ class CachedTexts:
         with self._lock:
             if history is not self._history:
                 self._history, self._number = history, 0
-            changed = history.changed(self._number, moment.number)
+            changes = history.changed(self._number, moment.number)
+            changed = None if changes is None else changes.roots
             if moment.number >= self._number:
                 self._number = moment.number
                 self._forget(self._trees.keys() if changed is None else changed)
@@ -117,7 +118,7 @@ class CachedTexts:
             if ids != self._ids or not self._names.are_those_of(tx):
                 self._forget(self._trees.keys())
                 self._ids, self._names = ids, NamesInText()
-            apart = changed | moment.apart
+            apart = changed | moment.apart.roots
             return {root: tree for root, tree in self._trees.items() if root not in apart} if apart else {**self._trees}
 
     def keep(
@@ -142,7 +143,7 @@ class CachedTexts:
             self._names = self._names.together_with(names)
             if len(self._trees) > SPARE * len(used):
                 self._forget(self._trees.keys() - used.keys())
-            apart = changed | seen.apart
+            apart = changed.roots | seen.apart.roots
             for root, tree in found.items():
                 if root not in apart:
                     self._forget([root])

@@ -1,25 +1,27 @@
-"""Tells caches which trees have changed between the snapshots of requests, and maintains the sums of all trees.
+"""Tells which trees have changed between the snapshots of requests, and keeps the columns of the cloud.
 
 A snapshot in which any tree has changed gets the next number. Snapshots may come out of order: an older one is told
-which trees may differ from the newest state. Sums follow the journal to the newest state; those of trees that differ in
-a snapshot, or whose changes the journal does not fully cover, are read in that snapshot.
+which trees may differ from the newest state. The columns follow the journal to the newest state; trees that differ in a
+snapshot, or whose changes the journal does not fully cover, are read in that snapshot.
 """
 
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
+from placement.cloud.columns import CloudColumns, CloudRows
+from placement.cloud.derived import NO_CHANGES, CloudChanges
 from placement.services.numbering import BackgroundNumbering
-from placement.services.tree_sums import AskedSums, SumsByClass
 from placement.store.connection.database import Database
 from placement.store.connection.prepared import PreparedScalars, Values
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.changes import MAX_CHANGED, JournalLook, TreeChanges, look
 from placement.store.journal.cursor import Cursor
 from placement.store.journal.tree_rows import Along, may_read_along, needs_numbers
-from placement.store.search.scores import TreeSums, class_sums, roots_with_unstocked_use, tree_sums
+from placement.store.search.cloud_rows import cloud_rows
 
 MAX_AGE_S = 300.0
 """After this long everything counts as changed: a writer may have gone past the triggers, and left no trace."""
@@ -30,28 +32,54 @@ MAX_STATES = 256
 MAX_ROOTS = 100_000
 """The most changed roots to remember, some ten megabytes."""
 
-Roots = frozenset[int]
-"""The roots of trees."""
+TREES_PER_CHANGED = 5
+"""If more than one in this many trees has changed, reading all of them costs less: docs/scaling.md."""
+
+ALWAYS_READ_ALONE = 500
+"""Up to this many changed trees are read alone, however few trees there are."""
+
+ReadRows = Callable[[Collection[int] | None], CloudRows]
+"""Reads the rows of the trees with some roots in a snapshot; of all if given None."""
+
+_COLUMNS_OF = "columns"
+"""Where a snapshot's columns are remembered."""
+
+
+def reading_all_pays(changed: int, trees: int) -> bool:
+    """Tell whether reading all trees costs less than updating the changed ones."""
+    return changed > min(MAX_CHANGED, max(ALWAYS_READ_ALONE, trees // TREES_PER_CHANGED))
 
 
 class Moment(NamedTuple):
     """Where a snapshot stands in a history.
 
     Args:
+        history: the history.
         number: the number of the newest state.
-        apart: the roots of the trees that may differ in the snapshot, if that is older.
+        apart: what may differ in the snapshot, if that is older.
     """
 
+    history: "TreeHistory"
     number: int
-    apart: Roots = frozenset()
+    apart: CloudChanges = NO_CHANGES
+
+    @property
+    def is_newest(self) -> bool:
+        """Whether the snapshot shows the newest state."""
+        return not any(self.apart)
+
+    def changed_since(self, number: int) -> CloudChanges | None:
+        """Return what may differ from the state with a number; None for everything."""
+        changed = self.history.changed(number, self.number)
+        return None if changed is None else changed.together_with(self.apart)
 
 
 class _SeenState(NamedTuple):
-    """A state of all trees: its number and cursor, and the roots changed since the state before; None for all."""
+    """A state of all trees: its number and cursor, and what has changed since the state before; None for all."""
 
     number: int
     place: Cursor
-    changed: Roots | None
+    changed: CloudChanges | None
 
 
 class TreeHistory:
@@ -63,9 +91,12 @@ class TreeHistory:
         self._begun_at = clock()
         self._states: deque[_SeenState] = deque()
         self._roots = 0
-        self._sums = SumsByClass()
+        self._columns: CloudColumns | None = None
+        """The newest state; None if it has to be read."""
+        self._stale = set[int]()
+        """The roots of the trees that are no longer as the columns show them."""
         self._reading = threading.Lock()
-        """Held to read sums for all."""
+        """Held to read columns for all."""
         self._numbering = BackgroundNumbering(clock)
 
     @property
@@ -112,82 +143,76 @@ class TreeHistory:
         if found.changes is None or found.changes.roots:
             return self._noted(found.place, found.changes)
         self._states[-1] = newest._replace(place=found.place)
-        return Moment(newest.number)
+        return Moment(self, newest.number)
 
-    def changed(self, one: int, other: int) -> Roots | None:
-        """Return the roots of the trees that may differ between two states; None for all."""
+    def changed(self, one: int, other: int) -> CloudChanges | None:
+        """Return what may differ between two states; None for everything."""
         earlier, later = sorted((one, other))
         with self._lock:
             return self._changed(earlier, later)
 
-    def sums(
-        self, tx: Transaction, moment: Moment, asked: AskedSums, roots: Collection[int] | None = None
-    ) -> list[TreeSums]:
-        """Return what ``tree_sums`` would, reading only what is not cached.
+    def columns(self, tx: Transaction, moment: Moment) -> CloudColumns:
+        """Return the cloud as a snapshot shows it, reading only what is not known of it.
 
         Args:
             tx: the snapshot.
             moment: where it stands.
-            asked: the classes.
-            roots: the trees; None for all.
         """
-        classes, known = asked.ids, list[TreeSums]()
-        if tx.database.keeps_usage and not moment.apart:
-            self._read_for_all(tx, moment, classes)
-        with self._lock:
-            later = self._changed_after(moment)
-            if later is not None and classes <= self._sums.classes:
-                elsewhere = later | moment.apart | self._sums.unknown
-                known = self._sums.rows(asked, roots, but=elsewhere)
-                roots = elsewhere if roots is None else elsewhere.intersection(roots)
-        if roots is not None and len(roots) > MAX_CHANGED:
-            known, roots = [], None
-        return known if roots is not None and not roots else known + tree_sums(tx, *asked, roots)
+        if (known := tx.remembered.get(_COLUMNS_OF)) is None:
+            known = tx.remembered[_COLUMNS_OF] = self._columns_at(moment, partial(cloud_rows, tx))
+        columns: CloudColumns = known
+        return columns
 
-    def _read_for_all(self, tx: Transaction, moment: Moment, classes: Roots) -> None:
-        """Read missing and stale sums; those of trees changed since the snapshot stay unknown."""
-        if self._sums.classes >= classes and not self._sums.unknown:
-            return
+    def _columns_at(self, moment: Moment, read: ReadRows) -> CloudColumns:
+        if moment.is_newest:
+            self._read_for_all(moment, read)
+        with self._lock:
+            columns, later = self._columns, self._changed_after(moment)
+            differing = None if later is None else later.together_with(moment.apart).roots | self._stale
+        if columns is None or differing is None or len(differing) > MAX_CHANGED:
+            return CloudColumns.from_rows(read(None))
+        return columns.with_trees(differing, read(differing)) if differing else columns
+
+    def _read_for_all(self, moment: Moment, read: ReadRows) -> None:
+        """Read what is missing or stale in the columns of the newest state.
+
+        Trees that have changed since the snapshot stay stale.
+        """
         with self._reading:
             with self._lock:
-                if self._sums.are_little_known:
-                    self._sums = SumsByClass()
-                sums = self._sums
-                missing, unknown = sorted(classes - sums.classes), frozenset(sums.unknown)
-            if missing:
-                rows, unstocked = class_sums(tx, missing), roots_with_unstocked_use(tx)
+                columns, stale = self._columns, frozenset(self._stale)
+            if columns is None or reading_all_pays(len(stale), len(columns.providers.roots)):
+                everything = CloudColumns.from_rows(read(None))
                 with self._lock:
-                    sums.add(missing, rows, unstocked)
-                    self._mark_unknown(sums, self._changed_after(moment))
-            if unknown:
-                rows, unstocked = class_sums(tx, [*sums.classes], unknown), roots_with_unstocked_use(tx, unknown)
-                with self._lock:
-                    sums.renew(unknown, rows, unstocked)
                     later = self._changed_after(moment)
-                    self._mark_unknown(sums, None if later is None else later & unknown)
+                    self._columns, self._stale = (
+                        None if later is None else everything,
+                        {*(later.roots if later else ())},
+                    )
+            elif stale:
+                rows = read(stale)
+                with self._lock:
+                    later = self._changed_after(moment)
+                    if later is not None and self._columns is not None:
+                        self._columns = self._columns.with_trees(stale, rows)
+                        self._stale = self._stale - stale | (later.roots & stale)
 
-    def _mark_unknown(self, sums: SumsByClass, later: Roots | None) -> None:
-        """Mark as unknown the trees that have changed since they were read; None for all."""
-        if later is not None:
-            sums.unknown |= later
-        elif self._sums is sums:
-            self._sums = SumsByClass()
-
-    def _changed_after(self, moment: Moment) -> Roots | None:
+    def _changed_after(self, moment: Moment) -> CloudChanges | None:
         return self._changed(moment.number, self._states[-1].number)
 
     def _noted(self, place: Cursor, changes: TreeChanges | None) -> Moment:
         number = self._states[-1].number + 1 if self._states else 1
-        changed = None if changes is None else changes.roots
+        changed = None if changes is None else CloudChanges(changes.roots, changes.marks)
         self._states.append(_SeenState(number, place, changed))
         if changes is None:
-            self._sums = SumsByClass()
-        else:
-            self._sums.follow(changes)
-        self._roots += len(changed or ())
+            self._columns = None
+        elif self._columns is not None:
+            self._columns, unknown = self._columns.with_uses(changes.uses)
+            self._stale |= changes.untold | unknown
+        self._roots += _size(changed)
         while len(self._states) > MAX_STATES or self._roots > MAX_ROOTS:
-            self._roots -= len(self._states.popleft().changed or ())
-        return Moment(number)
+            self._roots -= _size(self._states.popleft().changed)
+        return Moment(self, number)
 
     def _earlier(self, tx: Transaction, place: Cursor) -> Moment | None:
         """Place a snapshot that lacks changes already seen: apart is what differs since a state it contains."""
@@ -197,25 +222,30 @@ class TreeHistory:
                 found, after = look(tx, state.place), self._changed(state.number, newest)
                 if found is None or found.changes is None or after is None:
                     return None
-                return Moment(newest, found.changes.roots | after)
+                return Moment(self, newest, after.together_with(CloudChanges(*found.changes[:2])))
         return None
 
-    def _changed(self, earlier: int, later: int) -> Roots | None:
+    def _changed(self, earlier: int, later: int) -> CloudChanges | None:
         if earlier == later:
-            return frozenset()
+            return NO_CHANGES
         if earlier + 1 < self._states[0].number:
             return None
         if earlier + 1 == self._states[-1].number:
             return self._states[-1].changed
-        found: set[int] = set()
+        roots, marks = set[int](), set[tuple[str, int]]()
         for state in reversed(self._states):
             if state.number <= earlier:
                 break
             if state.number <= later:
                 if state.changed is None:
                     return None
-                found |= state.changed
-        return frozenset(found)
+                roots |= state.changed.roots
+                marks |= state.changed.marks
+        return CloudChanges(frozenset(roots), frozenset(marks))
+
+
+def _size(changed: CloudChanges | None) -> int:
+    return 0 if changed is None else len(changed.roots) + len(changed.marks)
 
 
 def _is_earlier(place: Cursor, than: Cursor) -> bool:

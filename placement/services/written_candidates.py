@@ -14,16 +14,15 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from placement.candidates.frontier import LAST, Key
-from placement.candidates.key_order import KeyOrder
-from placement.candidates.key_queues import KeyQueue, SortedKeys, UnsortedKeys
+from placement.candidates.key_order import KeyOrder, KeyQueue
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.reading import classes_to_find
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import plan_for
 from placement.services.allocation_candidates import SearchOptions, asked_for
+from placement.services.cloud_cache import CloudCache
 from placement.services.families import classes_in_families
 from placement.services.text_cache import CachedTexts, TextCache, Trees, WrittenTree
-from placement.services.tree_orders import TreeOrders
 from placement.services.written_trees import TreeWriter, Write
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
@@ -75,49 +74,47 @@ class WrittenAnswer(NamedTuple):
 
 
 def written_candidates(
-    database: Database, question: Question, cache: TextCache, orders: TreeOrders
+    database: Database, question: Question, texts: TextCache, cache: CloudCache
 ) -> WrittenAnswer | None:
     """Return the answer to a question; None if it must be searched for, or if there is no candidate.
 
     Raises:
         Invalid: a resource class or trait does not exist.
     """
-    of_question = cache.of(question.key) if question.may_be_sum else None
+    of_question = texts.of(question.key) if question.may_be_sum else None
     if of_question is None:
         return None
-    answer = reads_anywhere(written_answer)(database, question, of_question, orders)
-    if answer is None or (question.wanted is None and of_question.size > cache.most_without_limit):
-        cache.refuse(question.key)
-    cache.trim()
+    answer = reads_anywhere(written_answer)(database, question, of_question, cache)
+    if answer is None or (question.wanted is None and of_question.size > texts.most_without_limit):
+        texts.refuse(question.key)
+    texts.trim()
     return answer if answer and answer.candidates else None
 
 
-def written_answer(
-    tx: Transaction, question: Question, cached: CachedTexts, orders: TreeOrders
-) -> WrittenAnswer | None:
+def written_answer(tx: Transaction, question: Question, cached: CachedTexts, cache: CloudCache) -> WrittenAnswer | None:
     """Return the answer in a snapshot; None if it is not the sum of its trees, or cannot be cached.
 
     It is empty if there is no candidate, or if only this snapshot must be searched.
     """
     plan, options, ranking = plan_for(question.request), question.options, question.ranking
-    ids = ids_for(tx, plan, ranking.levels, locks=options.locks, read_along=orders.read_along)
+    ids = ids_for(tx, plan, ranking.levels, locks=options.locks, read_along=cache.read_along)
     if ids.shares or ids.locks:
         return None
-    history = orders.histories.of(tx.database)
+    history = cache.history(tx)
     moment = history.moment(tx)
     if moment is None:
         return WrittenAnswer([], []) if history.has_begun else None
-    if orders.no_candidates.reason(tx, asked_for(question.request, options, ranking)) is not None:
+    if cache.reason_for_nothing(tx, asked_for(question.request, options, ranking)) is not None:
         return WrittenAnswer([], [])
     asked, families = amounts_of(plan), classes_in_families(tx, ranking)
     scores = TreeScores(asked, replace(ranking, seed=None), families)
-    order = orders.at(tx, moment, scores, classes_to_find(plan, scores))
+    order = cache.order(tx, scores, classes_to_find(plan, scores))
     if order is None:
         return None
     keys = _queue(order, scores, shuffling=None if ranking.is_certain else TreeScores(asked, ranking, families))
     if question.wanted is None and len(keys) > MAX_WITHOUT_LIMIT:
         return None
-    writer = TreeWriter(tx, plan, ids, limits=options.limits, write=question.write)
+    writer = TreeWriter(tx, plan, ids, cache=cache, limits=options.limits, write=question.write)
     search = _SearchOfWritten(keys, scores, cached.in_snapshot(tx, moment, ids, history), writer)
     answer = search.answer(question)
     if writer.written and answer is not None:
@@ -127,7 +124,7 @@ def written_answer(
 
 def _queue(order: KeyOrder, scores: TreeScores, *, shuffling: TreeScores | None) -> KeyQueue:
     """Return the keys of the trees to look at, in order."""
-    keys: KeyQueue = SortedKeys(order) if shuffling is None else UnsortedKeys(shuffling.shuffled(order))
+    keys = KeyQueue(order if shuffling is None else KeyOrder.from_keys(shuffling.shuffled(order)))
     if scores.filters:
         keys.without_failing()
     return keys

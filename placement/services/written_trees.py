@@ -9,15 +9,13 @@ from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.layout import laid_out
 from placement.domain.search_limits import SearchLimits
-from placement.domain.search_plan import Choice, Plan
+from placement.domain.search_plan import Choice, NamedIds, Plan
 from placement.domain.tree import Tree
 from placement.services.allocation_candidates import Answer
+from placement.services.cloud_cache import CloudCache, tree_reader
 from placement.services.text_cache import NamesInText, WrittenTree
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.names import NamedIds
-from placement.store.search.narrowing import Narrowing
 from placement.store.search.summaries import tree_summaries
-from placement.store.search.trees import TreeReader
 
 MAX_COMBINATIONS = 16
 """Trees with more combinations of providers are not written: a search finds only their first ones."""
@@ -41,12 +39,16 @@ class TreeWriter:
         tx: the snapshot.
         plan: what is asked for.
         ids: the ids of the names in it.
+        cache: what is cached of the cloud.
         limits: those of a search.
         write: writes an answer.
     """
 
-    def __init__(self, tx: Transaction, plan: Plan, ids: NamedIds, *, limits: SearchLimits, write: Write) -> None:
+    def __init__(
+        self, tx: Transaction, plan: Plan, ids: NamedIds, *, cache: CloudCache, limits: SearchLimits, write: Write
+    ) -> None:
         self._tx = tx
+        self._cache = cache
         self._plan = plan
         self._ids = ids
         self._limits = limits
@@ -77,9 +79,8 @@ class TreeWriter:
         return not budget.was_hit
 
     def _trees(self, roots: Collection[int], of: int) -> Sequence[Tree]:
-        with_fit_counts = any(self._ids.levels)
-        narrowing = Narrowing(self._tx, self._plan, self._ids, with_fit_counts=with_fit_counts, at_once=True)
-        reader = TreeReader(self._tx, narrowing, limits=self._limits)
+        with_places = any(self._ids.levels)
+        reader = tree_reader(self._tx, self._plan, self._ids, self._cache, with_places=with_places, adds_up=True)
         if not reader.is_possible:
             return []
         if 2 * len(roots) <= of and len(roots) <= reader.most_listed:

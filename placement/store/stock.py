@@ -45,10 +45,6 @@ class StockSource:
         """The inventories that have, or once had, usage: all of them, where it is kept."""
         return self.inventory.join(self.usage, self._of_same)
 
-    def in_use_of(self, class_id: ColumnElement[Any]) -> Join:
-        """Return the same of one class."""
-        return self.inventory.join(self.usage, and_(self._of_same, self.inventory.c.resource_class_id == class_id))
-
     @property
     def root(self) -> ColumnElement[Any]:
         """The root of the provider's tree. Only kept usage has it; reading all stock then takes no join with owners."""

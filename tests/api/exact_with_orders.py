@@ -7,33 +7,33 @@ from placement.domain.candidate_request import CandidateRequest
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_limits import SearchLimits
 from placement.services.allocation_candidates import SearchOptions, answer_to
+from placement.services.cloud_cache import CloudCache
 from placement.services.planner.composers import PlannerOptions
 from placement.services.planner.ground import ground_for
 from placement.services.planner.planning import planning_for
-from placement.services.tree_orders import TreeOrders
 from placement.store.connection.unit_of_work import Transaction, reads
 
 
 @reads
 def assert_plain_is_exact(
-    tx: Transaction, request: CandidateRequest, ranking: Ranking, orders: TreeOrders, limits: SearchLimits
+    tx: Transaction, request: CandidateRequest, ranking: Ranking, cache: CloudCache, limits: SearchLimits
 ) -> int:
     """Compare the best few candidates with the first of all; return how many there are."""
     options = SearchOptions(breadth_first=True, limits=limits)
     every = answer_to(tx, request, options, ranking).candidates
     for limit in (1, 4):
-        for kept in (orders, orders, None):  # Asked again, what finds nothing is not searched.
-            found = answer_to(tx, replace(request, limit=limit), options, ranking, orders=kept)
+        for kept in (cache, cache, None):  # Asked again, what finds nothing is not searched.
+            found = answer_to(tx, replace(request, limit=limit), options, ranking, cache=kept)
             assert found.candidates == every[:limit]
     return len(every)
 
 
 @reads
 def assert_planner_is_exact(
-    tx: Transaction, request: PlannerRequest, options: PlannerOptions, orders: TreeOrders
+    tx: Transaction, request: PlannerRequest, options: PlannerOptions, cache: CloudCache
 ) -> None:
     """Compare all proposals for a request that counts places, and the bounds on these places."""
-    anew, kept = [ground_for(tx, request, replace(options, orders=of)) for of in (None, orders)]
+    anew, kept = [ground_for(tx, request, replace(options, cache=of)) for of in (None, cache)]
     assert kept.least_places == anew.least_places
     expected, found = [list(planning_for(one, wanted=1, first_trees=1).proposals()) for one in (anew, kept)]
     assert found == expected

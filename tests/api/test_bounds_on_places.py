@@ -14,8 +14,8 @@ from placement.candidates.ranking import Ranking
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.search_limits import SearchLimits
+from placement.services.cloud_cache import CloudCache
 from placement.services.planner.composers import PlannerOptions
-from placement.services.tree_orders import TreeOrders
 from placement.store.connection.database import Database
 from tests.api.exact_with_orders import assert_plain_is_exact, assert_planner_is_exact
 from tests.clouds import SHARES
@@ -85,7 +85,7 @@ def test_the_best_few_are_those_of_all_trees_whatever_changes(
     first = 1000 * request.config.getoption("--seed")
     found = 0
     for seed in range(first, first + CLOUDS * (10 if is_long else 1)):
-        chance, orders = Random(seed), TreeOrders()
+        chance, cache = Random(seed), CloudCache()
         # The planner reads about twenty trees before it uses bounds.
         cloud = random_hosts(chance, chance.choice((8, 8, 8, 24)), models=chance.choice((None, 3)))
         if chance.random() < 0.9:
@@ -96,7 +96,7 @@ def test_the_best_few_are_those_of_all_trees_whatever_changes(
         device = PlannerGroup(group=RequestGroup(suffix="_A", resources={"PGPU": 1}), count=3)
         options = PlannerOptions(profile=profile, levels=LEVELS, locks={})
         for _ in range(CHANGES):
-            found += sum([assert_plain_is_exact(database, one, ranking, orders, ONE_BY_ONE) for one in wanted])
-            assert_planner_is_exact(database, PlannerRequest(groups=(device,), limit=3), options, orders)
+            found += sum([assert_plain_is_exact(database, one, ranking, cache, ONE_BY_ONE) for one in wanted])
+            assert_planner_is_exact(database, PlannerRequest(groups=(device,), limit=3), options, cache)
             change(database, chance, cloud)
     assert found > 10 * CLOUDS

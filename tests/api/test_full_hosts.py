@@ -14,9 +14,9 @@ from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.search_limits import SearchLimits
 from placement.services.allocation_candidates import SearchOptions, answer_to
+from placement.services.cloud_cache import CloudCache
 from placement.services.journal import put_in_order
 from placement.services.planner.composers import PlannerOptions
-from placement.services.tree_orders import TreeOrders
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from tests.api.exact_with_orders import assert_plain_is_exact, assert_planner_is_exact
@@ -75,7 +75,7 @@ def test_the_best_few_are_those_of_all_trees_however_many_are_full(
     first = 1000 * request.config.getoption("--seed")
     found = 0
     for seed in range(first, first + CLOUDS * (10 if is_long else 1)):
-        chance, orders = Random(seed), TreeOrders()
+        chance, cache = Random(seed), CloudCache()
         cloud = random_hosts(chance, chance.choice((8, 24)))
         load(database, cloud)
         wanted, profile = [random_request(chance) for _ in range(2)], chance.choice(PROFILES)
@@ -83,18 +83,18 @@ def test_the_best_few_are_those_of_all_trees_however_many_are_full(
         device = PlannerGroup(group=RequestGroup(suffix="_A", resources={"PGPU": 1}), count=2)
         options = PlannerOptions(profile=profile, levels=LEVELS, locks={})
         for _ in range(CHANGES):
-            found += sum([assert_plain_is_exact(database, one, ranking, orders, SMALL_STEPS) for one in wanted])
-            assert_planner_is_exact(database, PlannerRequest(groups=(device,), limit=3), options, orders)
+            found += sum([assert_plain_is_exact(database, one, ranking, cache, SMALL_STEPS) for one in wanted])
+            assert_planner_is_exact(database, PlannerRequest(groups=(device,), limit=3), options, cache)
             fill_or_empty(database, chance, cloud)
     assert found > 5 * CLOUDS
 
 
 @reads
-def best(tx: Transaction, profile: RankingProfile, orders: TreeOrders) -> list[int]:
+def best(tx: Transaction, profile: RankingProfile, cache: CloudCache) -> list[int]:
     """Return the host of the best candidate."""
     request = CandidateRequest(groups=(RequestGroup(resources={"VCPU": 1, "DISK_GB": 1}),), isolate=False, limit=1)
     options = SearchOptions(breadth_first=True, limits=SMALL_STEPS)
-    return [root for root, _choice in answer_to(tx, request, options, Ranking(profile), orders=orders).candidates]
+    return [root for root, _choice in answer_to(tx, request, options, Ranking(profile), cache=cache).candidates]
 
 
 @pytest.mark.parametrize("profile", [PACKED, BY_ID], ids=lambda profile: profile.name)
@@ -106,13 +106,13 @@ def test_full_hosts_that_come_first_are_not_read(app: Flask, database: Database,
         run(connection, *[stocking((one, of), total=4) for one in range(1, hosts + 1) for of in (VCPU, DISK_GB)])
         allocate(connection, "earlier", {(one, of): used for one in range(1, full + 1) for of, used in TAKEN.items()})
     put_in_order(database)
-    orders = TreeOrders()
+    cache = CloudCache()
     first_free = [full + 1]
-    assert best(database, profile, orders) == first_free
+    assert best(database, profile, cache) == first_free
     with statements(database) as sent:
-        assert best(database, profile, orders) == first_free
+        assert best(database, profile, cache) == first_free
     reading = [one for one in sent if "max_unit" in one]
     assert len(reading) == 2  # those of one full host in vain, then those of hosts with room
     with database.writer.begin() as connection:
         allocate(connection, "late", {(full + 1, of): used for of, used in TAKEN.items()})
-    assert best(database, profile, orders) == [full + 2]
+    assert best(database, profile, cache) == [full + 2]

@@ -28,8 +28,8 @@ from sqlalchemy import text
 
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.ranking import TreeScores
+from placement.services.cloud_cache import CloudCache
 from placement.services.tree_history import Moment, TreeHistories, TreeHistory
-from placement.services.tree_orders import TreeOrders
 from placement.store.connection.database import Database
 from placement.store.connection.prepared import PreparedScalars, Values
 from placement.store.connection.unit_of_work import Transaction, reads
@@ -76,7 +76,7 @@ class ToldHistories(TreeHistories):
         return self.only
 
 
-class ToldOrders(TreeOrders):
+class ToldOrders(CloudCache):
     """Orders that are updated on demand."""
 
     def __init__(self, told: ToldHistories) -> None:
@@ -84,16 +84,16 @@ class ToldOrders(TreeOrders):
         self._told = told.only
         self._asked: dict[Hashable, tuple[TreeScores, Sequence[str]]] = {}
 
-    def at(self, tx: Transaction, moment: Moment, scores: TreeScores, found_by: Sequence[str]) -> KeyOrder | None:
+    def order_at(self, tx: Transaction, moment: Moment, scores: TreeScores, found_by: Sequence[str]) -> KeyOrder:
         self._asked[scores.signature, *found_by] = scores, found_by
-        return super().at(tx, moment, scores, found_by)
+        return super().order_at(tx, moment, scores, found_by)
 
     def catch_up(self, tx: Transaction) -> None:
         """Update everything."""
         moment = self._told.look(tx)
         assert moment is not None
         for scores, found_by in [*self._asked.values()]:
-            super().at(tx, moment, scores, found_by)
+            super().order_at(tx, moment, scores, found_by)
 
 
 class NoHistory(TreeHistory):
@@ -113,10 +113,10 @@ class NoHistories(TreeHistories):
         return NoHistory()
 
 
-def with_orders(url: str, orders: TreeOrders) -> Flask:
+def with_orders(url: str, cache: CloudCache) -> Flask:
     """Return a server that uses these orders."""
     app = made(url)
-    object.__setattr__(app.extensions["placement"], "orders", orders)
+    object.__setattr__(app.extensions["placement"], "cloud_cache", cache)
     return app
 
 
@@ -191,8 +191,8 @@ def tables(hosts: int) -> list[str]:
     """Return the lines of both tables."""
     with running_postgresql() as postgresql:
         url, told = postgresql.database("keeping"), ToldHistories()
-        orders = ToldOrders(told)
-        servers = (made(url), with_orders(url, orders), with_orders(url, TreeOrders(histories=NoHistories())))
+        cache = ToldOrders(told)
+        servers = (made(url), with_orders(url, cache), with_orders(url, CloudCache(histories=NoHistories())))
         writer = servers[0].extensions["placement"].database.writer
         with writer.begin() as connection:
             stored = rows_for(connection)
@@ -205,7 +205,7 @@ def tables(hosts: int) -> list[str]:
             found = plain.execute("SHOW data_directory").fetchone()
         assert found is not None
         postmaster = int((Path(found[0]) / "postmaster.pid").read_text().split()[0])
-        turns = Turns(servers, orders, CpuMeter(lambda: with_children(postmaster)))
+        turns = Turns(servers, cache, CpuMeter(lambda: with_children(postmaster)))
         of_queries = turns.cells(get_and_put)
         changes = {"a claim": lambda _number: get_and_put(servers[0])}
         changes |= {f"{BURST:,} {name}": partial(burst, servers[0], change) for name, change in BURSTS_OF.items()}

@@ -7,14 +7,14 @@ import pytest
 from sqlalchemy import Connection, select, text
 
 from placement.app import create_app
+from placement.cloud.columns import CloudColumns
 from placement.services.tree_history import TreeHistory
-from placement.services.tree_sums import AskedSums
 from placement.settings import DatabaseSettings, Settings
 from placement.store.connection.database import Database
 from placement.store.connection.standby import Standby
 from placement.store.connection.unit_of_work import Transaction, reads, reads_anywhere
 from placement.store.kept_usage.write_gate import pass_write_gate
-from placement.store.search.scores import tree_sums
+from placement.store.search.cloud_rows import cloud_rows
 from placement.store.tables import resource_providers
 from tests.api.conftest import Api
 from tests.failover.replicas import Pair, running_pair, wait_until
@@ -141,8 +141,7 @@ def replayed(pair: Pair) -> None:
 def assert_known(tx: Transaction, history: TreeHistory) -> None:
     moment = history.moment(tx)
     assert moment is not None
-    asked = AskedSums([VCPU], [])
-    assert sorted(history.sums(tx, moment, asked)) == sorted(tree_sums(tx, *asked))
+    assert history.columns(tx, moment).is_same_as(CloudColumns.from_rows(cloud_rows(tx)))
 
 
 @pytest.mark.parametrize("is_asking", [True, False], ids=["at work", "between two statements"])

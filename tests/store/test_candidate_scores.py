@@ -7,16 +7,22 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import insert, text
 
+from placement.cloud.columns import CloudColumns
 from placement.domain.inventory import Inventory
 from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import reads
-from placement.store.search.scores import ABSENT, tree_sums
+from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.search.cloud_rows import cloud_rows
 from placement.store.tables import inventories
 from tests.store.rows import DISK_GB, MEMORY_MB, VCPU, add_providers, allocate
 
-CLASSES = (VCPU, MEMORY_MB, ABSENT)
+CLASSES = (VCPU, MEMORY_MB, None)
 # Halves and the like: MariaDB's FLOAT has single precision, so 0.9 is displayed as 0.9 but counts as 0.89999998.
 RATIOS = (0.75, 1.0, 1.5, 16.0, 0.0)
+
+
+@reads
+def sums(tx: Transaction, classes, others) -> list[tuple[int, ...]]:
+    return CloudColumns.from_rows(cloud_rows(tx)).sum_rows(classes, others)
 
 
 def written(database: Database, chance: random.Random) -> dict[int, dict[str, dict[int, int]]]:
@@ -46,7 +52,7 @@ def written(database: Database, chance: random.Random) -> dict[int, dict[str, di
 def test_sums_are_those_of_all_inventories_and_allocations_of_a_tree(migrated, keeps_usage):
     expected = written(migrated, random.Random(5))
     migrated.keeps_usage = keeps_usage
-    found = {row[0]: tuple(row[1:]) for row in reads(tree_sums)(migrated, CLASSES, [])}
+    found = {row[0]: tuple(row[1:]) for row in sums(migrated, CLASSES, [])}
     assert found == {
         root: tuple(of[what].get(class_, 0) for what in ("capacity", "used") for class_ in CLASSES)
         for root, of in expected.items()
@@ -57,6 +63,6 @@ def test_sums_are_those_of_all_inventories_and_allocations_of_a_tree(migrated, k
 
 def test_trees_are_found_by_other_classes_too(migrated):
     expected = written(migrated, random.Random(7))
-    found = {row[0]: tuple(row[1:]) for row in reads(tree_sums)(migrated, [ABSENT], [DISK_GB])}
+    found = {row[0]: tuple(row[1:]) for row in sums(migrated, [None], [DISK_GB])}
     assert found == {root: (0, 0) for root, of in expected.items() if DISK_GB in of["capacity"]}
-    assert {tuple(row) for row in reads(tree_sums)(migrated, [], [DISK_GB])} == {(root,) for root in found}
+    assert {tuple(row) for row in sums(migrated, [], [DISK_GB])} == {(root,) for root in found}

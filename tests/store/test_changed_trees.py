@@ -18,12 +18,10 @@ from placement.candidates.bounds import PlaceSizes, SizesByDemand
 from placement.candidates.ranking import Ranking, TreeScores
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.services.allocation_candidates import Answer, SearchOptions, answer_to
+from placement.services.cloud_cache import CloudCache, FactByRoot
 from placement.services.journal import put_in_order
 from placement.services.text_cache import CachedTexts
-from placement.services.tree_fact_cache import FactByRoot, TreeFactCache
-from placement.services.tree_history import MAX_AGE_S, Moment, TreeHistories, TreeHistory
-from placement.services.tree_orders import TreeOrders
-from placement.services.tree_sums import ALWAYS_READ_ALONE
+from placement.services.tree_history import ALWAYS_READ_ALONE, MAX_AGE_S, Moment, TreeHistory
 from placement.services.written_candidates import Question, written_answer
 from placement.services.written_trees import TextsOfTree
 from placement.store.connection.database import Database
@@ -31,10 +29,10 @@ from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.journal.changes import MAX_CHANGED, look
 from placement.store.kept_usage.write_gate import pass_write_gate
 from placement.store.search.devices import ProviderAmount, left_by_provider
-from placement.store.search.scores import sums_by_name
 from tests.databases import open_database
 from tests.store.conftest import THREE_KINDS
 from tests.store.rows import DISK_GB, MEMORY_MB, VCPU, add_providers, allocate, delete_provider, run, stocking
+from tests.store.sums import sums_by_name
 
 if TYPE_CHECKING:
     from placement.store.journal.cursor import Cursor
@@ -102,10 +100,10 @@ SCORES = (
 
 
 @reads
-def assert_in_order(tx: Transaction, orders: TreeOrders, found_by: Sequence[str] = ()) -> None:
+def assert_in_order(tx: Transaction, cache: CloudCache, found_by: Sequence[str] = ()) -> None:
     """Compare cached orders with those given by the sums of the same snapshot."""
     for scores in SCORES:
-        order = orders.in_snapshot(tx, scores, found_by)
+        order = cache.order(tx, scores, found_by)
         assert order is not None
         assert [*order] == sorted(scores.keys(sums_by_name(tx, scores.classes, found_by)))
 
@@ -189,17 +187,17 @@ def test_a_picture_is_what_each_snapshot_shows_beside_racing_writers(cloud: Data
 
 
 def test_orders_that_readers_share_are_those_of_each_snapshot_beside_racing_writers(cloud: Database) -> None:
-    orders = TreeOrders()
-    assert_in_order(cloud, orders)  # A snapshot older than the first one seen has no order.
+    cache = CloudCache()
+    assert_in_order(cloud, cache)  # A snapshot older than the first one seen has no order.
     with writing(cloud) as are_at_work, ThreadPoolExecutor(READERS) as readers:
 
         def read() -> None:
             while are_at_work():
-                assert_in_order(cloud, orders)
+                assert_in_order(cloud, cache)
 
         for done in [readers.submit(read) for _ in range(READERS)]:
             done.result()
-    assert_in_order(cloud, orders)
+    assert_in_order(cloud, cache)
 
 
 def left_by_root(tx: Transaction, roots: Collection[int] | None) -> FactByRoot[SizesByDemand]:
@@ -211,36 +209,36 @@ def left_by_root(tx: Transaction, roots: Collection[int] | None) -> FactByRoot[S
 
 
 @reads
-def assert_sizes(tx: Transaction, kept: TreeFactCache[SizesByDemand]) -> None:
+def assert_sizes(tx: Transaction, cache: CloudCache) -> None:
     read = partial(left_by_root, tx)
-    assert kept.in_snapshot(tx, "left", read) == read(None)
+    assert cache.facts(tx, "left", read) == read(None)
 
 
 def test_sizes_that_readers_share_are_those_of_each_snapshot_beside_racing_writers(cloud: Database) -> None:
-    kept = TreeFactCache[SizesByDemand](TreeHistories())
-    assert_sizes(cloud, kept)
+    cache = CloudCache()
+    assert_sizes(cloud, cache)
     with writing(cloud) as are_at_work, ThreadPoolExecutor(READERS) as readers:
 
         def read() -> None:
             while are_at_work():
-                assert_sizes(cloud, kept)
+                assert_sizes(cloud, cache)
 
         for done in [readers.submit(read) for _ in range(READERS)]:
             done.result()
-    assert_sizes(cloud, kept)
+    assert_sizes(cloud, cache)
 
 
 def test_trees_that_have_nothing_any_more_have_no_sizes(cloud: Database) -> None:
-    kept = TreeFactCache[SizesByDemand](TreeHistories())
-    assert_sizes(cloud, kept)
+    cache = CloudCache()
+    assert_sizes(cloud, cache)
     with cloud.writer.begin() as connection:
         run(connection, EMPTIED)
-    assert_sizes(cloud, kept)
+    assert_sizes(cloud, cache)
 
 
 def test_an_older_snapshot_than_the_one_before_has_its_own_sizes(cloud: Database) -> None:
-    kept = TreeFactCache[SizesByDemand](TreeHistories())
-    assert_sizes(cloud, kept)
+    cache = CloudCache()
+    assert_sizes(cloud, cache)
 
     @reads
     def read_twice(tx: Transaction) -> None:
@@ -248,45 +246,33 @@ def test_an_older_snapshot_than_the_one_before_has_its_own_sizes(cloud: Database
         before = read(None)
         with cloud.writer.begin() as connection:
             allocate(connection, "late", {(3, VCPU): 500})
-        assert_sizes(cloud, kept)
-        assert kept.in_snapshot(tx, "left", read) == before
+        assert_sizes(cloud, cache)
+        assert cache.facts(tx, "left", read) == before
 
     read_twice(cloud)
-    assert_sizes(cloud, kept)
-
-
-def test_sizes_that_were_not_asked_for_longest_are_forgotten(cloud: Database) -> None:
-    kept = TreeFactCache[SizesByDemand](TreeHistories(), most_trees=PROVIDERS)
-
-    @reads
-    def ask(tx: Transaction) -> None:
-        for name in ("first", "second"):
-            kept.in_snapshot(tx, name, partial(left_by_root, tx))
-
-    ask(cloud)
-    assert kept.cached_trees == PROVIDERS
+    assert_sizes(cloud, cache)
 
 
 def test_an_older_snapshot_than_the_one_before_has_its_own_order(cloud: Database) -> None:
-    orders = TreeOrders()
+    cache = CloudCache()
 
     @reads
     def read_twice(tx: Transaction) -> None:
-        orders.in_snapshot(tx, SCORES[0], ())
+        cache.order(tx, SCORES[0], ())
         with cloud.writer.begin() as connection:
             allocate(connection, "late", {(3, VCPU): 500})
-        assert_in_order(cloud, orders)
-        order = orders.in_snapshot(tx, SCORES[0], ())
+        assert_in_order(cloud, cache)
+        order = cache.order(tx, SCORES[0], ())
         assert order is not None
         assert [*order] == sorted(SCORES[0].keys(sums_by_name(tx, SCORES[0].classes, ())))
 
     read_twice(cloud)
-    assert_in_order(cloud, orders)
+    assert_in_order(cloud, cache)
 
 
 def test_orders_follow_whatever_happens_to_providers(cloud: Database) -> None:
     """Trees come, move, lose their inventories and go; trees found only by a further class are included."""
-    orders = TreeOrders()
+    cache = CloudCache()
     add = (
         "INSERT INTO resource_providers (id, uuid, name, generation, root_provider_id) VALUES (50, 'p50', 'p50', 0, 50)"
     )
@@ -301,21 +287,21 @@ def test_orders_follow_whatever_happens_to_providers(cloud: Database) -> None:
     ):
         with cloud.writer.begin() as connection:
             run(connection, *statements)
-        assert_in_order(cloud, orders)
-        assert_in_order(cloud, orders, ["DISK_GB"])
+        assert_in_order(cloud, cache)
+        assert_in_order(cloud, cache, ["DISK_GB"])
 
 
 def test_a_class_that_takes_the_name_of_another_has_an_order_of_its_own(cloud: Database) -> None:
-    orders = TreeOrders()
+    cache = CloudCache()
     add = "INSERT INTO resource_classes (id, name) VALUES ({}, '{}')"
     with cloud.writer.begin() as connection:
         run(connection, add.format(10_001, "CUSTOM_A"), add.format(10_002, "CUSTOM_B"), EMPTIED)
         run(connection, stocking((5, 10_002), total=7))
-    assert_in_order(cloud, orders, ["CUSTOM_A"])
+    assert_in_order(cloud, cache, ["CUSTOM_A"])
     with cloud.writer.begin() as connection:
         for before, after in (("CUSTOM_A", "CUSTOM_C"), ("CUSTOM_B", "CUSTOM_A")):
             run(connection, f"UPDATE resource_classes SET name = '{after}' WHERE name = '{before}'")
-    assert_in_order(cloud, orders, ["CUSTOM_A"])
+    assert_in_order(cloud, cache, ["CUSTOM_A"])
 
 
 def test_an_older_snapshot_is_told_which_trees_may_be_otherwise(cloud: Database) -> None:
@@ -329,12 +315,12 @@ def test_an_older_snapshot_is_told_which_trees_may_be_otherwise(cloud: Database)
         look(tx, None)
         with cloud.writer.begin() as connection:
             allocate(connection, "late", {(3, VCPU): 1})
-        assert moment_of(cloud, history) == Moment(first.number + 1)
+        assert moment_of(cloud, history) == Moment(history, first.number + 1)
         return history.moment(tx)
 
-    assert read_late(cloud) == Moment(first.number + 1, frozenset({3}))
+    assert read_late(cloud) == Moment(history, first.number + 1, frozenset({3}))
     assert history.changed(first.number, first.number + 1) == {3}
-    assert moment_of(cloud, history) == Moment(first.number + 1)
+    assert moment_of(cloud, history) == Moment(history, first.number + 1)
 
 
 @reads
@@ -361,27 +347,27 @@ QUESTION = Question("three", REQUEST, SearchOptions(breadth_first=True), Ranking
 
 
 @reads
-def assert_answered(tx: Transaction, kept: CachedTexts, orders: TreeOrders) -> None:
+def assert_answered(tx: Transaction, kept: CachedTexts, cache: CloudCache) -> None:
     """Compare an answer from cached trees with that of a search in the same snapshot."""
     searched = answer_to(tx, QUESTION.request, QUESTION.options, QUESTION.ranking)
     texts = texts_of(searched)
     in_order = [texts[root] for root, _choice in searched.candidates]
     expected = ([text.candidates[0] for text in in_order], [text.providers for text in in_order])
-    assert written_answer(tx, QUESTION, kept, orders) == expected
+    assert written_answer(tx, QUESTION, kept, cache) == expected
 
 
 def test_answers_from_cached_texts_are_those_of_each_snapshot_beside_racing_writers(cloud: Database) -> None:
-    kept, orders = CachedTexts(), TreeOrders()
-    assert_answered(cloud, kept, orders)  # A snapshot older than the first one seen is searched.
+    kept, cache = CachedTexts(), CloudCache()
+    assert_answered(cloud, kept, cache)  # A snapshot older than the first one seen is searched.
     with writing(cloud) as are_at_work, ThreadPoolExecutor(READERS) as readers:
 
         def read() -> None:
             while are_at_work():
-                assert_answered(cloud, kept, orders)
+                assert_answered(cloud, kept, cache)
 
         for done in [readers.submit(read) for _ in range(READERS)]:
             done.result()
-    assert_answered(cloud, kept, orders)
+    assert_answered(cloud, kept, cache)
     assert kept.size
 
 
@@ -462,28 +448,17 @@ def test_once_the_journal_is_pruned_the_reader_starts_anew(cloud: Database, late
 def test_what_went_past_the_triggers_is_seen_after_some_minutes(cloud: Database) -> None:
     """Another process writes so that they do not fire: changes leave no trace in the journal."""
     now = [1000.0]
-    orders = TreeOrders(clock=lambda: now[0])
-    assert_in_order(cloud, orders)
+    cache = CloudCache(clock=lambda: now[0])
+    assert_in_order(cloud, cache)
     with cloud.writer.begin() as connection:
         allocate(connection, "unnoticed", {(4, VCPU): 900})
         run(connection, "DELETE FROM placement_journal WHERE id = (SELECT max(id) FROM placement_journal)")
     now[0] += MAX_AGE_S + 1
-    assert_in_order(cloud, orders)
-
-
-def test_orders_that_were_not_asked_for_longest_are_forgotten(cloud: Database) -> None:
-    for orders, kept in (
-        (TreeOrders(), 2 * PROVIDERS),
-        (TreeOrders(most_orders=1), PROVIDERS),
-        (TreeOrders(most_keys=PROVIDERS), PROVIDERS),
-        (TreeOrders(most_keys=1), PROVIDERS),
-    ):
-        assert_in_order(cloud, orders)
-        assert orders.cached_keys == kept
+    assert_in_order(cloud, cache)
 
 
 def test_where_much_has_changed_all_is_read_again(cloud: Database) -> None:
-    picture, orders = Picture(), TreeOrders()
+    picture, cache = Picture(), CloudCache()
     columns = "id, uuid, name, generation, root_provider_id"
     providers = IN_NUMBERS.format(f"resource_providers ({columns})", MAX_CHANGED, "id, id, id, 0, id FROM n")
     stocks = IN_NUMBERS.format(
@@ -500,7 +475,7 @@ def test_where_much_has_changed_all_is_read_again(cloud: Database) -> None:
         put_in_order(cloud)
         assert_current(cloud, picture)
         assert picture.read_anew == anew
-        assert_in_order(cloud, orders)
+        assert_in_order(cloud, cache)
 
 
 def test_a_transaction_that_writes_is_told_nothing(cloud: Database) -> None:

@@ -8,8 +8,8 @@ from sqlalchemy import Connection, text
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.ranking import Ranking, TreeScores
+from placement.services.cloud_cache import CloudCache
 from placement.services.health import readiness
-from placement.services.tree_orders import TreeOrders
 from placement.store.allocations import supplies
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads, writes
@@ -17,10 +17,10 @@ from placement.store.journal import triggers as journal
 from placement.store.kept_usage import usage_triggers
 from placement.store.lifecycle import schema
 from placement.store.lifecycle.maintenance import exclusively
-from placement.store.search.scores import sums_by_name
 from tests.databases import open_database
 from tests.store.conftest import THREE_KINDS
 from tests.store.rows import VCPU, add_providers, allocate, run, stocking
+from tests.store.sums import sums_by_name
 
 Bypass = Callable[[Connection, Callable[[], None]], None]
 """Has the triggers miss what the function does, which writes on the same connection."""
@@ -82,8 +82,8 @@ def servers(request: pytest.FixtureRequest) -> Iterator[list[Database]]:
 
 
 @reads
-def cached_order(tx: Transaction, orders: TreeOrders) -> list[object] | None:
-    order = orders.in_snapshot(tx, SCORES, ())
+def cached_order(tx: Transaction, cache: CloudCache) -> list[object] | None:
+    order = cache.order(tx, SCORES, ())
     return None if order is None else [*order]
 
 
@@ -106,16 +106,16 @@ def look_at_triggers_now(databases: list[Database]) -> None:
 @pytest.mark.parametrize(("servers", "bypass"), CASES, indirect=["servers"])
 def test_what_triggers_have_missed_is_in_no_answer(servers: list[Database], bypass: Bypass) -> None:
     """Two servers with warm caches, while an administrator changes triggers and writes."""
-    caches = [TreeOrders() for _ in servers]
-    for database, orders in zip(servers, caches, strict=True):
-        assert cached_order(database, orders) == true_order(database)
+    caches = [CloudCache() for _ in servers]
+    for database, cache in zip(servers, caches, strict=True):
+        assert cached_order(database, cache) == true_order(database)
     with exclusively(servers[0].engine) as connection:
         bypass(connection, lambda: allocate(connection, "unnoticed", {(1, VCPU): 9}))
     look_at_triggers_now(servers)
     plain = open_database(servers[0].engine.url.render_as_string(hide_password=False))
     plain.keeps_usage = False
-    for database, orders in zip(servers, caches, strict=True):
-        assert cached_order(database, orders) in (None, true_order(plain))
+    for database, cache in zip(servers, caches, strict=True):
+        assert cached_order(database, cache) in (None, true_order(plain))
         assert used_of_the_first(database) == 9
     plain.dispose()
 
@@ -132,27 +132,27 @@ def test_a_claim_counts_what_triggers_have_missed(servers: list[Database], bypas
 
 @pytest.mark.parametrize(("servers", "bypass"), CASES, indirect=["servers"])
 def test_an_upgrade_makes_up_for_what_triggers_have_missed(servers: list[Database], bypass: Bypass) -> None:
-    orders = TreeOrders()
-    assert cached_order(servers[1], orders) is not None
+    cache = CloudCache()
+    assert cached_order(servers[1], cache) is not None
     with exclusively(servers[0].engine) as connection:
         bypass(connection, lambda: allocate(connection, "unnoticed", {(1, VCPU): 9}))
     schema.upgrade(servers[0].engine)
     assert readiness(servers[1]).triggers is not None
     assert (servers[1].keeps_usage, servers[1].keeps_journal) == (True, True)
-    assert cached_order(servers[1], orders) == true_order(servers[1])
+    assert cached_order(servers[1], cache) == true_order(servers[1])
     assert used_of_the_first(servers[1]) == 9
 
 
 @pytest.mark.parametrize("servers", THREE_KINDS, indirect=True)
 def test_without_a_journal_nothing_is_cached(servers: list[Database]) -> None:
     """Its triggers are removed by an upgrade, while servers run."""
-    caches = [TreeOrders() for _ in servers]
-    for database, orders in zip(servers, caches, strict=True):
-        assert cached_order(database, orders) is not None
+    caches = [CloudCache() for _ in servers]
+    for database, cache in zip(servers, caches, strict=True):
+        assert cached_order(database, cache) is not None
     schema.upgrade(servers[0].engine, keep_journal=False)
     look_at_triggers_now(servers)
-    for database, orders in zip(servers, caches, strict=True):
-        assert cached_order(database, orders) is None
+    for database, cache in zip(servers, caches, strict=True):
+        assert cached_order(database, cache) is None
         assert (database.keeps_usage, database.keeps_journal) == (True, False)
 
 

@@ -24,7 +24,6 @@ from placement.store.connection import direct
 from placement.store.connection.database import Database, engine_for
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.url import normalised
-from placement.store.search.narrowing import MANY_DEMANDS
 from placement.store.tables import metadata, placement_journal
 from tests.databases import Pool
 
@@ -60,7 +59,7 @@ LOCKED_IN_PARTS = {
     "inventories": {"CUSTOM_ONE": {"total": 2}, "CUSTOM_PCIE_LOCK": {"total": 4, "min_unit": 2}},
 }
 ABLE = {"resource_provider_generation": 1, "traits": ["HW_CPU_X86_AVX"]}
-MANY_AMOUNTS = "&".join([f"resources_{amount}=CUSTOM_ONE:{amount}" for amount in range(1, MANY_DEMANDS + 1)])
+MANY_AMOUNTS = "&".join([f"resources_{amount}=CUSTOM_ONE:{amount}" for amount in range(1, 6)])
 WITH_A_TRAIT = "resources=CUSTOM_ONE:1,CUSTOM_PCIE_LOCK:2&required=HW_CPU_X86_AVX&limit=1"
 
 STEPS = [

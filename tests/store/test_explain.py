@@ -12,12 +12,11 @@ from placement.candidates.walk import candidates_in
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import plan_for
 from placement.services.allocation_candidates import SearchOptions, allocation_candidates
+from placement.services.cloud_cache import tree_reader
 from placement.services.explain import explanation_of
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import reads
 from placement.store.search.names import ids_for
-from placement.store.search.narrowing import Narrowing
-from placement.store.search.trees import TreeReader
 from tests.definition_of_candidates import without_part
 from tests.examples import examples
 from tests.small_clouds import Cloud, facts_of, load, random_situation, situations
@@ -35,8 +34,8 @@ def database(migrated: Database) -> Database:
 def trees_with_candidates(tx, request: CandidateRequest) -> set[int]:
     """Return the roots of the trees in which GET /allocation_candidates finds candidates."""
     plan = plan_for(request)
-    reader = TreeReader(tx, Narrowing(tx, plan, ids_for(tx, plan)))
-    trees = [without_sharing(tree) for tree in reader.trees(None)]
+    reader = tree_reader(tx, plan, ids_for(tx, plan), None)
+    trees = [without_sharing(tree) for read, _last in reader.chunks(None) for tree in read.trees]
     return {root for root, _choice in candidates_in(plan, trees, RequestBudget())}
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.place_lock import PlaceLock
-from placement.domain.search_plan import plan_for
-from placement.services.tree_orders import TreeOrders
+from placement.domain.search_plan import NamedIds, plan_for
+from placement.services.cloud_cache import CloudCache
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads, writes
-from placement.store.search.names import NamedIds, ids_for
+from placement.store.search.names import ids_for
 from tests.databases import open_database
 from tests.store.conftest import THREE_KINDS
 from tests.store.rows import add_providers, run
@@ -65,20 +65,20 @@ def event(choice: Random, number: int) -> list[str]:
     )
 
 
-def facts(tx: Transaction, orders: TreeOrders | None) -> tuple[NamedIds, int]:
-    found = ids_for(tx, PLAN, LEVELS, locks=LOCKS, read_along=orders and orders.read_along)
+def facts(tx: Transaction, cache: CloudCache | None) -> tuple[NamedIds, int]:
+    found = ids_for(tx, PLAN, LEVELS, locks=LOCKS, read_along=cache and cache.read_along)
     return found, found.highest_root
 
 
 @reads
-def assert_current(tx: Transaction, orders: TreeOrders) -> None:
+def assert_current(tx: Transaction, cache: CloudCache) -> None:
     alone = facts(tx, None)
-    assert facts(tx, orders) == alone
-    assert facts(tx, orders) == alone  # now the place in the journal is known
+    assert facts(tx, cache) == alone
+    assert facts(tx, cache) == alone  # now the place in the journal is known
 
 
 def test_facts_read_along_are_those_of_each_snapshot(cloud: Database) -> None:
-    orders, choice = TreeOrders(), Random(5)
+    cache, choice = CloudCache(), Random(5)
     seen = set()
 
     @reads
@@ -86,8 +86,8 @@ def test_facts_read_along_are_those_of_each_snapshot(cloud: Database) -> None:
         before = facts(tx, None)
         with cloud.writer.begin() as connection:
             run(connection, *event(choice, number))
-        assert_current(cloud, orders)
-        assert facts(tx, orders) == before  # this snapshot is older
+        assert_current(cloud, cache)
+        assert facts(tx, cache) == before  # this snapshot is older
         seen.add((before[0].shares, before[0].levels, tuple(before[0].locks)))
 
     for number in range(EVENTS):
@@ -96,15 +96,15 @@ def test_facts_read_along_are_those_of_each_snapshot(cloud: Database) -> None:
 
 
 def test_a_writing_transaction_reads_its_own_facts(cloud: Database) -> None:
-    orders = TreeOrders()
-    assert_current(cloud, orders)
+    cache = CloudCache()
+    assert_current(cloud, cache)
 
     @writes
     def share(tx: Transaction) -> None:
-        assert not facts(tx, orders)[0].shares
+        assert not facts(tx, cache)[0].shares
         has = HAS.format(TRAITS[0])
         run(tx.connection, f"INSERT INTO resource_provider_traits (resource_provider_id, trait_id) VALUES (1, {has})")
-        assert facts(tx, orders)[0].shares
+        assert facts(tx, cache)[0].shares
 
     share(cloud)
 
@@ -112,12 +112,12 @@ def test_a_writing_transaction_reads_its_own_facts(cloud: Database) -> None:
 def test_facts_read_along_take_no_statement_of_their_own(postgresql: Database) -> None:
     with postgresql.writer.begin() as connection:
         add_providers(connection, PROVIDERS)
-    orders = TreeOrders()
+    cache = CloudCache()
 
     @reads
     def ask(tx: Transaction) -> None:
-        facts(tx, orders)
-        assert orders.histories.of(postgresql).moment(tx) is not None
+        facts(tx, cache)
+        assert cache.histories.of(postgresql).moment(tx) is not None
 
     ask(postgresql)
     with statements(postgresql) as sent:

@@ -15,17 +15,16 @@ import pytest
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import OperationalError
 
+from placement.cloud.columns import CloudColumns
 from placement.services.tree_history import Roots, TreeHistory
-from placement.services.tree_sums import AskedSums
 from placement.store.connection.database import Database, engine_for
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.connection.url import normalised
 from placement.store.kept_usage import usage_triggers
-from placement.store.search.scores import tree_sums
+from placement.store.search.cloud_rows import cloud_rows
 from tests.store.rows import DISK_GB, MEMORY_MB, VCPU, add_providers, allocate, run, stocking
 
 ROOTS, BELOW = 3, 9
-ASKED = AskedSums([VCPU, MEMORY_MB], [DISK_GB])
 MAX_S = 20.0
 
 MOVE = f"UPDATE resource_providers SET root_provider_id = 2, parent_provider_id = 2 WHERE id = {BELOW}"
@@ -88,7 +87,7 @@ class Picture:
         else:
             self._held = _with(self._held, held, changed)
         assert self._held == held
-        assert sorted(self._history.sums(tx, moment, ASKED)) == sorted(tree_sums(tx, *ASKED))
+        assert self._history.columns(tx, moment).is_same_as(CloudColumns.from_rows(cloud_rows(tx)))
 
 
 def _held(tx: Transaction) -> dict[int, list[str]]:

@@ -8,10 +8,8 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.ranking import Ranking
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.services.allocation_candidates import Answer, SearchOptions, answer_to
-from placement.services.in_vain import MAX_REMEMBERED, InVain
+from placement.services.cloud_cache import MAX_REASONS, CloudCache
 from placement.services.journal import put_in_order
-from placement.services.tree_history import TreeHistories
-from placement.services.tree_orders import TreeOrders
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from tests.databases import open_database
@@ -43,8 +41,8 @@ def full(request: pytest.FixtureRequest) -> Iterator[Database]:
 
 
 @reads
-def ask(tx: Transaction, orders: TreeOrders | None, request: CandidateRequest = SIX) -> Answer:
-    return answer_to(tx, request, OPTIONS, RANKING, orders=orders)
+def ask(tx: Transaction, cache: CloudCache | None, request: CandidateRequest = SIX) -> Answer:
+    return answer_to(tx, request, OPTIONS, RANKING, cache=cache)
 
 
 def change(database: Database, *changes: str) -> None:
@@ -53,21 +51,21 @@ def change(database: Database, *changes: str) -> None:
     put_in_order(database)  # MariaDB's readers go by the numbers of rows.
 
 
-def searches(database: Database, orders: TreeOrders) -> int:
+def searches(database: Database, cache: CloudCache) -> int:
     """Ask, and return how many statements read providers' inventories."""
     with statements(database) as sent:
-        ask(database, orders)
+        ask(database, cache)
     return len([statement for statement in sent if ".total" in statement])
 
 
 def test_nothing_is_searched_again_while_no_tree_changes(full: Database) -> None:
-    orders = TreeOrders()
-    before = [ask(full, orders) for _ in range(2)]
-    assert searches(full, orders) == 0
-    after = ask(full, orders)
+    cache = CloudCache()
+    before = [ask(full, cache) for _ in range(2)]
+    assert searches(full, cache) == 0
+    after = ask(full, cache)
     assert after.cause is not None
     assert [after.cause] * 2 == [answer.cause for answer in before]
-    assert ask(full, orders, CandidateRequest(groups=(RequestGroup(resources={"VCPU": 7}),), limit=5)).cause
+    assert ask(full, cache, CandidateRequest(groups=(RequestGroup(resources={"VCPU": 7}),), limit=5)).cause
 
 
 @pytest.mark.parametrize(
@@ -85,47 +83,46 @@ def test_nothing_is_searched_again_while_no_tree_changes(full: Database) -> None
     ],
 )
 def test_whatever_changes_a_tree_is_taken_into_account_at_once(full: Database, changes: list[str]) -> None:
-    orders = TreeOrders()
-    assert not [answer for answer in (ask(full, orders), ask(full, orders)) if answer.candidates]
+    cache = CloudCache()
+    assert not [answer for answer in (ask(full, cache), ask(full, cache)) if answer.candidates]
     change(full, *changes)
-    assert searches(full, orders) > 0
-    answer = ask(full, orders)
+    assert searches(full, cache) > 0
+    answer = ask(full, cache)
     assert (answer.candidates, answer.cause) == ((found := ask(full, None)).candidates, found.cause)
 
 
-def newer_and_older(database: Database, orders: TreeOrders, *changes: str) -> tuple[Answer, Answer]:
+def newer_and_older(database: Database, cache: CloudCache, *changes: str) -> tuple[Answer, Answer]:
     """Ask in a snapshot with some changes, then in one from before."""
 
     @reads
     def ask_in_both(tx: Transaction) -> tuple[Answer, Answer]:
         answer_to(tx, SIX, OPTIONS, RANKING)  # The snapshot is that of the first statement.
         change(database, *changes)
-        return ask(database, orders), answer_to(tx, SIX, OPTIONS, RANKING, orders=orders)
+        return ask(database, cache), answer_to(tx, SIX, OPTIONS, RANKING, cache=cache)
 
     return ask_in_both(database)
 
 
 def test_snapshots_that_differ_do_not_learn_from_each_other(full: Database) -> None:
-    orders = TreeOrders()
-    ask(full, orders)
-    newer, older = newer_and_older(full, orders, "DELETE FROM allocations WHERE resource_provider_id = 2")
+    cache = CloudCache()
+    ask(full, cache)
+    newer, older = newer_and_older(full, cache, "DELETE FROM allocations WHERE resource_provider_id = 2")
     assert newer.candidates
     assert not older.candidates
-    assert ask(full, orders).candidates
-    newer, older = newer_and_older(full, orders, "UPDATE inventories SET total = 5 WHERE resource_provider_id = 2")
+    assert ask(full, cache).candidates
+    newer, older = newer_and_older(full, cache, "UPDATE inventories SET total = 5 WHERE resource_provider_id = 2")
     assert not newer.candidates
     assert older.candidates
 
 
 @reads
-def noted(tx: Transaction, in_vain: "InVain[str]", numbers: range) -> list[str | None]:
+def noted(tx: Transaction, cache: CloudCache, numbers: range) -> list[str | None]:
     """Note some requests, and return what is known of each."""
     for number in numbers:
-        in_vain.note(tx, number, f"because of {number}")
-    return [in_vain.reason(tx, number) for number in numbers]
+        cache.note_nothing(tx, (number,), f"because of {number}")
+    return [cache.reason_for_nothing(tx, (number,)) for number in numbers]
 
 
 def test_only_so_many_requests_are_remembered(full: Database) -> None:
-    in_vain = InVain[str](TreeHistories())
-    found = noted(full, in_vain, range(MAX_REMEMBERED + 3))
-    assert found == [None] * 3 + [f"because of {number}" for number in range(3, MAX_REMEMBERED + 3)]
+    found = noted(full, CloudCache(), range(MAX_REASONS + 3))
+    assert found == [None] * 3 + [f"because of {number}" for number in range(3, MAX_REASONS + 3)]

@@ -12,9 +12,9 @@ from placement.domain.candidate_request import RequestGroup
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.errors import Unavailable
+from placement.services.cloud_cache import CloudCache
 from placement.services.planner.candidates import planned_candidates
 from placement.services.planner.composers import PlannerOptions
-from placement.services.tree_orders import TreeOrders
 from placement.store.connection.database import Database
 from tests.databases import open_database
 from tests.planner_clouds import LEVELS, LOCKS, make_names, random_cloud, random_request
@@ -24,12 +24,12 @@ from tests.store.statements import statements
 
 CLOUDS, CHANGES, HOSTS = 6, 3, 80
 PACKED = RankingProfile(strategy=Profile(fit=Fit({"PGPU": Preference("MostAllocated")})), compactness=1)
-SUMS = "GROUP BY anon_1.root_provider_id"
+ROWS = ".min_unit, inventories.max_unit"
 LISTED = re.compile(r"root_provider_id (= ANY|IN) \(")
 
 
-def options_with(orders: TreeOrders | None) -> PlannerOptions:
-    return PlannerOptions(RankingProfile(), LEVELS, LOCKS, orders=orders)
+def options_with(cache: CloudCache | None) -> PlannerOptions:
+    return PlannerOptions(RankingProfile(), LEVELS, LOCKS, cache=cache)
 
 
 def planned(database: Database, request: PlannerRequest, options: PlannerOptions, overlay: Overlay) -> object:
@@ -44,14 +44,14 @@ def planned(database: Database, request: PlannerRequest, options: PlannerOptions
 def test_plans_are_the_same_whether_or_not_orders_are_kept(migrated: Database) -> None:
     """Whatever happens between two requests, also under an overlay that allocates or avoids trees."""
     make_names(migrated)
-    orders, chance = TreeOrders(), Random(7)
+    cache, chance = CloudCache(), Random(7)
     for _ in range(CLOUDS):
         cloud, wanted = random_cloud(chance), random_request(chance)
         for _ in range(CHANGES):
             cloud = {id_: _used_anew(node, chance) for id_, node in cloud.items()}
             load(migrated, cloud)
             profile = chance.choice((options_with(None).profile, PACKED))
-            kept, anew = (replace(options_with(one), profile=profile) for one in (orders, None))
+            kept, anew = (replace(options_with(one), profile=profile) for one in (cache, None))
             roots = frozenset([node.root for node in cloud.values() if chance.random() < 0.3])
             for overlay in (AS_IT_IS, Overlay(avoided=roots), _changing(cloud, chance)):
                 request = replace(wanted, limit=chance.choice((1, 1000)))
@@ -78,20 +78,20 @@ def _used_anew(node: Node, chance: Random) -> Node:
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_a_plan_reads_the_sums_of_no_tree_but_those_that_changed(kind: str, request: pytest.FixtureRequest) -> None:
+def test_a_plan_reads_the_stocks_of_no_tree_but_those_that_changed(kind: str, request: pytest.FixtureRequest) -> None:
     database = open_database(request.getfixturevalue(f"{kind}_url"))
     with database.writer.begin() as connection:
         for provider in add_providers(connection, HOSTS):
             run(connection, stocking((provider, VCPU), total=1000 - provider))
-    options = options_with(TreeOrders())
+    options = options_with(CloudCache())
     wanted = PlannerRequest(groups=(PlannerGroup(group=RequestGroup(suffix="", resources={"VCPU": 1})),), limit=3)
-    sums: list[int] = []
+    reads_of_all: list[int] = []
     for number in range(3):
         with statements(database) as sent:
             found = planned(database, wanted, options, AS_IT_IS)
-        sums.append(sum([SUMS in one and not LISTED.search(one) for one in sent]))
+        reads_of_all.append(sum([ROWS in one and not LISTED.search(one) for one in sent]))
         assert found == planned(database, wanted, options_with(None), AS_IT_IS)
         with database.writer.begin() as connection:
             allocate(connection, f"c{number}", {(40 + number, VCPU): 500})
-    assert sums == [1, 0, 0]
+    assert reads_of_all == [1, 0, 0]
     database.dispose()

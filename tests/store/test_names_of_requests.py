@@ -3,10 +3,10 @@
 import pytest
 
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.search_plan import plan_for
+from placement.domain.search_plan import NamedIds, plan_for
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads, writes
-from placement.store.search.names import NamedIds, ids_for
+from placement.store.search.names import ids_for
 from tests.store.rows import add_providers, run
 from tests.store.statements import statements
 

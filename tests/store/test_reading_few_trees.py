@@ -11,12 +11,9 @@ from placement.domain.search_plan import plan_for
 from placement.store.allocations import allocations_of_provider
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.search.cloud_rows import cloud_rows
 from placement.store.search.devices import left_by_provider
 from placement.store.search.names import ids_for
-from placement.store.search.narrowing import Narrowing
-from placement.store.search.ranges import Extent
-from placement.store.search.scores import class_sums, roots_with_unstocked_use, tree_sums
-from placement.store.search.tree_room import RoomNeeded, roots_with_room
 from tests.store.rows import VCPU, add_providers, allocate, run
 from tests.store.rows_read import reading
 
@@ -80,17 +77,6 @@ def cloud(migrated: Database) -> Database:
 
 
 @reads
-def cost_of_narrowing(tx: Transaction, request: CandidateRequest) -> int:
-    """Return what it costs to find the first tree, once the statement is known."""
-    plan = plan_for(request)
-    narrowing = Narrowing(tx, plan, ids_for(tx, plan))
-    assert [*narrowing.narrowed(Extent.listed([1])).options] == [1]
-    with reading(tx) as read:
-        narrowing.narrowed(Extent.listed([1]))
-        return read()
-
-
-@reads
 def cost_of_facts(tx: Transaction) -> int:
     """Return what it costs to find out which traits are in use."""
     plan = plan_for(CandidateRequest(groups=(RequestGroup(resources={"VCPU": 1}),)))
@@ -108,25 +94,6 @@ def cost_of(tx: Transaction, read_some: Callable[[Transaction], Any]) -> int:
         return read()
 
 
-@pytest.mark.parametrize(
-    ("of_group", "of_request"),
-    [
-        pytest.param({"required": (frozenset({SSE}), frozenset({NUMA}))}, {}, id="required"),
-        pytest.param({"forbidden": frozenset({AVX})}, {}, id="forbidden"),
-        pytest.param({"member_of": (frozenset({ONE}), frozenset({OTHER}))}, {}, id="member_of"),
-        pytest.param({"forbidden_aggregates": frozenset({ELSEWHERE})}, {}, id="forbidden_aggregates"),
-        pytest.param({}, {"root_required": frozenset({SSE, NUMA})}, id="root_required"),
-        pytest.param({}, {"root_forbidden": frozenset({AVX})}, id="root_forbidden"),
-    ],
-)
-def test_one_tree_is_found_without_reading_what_others_have(
-    cloud: Database, of_group: dict[str, Any], of_request: dict[str, Any]
-) -> None:
-    """A cloud's links of a common trait were read for each portion of trees, 70 ms for a portion of 16."""
-    request = CandidateRequest(groups=(RequestGroup(resources={"VCPU": 1}, **of_group),), **of_request)
-    assert cost_of_narrowing(cloud, request) < LITTLE[cloud.dialect]
-
-
 def test_which_traits_are_in_use_is_known_without_reading_who_has_them(cloud: Database) -> None:
     """On MariaDB each request read all links of traits from the one asked about on: 25 ms for 80,000."""
     assert cost_of_facts(cloud) < LITTLE[cloud.dialect]
@@ -135,10 +102,7 @@ def test_which_traits_are_in_use_is_known_without_reading_who_has_them(cloud: Da
 @pytest.mark.parametrize(
     "read_some",
     [
-        pytest.param(lambda tx: tree_sums(tx, [VCPU], [], [1]), id="sums"),
-        pytest.param(lambda tx: class_sums(tx, [VCPU], [1]), id="sums by class"),
-        pytest.param(lambda tx: roots_with_unstocked_use(tx, [1]), id="unstocked use"),
-        pytest.param(lambda tx: roots_with_room(tx, {VCPU: RoomNeeded(1, 1)}, [1]), id="room"),
+        pytest.param(lambda tx: cloud_rows(tx, [1]), id="rows of the cloud"),
         pytest.param(lambda tx: left_by_provider(tx, [VCPU], [1]), id="left by provider"),
         pytest.param(lambda tx: allocations_of_provider(tx, "provider-1"), id="allocations"),
     ],

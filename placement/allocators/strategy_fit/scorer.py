@@ -10,6 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
+from typing import NamedTuple
 
 from placement.allocators.entries import exact
 from placement.allocators.strategy_fit.profile import MAX_NODE_SCORE, Fit, Profile, Sra
@@ -41,6 +42,9 @@ class NodeScorer:
         normalised: the same from 0 to 100.
         keeps_proportion: whether the node keeps its reserve for scarce resources.
         maximum: 100 times the sum of the policies' weights.
+        terms: what the scores consist of, for callers that work out those of many nodes at once.
+        factors: how to put the terms together.
+        is_alone: whether the node provides all of the request itself.
     """
 
     classes: tuple[str, ...]
@@ -48,6 +52,23 @@ class NodeScorer:
     normalised: AmountScore
     keeps_proportion: ProportionCheck
     maximum: float
+    terms: ScoringTerms
+    factors: "ScoreFactors"
+    is_alone: bool
+
+
+class ScoreFactors(NamedTuple):
+    """How a score is put together: the mean's fraction and the avoided weight, as integers over one denominator.
+
+    Args:
+        mean: the factor of the mean's numerator.
+        avoided: the factor of the avoided weight.
+        common: the denominator of both factors.
+    """
+
+    mean: int
+    avoided: int
+    common: int
 
 
 def scorer_for(
@@ -79,12 +100,17 @@ def scorer_for(
     at = {name: position for position, name in enumerate(terms.classes)}
     maximum = profile.maximum
     mean, avoided = _mean(terms, at, is_alone=own is None), _avoided(terms, at)
+    factors = _factors(profile, terms, Fraction(1))
+    normalising = _factors(profile, terms, MAX_NODE_SCORE / maximum if maximum else Fraction())
     return NodeScorer(
         classes=terms.classes,
-        score=_score(profile, terms, mean, avoided, scale=Fraction(1)),
-        normalised=_score(profile, terms, mean, avoided, scale=MAX_NODE_SCORE / maximum if maximum else Fraction()),
+        score=_score(mean, avoided, factors),
+        normalised=_score(mean, avoided, normalising),
         keeps_proportion=_verdict(terms, at),
         maximum=float(maximum),
+        terms=terms,
+        factors=factors,
+        is_alone=own is None,
     )
 
 
@@ -111,18 +137,21 @@ class Scorers:
         return scorer
 
 
-def _score(profile: Profile, terms: ScoringTerms, mean: _Mean, avoided: _Avoided, *, scale: Fraction) -> AmountScore:
-    """Return the sum of the scores, each an integer times a constant, over one common denominator."""
+def _factors(profile: Profile, terms: ScoringTerms, scale: Fraction) -> ScoreFactors:
     per_mean = scale * _per_unit(profile.fit, [term.weight for term in terms.fit])
     per_avoided = scale * _per_unit(profile.sra, [term.weight for term in terms.scarce])
     common = lcm(per_mean.denominator, per_avoided.denominator)
-    mean_factor, avoided_factor = int(per_mean * common), int(per_avoided * common)
+    return ScoreFactors(int(per_mean * common), int(per_avoided * common), common)
+
+
+def _score(mean: _Mean, avoided: _Avoided, factors: ScoreFactors) -> AmountScore:
+    """Return the sum of the scores, each an integer times a constant, over one common denominator."""
 
     def score(allocatable: Sequence[int], used: Sequence[int]) -> float:
         numerator, denominator = mean(allocatable, used)
-        whole = numerator * mean_factor + denominator * avoided(allocatable) * avoided_factor
+        whole = numerator * factors.mean + denominator * avoided(allocatable) * factors.avoided
         # One division of two integers, hence rounded once, to the nearest float.
-        return whole / (denominator * common)
+        return whole / (denominator * factors.common)
 
     return score
 

@@ -31,8 +31,8 @@ def options_for(call: Call, body: Body) -> PlannerOptions:
         levels=planner.levels,
         locks=planner.exclusive,
         judge=call.server.fragmentation_judges.of(profile),
-        orders=call.server.orders,
-        cache=call.server.proposals,
+        cache=call.server.cloud_cache,
+        proposals=call.server.proposals,
     )
 
 

@@ -7,18 +7,18 @@ from functools import cached_property, partial
 
 from placement.allocators.fair_share.tenants import Need
 from placement.candidates.overlaid import with_stocks
+from placement.candidates.tree_reader import TreeReader
 from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree, ProviderStocks
 from placement.domain.tree import Tree
+from placement.services.cloud_cache import tree_reader
 from placement.services.fair_share.rule_places import PlaceRule, place_rules
 from placement.services.planner.composers import Composers, PlannerOptions
 from placement.services.planner.details import Details
 from placement.services.planner.interned_rows import level_ids
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.names import ids_for
-from placement.store.search.narrowing import Narrowing
-from placement.store.search.trees import TreeReader
 
 FreedByProvider = Mapping[int, Counter[str]]
 """Amounts that become free: provider -> class -> amount."""
@@ -69,7 +69,7 @@ class EmptiedTrees:
 
     def _reader(self, freed: Iterable[int]) -> TreeReader:
         plan = self._prepared.plan
-        return TreeReader(self._tx, Narrowing(self._tx, plan, ids_for(self._tx, plan), spared={*freed}))
+        return tree_reader(self._tx, plan, ids_for(self._tx, plan), None, spared={*freed})
 
     def missing(self) -> dict[int, dict[Need, int]]:
         """Return for each tree how much more of each class has to be free in it; nothing if any providers share."""

@@ -85,14 +85,14 @@ def planned_candidates(
     more = more_trees(tx, changes)
     overlay = overlay_of(tx, changes, overlay)
     ground = ground_for(tx, request, options, overlay=overlay)
-    if more or options.orders is None or not overlay.is_empty:
+    if more or options.cache is None or not overlay.is_empty:
         return _found(ground, options, overlay, more)
-    in_vain, asked = options.orders.nothing_planned, options.asked_for(request)
-    answer = in_vain.reason(tx, asked)
+    asked = "candidates", *options.asked_for(request)
+    answer: PlannerAnswer | None = options.cache.reason_for_nothing(tx, asked)
     if answer is None:
         answer = _found(ground, options, overlay, more)
         if not answer.candidates and answer.complete:
-            in_vain.note(tx, asked, replace(answer, members={}))
+            options.cache.note_nothing(tx, asked, replace(answer, members={}))
     return answer
 
 

@@ -16,9 +16,9 @@ from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan, plan_for
 from placement.errors import InvalidAt
+from placement.services.cloud_cache import CloudCache
 from placement.services.fragmentation import FragmentationJudge
 from placement.services.planner.proposal_cache import AskedFor, ProposalCache, ProposalsByForm
-from placement.services.tree_orders import TreeOrders
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +30,16 @@ class PlannerOptions:
         levels: name of a level -> trait of its places, outermost first.
         locks: level -> lock class.
         judge: scores fragmentation, if the profile does.
-        orders: cached orders of trees; None where every request reads all trees' sums.
-        cache: what earlier claims found in hosts; None where every claim searches anew.
+        cache: what is cached of the cloud; None where every request reads all trees' sums.
+        proposals: what earlier claims found in hosts; None where every claim searches anew.
     """
 
     profile: RankingProfile
     levels: Mapping[str, str]
     locks: Mapping[str, str]
     judge: FragmentationJudge | None = None
-    orders: TreeOrders | None = None
-    cache: ProposalCache | None = None
+    cache: CloudCache | None = None
+    proposals: ProposalCache | None = None
 
     def levels_for(self, request: PlannerRequest) -> Levels:
         """Return the levels of a request, with traits that it names itself as the innermost ones."""
@@ -53,9 +53,9 @@ class PlannerOptions:
 
     def cached_for(self, request: PlannerRequest) -> ProposalsByForm | None:
         """Return what is cached for a request; None if fragmentation counts, which depends on the rest of the cloud."""
-        if self.cache is None or self.judge is not None:
+        if self.proposals is None or self.judge is not None:
             return None
-        return self.cache.of(AskedFor(request, self.levels_for(request), self.locks))
+        return self.proposals.of(AskedFor(request, self.levels_for(request), self.locks))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -78,16 +78,20 @@ class Drafting:
 
     def no_place(self, member: ClaimMember) -> Explained | None:
         """Return why a member has no place even alone, if that was found out before and no tree has changed since."""
-        orders = member.options.orders
-        if orders is None or not self.overlay.is_empty:
+        cache = member.options.cache
+        if cache is None or not self.overlay.is_empty:
             return None
         self.ground(member)  # Checks the names, and reads which trees have changed.
-        return orders.no_place.reason(self.tx, member.options.asked_for(member.request))
+        known: Explained | None = cache.reason_for_nothing(
+            self.tx, ("place", *member.options.asked_for(member.request))
+        )
+        return known
 
     def note_no_place(self, member: ClaimMember, explained: Explained) -> None:
         """Remember why a member has no place even alone."""
-        if member.options.orders is not None and self.overlay.is_empty:
-            member.options.orders.no_place.note(self.tx, member.options.asked_for(member.request), explained)
+        if member.options.cache is not None and self.overlay.is_empty:
+            asked = "place", *member.options.asked_for(member.request)
+            member.options.cache.note_nothing(self.tx, asked, explained)
 
     def lineup(self, member: ClaimMember, overlay: Overlay, *, members: int, apart: bool = False) -> Lineup:
         """Return the lineup for a number of members that want the same; with ``apart`` each takes another tree."""

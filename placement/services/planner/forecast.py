@@ -9,7 +9,7 @@ from placement.candidates.bounds import BoundedScores, ScoresByCount
 from placement.candidates.compose.open_counts import OpenCounts
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import FAILS, LAST, ROOT, Key, Portion
-from placement.candidates.key_order import KeyOrder
+from placement.candidates.key_order import KeyColumns, KeyOrder
 from placement.candidates.ranking import Ranking, TreeScores
 from placement.candidates.reading import Reader, SumsAsRead, promising_first, shared_by
 from placement.domain.amounts import ResourceAmounts, summed
@@ -176,9 +176,9 @@ class Forecast:
             return order
         changed = {one.root for one in self._ground.stocks.under(self._overlay).values()}
         elsewhere = changed | self._overlay.avoided
-        gone = [key for key in order if key[ROOT] in elsewhere]
         keys = self._scores.keys(self._reader.sums(self._scores.classes, found_by, changed)) if changed else ()
-        return order.replaced(gone, keys)
+        new = KeyColumns.from_keys(keys)
+        return KeyOrder(order.keys.with_changes(elsewhere.difference(new.roots.tolist()), new))
 
     def only(self, root: int) -> Iterator[Portion]:
         """Yield one tree, unless the profile filters it out, reading what proposals' keys depend on."""

@@ -13,6 +13,7 @@ from placement.candidates.fragmentation import TreeFragmentation, WantedOfHost, 
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.ranking import Ranking, TreeScores
 from placement.candidates.reading import SumsAsRead, shared_by
+from placement.candidates.tree_reader import TreeReader
 from placement.candidates.wrapped import RememberingReader
 from placement.domain.amounts import ResourceAmounts
 from placement.domain.candidate_request import RequestGroup
@@ -22,6 +23,7 @@ from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan
 from placement.domain.similar_names import similar_names
 from placement.errors import InvalidAt
+from placement.services.cloud_cache import tree_reader
 from placement.services.families import classes_in_families
 from placement.services.least_places import least_places
 from placement.services.planner.composers import Composers, PlannerOptions, Prepared
@@ -32,12 +34,9 @@ from placement.services.planner.nesting import Nesting
 from placement.services.planner.outlines import Outlines
 from placement.services.planner.overlays import KnownStocks
 from placement.services.planner.serving_kinds import ServingKinds
-from placement.services.roomy_trees import roomy_trees
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.resource_classes import all_classes
 from placement.store.search.names import ids_for
-from placement.store.search.narrowing import Narrowing
-from placement.store.search.trees import TreeReader
 from placement.store.search.whole_cloud import roots_of_providers
 
 
@@ -68,10 +67,9 @@ def ground_for(
     plan = prepared.plan
     _check_names(tx, request, plan)
     avoided = frozenset(roots_of_providers(tx, request.avoided_trees).values())
-    ids = ids_for(tx, plan, read_along=options.orders.read_along if options.orders else None)
+    ids = ids_for(tx, plan, read_along=options.cache.read_along if options.cache else None)
     # Rules about several providers are left to composing. What paths ask for may be taken in turn.
-    at_once, roomy = not request.paths, roomy_trees(tx, options.orders)
-    narrowing = Narrowing(tx, plan, ids, spared=overlay.released, at_once=at_once, roomy=roomy)
+    reader = tree_reader(tx, plan, ids, options.cache, spared=overlay.released, adds_up=not request.paths)
     return Ground(
         tx,
         request,
@@ -80,7 +78,7 @@ def ground_for(
         stocks=stocks or KnownStocks(tx),
         prepared=prepared,
         avoided=avoided,
-        narrowing=narrowing,
+        reader=reader,
     )
 
 
@@ -95,7 +93,7 @@ class Ground:
         stocks: the stocks of providers read so far, to reuse and add to.
         prepared: the request as these composers prepared it.
         avoided: the roots of the trees that the request avoids.
-        narrowing: finds the trees that can serve it.
+        reader: reads the trees that can serve it.
     """
 
     def __init__(
@@ -108,13 +106,13 @@ class Ground:
         stocks: KnownStocks,
         prepared: Prepared,
         avoided: frozenset[int],
-        narrowing: Narrowing,
+        reader: TreeReader,
     ) -> None:
         self.tx = tx
         self.request = request
         self.profile = options.profile
         self._judge = options.judge
-        self._orders = options.orders
+        self._cache = options.cache
         self._locks = options.locks
         self.composers = composers
         self.stocks = stocks
@@ -122,8 +120,8 @@ class Ground:
         self.avoided = avoided
         self.served: dict[int, bool] = {}
         """By root, whether an unchanged tree can serve it, as far as known."""
-        self._narrowing = narrowing
-        self.reader = RememberingReader(TreeReader(tx, narrowing))
+        self._serving = reader.serving
+        self.reader = RememberingReader(reader)
         self.nesting = Nesting(tx)
         """How providers are nested, and which are in use as it is."""
 
@@ -136,7 +134,7 @@ class Ground:
     @property
     def spares(self) -> bool:
         """Whether trees are read with providers that have room only under an overlay."""
-        return bool(self._narrowing.spared)
+        return bool(self._serving.spared)
 
     @cached_property
     def level_ids(self) -> Sequence[int | None]:
@@ -152,7 +150,7 @@ class Ground:
     @cached_property
     def free_places(self) -> FreePlaces:
         """Finds trees without a free place for an exclusive group, under any overlay."""
-        spared = self._narrowing.spared
+        spared = self._serving.spared
         return self._free_places(Nesting(self.tx, spared=spared)) if spared else self.free_places_as_it_is
 
     @cached_property
@@ -213,11 +211,11 @@ class Ground:
     @property
     def has_sharing(self) -> bool:
         """Whether sharing providers may serve trees."""
-        return bool(self._narrowing.sharing.root_of)
+        return bool(self._serving.sharing.root_of)
 
     def own(self, proposal: Proposal) -> Mapping[int, ResourceAmounts] | None:
         """Return the own part of a proposal, by provider; None where sharing providers alone serve."""
-        root_of, amounts = self._narrowing.sharing.root_of, proposal.amounts
+        root_of, amounts = self._serving.sharing.root_of, proposal.amounts
         if not root_of:
             return amounts
         # Others are places around them, from which locks are taken: these belong to the trees of what they hold.
@@ -229,7 +227,7 @@ class Ground:
 
     def sums_of_pools(self, sums: SumsAsRead, proposal: Proposal) -> Sequence[int]:
         """Return the sums of the trees of a proposal's sharing providers as one row, as ``SumsAsRead.together``."""
-        root_of = self._narrowing.sharing.root_of
+        root_of = self._serving.sharing.root_of
         return sums.together({root_of[provider] for provider in proposal.amounts if provider in root_of}, root_of)
 
     @property
@@ -269,7 +267,7 @@ class Ground:
 
         Sums of a whole tree do not tell how many providers an open-ended group takes.
         """
-        return self._orders.in_snapshot(self.tx, scores, found_by) if self._orders and not self.counts_decide else None
+        return self._cache.order(self.tx, scores, found_by) if self._cache and not self.counts_decide else None
 
     def fragmentation(self, tree: PlannerTree, proposal: Proposal) -> float | None:
         """Return the fragmentation score of a proposal; None if the profile ignores that."""
@@ -285,8 +283,8 @@ class Ground:
     @cached_property
     def least_places(self) -> Mapping[int, Counts] | None:
         """By root, lower bounds on the places for the counted demands; None where unknown."""
-        counted, cache = self.prepared.composer.counted, self._orders.sizes if self._orders else None
-        return least_places(self.tx, self._narrowing, counted, levels=self.level_ids, cache=cache)
+        counted = self.prepared.composer.counted
+        return least_places(self.tx, self._serving, counted, levels=self.level_ids, cache=self._cache)
 
 
 def _composer_without_wishes(request: PlannerRequest, prepared: Prepared, locks: Mapping[str, str]) -> DeviceComposer:

@@ -17,7 +17,7 @@ from placement.domain.candidate_request import CandidateRequest
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.place_lock import PlaceLock
 from placement.domain.planner_request import PlannerRequest
-from placement.domain.search_plan import Plan, plan_for
+from placement.domain.search_plan import NamedIds, Plan, plan_for
 from placement.domain.whole_cloud import WholeCloud
 from placement.errors import Invalid, InvalidAt
 from placement.services.planner.changes import AS_THEY_ARE, Changes, more_trees, overlay_of
@@ -27,7 +27,7 @@ from placement.services.planner.tree_kinds import TreeKinds
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.locks import withheld_providers
 from placement.store.search.facts import Named, named_providers
-from placement.store.search.names import NamedIds, ids_for
+from placement.store.search.names import ids_for
 from placement.store.search.whole_cloud import whole_cloud
 
 __all__ = ["Changes", "Copies", "Headrooms", "HostModel", "Listing", "Named", "RequestRoom", "headroom_in", "headrooms"]

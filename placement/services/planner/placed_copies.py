@@ -48,7 +48,7 @@ def placed_copies(
         kinds: the kinds of trees under that overlay.
     """
     # Scores do not matter here.
-    options = replace(options, judge=None, orders=None)
+    options = replace(options, judge=None, cache=None)
     request = replace(request, limit=1, per_tree=1, explain=False)
     composers = Composers()
     ground = ground_for(tx, request, options, composers=composers, overlay=overlay)

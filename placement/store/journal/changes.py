@@ -3,57 +3,42 @@
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import orjson
-
-from placement.domain.inventory import Inventory
+from placement.cloud.columns import UseStep
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.completeness import is_whole
 from placement.store.journal.cursor import Cursor
 from placement.store.journal.order import JournalOfAnother
 from placement.store.journal.tree_row import NewRows, RowOfTree
 from placement.store.journal.tree_rows import Along, new_rows, place_of
-from placement.store.journal.watched import AGGREGATE, ALLOCATION, INVENTORY, PROVIDER, TRAIT
+from placement.store.journal.watched import ALLOCATION, MARK_KINDS, PROVIDER
 
 MAX_CHANGED = 20_000
 """From this many changed trees on, everything is read again: SQLite binds at most 32,766 values per statement."""
 
-_OF_NO_SUM = (TRAIT, AGGREGATE)
-"""Kinds of rows that leave the sums of trees as they were."""
-
-SumStep = tuple[int, int]
-"""The root of a tree, and the change in the tree's capacity or use of a class."""
-
-StepsByClass = Mapping[int, Sequence[SumStep]]
-"""Steps by the id of their class."""
-
-_NO_STEPS: StepsByClass = MappingProxyType({})
+_NO_STEPS: Mapping[int, Sequence[UseStep]] = MappingProxyType({})
 
 
 class TreeChanges(NamedTuple):
     """What has changed from one snapshot to another.
 
-    Only this server's own writes yield steps: it locks the provider before it writes, so that the journal row names the
-    provider's actual tree, and it refuses allocations without inventory. Other writers guarantee neither, so their rows
-    count as changes to the tree that the row names and to the provider's current one.
+    Only this server's own allocations yield steps: it locks the provider before it writes, so that the journal row
+    names the provider's actual tree. Other writers do not, so their rows count as changes to the tree that the row
+    names and to the provider's current one.
 
     Args:
         roots: the roots of all changed trees.
-        capacities: the steps of their capacities, in any order; each counts once.
-        uses: the steps of their usage, likewise.
-        untold: the roots of the trees whose changes the steps do not fully cover.
+        marks: the traits and aggregates, by kind and id, that any provider has been given or has lost.
+        uses: changes in what is in use, by the id of the class, in any order; each counts once.
+        untold: the roots of the trees whose providers or amounts have changed in other ways.
     """
 
     roots: frozenset[int]
-    capacities: StepsByClass = _NO_STEPS
-    uses: StepsByClass = _NO_STEPS
+    marks: frozenset[tuple[str, int]] = frozenset()
+    uses: Mapping[int, Sequence[UseStep]] = _NO_STEPS
     untold: AbstractSet[int] = frozenset()
-
-
-NO_CHANGES = TreeChanges(frozenset())
 
 
 class JournalLook(NamedTuple):
@@ -111,27 +96,20 @@ def _told(rows: Collection[RowOfTree], *, is_exact: bool) -> TreeChanges | None:
     changed = frozenset(named)
     if len(changed) >= MAX_CHANGED:
         return None
+    marks = frozenset([(row[2], row[4]) for row in rows if row[2] in MARK_KINDS])
     if not is_exact:  # Rows shown without counting as seen come again: steps would be counted twice.
-        return TreeChanges(changed, untold=changed)
-    return TreeChanges(changed, *_told_of_sums(rows))
+        return TreeChanges(changed, marks, untold=changed)
+    return TreeChanges(changed, marks, *_amounts_told(rows))
 
 
-def _told_of_sums(rows: Collection[RowOfTree]) -> tuple[StepsByClass, StepsByClass, set[int]]:
-    """Return the steps of capacities, those of usage, and the roots that they do not fully cover."""
-    capacities, uses = defaultdict[int, list[SumStep]](list), defaultdict[int, list[SumStep]](list)
+def _amounts_told(rows: Collection[RowOfTree]) -> tuple[Mapping[int, Sequence[UseStep]], set[int]]:
+    """Return the steps of what is in use, and the roots of the trees that they do not fully cover."""
+    uses = defaultdict[int, list[UseStep]](list)
     untold = set[int]()
-    for root, other, kind, is_ours, class_id, more, old_row, new_row in rows:
+    for root, other, kind, is_ours, class_id, more, provider, _nothing in rows:
         if is_ours and kind == ALLOCATION:
-            uses[class_id].append((root, more))
-        elif is_ours and kind == INVENTORY and old_row and new_row:
-            capacities[class_id].append((root, _capacity(new_row) - _capacity(old_row)))
-        elif kind not in _OF_NO_SUM:
+            uses[class_id].append(UseStep(root, provider, more))
+        elif kind not in MARK_KINDS:
             untold |= {root, other}
     untold.discard(None)
-    return capacities, uses, untold
-
-
-@lru_cache(maxsize=4096)
-def _capacity(row: str) -> int:
-    """Return the capacity of an inventory in a journal row. Memoised: many are equal."""
-    return Inventory(**orjson.loads(row)).capacity
+    return uses, untold

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Integer, Select, String, func, literal_column, null, or_, select
+from sqlalchemy import ColumnElement, Integer, Select, String, case, func, literal_column, null, or_, select
 
 from placement.store.journal.cursor import Cursor
 from placement.store.journal.order import POSTGRESQL, SQLITE, J
-from placement.store.journal.watched import CHANGED, CONSUMER, GENERATION, NAME_KINDS, PROVIDER
+from placement.store.journal.watched import CHANGED, CONSUMER, GENERATION, MARK_KINDS, NAME_KINDS, PROVIDER
 
 MARIADB = "mysql"
 
@@ -16,8 +16,8 @@ MAX_ROWS = 60_000
 
 RowOfTree = Sequence[Any]
 """What a row says about a tree: its root; the root of another tree that may be affected; the kind; whether a request of
-this server wrote it; the id of a class; the change in an amount of it; the old and new values as JSON, None unless on
-PostgreSQL.
+this server wrote it; the id of the class, trait or aggregate that it is about; the change in an amount of a class; the
+provider; None.
 """
 
 _ROOT_NOW = "SELECT root_provider_id FROM resource_providers WHERE id = placement_journal.resource_provider_id"
@@ -68,10 +68,10 @@ def rows_about_trees(dialect: str) -> Select[*tuple[Any, ...]]:
         literal_column(_OTHER_ROOT[dialect], Integer),
         J.kind,
         J.request_id.is_not(None),
-        J.resource_class_id,
+        case((J.kind.in_([word(kind) for kind in MARK_KINDS]), J.object_id), else_=J.resource_class_id),
         amounts[0] - amounts[1],
-        # In the JSON of other databases a ratio has fewer digits.
-        *([J.old_row, J.new_row] if dialect == POSTGRESQL else [null(), null()]),
+        J.resource_provider_id,
+        null(),
     ).where(is_about_trees())
 
 

@@ -125,7 +125,7 @@ def _on_postgresql(tx: Transaction, since: Cursor, along: Along | None) -> NewRo
     found = next((number for number, row in enumerate(rows) if row[2] == PLACE), None)
     if found is None:
         return NewRows(Cursor(triggers=trigger_revision(tx)), () if since == Cursor() else None)
-    id_, time, mark, snapshot, is_standby, triggers, is_there, *read_along = orjson.loads(rows.pop(found)[6])
+    id_, time, mark, snapshot, is_standby, triggers, is_there, *read_along = orjson.loads(rows.pop(found)[7])
     place = replace(place_on_postgresql((id_, time, mark), snapshot, is_standby=is_standby), triggers=triggers)
     return NewRows(place, rows if is_there or seen.end == BEFORE_ALL else None, read_along if along else None)
 
@@ -141,7 +141,7 @@ def _place(along: Sequence[ColumnElement[Any]]) -> Select[*tuple[Any, ...]]:
     head = newest.id, _microseconds(newest.time), newest.commit_mark
     snapshot = cast(func.pg_current_snapshot(), Text), func.pg_is_in_recovery(), REVISION_ON_POSTGRESQL
     place = func.json_build_array(*head, *snapshot, is_there, *along)
-    return select(null(), null(), word(PLACE), null(), null(), null(), cast(place, Text), null())
+    return select(null(), null(), word(PLACE), null(), null(), null(), null(), cast(place, Text))
 
 
 @lru_cache

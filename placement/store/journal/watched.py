@@ -11,6 +11,9 @@ CLASS_NAME, TRAIT_NAME = "class_name", "trait_name"
 
 NAME_KINDS = (CLASS_NAME, TRAIT_NAME)
 
+MARK_KINDS = (TRAIT, AGGREGATE)
+"""Kinds of rows about what a provider has been given or lost that is no amount."""
+
 CREATED, CHANGED, DELETED, BEGAN = "created", "changed", "deleted", "began"
 """Actions. ``began`` is for the journal only: changes before that row may be missing."""
 

@@ -15,12 +15,11 @@ from sqlalchemy import Column, bindparam, select
 
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.facts import EqualStocks, Facts, Stocks
-from placement.domain.search_plan import Plan
+from placement.domain.search_plan import NamedIds, Plan
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.locks import withheld_providers
 from placement.store.search.listed_rows import ListedRows
-from placement.store.search.names import NamedIds
 from placement.store.stock import StockSource
 from placement.store.tables import (
     inventories,

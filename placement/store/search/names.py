@@ -1,7 +1,6 @@
 """Resolve the names in a candidate request to ids, and read the few facts that steer the search."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -10,11 +9,11 @@ from sqlalchemy import BindParameter, Integer, ScalarSelect, bindparam, func, se
 
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.place_lock import PlaceLock
-from placement.domain.search_plan import Plan
+from placement.domain.search_plan import NamedIds, Plan
 from placement.errors import Invalid
 from placement.store.connection.prepared import PreparedScalars, PreparedStatement, Values
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.locks import UsedLocks, lock_columns, lock_values, used_locks
+from placement.store.locks import lock_columns, lock_values, used_locks
 from placement.store.tables import placement_aggregates, resource_provider_traits, resource_providers, traits
 
 _AGGREGATES = PreparedStatement(
@@ -62,30 +61,6 @@ def _facts(levels: int, locks: int) -> PreparedScalars:
         for level in range(levels)
     ]
     return PreparedScalars(_HIGHEST_ROOT, _SHARES, *in_use, *lock_columns(locks))
-
-
-@dataclass(frozen=True, slots=True)
-class NamedIds:
-    """Ids by name. Names that the database does not know are absent.
-
-    ``highest_root`` bounds the ids of roots, and is not compared; ``shares`` says whether any provider shares with
-    other trees; ``levels`` are the traits of the requested levels, None for one that no provider has; ``locks`` are the
-    requested locks that have inventory.
-    """
-
-    classes: Mapping[str, int]
-    traits: Mapping[str, int]
-    aggregates: Mapping[str, int]
-    roots: Mapping[str, int]
-    highest_root: int = field(compare=False)
-    shares: bool
-    levels: tuple[int | None, ...] = ()
-    locks: UsedLocks = field(default_factory=dict)
-
-    @property
-    def sharing_trait(self) -> int:
-        """The id of the trait that marks a sharing provider."""
-        return self.traits[os_traits.MISC_SHARES_VIA_AGGREGATE]
 
 
 def ids_for(

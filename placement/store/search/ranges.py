@@ -1,9 +1,7 @@
 """Restrict WHERE clauses to ranges and lists of ids."""
 
 from collections.abc import Collection, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from enum import Enum
-from math import inf
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Integer, bindparam, select
@@ -61,29 +59,6 @@ class Extent(NamedTuple):
     def is_empty(self) -> bool:
         """Whether it has no trees for certain."""
         return self.scope is Scope.LISTED and not self.values["roots"]
-
-    @property
-    def most_trees(self) -> float:
-        """How many trees it can have at most, as far as its ids tell."""
-        match self.scope:
-            case Scope.LISTED:
-                return len(self.values["roots"])
-            case Scope.RANGE:
-                return int(self.values["last_root"]) - int(self.values["first_root"]) + 1
-            case Scope.ALL:
-                return inf
-
-    def among(self, roots: AbstractSet[int], *, at_most: int) -> "Extent":
-        """Return those of its trees that have one of some root ids, or all of it if more than ``at_most`` would."""
-        match self.scope:
-            case Scope.LISTED:
-                return Extent.listed([root for root in self.values["roots"] if root in roots])
-            case Scope.RANGE:
-                first, last = self.values["first_root"], self.values["last_root"]
-                found = [root for root in roots if first <= root <= last]
-            case Scope.ALL:
-                found = [*roots]
-        return Extent.listed(sorted(found)) if len(found) <= at_most else self
 
 
 EVERYWHERE = Extent(Scope.ALL, {})

@@ -6,10 +6,10 @@ from functools import lru_cache
 
 from sqlalchemy import BigInteger, bindparam, cast, literal_column, select, union_all
 
+from placement.domain.search_plan import NamedIds
 from placement.domain.whole_cloud import WholeCloud
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.names import NamedIds
 from placement.store.stock import StockSource
 from placement.store.tables import (
     inventories,

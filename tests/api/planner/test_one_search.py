@@ -116,7 +116,7 @@ def member(request: PlannerRequest, profile: RankingProfile) -> ClaimMember:
 
 def with_cache(members: list[ClaimMember], cache: ProposalCache) -> list[ClaimMember]:
     """Return the same members, some of them with cached proposals of hosts."""
-    return [replace(one, options=replace(one.options, cache=cache)) for one in members]
+    return [replace(one, options=replace(one.options, proposals=cache)) for one in members]
 
 
 @reads

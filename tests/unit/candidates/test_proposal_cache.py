@@ -59,7 +59,7 @@ def test_a_request_that_was_forgotten_begins_anew() -> None:
 
 
 def test_nothing_is_kept_where_devices_are_judged_by_what_is_free_elsewhere() -> None:
-    options = PlannerOptions(RankingProfile(), {}, {}, cache=ProposalCache())
+    options = PlannerOptions(RankingProfile(), {}, {}, proposals=ProposalCache())
     assert options.cached_for(asked(1).request)
     judge = FragmentationJudge(FragmentationSettings(devices="PGPU"))
     assert replace(options, judge=judge).cached_for(asked(1).request) is None

@@ -1,4 +1,4 @@
-"""The sums of trees that a worker caches equal those of each snapshot, whoever writes what in whatever order."""
+"""The columns of the cloud that a worker keeps equal the rows of each snapshot, whoever writes what."""
 
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -7,13 +7,13 @@ from random import Random
 import pytest
 from sqlalchemy import Connection, event, text
 
+from placement.cloud.columns import CloudColumns
 from placement.services.tree_history import TreeHistory
-from placement.services.tree_sums import AskedSums
 from placement.store.connection.database import Database, engine_for
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.connection.url import normalised
 from placement.store.kept_usage.write_gate import pass_write_gate
-from placement.store.search.scores import ABSENT, tree_sums
+from placement.store.search.cloud_rows import cloud_rows
 from tests.store.conftest import THREE_KINDS
 from tests.store.rows import (
     DISK_GB,
@@ -28,12 +28,6 @@ from tests.store.rows import (
 )
 
 ROOTS, BELOW, SLOW, EVENTS = 6, 6, 50, 60
-ASKED = (
-    AskedSums([VCPU], []),
-    AskedSums([VCPU, MEMORY_MB], []),
-    AskedSums([VCPU, ABSENT], [DISK_GB]),
-    AskedSums([MEMORY_MB], [VCPU]),
-)
 USE = "resource_provider_id, resource_class_id, consumer_id, used"
 RATIOS = (1.0, 1.5, 0.1, 1.1, 16.123456789012345, 3.0000000000000004)
 
@@ -68,20 +62,16 @@ def _add_below(connection: Connection, id_: int, root: int) -> None:
 
 
 @reads
-def assert_known(tx: Transaction, history: TreeHistory, choice: Random) -> None:
-    """Compare the cached sums of all trees, and of some, with those read in the same snapshot."""
-    _compare(tx, history, choice)
+def assert_known(tx: Transaction, history: TreeHistory) -> None:
+    """Compare the columns with the rows of the same snapshot."""
+    _compare(tx, history)
 
 
-def _compare(tx: Transaction, history: TreeHistory, choice: Random) -> None:
+def _compare(tx: Transaction, history: TreeHistory) -> None:
     moment = history.moment(tx)
     if moment is None:
         return
-    for asked in choice.sample(ASKED, 2):
-        expected = sorted(tree_sums(tx, *asked))
-        assert sorted(history.sums(tx, moment, asked)) == expected
-        some = {root for root in range(1, 20) if choice.random() < 0.5}
-        assert sorted(history.sums(tx, moment, asked, some)) == [row for row in expected if row[0] in some]
+    assert history.columns(tx, moment).is_same_as(CloudColumns.from_rows(cloud_rows(tx)))
 
 
 class Events:
@@ -169,7 +159,7 @@ class Events:
         run(connection, "DELETE FROM placement_journal")
 
 
-def test_sums_are_those_of_each_snapshot_whatever_happens(cloud: Database, request: pytest.FixtureRequest) -> None:
+def test_columns_are_those_of_each_snapshot_whatever_happens(cloud: Database, request: pytest.FixtureRequest) -> None:
     """Others read while an older snapshot is open, and an older transaction commits after newer ones."""
     seed = request.config.getoption("--seed")
     for number in range(12 if request.config.getoption("--deep") else 1):
@@ -182,19 +172,19 @@ def test_sums_are_those_of_each_snapshot_whatever_happens(cloud: Database, reque
                 _beside_slow_writer(cloud, history, events)
             else:
                 events.one()
-            assert_known(cloud, history, choice)
+            assert_known(cloud, history)
 
 
 @reads
 def _beside_older_snapshot(tx: Transaction, history: TreeHistory, events: Events) -> None:
     if events.choice.random() < 0.5:
-        _compare(tx, history, events.choice)
+        _compare(tx, history)
     else:
         tx.tuples(text("SELECT count(*) FROM placement_journal"))
     for _ in range(events.choice.randint(1, 3)):
         events.one()
-        assert_known(tx.database, history, events.choice)
-    _compare(tx, history, events.choice)
+        assert_known(tx.database, history)
+    _compare(tx, history)
 
 
 def _beside_slow_writer(database: Database, history: TreeHistory, events: Events) -> None:
@@ -205,19 +195,18 @@ def _beside_slow_writer(database: Database, history: TreeHistory, events: Events
             allocate(slow, "slow", {(SLOW, VCPU): 1})
         with transaction:
             events.one()
-            assert_known(database, history, events.choice)
+            assert_known(database, history)
 
 
 def test_what_requests_of_this_server_change_is_not_read_again(cloud: Database) -> None:
     history, sent = TreeHistory(), list[str]()
-    asked = AskedSums([VCPU, MEMORY_MB], [DISK_GB])
 
     @reads
     def known(tx: Transaction) -> None:
         moment = history.moment(tx)
         assert moment is not None
         event.listen(cloud.reader, "before_cursor_execute", note)
-        history.sums(tx, moment, asked)
+        history.columns(tx, moment)
         event.remove(cloud.reader, "before_cursor_execute", note)
 
     def note(*call: object) -> None:
@@ -244,8 +233,8 @@ def test_a_snapshot_is_asked_once_where_it_stands(cloud: Database) -> None:
         first = history.moment(tx)
         with cloud.writer.begin() as connection:
             allocate(connection, "late", {(3, VCPU): 500})
-        assert_known(cloud, history, Random(1))
+        assert_known(cloud, history)
         assert history.moment(tx) == first
-        _compare(tx, history, Random(2))
+        _compare(tx, history)
 
     ask_twice(cloud)

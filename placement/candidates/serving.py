@@ -1,0 +1,353 @@
+"""Which providers of a cloud can serve each demand of a plan, and in which trees every demand has one.
+
+Conditions on single providers are sets; what is left of amounts is compared in columns. What depends on several
+providers at once is left to composing, except for one sum: a tree needs room for all that only it can give.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from placement.cloud.columns import CloudColumns, Flags, Floats, Ints, StockColumns, places_in
+from placement.domain.search_plan import Demand, NamedIds, Plan
+
+MILLION = 1_000_000.0
+
+UNKNOWN_ROOT = -1
+"""Stands for the root of a tree that does not exist."""
+
+Rule = Callable[[StockColumns, Ints, int], Flags]
+"""Tells for some rows of a stock whether an amount can be taken from them."""
+
+
+class ProviderSets(Protocol):
+    """The sets of providers that meet conditions, as flags by position in a cloud's columns."""
+
+    def with_trait(self, trait_id: int) -> Flags:
+        """Return who has a trait."""
+
+    def in_aggregate(self, aggregate_id: int) -> Flags:
+        """Return who is in an aggregate."""
+
+    def aggregates_of(self, providers: Collection[int]) -> Mapping[int, Collection[int]]:
+        """Return the aggregates of some providers, given by id."""
+
+
+class Sharing(NamedTuple):
+    """Sharing providers that can serve something of a plan, by id.
+
+    Args:
+        options: those that can serve each demand.
+        root_of: the root of the tree that each is in.
+        trees: the indices of the trees that each shares with.
+    """
+
+    options: list[set[int]]
+    root_of: dict[int, int]
+    trees: Mapping[int, Ints]
+
+
+class Anchors(NamedTuple):
+    """Providers that are places of levels, by id.
+
+    Args:
+        level_bits: the levels of each as bits, the outermost lowest.
+        root_of: the root of the tree that each is in.
+    """
+
+    level_bits: Mapping[int, int]
+    root_of: Mapping[int, int]
+
+
+class Serving:
+    """Finds who can serve a plan in one state of a cloud.
+
+    Args:
+        plan: the plan.
+        ids: the ids of the names in the plan.
+        columns: the state.
+        sets: who meets which condition in it.
+        spared: providers whose usage is ignored; the caller judges them itself.
+        adds_up: whether all slots take from a tree at the same time.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        ids: NamedIds,
+        *,
+        columns: CloudColumns,
+        sets: ProviderSets,
+        spared: Collection[int] = (),
+        adds_up: bool = False,
+    ) -> None:
+        self.plan = plan
+        self.ids = ids
+        self.columns = columns
+        self.sets = sets
+        self.spared = spared
+        self._adds_up = adds_up and not spared
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether the request's names leave any hope: an unknown aggregate or tree has no members."""
+        for group in self.plan.request.groups:
+            if group.in_tree is not None and group.in_tree not in self.ids.roots:
+                return False
+            if any(any_of.isdisjoint(self.ids.aggregates) for any_of in group.member_of):
+                return False
+            if not (group.resources or group.required or group.member_of):
+                # The reference finds no provider for a group that only forbids.
+                return False
+        return True
+
+    @property
+    def signature(self) -> Hashable:
+        """What two requests have in common only if the same providers serve their demands in the same state."""
+        ids, request = self.ids, self.plan.request
+        named = [frozenset(of_kind.items()) for of_kind in (ids.classes, ids.traits, ids.aggregates, ids.roots)]
+        demands = tuple([demand.identity for demand in self.plan.demands])
+        of_roots = request.root_required, request.root_forbidden, self.plan.forbidden_root_aggregates
+        return demands, of_roots, self.plan.trait_sets, *named, ids.shares
+
+    @property
+    def only_root(self) -> int | None:
+        """The root of the single tree that in_tree leaves, if it does."""
+        for index, demand in enumerate(self.plan.demands):
+            if demand.resources and demand.group.in_tree and not self.sharing.options[index]:
+                return self.ids.roots[demand.group.in_tree]
+        return None
+
+    def providers(self, demand: Demand, at: Ints | None = None, *, sharing: bool = False) -> Ints:
+        """Return the positions of the providers that can serve a demand, in ascending order.
+
+        Args:
+            demand: the demand.
+            at: the positions of the providers to look at, ascending; None for all.
+            sharing: whether they are to share: then a membership of their root does not count.
+        """
+        for stock, amount in self._stocks(demand):
+            at, rows = _owners(stock, at)
+            fits = [rule(stock, rows, amount) for _name, rule in self._rules(demand)]
+            at = at[np.logical_and.reduce(fits)]
+        if at is None:
+            at = np.arange(len(self.columns.providers.ids))
+        for _name, flags in self._conditions(demand, sharing=sharing):
+            at = at[flags[at]]
+        return at
+
+    def condition_that_left_nobody(self, demand: Demand) -> str | None:
+        """Return the condition after which no provider is left to serve a demand, by its name in explanations."""
+        at = np.arange(len(self.columns.providers.ids))
+        stocks = self._stocks(demand)
+        for stock, _amount in stocks:
+            at, _rows = _owners(stock, at)
+        if not len(at):
+            return "inventory"
+        for name, rule in self._rules(demand):
+            for stock, amount in stocks:
+                at = at[rule(stock, places_in(stock.at, at), amount)]
+            if not len(at):
+                return name
+        for name, flags in self._conditions(demand, sharing=False):
+            at = at[flags[at]]
+            if not len(at):
+                return name
+        return None
+
+    def own_providers(self, demand: Demand, at: Ints | None = None) -> Ints:
+        """Return the same, but only those in trees that meet all conditions on trees."""
+        found = self.providers(demand, at)
+        return found if self.possible_trees is None else found[self.possible_trees[self.columns.providers.trees[found]]]
+
+    def anchors(self, levels: Sequence[int | None], at: Ints | None = None) -> Anchors:
+        """Return which providers, among some or of all, are places of levels.
+
+        Args:
+            levels: the ids of the traits of the levels, outermost first; None for one that nobody has.
+            at: the positions of these providers; None for all.
+        """
+        providers, level_bits, root_of = self.columns.providers, defaultdict[int, int](int), dict[int, int]()
+        for level, trait_id in enumerate(levels):
+            if trait_id is not None:
+                flags = self.sets.with_trait(trait_id)
+                anchors = np.flatnonzero(flags) if at is None else at[flags[at]]
+                ids = providers.ids[anchors].tolist()
+                root_of.update(zip(ids, providers.roots[providers.trees[anchors]].tolist(), strict=True))
+                for id_ in ids:
+                    level_bits[id_] |= 1 << level
+        return Anchors(level_bits, root_of)
+
+    def _stocks(self, demand: Demand) -> list[tuple[StockColumns, int]]:
+        return [(self.columns.stock(self.ids.classes[name]), amount) for name, amount in demand.resources]
+
+    def _rules(self, demand: Demand) -> Iterator[tuple[str, Rule]]:
+        """Yield the rules for taking an amount, by their names in explanations, in the order of these."""
+        if demand.ignores_usage:
+            yield "capacity", _has_capacity
+            return
+        yield "capacity", self._has_room
+        yield "min_unit", _is_enough
+        yield "max_unit", _is_not_too_much
+        yield "step_size", _is_whole_steps
+
+    def _has_room(self, stock: StockColumns, rows: Ints, amount: int) -> Flags:
+        fits: Flags = amount <= stock.capacity[rows] - stock.used[rows]
+        if self.spared:
+            fits |= self._is_spared[stock.at[rows]] & (amount <= stock.capacity[rows])
+        return fits
+
+    @cached_property
+    def _is_spared(self) -> Flags:
+        return self._flags(self.columns.providers.positions(sorted(self.spared)))
+
+    def _flags(self, at: Ints) -> Flags:
+        flags = np.zeros(len(self.columns.providers.ids), dtype=bool)
+        flags[at[at >= 0]] = True
+        return flags
+
+    def _conditions(self, demand: Demand, *, sharing: bool) -> Iterator[tuple[str, Flags]]:
+        """Yield the other conditions on single providers, likewise, each with who meets it."""
+        group = demand.group
+        if demand.required:
+            yield "required", np.logical_and.reduce([self.with_any_trait(any_of) for any_of in demand.required])
+        if group.forbidden:
+            yield "forbidden", ~self.with_any_trait(group.forbidden)
+        if group.member_of:
+            member = np.logical_and.reduce([self._in_any_aggregate(any_of) for any_of in group.member_of])
+            if not (group.is_granular or sharing):
+                # The unsuffixed group is served by all of a tree whose root is a member.
+                member = member | self._of_roots(member)[self.columns.providers.trees]
+            yield "member_of", member
+        if group.forbidden_aggregates:
+            yield "forbidden_aggregates", ~self._in_any_aggregate(group.forbidden_aggregates)
+        # A granular group without resources is found in any tree, as in the reference.
+        if group.in_tree is not None and demand.resources:
+            index = self.columns.providers.tree_indices([self.ids.roots.get(group.in_tree, UNKNOWN_ROOT)])
+            yield "in_tree", self._flags(self.columns.providers.positions_in(index[index >= 0]))
+
+    def with_any_trait(self, names: Collection[str]) -> Flags:
+        """Return who has any of some traits."""
+        return self._any_of([self.sets.with_trait(self.ids.traits[name]) for name in names])
+
+    def _in_any_aggregate(self, uuids: Collection[str]) -> Flags:
+        known = self.ids.aggregates
+        return self._any_of([self.sets.in_aggregate(known[uuid]) for uuid in uuids if uuid in known])
+
+    def _any_of(self, sets: list[Flags]) -> Flags:
+        if len(sets) == 1:
+            return sets[0]
+        flags: Flags = np.logical_or.reduce([np.zeros(len(self.columns.providers.ids), dtype=bool), *sets])
+        return flags
+
+    def _of_roots(self, flags: Flags) -> Flags:
+        """Return by tree whether its root is in a set of providers."""
+        at = self.columns.providers.root_positions
+        return (at >= 0) & flags[at]
+
+    @cached_property
+    def possible_trees(self) -> Flags | None:
+        """Which trees meet all conditions on roots, and on trees as a whole; None for all."""
+        request = self.plan.request
+        conditions = [self._of_roots(self.with_any_trait([name])) for name in request.root_required]
+        if request.root_forbidden:
+            conditions.append(~self._of_roots(self.with_any_trait(request.root_forbidden)))
+        if self.plan.forbidden_root_aggregates:
+            conditions.append(~self._of_roots(self._in_any_aggregate(self.plan.forbidden_root_aggregates)))
+        # If providers share, a trait may come from outside the tree, so its own providers do not decide.
+        if not self.ids.shares:
+            starts = self.columns.providers.starts[:-1]
+            conditions += [
+                np.logical_or.reduceat(self.with_any_trait(any_of), starts) for any_of in self.plan.trait_sets
+            ]
+        return np.logical_and.reduce(conditions) if conditions else None
+
+    @cached_property
+    def sharing(self) -> Sharing:
+        """The sharing providers of all trees that can serve anything of the plan."""
+        options: list[set[int]] = [set() for _ in self.plan.demands]
+        if not self.ids.shares:
+            return Sharing(options, {}, {})
+        providers = self.columns.providers
+        sharing = np.flatnonzero(self.sets.with_trait(self.ids.sharing_trait))
+        for demand, servants in zip(self.plan.demands, options, strict=True):
+            # The unsuffixed group stays inside the tree that in_tree names.
+            if not (demand.resources and demand.group.in_tree is not None and not demand.group.is_granular):
+                servants.update(providers.ids[self.providers(demand, sharing, sharing=True)].tolist())
+        serving = sorted(set().union(*options))
+        root_of = providers.roots[providers.trees[providers.positions(serving)]].tolist()
+        return Sharing(options, dict(zip(serving, root_of, strict=True)), self._trees_shared_with(serving))
+
+    def _trees_shared_with(self, serving: Collection[int]) -> Mapping[int, Ints]:
+        trees = self.columns.providers.trees
+        return {
+            provider: np.unique(trees[self._any_of([self.sets.in_aggregate(one) for one in aggregates])])
+            for provider, aggregates in self.sets.aggregates_of(serving).items()
+        }
+
+    @cached_property
+    def room_needed(self) -> Mapping[str, int]:
+        """What a tree must have left in all of classes that several slots take; nothing if others may give it."""
+        if not self._adds_up:
+            return {}
+        own = [slot for slot in self.plan.slots if not self.sharing.options[slot.demand]]
+        asked = Counter(name for slot in own for name, _amount in slot.resources)
+        return {
+            name: sum(amount for slot in own for asked_name, amount in slot.resources if asked_name == name)
+            for name, slots in asked.items()
+            if slots > 1
+        }
+
+    def trees_with_room(self, at: Ints | None = None) -> Flags | None:
+        """Return which trees have so much left, judged by the providers at some positions; None for all trees."""
+        conditions = []
+        for name, needed in self.room_needed.items():
+            stock = self.columns.stock(self.ids.classes[name])
+            owners, rows = _owners(stock, at)
+            left = np.maximum(0, np.trunc(stock.capacity[rows]) - stock.used[rows])
+            trees = self.columns.providers.trees[owners]
+            conditions.append(np.bincount(trees, left, len(self.columns.providers.roots)) >= needed)
+        return np.logical_and.reduce(conditions) if conditions else None
+
+    def fit_counts(self, demand: Demand, at: Ints) -> Floats:
+        """Return how often a demand fits on providers that can serve it, in millionths, class by class added up."""
+        counts = np.zeros(len(at))
+        for stock, amount in self._stocks(demand):
+            rows = places_in(stock.at, at)
+            counts += np.trunc((stock.capacity[rows] - stock.used[rows]) * MILLION / amount)
+        return counts
+
+    def room(self, name: str, at: Ints) -> Floats:
+        """Return how much of a class all slots together may take from providers that have an inventory of it."""
+        stock = self.columns.stock(self.ids.classes[name])
+        rows = places_in(stock.at, at)
+        return np.minimum(stock.capacity[rows] - stock.used[rows], stock.max_unit[rows])
+
+
+def _owners(stock: StockColumns, at: Ints | None) -> tuple[Ints, Any]:
+    """Return which providers at some positions, or of all, have an inventory, and where it stands among the stock."""
+    if at is None:
+        return stock.at, slice(None)
+    rows = places_in(stock.at, at)
+    return at[rows >= 0], rows[rows >= 0]
+
+
+def _has_capacity(stock: StockColumns, rows: Ints, _amount: int) -> Flags:
+    return stock.capacity[rows] > 0
+
+
+def _is_enough(stock: StockColumns, rows: Ints, amount: int) -> Flags:
+    return stock.min_unit[rows] <= amount
+
+
+def _is_not_too_much(stock: StockColumns, rows: Ints, amount: int) -> Flags:
+    return stock.max_unit[rows] >= amount
+
+
+def _is_whole_steps(stock: StockColumns, rows: Ints, amount: int) -> Flags:
+    step = stock.step_size[rows]
+    fits: Flags = (step > 0) & (amount % np.maximum(1, step) == 0)
+    return fits

@@ -1,0 +1,359 @@
+"""One state of a cloud in columns: its providers, sorted by tree, and what each has of each resource class.
+
+A state never changes: a change makes a new one, which shares with the old all columns that are the same. So threads
+whose snapshots differ read theirs without a lock. What a change copies is small: the usage of one class of 100,000
+hosts takes a tenth of a millisecond.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+MAX_AMOUNT = 2.0**53
+"""Capacities beyond are read as this: floats count no further in steps of one."""
+
+NO_PARENT = 0
+
+
+class CloudRows(NamedTuple):
+    """Providers and their stocks as the database has them, in any order.
+
+    Args:
+        providers: (root id, id, parent id or ``NO_PARENT``) of each.
+        stocks: (provider id, class id, untruncated capacity, used, min_unit, max_unit, step_size) of each inventory of
+            these providers.
+    """
+
+    providers: Sequence[tuple[int, int, int]]
+    stocks: Sequence[tuple[int, int, float, int, int, int, int]]
+
+
+NO_ROWS = CloudRows((), ())
+
+
+@dataclass(frozen=True, eq=False)
+class ProviderColumns:
+    """Who the providers are, by position: sorted by the id of their root, then by their own.
+
+    Args:
+        ids: their ids.
+        parents: the ids of their parents, ``NO_PARENT`` for roots.
+        roots: the ids of the roots, one for each tree, ascending.
+        starts: the position of each tree's first provider, and, last, the number of providers.
+    """
+
+    ids: Ints
+    parents: Ints
+    roots: Ints
+    starts: Ints
+
+    @classmethod
+    def sorted_from(cls, root_of: Ints, ids: Ints, parents: Ints) -> "ProviderColumns":
+        """Return the columns for providers that are sorted already, given the root of each."""
+        starts = np.flatnonzero(np.diff(root_of, prepend=-1))
+        return cls(ids, parents, root_of[starts], np.append(starts, len(ids)))
+
+    @cached_property
+    def trees(self) -> Ints:
+        """The index of each provider's tree."""
+        return np.repeat(np.arange(len(self.roots)), np.diff(self.starts))
+
+    def with_ancestors(self, at: Ints) -> Ints:
+        """Return the positions of providers and of all that they are in."""
+        reached = [np.unique(at)]
+        while len(reached[-1]):
+            above = self._parent_positions[reached[-1]]
+            reached.append(np.unique(above[above >= 0]))
+        return np.unique(np.concatenate(reached))
+
+    def parents_of(self, at: Ints) -> dict[int, int | None]:
+        """Return the parent of each of some providers by id, None for roots."""
+        parents = [None if parent == NO_PARENT else parent for parent in self.parents[at].tolist()]
+        return dict(zip(self.ids[at].tolist(), parents, strict=True))
+
+    @cached_property
+    def _parent_positions(self) -> Ints:
+        return self.positions(self.parents)
+
+    @cached_property
+    def root_positions(self) -> Ints:
+        """The position of each tree's root, -1 if that does not exist."""
+        return self.positions(self.roots)
+
+    @cached_property
+    def _by_id(self) -> tuple[Ints, Ints]:
+        """The ids in ascending order, and the position of each."""
+        order = np.argsort(self.ids, kind="stable")
+        return self.ids[order], order
+
+    def positions(self, ids: npt.ArrayLike) -> Ints:
+        """Return the positions of providers by id, -1 for those that are not here."""
+        ascending, order = self._by_id
+        places = places_in(ascending, np.asarray(ids, dtype=np.int64))
+        return np.where(places >= 0, order[places], -1) if len(order) else places
+
+    def tree_indices(self, roots: npt.ArrayLike) -> Ints:
+        """Return the indices of trees by the ids of their roots, -1 for those that are not here."""
+        return places_in(self.roots, np.asarray(roots, dtype=np.int64))
+
+    def is_same_as(self, other: "ProviderColumns") -> bool:
+        """Tell whether the providers are the same, in the same trees."""
+        return all(
+            np.array_equal(mine, theirs)
+            for mine, theirs in (
+                (self.ids, other.ids),
+                (self.parents, other.parents),
+                (self.roots, other.roots),
+                (self.starts, other.starts),
+            )
+        )
+
+    def of_trees(self, indices: Ints) -> "ProviderColumns":
+        """Return those of some trees alone; the indices ascend."""
+        at = self.positions_in(indices)
+        root_of = np.repeat(self.roots[indices], self.starts[indices + 1] - self.starts[indices])
+        return ProviderColumns.sorted_from(root_of, self.ids[at], self.parents[at])
+
+    def positions_in(self, indices: Ints) -> Ints:
+        """Return the positions of all providers of some trees."""
+        first, after = self.starts[indices], self.starts[indices + 1]
+        sizes = after - first
+        return np.repeat(first - np.append(0, np.cumsum(sizes)[:-1]), sizes) + np.arange(sizes.sum())
+
+
+class StockColumns(NamedTuple):
+    """What providers have of one class.
+
+    Args:
+        at: the positions of the providers that have an inventory of it, ascending. The others line up with it.
+        capacity: the untruncated capacity.
+        used: what is in use.
+        min_unit: the least that may be taken at once.
+        max_unit: the most that may be taken at once.
+        step_size: what may be taken is a multiple of this.
+    """
+
+    at: Ints
+    capacity: Floats
+    used: Ints
+    min_unit: Ints
+    max_unit: Ints
+    step_size: Ints
+
+
+class TreeSums(NamedTuple):
+    """What whole trees have of one class, by the index of the tree.
+
+    Args:
+        capacity: the sum of the whole capacities.
+        used: the sum of what is in use.
+        has: whether any provider has an inventory.
+    """
+
+    capacity: Ints
+    used: Ints
+    has: Flags
+
+
+class UseStep(NamedTuple):
+    """A change in what is in use of a class: the root of the tree, the provider, and how much more, or less."""
+
+    root: int
+    provider: int
+    more: int
+
+
+_NO_INTS: Ints = np.zeros(0, dtype=np.int64)
+_NO_STOCK = StockColumns(_NO_INTS, np.zeros(0), *[_NO_INTS] * 4)
+
+
+class CloudColumns:
+    """One state of a cloud.
+
+    Args:
+        providers: its providers.
+        stocks: what they have of each class, by class id.
+        sums: known sums of trees, by class id.
+    """
+
+    __slots__ = ("_stocks", "_sums", "providers")
+
+    def __init__(
+        self,
+        providers: ProviderColumns,
+        stocks: Mapping[int, StockColumns],
+        sums: Mapping[int, TreeSums] | None = None,
+    ) -> None:
+        self.providers = providers
+        self._stocks = stocks
+        self._sums = dict(sums or {})
+
+    @classmethod
+    def from_rows(cls, rows: CloudRows) -> "CloudColumns":
+        """Return the state that some rows show."""
+        table = np.array(rows.providers, dtype=np.int64).reshape(-1, 3)
+        root_of, ids, parents = table[np.lexsort((table[:, 1], table[:, 0]))].T
+        providers = ProviderColumns.sorted_from(root_of, ids, parents)
+        return cls(providers, _stocks_by_class(rows, providers))
+
+    def stock(self, class_id: int) -> StockColumns:
+        """Return what providers have of a class; nothing for one that nobody has."""
+        return self._stocks.get(class_id, _NO_STOCK)
+
+    def sums(self, class_id: int) -> TreeSums:
+        """Return what whole trees have of a class."""
+        known = self._sums.get(class_id)
+        if known is None:
+            known = self._sums[class_id] = self._summed(self.stock(class_id))
+        return known
+
+    def sum_rows(
+        self, classes: Sequence[int | None], others: Collection[int], roots: Collection[int] | None = None
+    ) -> list[tuple[int, ...]]:
+        """Return a row for each tree that has any of some classes: its root, its capacity, then its usage of each.
+
+        Args:
+            classes: the ids of the classes to show; None for one that nobody has.
+            others: further classes that a tree may have.
+            roots: the trees to look at; None for all.
+        """
+        at = np.arange(len(self.providers.roots)) if roots is None else self.providers.tree_indices(sorted(roots))
+        at = at[at >= 0]
+        has_any = np.zeros(len(at), dtype=bool)
+        for class_id in {*classes, *others}:
+            if class_id is not None:
+                has_any |= self.sums(class_id).has[at]
+        at = at[has_any]
+        sums = [self.sums(class_id) for class_id in classes if class_id is not None]
+        known = iter([(of_class.capacity[at].tolist(), of_class.used[at].tolist()) for of_class in sums])
+        nothing = [0] * len(at)
+        columns = [(nothing, nothing) if class_id is None else next(known) for class_id in classes]
+        capacity, used = [column for column, _used in columns], [column for _capacity, column in columns]
+        return [*zip(self.providers.roots[at].tolist(), *capacity, *used, strict=True)]
+
+    def _summed(self, stock: StockColumns) -> TreeSums:
+        trees, number = self.providers.trees[stock.at], len(self.providers.roots)
+        capacity = np.bincount(trees, np.trunc(stock.capacity), number).astype(np.int64)
+        used = np.bincount(trees, stock.used, number).astype(np.int64)
+        return TreeSums(capacity, used, np.bincount(trees, minlength=number) > 0)
+
+    def is_same_as(self, other: "CloudColumns") -> bool:
+        """Tell whether two states show the same, class by class."""
+        return self.providers.is_same_as(other.providers) and all(
+            np.array_equal(mine, theirs)
+            for class_id in self._stocks.keys() | other._stocks.keys()
+            for mine, theirs in zip(
+                (*self.stock(class_id), *self.sums(class_id)),
+                (*other.stock(class_id), *other.sums(class_id)),
+                strict=True,
+            )
+        )
+
+    def with_uses(self, steps: Mapping[int, Sequence[UseStep]]) -> tuple["CloudColumns", set[int]]:
+        """Return the state after changes in what is in use, by class.
+
+        Also return the roots of trees that have to be read: a provider of theirs is not here, or has no inventory of
+        the class.
+        """
+        stocks, sums, unknown = dict(self._stocks), dict(self._sums), set[int]()
+        for class_id, of_class in steps.items():
+            table = np.array(of_class, dtype=np.int64)
+            stock = self.stock(class_id)
+            at = self.providers.positions(table[:, 1])
+            rows = places_in(stock.at, at)
+            unknown.update(table[rows < 0, 0].tolist())
+            at, rows, more = at[rows >= 0], rows[rows >= 0], table[rows >= 0, 2]
+            stocks[class_id] = stock._replace(used=_increased(stock.used, rows, more))
+            if known := sums.get(class_id):
+                sums[class_id] = known._replace(used=_increased(known.used, self.providers.trees[at], more))
+        return CloudColumns(self.providers, stocks, sums), unknown
+
+    def with_trees(self, roots: Collection[int], rows: CloudRows) -> "CloudColumns":
+        """Return the state in which some trees are as rows show, or gone if these show none.
+
+        Args:
+            roots: the ids of the roots of these trees.
+            rows: all providers that are in them, with their stocks.
+        """
+        new = CloudColumns.from_rows(rows)
+        indices = self.providers.tree_indices(sorted(roots))
+        indices = indices[indices >= 0]
+        replaced = self.providers.positions_in(indices)
+        if self.providers.of_trees(indices).is_same_as(new.providers):
+            moved, providers = np.arange(len(self.providers.ids)), self.providers
+            moved[replaced] = -1
+            sums = self._sums
+        else:
+            moved, providers = _merged(self.providers, replaced, new.providers)
+            sums = {}
+        stocks = dict[int, StockColumns]()
+        for class_id in self._stocks.keys() | new._stocks.keys():
+            stock, added = self.stock(class_id), new.stock(class_id)
+            is_left = moved[stock.at] >= 0
+            if is_left.all() and not len(added.at):
+                stocks[class_id] = stock if providers is self.providers else stock._replace(at=moved[stock.at])
+                continue
+            at = providers.positions(new.providers.ids[added.at])
+            stocks[class_id] = _spliced(stock, is_left, moved[stock.at[is_left]], added._replace(at=at))
+            sums = {other: known for other, known in sums.items() if other != class_id}
+        return CloudColumns(providers, stocks, sums)
+
+
+def _stocks_by_class(rows: CloudRows, providers: ProviderColumns) -> dict[int, StockColumns]:
+    table = np.array(rows.stocks, dtype=np.float64).reshape(-1, 7)
+    at = providers.positions(table[:, 0])
+    table, at = table[at >= 0], at[at >= 0]
+    order = np.lexsort((at, table[:, 1]))
+    table, at = table[order], at[order]
+    bounds = np.append(np.flatnonzero(np.diff(table[:, 1], prepend=-1)), len(table)).tolist()
+    parts = [slice(start, end) for start, end in pairwise(bounds)]
+    return {int(table[part.start, 1]): _stock(at[part], table[part]) for part in parts}
+
+
+def _stock(at: Ints, table: Floats) -> StockColumns:
+    capacity = np.clip(np.nan_to_num(table[:, 2], nan=0.0), -MAX_AMOUNT, MAX_AMOUNT)
+    return StockColumns(at, capacity, *[np.ascontiguousarray(column) for column in table[:, 3:].astype(np.int64).T])
+
+
+def places_in(ascending: Ints, wanted: Ints) -> Ints:
+    """Return where wanted numbers stand in an ascending column, -1 for those that are missing."""
+    if not len(ascending):
+        return np.full(len(wanted), -1)
+    at = np.searchsorted(ascending, wanted)
+    at[at == len(ascending)] = 0
+    return np.where(ascending[at] == wanted, at, -1)
+
+
+def _increased(column: Ints, at: Ints, more: Ints) -> Ints:
+    increased = column.copy()
+    np.add.at(increased, at, more)
+    return increased
+
+
+def _merged(old: ProviderColumns, replaced: Ints, new: ProviderColumns) -> tuple[Ints, ProviderColumns]:
+    """Return where each old provider stands now, -1 for those that are replaced, and the providers with the new."""
+    left = np.delete(np.arange(len(old.ids)), replaced)
+    root_of_left, root_of_new = old.roots[old.trees[left]], new.roots[new.trees]
+    # Trees are replaced as a whole, so no other provider has the root of a new one.
+    before = np.searchsorted(root_of_left, root_of_new)
+    came_from = np.insert(left, before, -1)
+    moved = np.full(len(old.ids), -1)
+    moved[came_from[came_from >= 0]] = np.flatnonzero(came_from >= 0)
+    columns = ((root_of_left, root_of_new), (old.ids[left], new.ids), (old.parents[left], new.parents))
+    return moved, ProviderColumns.sorted_from(*[np.insert(mine, before, theirs) for mine, theirs in columns])
+
+
+def _spliced(stock: StockColumns, is_left: Flags, at: Ints, added: StockColumns) -> StockColumns:
+    """Return the rows of a stock that are left, which stand elsewhere now, with others among them."""
+    before = np.searchsorted(at, added.at)
+    left: Iterable[Any] = (at, *[column[is_left] for column in stock[1:]])
+    return StockColumns(*[np.insert(mine, before, theirs) for mine, theirs in zip(left, added, strict=True)])

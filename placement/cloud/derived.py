@@ -1,0 +1,127 @@
+"""Keeps what was worked out from trees, with the state that it came from, until it is needed again.
+
+Orders, facts, texts, and that nothing serves a request: each is kept under a name that tells all it depends on besides
+the trees. Whoever asks again learns which trees have changed since, and works out only what these change.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Any, NamedTuple, Protocol
+
+MAX_BYTES = 96 * 2**20
+"""The most memory that one worker's values may take, as whoever keeps them estimates it."""
+
+BYTES_OF_NAME = 2048
+"""What a value takes besides its own size: its name, and the entry itself."""
+
+
+class CloudChanges(NamedTuple):
+    """What differs between two states of a cloud.
+
+    Args:
+        roots: the roots of the trees in which anything does.
+        marks: the traits and aggregates, by kind and id, of which any provider was given one or lost it.
+    """
+
+    roots: frozenset[int] = frozenset()
+    marks: frozenset[tuple[str, int]] = frozenset()
+
+    def together_with(self, other: "CloudChanges") -> "CloudChanges":
+        """Return what differs if both do."""
+        return CloudChanges(self.roots | other.roots, self.marks | other.marks) if any(other) else self
+
+
+NO_CHANGES = CloudChanges()
+
+
+class CloudState(Protocol):
+    """The state of a cloud that a snapshot shows."""
+
+    @property
+    def history(self) -> Hashable:
+        """The history that it belongs to: what is kept of another one does not count."""
+
+    @property
+    def number(self) -> int:
+        """The number of the newest state that the history knew when the snapshot was found in it."""
+
+    @property
+    def is_newest(self) -> bool:
+        """Whether the snapshot shows that state, and not an older one."""
+
+    def changed_since(self, number: int) -> "CloudChanges | None":
+        """Return what may differ from the state with a number; None for everything."""
+
+
+class Kept(NamedTuple):
+    """A value that was kept.
+
+    Args:
+        value: the value; shared, so nobody may change it.
+        changed: the roots of the trees that may have changed since it was worked out.
+        marks: the traits and aggregates whose holders may have changed since.
+    """
+
+    value: Any
+    changed: frozenset[int]
+    marks: frozenset[tuple[str, int]] = frozenset()
+
+
+class _KeptEntry(NamedTuple):
+    value: Any
+    number: int
+    size: int
+
+
+class Derived:
+    """What was derived from trees, by name; shared by threads.
+
+    Args:
+        most_bytes: how much to keep. Beyond it, what was not asked for longest is dropped.
+    """
+
+    def __init__(self, most_bytes: int = MAX_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._lock = threading.Lock()
+        self._entries: OrderedDict[Hashable, _KeptEntry] = OrderedDict()
+        self.size = 0
+        """The memory that is taken, in bytes."""
+
+    def find(self, state: CloudState, name: Hashable) -> Kept | None:
+        """Return what is kept under a name; None for nothing, or if too much has changed since."""
+        with self._lock:
+            entry = self._entries.get((state.history, name))
+            if entry is None:
+                return None
+            self._entries.move_to_end((state.history, name))
+        changed = state.changed_since(entry.number)
+        return None if changed is None else Kept(entry.value, *changed)
+
+    def keep(self, state: CloudState, name: Hashable, value: Any, *, size: int) -> None:
+        """Keep a value that was worked out in a state, unless that is older than one for which it is kept.
+
+        Args:
+            state: the state.
+            name: all that the value depends on besides the trees.
+            value: the value, which must not change any more.
+            size: the memory that it takes, in bytes.
+        """
+        if not state.is_newest:
+            return
+        with self._lock:
+            known = self._entries.get((state.history, name))
+            if known is not None and known.number > state.number:
+                return
+            self._drop((state.history, name))
+            size += BYTES_OF_NAME
+            if size <= self._most_bytes:
+                self._entries[state.history, name] = _KeptEntry(value, state.number, size)
+                self.size += size
+            while self.size > self._most_bytes:
+                self._drop(next(iter(self._entries)))
+
+    def _drop(self, key: Hashable) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self.size -= entry.size
