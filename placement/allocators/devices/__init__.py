@@ -21,7 +21,7 @@ from placement.allocators.devices.costs import DeviceObjective
 from placement.allocators.devices.plan import DevicePlan, host_key
 from placement.allocators.devices.request import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request
 from placement.allocators.devices.search import Knapsack
-from placement.allocators.devices.tables import Limits
+from placement.allocators.devices.tables import SearchLimits
 
 __all__ = [
     "STEPS",
@@ -106,11 +106,11 @@ def allocate(
     if plan.is_hopeless:
         return DeviceAllocations(())
     steps = Budget(STEPS) if budget is None else budget.child(STEPS)
-    search = Knapsack(plan, most=most, limits=Limits(steps, width))
+    search = Knapsack(plan, most=most, limits=SearchLimits(steps, width))
     ways = search.run()
     if search.is_cut and search.is_complete and not (any_way and ways):
         limit = ways[-1] if len(ways) == most else None
-        search = Knapsack(plan, most=most, limits=Limits(steps, cost=limit))
+        search = Knapsack(plan, most=most, limits=SearchLimits(steps, cost=limit))
         better = search.run()
         ways = better if search.is_complete else ways
     allocations = [DeviceAllocation(plan.devices(cost), plan.costs.objective(cost)) for cost in ways]

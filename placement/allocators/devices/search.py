@@ -18,7 +18,7 @@ from placement.allocators.devices.place_rules import PlaceRules, SearchLayout
 from placement.allocators.devices.plan import DevicePlan
 from placement.allocators.devices.pruning import AllOrNone, joined
 from placement.allocators.devices.request import Device, DividedCards, Host, nesting
-from placement.allocators.devices.tables import Limits, Table, Tables
+from placement.allocators.devices.tables import SearchLimits, Table, Tables
 
 _TableOf = tuple[Sequence[Device], Table]
 """Some devices, and their table."""
@@ -45,7 +45,7 @@ class Knapsack:
         limits: the limits of the search.
     """
 
-    def __init__(self, plan: DevicePlan, *, most: int, limits: Limits) -> None:
+    def __init__(self, plan: DevicePlan, *, most: int, limits: SearchLimits) -> None:
         host, options, self._request = plan.host, plan.options, plan.request
         self._most = most
         self._costs = plan.costs

@@ -17,7 +17,7 @@ NOTHING_TAKEN: Final[Table] = {0: [0]}
 """The table of no device."""
 
 
-class Limits(NamedTuple):
+class SearchLimits(NamedTuple):
     """The limits of a search: its budget, the number of states kept in a table, and an upper bound on cost."""
 
     budget: Budget
@@ -35,7 +35,7 @@ class Tables:
             exact); and the cost beyond which nothing is of interest.
     """
 
-    def __init__(self, counters: Counters, *, most: int, limits: Limits) -> None:
+    def __init__(self, counters: Counters, *, most: int, limits: SearchLimits) -> None:
         self._counters = counters
         self._most = most
         # If there can be hardly more states, keeping all of them now costs less than an exact search afterwards.

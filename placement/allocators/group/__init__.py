@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from placement.allocators.group.names import join_name, location_tree, requirement_tree
-from placement.allocators.group.objective import Objective
+from placement.allocators.group.objective import USUAL_RULES, Objective, Rules
 from placement.allocators.group.place import Placement, place
-from placement.allocators.group.rules import USUAL_RULES, Rules
 from placement.allocators.group.scorers import Phase
 from placement.allocators.group.tree import Path, Placed, Requirement
 from placement.allocators.natural_order import natural_key

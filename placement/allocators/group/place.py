@@ -2,8 +2,7 @@
 
 Exact: finds a placement whenever one exists, the best one in the order of ``Objective``, ties by the natural order of
 location names. Neither labels nor the order of the input matter. Where siblings never share a location, assignments
-solve the problem in polynomial time. Otherwise a branch-and-bound search runs within a budget; when it does not finish
-early and the requirements have few subsets, dynamic programming over those subsets takes over.
+solve the problem in polynomial time. Otherwise a branch-and-bound search runs within a budget.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,24 +11,15 @@ from dataclasses import dataclass, field
 from placement.allocators.budget import Budget
 from placement.allocators.group.apart import Apart
 from placement.allocators.group.locations import Locations
-from placement.allocators.group.objective import Objective
+from placement.allocators.group.objective import USUAL_RULES, Objective, Rules, weights_for
 from placement.allocators.group.picks import Picks
 from placement.allocators.group.requirements import RequirementNode, Requirements
-from placement.allocators.group.rules import USUAL_RULES, Rules, weights_for
-from placement.allocators.group.search import STEPS_OF_A_TRY, BranchAndBound, SearchResult
-from placement.allocators.group.sets import Sets
+from placement.allocators.group.search import STEPS_OF_A_TRY, BranchAndBound
 from placement.allocators.group.state import State
-from placement.allocators.group.tables import MAX_SETS, SetTables
 from placement.allocators.group.tree import Location, Path, Placed, Requirement
 
 MAX_REQUIREMENTS = 200
 STEPS = 1_000_000
-
-FIRST_STEPS = 1_500
-"""Enough steps for most searches."""
-
-STEPS_OF_TABLES = 40_000
-"""The budget of the dynamic programme; enough to place ten requirements that all differ."""
 
 LocatedResource = tuple[Path, str]
 """A resource of a location: the location's address and the base name."""
@@ -106,28 +96,9 @@ class _PlacementProblem:
             # This is polynomial and runs to its end regardless of the budget, but leaves less of it to others.
             budget.take(min(budget.left, apart.tries * STEPS_OF_A_TRY))
             return self._report(given, best, complete=True)
-        found = self._found(ordered, budget)
-        return self._report(given, found.places, complete=found.complete)
-
-    def _found(self, ordered: Sequence[RequirementNode], budget: Budget) -> SearchResult:
-        """Search briefly, which mostly suffices; else use subset tables if subsets are few; else search on."""
-        sets = Sets(ordered)
-        if sets.count > MAX_SETS or budget.left < STEPS_OF_TABLES + 2 * FIRST_STEPS:
-            return self._searched(ordered, budget)
-        look = Budget(FIRST_STEPS)
-        found = self._searched(ordered, look)
-        budget.take(FIRST_STEPS - look.left)
-        if found.complete:
-            return found
-        work = Budget(STEPS_OF_TABLES)
-        tables = SetTables(self._locations, self._weights, ordered, sets, distinct=self._rules.distinct, budget=work)
-        places = tables.best()
-        budget.take(STEPS_OF_TABLES - work.left)
-        return self._searched(ordered, budget) if work.was_hit else SearchResult(places, complete=True)
-
-    def _searched(self, ordered: Sequence[RequirementNode], budget: Budget) -> SearchResult:
         picks = Picks(self._locations, ordered, distinct=self._rules.distinct)
-        return BranchAndBound(self._locations, self._weights, picks, budget=budget).run()
+        result = BranchAndBound(self._locations, self._weights, picks, budget=budget).run()
+        return self._report(given, result.places, complete=result.complete)
 
     def _report(
         self,

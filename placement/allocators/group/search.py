@@ -1,16 +1,15 @@
 """Branch and bound over all requirements, for the general case in which siblings may share a location.
 
 Exact within the budget. States are memoised by number, as the number alone determines what can follow. Of
-interchangeable locations only the first is tried (symmetry breaking), and branches whose upper bound does not beat the
-incumbent are pruned.
+interchangeable locations only the first is tried (symmetry breaking). Branches are pruned whose upper bound does not
+beat the incumbent: every requirement yet to be placed raises the score by as much as it does at its best location.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from placement.allocators.budget import Budget
-from placement.allocators.group.bounds import Bounds
-from placement.allocators.group.locations import Locations
+from placement.allocators.group.locations import Locations, ScoredCapacity
 from placement.allocators.group.objective import Weights
 from placement.allocators.group.picks import OUTERMOST, Option, Pick, Picks
 from placement.allocators.group.requirements import RequirementNode
@@ -50,7 +49,10 @@ class BranchAndBound:
         self._picks: Sequence[Pick] = picks.all
         self._options = picks.options
         self._state = State(locations, weights, picks.all)
-        self._bounds = Bounds(locations, weights, picks.all)
+        self._locations = locations
+        self._score = weights.score
+        self._promises = self._sums_of_promises()
+        self._tightest = len(locations.all) * weights.square**2
         self._budget = budget
         self._known: dict[tuple[int, int], tuple[int, bool]] = {}
         self._taken: list[Option] = []
@@ -62,11 +64,28 @@ class BranchAndBound:
 
     def run(self) -> SearchResult:
         """Find the best placement."""
-        best = self._best(-4 * self._limit) if self._bounds.is_possible else None
+        best = self._best(-4 * self._limit)
         options = None if best is None else self._first_in_natural_order(best)
         if self._is_over:
             return SearchResult(self._places(self._first), complete=False)
         return SearchResult(self._places(options), complete=True)
+
+    def _sums_of_promises(self) -> list[int]:
+        """Return by depth the most by which all picks from there on can raise the sum of scores."""
+        sums = [0]
+        for pick in reversed(self._picks):
+            sums.append(sums[-1] + (self._promise(pick) if pick.counts else 0))
+        return sums[::-1]
+
+    def _promise(self, pick: Pick) -> int:
+        places = [self._locations.all[location].capacities for location in pick.node.viable]
+        gains = [sum([self._rise(place[base], amount) for base, amount in pick.node.amounts]) for place in places]
+        return max(gains, default=0)
+
+    def _rise(self, capacity: ScoredCapacity, amount: int) -> int:
+        if not capacity.scorer.diminishing:
+            return self._locations.scale
+        return self._locations.score(capacity, (amount,)) - self._locations.score(capacity)
 
     def _places(self, options: Sequence[Option] | None) -> list[tuple[RequirementNode, int]] | None:
         if options is None:
@@ -83,7 +102,7 @@ class BranchAndBound:
         known, is_exact = self._known.get(key, (self._limit, False))
         if is_exact or known <= floor:
             return known if known > floor else None
-        bound = min(known, self._bounds.above(depth, floor, self._state))
+        bound = min(known, self._promises[depth] * self._score + self._tightest)
         best = self._best_choice(depth, floor, bound) if bound > floor else None
         if bound > floor and not self._is_over:
             self._known[key] = (best, True) if best is not None else (self._nothing_above(floor), False)
@@ -120,13 +139,11 @@ class BranchAndBound:
     def _try(self, choice: Prospect, floor: int) -> int | None:
         gain, option, after = choice
         self._state.place(self._picks[len(self._taken)], option.location, after)
-        self._bounds.take(len(self._taken), option.location)
         self._taken.append(option)
         self._worth += gain
         better = self._best(floor - gain)
         self._worth -= gain
         self._taken.pop()
-        self._bounds.give_back(len(self._taken), option.location)
         self._state.take_back()
         return None if better is None else better + gain
 
@@ -160,7 +177,6 @@ class BranchAndBound:
                     return None
                 if met is not None:
                     self._state.place(pick, option.location, after)
-                    self._bounds.take(depth, option.location)
                     self._taken.append(option)
                     self._worth += gain
                     target -= gain

@@ -7,9 +7,9 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from placement.allocators.group.locations import Locations
+from placement.allocators.group.objective import Rules
 from placement.allocators.group.place import place
 from placement.allocators.group.requirements import Requirements
-from placement.allocators.group.rules import Rules
 from placement.allocators.group.scorers import Phase, Scorer, Used, Verdict, scorer_by_name
 from placement.allocators.group.tree import Capacity, Location, Requirement
 from placement.allocators.natural_order import natural_key

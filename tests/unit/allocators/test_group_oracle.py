@@ -10,8 +10,8 @@ from math import lcm
 
 import pytest
 
+from placement.allocators.group.objective import Rules
 from placement.allocators.group.place import place
-from placement.allocators.group.rules import Rules
 from placement.allocators.group.tree import Capacity, Location, Requirement
 
 cp_model = pytest.importorskip("ortools.sat.python.cp_model", reason="OR-Tools, the oracle, is not installed")

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 import pytest
 
 from placement.allocators.group import Container, GroupAllocation, Offer, allocate, best_node, released
+from placement.allocators.group.objective import Rules
 from placement.allocators.group.requests import translated
-from placement.allocators.group.rules import Rules
 from placement.allocators.group.scorers import Phase
 
 INITIALISATION = Phase.INITIALISATION

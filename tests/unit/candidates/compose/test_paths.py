@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placement.allocators.group.objective import Rules
 from placement.allocators.group.place import place
-from placement.allocators.group.rules import Rules
 from placement.allocators.group.tree import Capacity, Location, Requirement
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import FEW_COMBINATIONS, CompactFirst
