@@ -27,6 +27,7 @@ from placement.services.fair_share.plain_gate import PlainGate
 from placement.services.fair_share.usage_cache import UsageCache
 from placement.services.fragmentation import FragmentationJudges
 from placement.services.health import Readiness
+from placement.services.journal import Pruner
 from placement.services.planner.proposal_cache import ProposalCache
 from placement.services.text_cache import TextCache
 from placement.settings import Settings
@@ -75,6 +76,8 @@ def create_app(settings: Settings, *, limits: SearchLimits = LIMITS) -> Flask:
     install(app, server, Visitors(strategy, settings) if settings.ui.enabled else strategy)
     if settings.ui.enabled:
         install_console(app, server)
+    if server.pruner is not None:
+        app.before_request(server.pruner.look_if_due)
     app.wsgi_app = _wrapped(app.wsgi_app, strategy, server)  # type: ignore[method-assign, assignment]
     return app
 
@@ -96,6 +99,7 @@ def _server(settings: Settings, limits: SearchLimits) -> Server:
         proposals=ProposalCache(),
         listeners=Listeners(database, settings.journal.listeners, on_change=meters.listening),
         readiness=Readiness(database),
+        pruner=Pruner(database, settings.journal.keep_days) if settings.journal.keep_days else None,
         plain_gate=_plain_gate(settings),
         limits=limits,
         meters=meters,

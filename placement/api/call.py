@@ -22,6 +22,7 @@ from placement.services.fair_share.plain_gate import PlainGate
 from placement.services.fair_share.usage_cache import UsageCache
 from placement.services.fragmentation import FragmentationJudges
 from placement.services.health import Readiness
+from placement.services.journal import Pruner
 from placement.services.planner.proposal_cache import ProposalCache
 from placement.services.text_cache import TextCache
 from placement.settings import Settings
@@ -53,6 +54,7 @@ class Server:
     texts: TextCache
     proposals: ProposalCache
     plain_gate: PlainGate | None = None
+    pruner: Pruner | None = None
     limits: SearchLimits = LIMITS
     meters: Meters = field(default_factory=NoMeters)
 

@@ -19,6 +19,7 @@ from placement.cli.interrupts import Interrupts, noted_interrupts
 from placement.cli.journal_text import entry_text
 from placement.cli.output import Document
 from placement.domain.uuids import canonical_uuid, is_uuid_like
+from placement.errors import ConfigurationError
 from placement.services.journal import newest, prune, read_feed, read_trail
 from placement.store.connection.database import Database
 from placement.store.journal.cursor import Cursor
@@ -125,14 +126,17 @@ class ServerJournal:
 
 
 @journal.command("prune")
-@click.option("--keep-days", type=click.IntRange(min=0), help="Overrides [journal] keep_days.")
+@click.option("--keep-days", type=click.IntRange(min=0), help="Overrides [journal] keep_days; 0: all rows but one.")
 @configured
 @click.pass_context
 def prune_journal(context: click.Context, *, keep_days: int | None) -> None:
-    """Remove expired rows, a thousand at a time. Run it daily from a timer."""
+    """Remove expired rows now, a thousand at a time. Servers do so themselves, more slowly."""
     settings = settings_of(context)
+    days = keep_days if keep_days is not None else settings.journal.keep_days
+    if keep_days is None and not days:
+        raise ConfigurationError("[journal] keep_days is 0: everything is kept. Name the number with --keep-days.")
     with with_journal(settings) as database:
-        removed = prune(database, keep_days=settings.journal.keep_days if keep_days is None else keep_days)
+        removed = prune(database, keep_days=days)
     click.echo(f"{removed:,} rows were removed.")
 
 

@@ -1,8 +1,11 @@
 """Use cases of the journal: what changed since a cursor, and who changed what."""
 
+import logging
+import threading
+import time
 from datetime import datetime, timedelta
 
-from placement.errors import NotFound, Unavailable
+from placement.errors import NotFound, PlacementError, Unavailable
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads, writes
 from placement.store.journal import order, reading
@@ -10,11 +13,17 @@ from placement.store.journal.beginning import JournalExtent, extent
 from placement.store.journal.cursor import BEGINNING, Cursor
 from placement.store.journal.history import PastProvider, provider_at
 from placement.store.journal.order import JournalOfAnother, NumberedMeanwhile
-from placement.store.journal.pruning import prune_some
+from placement.store.journal.pruning import Portion, prune_some
 from placement.store.journal.reading import Entry, Wanted
 from placement.store.tables import utc_now
 
+LOG = logging.getLogger(__name__)
+
 NUMBERING_TRIES = 20
+FIRST_LOOK_S = 60.0
+LOOK_EVERY_S = 600.0
+PAUSE_S = 1.0
+DAY_S = 86_400
 EVERYTHING = Wanted()
 
 
@@ -49,9 +58,60 @@ def prune(database: Database, *, keep_days: int) -> int:
     put_in_order(database)  # A reader that remembers rows without numbers would take their loss for another journal.
     before = _days_ago(keep_days)
     removed = 0
-    while some := _prune_some(database, before):
-        removed += some
+    while portion := _prune_some(database, before).rows:
+        removed += portion
     return removed
+
+
+class Pruner:
+    """Deletes old rows in the background of a server's requests: a portion, a pause, and so on.
+
+    Each worker looks now and then. Where several find old rows, all but one soon stop: whoever sees that somebody else
+    has deleted rows since leaves it to them.
+
+    Args:
+        database: the database.
+        keep_days: how long rows are kept.
+        pause_s: the pause after a portion.
+    """
+
+    def __init__(self, database: Database, keep_days: int, *, pause_s: float = PAUSE_S) -> None:
+        self._database = database
+        self._keep_days = keep_days
+        self._pause_s = pause_s
+        self.due = time.monotonic() + FIRST_LOOK_S
+        """When to look next."""
+        self.looking: threading.Thread | None = None
+        """The thread that looks, or looked last."""
+
+    def look_if_due(self) -> None:
+        """Look for old rows in a thread, if it is time to."""
+        now = time.monotonic()
+        if now >= self.due and (self.looking is None or not self.looking.is_alive()):
+            self.due = now + LOOK_EVERY_S
+            self.looking = threading.Thread(target=self.look, name="journal pruning", daemon=True)
+            self.looking.start()
+
+    def look(self) -> int:
+        """Delete the rows that are older than they should be; return how many."""
+        removed = 0
+        try:
+            if journal_extent(self._database).age_s > self._keep_days * DAY_S:
+                removed = self._deleted(_days_ago(self._keep_days))
+        except PlacementError as error:
+            LOG.warning("The journal cannot be pruned at present: %s", error.message)
+        return removed
+
+    def _deleted(self, before: datetime) -> int:
+        put_in_order(self._database)
+        removed, portion = 0, _prune_some(self._database, before)
+        while portion.rows:
+            removed += portion.rows
+            time.sleep(self._pause_s)
+            portion = _prune_some(self._database, before, oldest=portion.oldest)
+        if removed:
+            LOG.info("%d rows of the journal were older than %d days and are deleted.", removed, self._keep_days)
+        return removed
 
 
 def _days_ago(days: int) -> datetime:
@@ -63,8 +123,8 @@ def _days_ago(days: int) -> datetime:
 
 
 @writes
-def _prune_some(tx: Transaction, before: datetime) -> int:
-    return prune_some(tx, before)
+def _prune_some(tx: Transaction, before: datetime, *, oldest: int | None = None) -> Portion:
+    return prune_some(tx, before, oldest=oldest)
 
 
 @reads

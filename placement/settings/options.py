@@ -208,9 +208,10 @@ JOURNAL = (
     ),
     cfg.IntOpt(
         "keep_days",
-        default=30,
+        default=90,
         min=0,
-        help="Number of days of the journal that 'placement journal prune' keeps; run it daily.",
+        help="Number of days for which the server keeps the journal: it deletes older rows in the background, a "
+        "thousand at a time. 0: it deletes none.",
     ),
     cfg.StrOpt(
         "cadf",

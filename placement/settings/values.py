@@ -107,7 +107,7 @@ class JournalSettings:
     """``[journal]``."""
 
     enabled: bool = True
-    keep_days: int = 30
+    keep_days: int = 90
     listeners: int = 50
     cadf: str | None = None
 

@@ -1,6 +1,7 @@
 """GET /planner/v1/journal: the audit trail, the feed, and who may see what."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from flask import Flask
 from placement.app import create_app
 from placement.services.journal import prune
 from placement.settings import DatabaseSettings, JournalSettings, Settings
+from placement.store.tables import placement_journal, utc_now
 from tests.api.conftest import Api
 from tests.claims import make_provider, new_uuid
 
@@ -170,6 +172,28 @@ def test_a_cursor_whose_row_was_pruned_is_gone(app: Flask, api: Api) -> None:
     assert prune(database, keep_days=0) == 0
     assert len(entries(api)) > 0
     assert api.get(f"{PATH}?after={cursor}").status_code == 410
+
+
+def test_the_server_deletes_old_rows_by_itself(app: Flask, api: Api) -> None:
+    server = app.extensions["placement"]
+    make_provider(api, VCPU=8)
+    old = len(entries(api, "?limit=1000"))
+    with server.database.engine.begin() as connection:
+        connection.execute(placement_journal.update().values(time=utc_now() - timedelta(days=91)))
+    claim(api, make_provider(api, VCPU=8))
+    young = entries(api, "?limit=1000")[:-old]
+    server.pruner.due = 0
+    api.get("/resource_providers")
+    server.pruner.looking.join()
+    assert entries(api, "?limit=1000") == young
+
+
+def test_rows_of_any_age_are_kept_where_that_is_configured(database_url: str) -> None:
+    database = DatabaseSettings(connection=database_url, sync_on_startup=True)
+    application = create_app(Settings(database=database, journal=JournalSettings(keep_days=0), auth_strategy="noauth2"))
+    server = application.extensions["placement"]
+    assert server.pruner is None
+    server.database.dispose()
 
 
 @pytest.fixture

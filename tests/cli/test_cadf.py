@@ -1,6 +1,7 @@
 """``placement journal cadf`` writes CADF events: each change at least once, in a form that pycadf accepts."""
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,10 @@ from placement.domain.origin import CURRENT_ORIGIN, Origin
 from tests import servers
 from tests.cli.commands import Command
 from tests.databases import migrate, open_database
+from tests.deploy.programs import program
 from tests.rows_of_a_cloud import fill
+
+ROOT = Path(__file__).parents[2]
 
 
 class Audited:
@@ -101,6 +105,22 @@ def test_it_goes_on_where_it_ended(audited: Audited, file: Path) -> None:
     assert after[: len(before)] == before
     assert len(after) == 2 * len(before)
     assert after[-1]["initiator"] == {"typeURI": "unknown", "id": "unknown"}
+
+
+def test_debians_logrotate_moves_the_file_and_no_event_is_lost(audited: Audited, file: Path, tmp_path: Path) -> None:
+    logrotate = program("logrotate", "logrotate")
+    rules = (ROOT / "debian" / "placement-server.logrotate").read_text()
+    assert "/var/log/placement/audit.json {" in rules  # the path in docs/journal.md
+    (tmp_path / "rules").write_text(rules.replace("/var/log/placement/audit.json", str(file)))
+    audited.change("one")
+    audited.write()
+    before = events(file)
+    subprocess.run([logrotate, "--force", "--state", tmp_path / "state", tmp_path / "rules"], check=True)
+    assert not file.exists()
+    audited.change("two")
+    audited.write()
+    assert len(events(file)) == len(before)
+    assert events(file.with_name(f"{file.name}.1")) == before
 
 
 def test_what_was_written_but_not_remembered_is_written_again_with_the_same_ids(audited: Audited, file: Path) -> None:
