@@ -92,7 +92,7 @@ def _options() -> argparse.Namespace:
         prog="python -m tests.differential.release", description=__doc__, formatter_class=form
     )
     parser.add_argument("--rounds", type=int, default=300, help="how many rounds (default: %(default)s)")
-    parser.add_argument("--requests", type=int, default=24, help="of each round (default: %(default)s)")
+    parser.add_argument("--requests", type=int, default=32, help="of each round (default: %(default)s)")
     parser.add_argument("--seed", type=int, help="the run's seed (default: a new one)")
     parser.add_argument("--first", type=int, default=0, help="the first round's number, to repeat one")
     parser.add_argument("--database", choices=DATABASES, nargs="+", default=DATABASES, help="take these in turn")

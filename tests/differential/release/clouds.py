@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from sqlalchemy import Connection, text
@@ -12,6 +12,7 @@ from placement.services.traits import ensure_trait
 from placement.store.connection.database import Database
 from tests import planner_clouds, small_clouds
 from tests.bench import clouds as large_clouds
+from tests.clouds import SHARES
 from tests.differential.generate.cloud import cloud as requested_cloud
 from tests.differential.generate.world import CONSUMER_TYPES, PROJECTS, USERS, World
 from tests.differential.requests import Request
@@ -55,7 +56,7 @@ class Scene:
 
 def random_scene(chance: Random) -> Scene:
     """Return the cloud of a round."""
-    kind = chance.choices(("devices", "alike", "plain", "large", "requested"), (40, 25, 10, 15, 10))[0]
+    kind = chance.choices(("devices", "alike", "plain", "large", "requested"), (30, 25, 10, 25, 10))[0]
     if kind == "requested":
         world = World(chance)
         return Scene(kind, world, Rows(), list(requested_cloud(world)))
@@ -64,24 +65,38 @@ def random_scene(chance: Random) -> Scene:
 
 
 def _devices(chance: Random) -> Cloud:
-    cloud = planner_clouds.random_cloud(chance)
-    return planner_clouds.at_work(chance, cloud) if chance.random() < 0.5 else cloud
+    return _at_work(chance, planner_clouds.random_cloud(chance))
 
 
 def _alike(chance: Random) -> Cloud:
-    hosts = planner_clouds.random_hosts(
-        chance, chance.randint(3, 8), models=chance.choice((None, 1, 2, 3)), pools=chance.choice((0, 0, 1, 2))
-    )
-    return planner_clouds.at_work(chance, hosts) if chance.random() < 0.4 else hosts
+    number, models = chance.choice((3, 4, 6, 8, 24)), chance.choice((None, 1, 2, 3))
+    hosts = planner_clouds.random_hosts(chance, number, models=models, pools=chance.choice((0, 0, 1, 2)))
+    return _at_work(chance, hosts)
+
+
+def _at_work(chance: Random, cloud: Cloud) -> Cloud:
+    """Return the cloud, perhaps with other usage, perhaps without locks or without sharing providers."""
+    if chance.random() < 0.5:
+        cloud = planner_clouds.at_work(chance, cloud)
+    without = {name for name in planner_clouds.LOCKS.values() if chance.random() < 0.4}
+    shares = chance.random() < 0.6
+    return {
+        id_: replace(
+            node,
+            inventories={name: each for name, each in node.inventories.items() if name not in without},
+            traits=node.traits if shares else node.traits - {SHARES},
+        )
+        for id_, node in cloud.items()
+    }
 
 
 def _large(chance: Random) -> Cloud:
     """Return hosts of one of the shapes that are measured, or of all, at the same or at random usage."""
-    name = chance.choice(("mixed-20", "numa-gpu-8", "nested-12", "flat-30", "shared-16", "pcie-8"))
+    name = chance.choice(("mixed-40", "numa-gpu-18", "nested-20", "nested-40", "flat-60", "shared-40", "pcie-8"))
     cloud: Cloud = {}
-    share, is_even = chance.choice(USED), chance.random() < 0.5
+    share, is_even = chance.choice(USED), chance.random() < 0.4
     for root in large_clouds.cloud(name):
-        _add(cloud, root, None, lambda: share if is_even else chance.choice(USED))
+        _add(cloud, root, None, lambda: share if is_even else chance.choice(USED) * chance.random())
     return cloud
 
 

@@ -1,6 +1,8 @@
 """Random requests of a round: every route below /planner/v1, GET /allocation_candidates, and writes between them."""
 
 import dataclasses
+import re
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +11,8 @@ from tests.bench import hard_plans
 from tests.differential.answers import Answer
 from tests.differential.generate import filters
 from tests.differential.generate.candidates import candidates
+from tests.differential.generate.claims import release
+from tests.differential.generate.cloud import aggregates
 from tests.differential.generate.reads import _providers as provider_list
 from tests.differential.generate.world import CONSUMER_TYPES, PROJECTS, USERS, World
 from tests.differential.generate.writes import write
@@ -23,6 +27,7 @@ FABRIC = ("host", "rack")
 MAX_GROUPS = 5
 """Of the requests that are meant to be hard: with more they are about the step budget."""
 REMEMBERED = 12
+UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 Body = dict[str, Any]
 
@@ -35,33 +40,93 @@ class Dialogue:
         self._questions: list[Request] = []
         self._proposals: list[Body] = []
         """Allocation requests of the latest answers."""
+        self._named: list[str] = []
+        """The providers that the latest answer is about."""
+        self._episode: deque[Callable[[], Request]] = deque()
 
     def next(self) -> Request:
-        """Return a request: a new question, an earlier one again, or a write."""
+        """Return a request: the next of an episode, a new question, an earlier one again, or a write."""
         world = self.world
-        if self._questions and world.chance(30):
+        if self._episode:
+            return self._episode.popleft()()
+        if world.chance(25):
+            self._begin_episode()
+            return self._episode.popleft()()
+        if self._questions and world.chance(15):
             return world.one(self._questions)
-        if world.chance(22):
-            return self._write()
+        return self._write() if world.chance(20) else self._question()
+
+    def _question(self) -> Request:
         ways, weights = zip(*WAYS, strict=True)
-        return world.random.choices(ways, weights)[0](self)
+        return self.world.random.choices(ways, weights)[0](self)
+
+    def _begin_episode(self) -> None:
+        """Plan to ask the same twice, and once more after each of a few writes to what the answer is about."""
+        question = self._question()
+
+        def ask() -> Request:
+            return question
+
+        self._episode = deque([ask, ask])
+        for _ in range(self.world.random.randint(1, 3)):
+            self._episode += [self._aimed_write, ask]
 
     def learn(self, request: Request, answer: Answer) -> None:
-        """Take note of what can be asked again and of what can be allocated."""
+        """Take note of what can be asked again, of what can be allocated, and of what an answer is about."""
         if not changes_something(request):
             self._questions = [*self._questions, request][-REMEMBERED:]
+            named = set(UUID.findall(answer.body.decode(errors="replace")))
+            self._named = [uuid for uuid in self.world.providers if uuid in named] or self.world.providers
         document = answer.document if answer.status == 200 else None
         if isinstance(document, dict):
             proposals = document.get("allocation_requests", ())
             self._proposals = [*self._proposals, *[each for each in proposals[:6] if "mappings" in each]][-30:]
 
+    # Writes
+
     def _write(self) -> Request:
+        """Allocate what an answer has proposed, or write anything else."""
+        if not self._proposals or self.world.chance(60):
+            return write(self.world)
+        return self._put_allocation(self.world.one(self._proposals))
+
+    def _aimed_write(self) -> Request:
+        """Change a provider that the latest answer is about."""
         world = self.world
-        if not self._proposals or world.chance(55):
-            return write(world)
-        chosen = {**world.one(self._proposals), "project_id": world.one(PROJECTS), "user_id": world.one(USERS)}
-        body = {**chosen, "consumer_generation": None, "consumer_type": world.one(CONSUMER_TYPES)}
+        if not self._named or (self._proposals and world.chance(20)):
+            return self._write()
+        ways, weights = zip(*AIMED, strict=True)
+        return world.random.choices(ways, weights)[0](self, world.one(self._named))
+
+    def _put_allocation(self, body: Body) -> Request:
+        world = self.world
+        owner = {"project_id": world.one(PROJECTS), "user_id": world.one(USERS), "consumer_generation": None}
+        body = {**body, **owner, "consumer_type": world.one(CONSUMER_TYPES)}
         return world.request("PUT", f"/allocations/{self._new_consumer()}", 39, body)
+
+    def _put_inventory(self, node: str) -> Request:
+        world = self.world
+        name = world.one(world.inventories.get(node) or world.classes)
+        total = world.one((1, 2, 4, 8, 64, 300_000))
+        body = {"resource_provider_generation": world.provider_generation(node), "total": total}
+        body |= world.one(({}, {}, {"reserved": total}, {"max_unit": 1}, {"allocation_ratio": 2.0}))
+        return world.request("PUT", f"/resource_providers/{node}/inventories/{name}", 39, body)
+
+    def _put_traits(self, node: str) -> Request:
+        world = self.world
+        kept = {name for name in world.traits_of.get(node, ()) if world.chance(50)}
+        world.traits_of[node] = sorted({*kept, *world.random.sample(world.traits, min(2, len(world.traits)))})
+        generation = world.provider_generation(node)
+        body = {"resource_provider_generation": generation, "traits": world.traits_of[node]}
+        return world.request("PUT", f"/resource_providers/{node}/traits", 39, body)
+
+    def _take(self, node: str) -> Request:
+        name = self.world.one(self.world.inventories.get(node) or self.world.classes)
+        return self._put_allocation({"allocations": {node: {"resources": {name: 1}}}})
+
+    def _move(self, node: str) -> Request:
+        body = {"name": f"moved-{node}", "parent_provider_uuid": self.world.one([None, *self.world.providers])}
+        return self.world.request("PUT", f"/resource_providers/{node}", 39, body)
 
     def _new_consumer(self) -> str:
         self.world.consumers.append(self.world.new_uuid())
@@ -277,9 +342,6 @@ class Dialogue:
             return self._document()
         return Request("GET", "", query=self._query()).target().removeprefix("?")
 
-    def inventory(self) -> Request:
-        return dataclasses.replace(provider_list(self.world), path=f"{PLANNER}/inventory")
-
     def fair_share(self) -> Request:
         world = self.world
         way = world.one(("", "order", "fill", "reclaim", "reclaim"))
@@ -308,9 +370,6 @@ class Dialogue:
             query |= {"provider": world.provider()} if world.chance(50) else {"consumer": world.one(world.consumers)}
         return world.request("GET", f"{PLANNER}/journal", 39, query=tuple(query.items()))
 
-    def profiles(self) -> Request:
-        return self.world.request("GET", self.world.one((PLANNER, f"{PLANNER}/profiles")), 39)
-
     def _post(self, route: str, body: Any = NO_BODY) -> Request:
         return self.world.request("POST", f"{PLANNER}/{route}", 39, body)
 
@@ -320,6 +379,17 @@ def changes_something(request: Request) -> bool:
     return request.is_write and (not request.path.startswith(PLANNER) or request.path == f"{PLANNER}/claims")
 
 
+AIMED: tuple[tuple[Callable[[Dialogue, str], Request], int], ...] = (
+    (Dialogue._put_inventory, 35),
+    (Dialogue._put_traits, 20),
+    (lambda dialogue, node: aggregates(dialogue.world, node), 12),
+    (Dialogue._take, 12),
+    (lambda dialogue, _node: release(dialogue.world), 12),
+    (lambda dialogue, node: dialogue.world.request("DELETE", f"/resource_providers/{node}", 39), 4),
+    (Dialogue._move, 5),
+)
+"""Writes to a provider, with weights."""
+
 WAYS: tuple[tuple[Callable[[Dialogue], Request], int], ...] = (
     (Dialogue.candidates, 24),
     (Dialogue.plan, 22),
@@ -328,7 +398,8 @@ WAYS: tuple[tuple[Callable[[Dialogue], Request], int], ...] = (
     (Dialogue.headroom, 10),
     (Dialogue.fair_share, 7),
     (Dialogue.scores, 5),
-    (Dialogue.inventory, 4),
+    (lambda dialogue: dataclasses.replace(provider_list(dialogue.world), path=f"{PLANNER}/inventory"), 4),
     (Dialogue.journal, 2),
-    (Dialogue.profiles, 1),
+    (lambda dialogue: dialogue.world.request("GET", f"{PLANNER}/profiles", 39), 1),
 )
+"""Questions and claims, with weights."""
