@@ -1,8 +1,15 @@
-"""Validation of configuration entries: numbers, words, and an error that identifies the entry."""
+"""Configuration entries: numbers, words and names of resource classes, and an error that identifies the entry.
+
+Names are exact ones, families (``CUSTOM_GPU_*``), and vendors' names. A device plugin's name (``nvidia.com/gpu-v100``)
+is translated as os-resource-classes does it: upper case, each run of other characters replaced by an underscore,
+``CUSTOM_`` in front. The vendor's domain stays in the name, so that the "gpu" of two vendors do not collide.
+"""
 
 import math
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
+from typing import TypeVar
 
 Number = int | float | Fraction
 
@@ -52,3 +59,84 @@ def exact(value: Number) -> Fraction:
     (Fraction(1, 10), Fraction(3, 1))
     """
     return Fraction(str(value)) if isinstance(value, float) else Fraction(value)
+
+
+WILDCARD = "*"
+
+_RESOURCE_CLASS = re.compile(r"[A-Z0-9_]+")
+_VENDOR_NAME = re.compile(r"(?=.*[./])[A-Za-z0-9][A-Za-z0-9._/-]*")
+
+V = TypeVar("V")
+
+
+def resource_class(name: str) -> str:
+    """Return the resource class or family that a name or pattern denotes.
+
+    A name of upper-case letters, digits and underscores stays as it is. A name with a dot or slash is a vendor's, and
+    gets translated. A trailing star makes a pattern for a family, which matches an empty ending too.
+
+    Source: RS-23, RS-24; the user stories of Volcano's ResourceStrategyFit, where ``nvidia.com/gpu/*`` has to cover
+    ``nvidia.com/gpu-v100``. It does, once both are translated.
+
+    Raises:
+        ValueError: any other name, a bare star, several stars, or a star that is not at the end.
+
+    >>> resource_class("CUSTOM_GPU_*")
+    'CUSTOM_GPU_*'
+    >>> resource_class("nvidia.com/gpu/*")
+    'CUSTOM_NVIDIA_COM_GPU_*'
+    >>> resource_class("nvidia.com/gpu-v100")
+    'CUSTOM_NVIDIA_COM_GPU_V100'
+    >>> resource_class("*.com/gpu")
+    Traceback (most recent call last):
+    ...
+    ValueError: a star may only stand at the end of a name: '*.com/gpu'
+    """
+    stem = name.removesuffix(WILDCARD)
+    if WILDCARD in stem:
+        raise ValueError(f"a star may only stand at the end of a name: {name!r}")
+    star = name[len(stem) :]
+    if _RESOURCE_CLASS.fullmatch(stem):
+        return stem + star
+    if _VENDOR_NAME.fullmatch(stem):
+        return "CUSTOM_" + re.sub("[^A-Z0-9]+", "_", stem.upper()) + star
+    raise ValueError(f"neither a resource class, a vendor's name, nor one of them with a star at the end: {name!r}")
+
+
+def by_resource_class(entries: Mapping[str, V], *path: str) -> dict[str, V]:
+    """Re-key configuration entries by the classes and patterns that their keys denote.
+
+    Raises:
+        InvalidEntry: a key denotes no class, or two keys denote the same.
+    """
+    translated: dict[str, V] = {}
+    for key, value in entries.items():
+        try:
+            name = resource_class(key)
+        except (TypeError, AttributeError, ValueError) as wrong:
+            raise InvalidEntry((*path, str(key)), "a resource class or a family such as CUSTOM_GPU_*", key) from wrong
+        if name in translated:
+            raise InvalidEntry((*path, key), f"one entry for {name}", key)
+        translated[name] = value
+    return translated
+
+
+def best_match(patterns: Iterable[str], name: str) -> str | None:
+    """Return the entry that applies to a class: its own name, else the longest matching pattern, else None.
+
+    O(patterns). Source: RS-23.
+
+    >>> best_match(["CUSTOM_*", "CUSTOM_GPU_*", "CUSTOM_GPU_A100"], "CUSTOM_GPU_T4")
+    'CUSTOM_GPU_*'
+    >>> best_match(["CUSTOM_*", "CUSTOM_GPU_*", "CUSTOM_GPU_A100"], "CUSTOM_GPU_A100")
+    'CUSTOM_GPU_A100'
+    >>> best_match(["CUSTOM_*"], "VCPU") is None
+    True
+    """
+    longest = None
+    for pattern in patterns:
+        if pattern == name:
+            return pattern
+        if pattern.endswith(WILDCARD) and name.startswith(pattern[:-1]) and len(pattern) > len(longest or ""):
+            longest = pattern
+    return longest

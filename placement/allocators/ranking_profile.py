@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from placement.allocators.entries import Number, check_number, exact
-from placement.allocators.fragmentation.settings import FragmentationSettings
+from placement.allocators.fragmentation.hosts import FragmentationSettings
 from placement.allocators.strategy_fit.profile import MAX_NODE_SCORE, Fit, Profile
 from placement.allocators.strategy_fit.scorer import Scorers
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
+from placement.allocators.entries import best_match
 from placement.allocators.fragmentation import (
     DeviceTask,
     FragmentationSettings,
@@ -16,7 +17,6 @@ from placement.allocators.fragmentation import (
     Outlook,
     tidiness,
 )
-from placement.allocators.patterns import best_match
 from placement.domain.candidate_request import RequestGroup
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from placement.allocators.patterns import resource_class
+from placement.allocators.entries import resource_class
 from placement.domain.device_types import DeviceSettings
 from placement.domain.koordinator import type_of
 from placement.domain.quantities import amount_in_manifest

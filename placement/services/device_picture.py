@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
+from placement.allocators.entries import best_match
 from placement.allocators.fragmentation import DeviceSupply, DeviceTask, FragmentationSettings
-from placement.allocators.patterns import best_match
 from placement.candidates.fragmentation import WantedOfHost, tasks_of
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.search.devices import (

@@ -1,6 +1,6 @@
 """The resource classes of a cloud, for profiles that name scarce ones by family."""
 
-from placement.allocators.patterns import WILDCARD
+from placement.allocators.entries import WILDCARD
 from placement.candidates.ranking import Ranking
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.resource_classes import all_classes

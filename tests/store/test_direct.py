@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import select, text
 
-from placement.allocators.fragmentation.settings import FragmentationSettings
+from placement.allocators.fragmentation.hosts import FragmentationSettings
 from placement.allocators.ranking_profile import RankingProfile
 from placement.app import create_app
 from placement.openapi.replay import PlayedStep, played_on

@@ -4,10 +4,10 @@ After Koordinator's device allocation hints and joint allocation, made exact: fi
 and the best one by ``DeviceObjective``: fewest NUMA nodes, then fewest switches, then the fullest places, ties by the
 natural order of names. Neither labels nor the order of the input matter.
 
-What is identical is searched for once (``ties``, ``twins``), and devices that cannot serve are left out (``options``):
-the ``plan``. ``search`` builds tables of counts, from single devices up to the host: ``device_table`` begins them,
-``tables`` merges them, ``place_rules`` applies rules, ``pruning`` drops what leads nowhere. Counts and costs are packed
-into one integer each (``counters``, ``costs``), so that the innermost loops only add.
+What is identical is searched for once (``identical``), and devices that cannot serve are left out (``request``).
+``search`` builds tables of counts, from single devices up to the host: ``tables`` merges them, ``place_rules`` applies
+rules, and states that lead nowhere are dropped. Counts and costs are packed into one integer each (``counters``,
+``costs``), so that the innermost loops only add.
 
 The first search is a beam search. Most requests are so small that all their states fit into the beam. For others, a
 second search is exact: it need not look at what costs more than the way already known.
@@ -18,10 +18,9 @@ from dataclasses import dataclass
 
 from placement.allocators.budget import Budget
 from placement.allocators.devices.costs import DeviceObjective
-from placement.allocators.devices.plan import DevicePlan, host_key
 from placement.allocators.devices.request import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request
-from placement.allocators.devices.search import Knapsack
-from placement.allocators.devices.tables import SearchLimits
+from placement.allocators.devices.search import DevicePlan, Knapsack, host_key
+from placement.allocators.devices.tables import TableLimits
 
 __all__ = [
     "STEPS",
@@ -106,11 +105,11 @@ def allocate(
     if plan.is_hopeless:
         return DeviceAllocations(())
     steps = Budget(STEPS) if budget is None else budget.child(STEPS)
-    search = Knapsack(plan, most=most, limits=SearchLimits(steps, width))
+    search = Knapsack(plan, most=most, limits=TableLimits(steps, width))
     ways = search.run()
     if search.is_cut and search.is_complete and not (any_way and ways):
         limit = ways[-1] if len(ways) == most else None
-        search = Knapsack(plan, most=most, limits=SearchLimits(steps, cost=limit))
+        search = Knapsack(plan, most=most, limits=TableLimits(steps, cost=limit))
         better = search.run()
         ways = better if search.is_complete else ways
     allocations = [DeviceAllocation(plan.devices(cost), plan.costs.objective(cost)) for cost in ways]

@@ -9,8 +9,7 @@ is chosen, so that the integer also records the choice.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from placement.allocators.devices.options import DeviceOption
-from placement.allocators.devices.request import Host, Joint, Request
+from placement.allocators.devices.request import DeviceOption, Host, Joint, Request
 
 _FIELD = 24
 """Bits of a field: sums stay below 16 million."""

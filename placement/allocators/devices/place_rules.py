@@ -8,8 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from placement.allocators.devices.costs import Costs
-from placement.allocators.devices.counters import Counter, Counters
-from placement.allocators.devices.pruning import AllOrNone, Pruner
+from placement.allocators.devices.counters import AllOrNone, Counter, Counters, Pruner
 from placement.allocators.devices.request import Group, Host, InOnePlace, Joint, Request
 from placement.allocators.devices.tables import Table
 

@@ -7,18 +7,199 @@ is complete, the rules about it are applied. So the work grows with devices x (c
 combinations: eight GPUs and eight NICs on sixteen switches take milliseconds.
 """
 
+from collections import Counter, defaultdict
 from collections import Counter as Counts
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from math import inf
 from typing import NamedTuple
 
-from placement.allocators.devices.device_table import DeviceTable
-from placement.allocators.devices.options import DeviceOption
+from placement.allocators.devices.costs import Costs, own_costs
+from placement.allocators.devices.counters import AllOrNone, joined, taken_together
+from placement.allocators.devices.identical import shared_out, without_identical_ties, without_twins
 from placement.allocators.devices.place_rules import PlaceRules, SearchLayout
-from placement.allocators.devices.plan import DevicePlan
-from placement.allocators.devices.pruning import AllOrNone, joined
-from placement.allocators.devices.request import Device, DividedCards, Host, nesting
-from placement.allocators.devices.tables import SearchLimits, Table, Tables
+from placement.allocators.devices.request import (
+    THE_DEVICE,
+    Device,
+    DeviceOption,
+    DividedCards,
+    Host,
+    Request,
+    nesting,
+    options_of,
+)
+from placement.allocators.devices.tables import Table, TableLimits, Tables
+
+
+def host_key(host: Host, request: Request) -> Hashable:
+    """Return all that an allocation depends on, besides what is the same for all hosts of a request."""
+    return (
+        tuple([(device.name, device.path, tuple(device.room.items()), device.card) for device in host.devices]),
+        host.in_use,
+        tuple(
+            [(group.count, *sorted(group.meets.items()), *sorted(group.options.items())) for group in request.groups]
+        ),
+    )
+
+
+class DevicePlan:
+    """A request on a host, ready to be searched.
+
+    Args:
+        host: the host.
+        request: the request.
+
+    Raises:
+        ValueError: the request refers to an unknown group or level, repeats a label, or has a group without devices.
+    """
+
+    def __init__(self, host: Host, request: Request) -> None:
+        _check(host, request)
+        self._labels = [group.label for group in request.groups]
+        self.host, counted, self._ties = without_identical_ties(host, request)
+        self.request, self._twins = without_twins(self.host, counted)
+        """The request without twins."""
+        self.options = options_of(self.host, self.request)
+        self.costs = Costs(len(self.host.levels), len(self.options), uncounted=self.host.uncounted)
+        """The layout of costs."""
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether there are too few devices for a group, or too little of a class for all groups."""
+        supply = Counter([option.group for option in self.options])
+        if any([supply[index] < group.count for index, group in enumerate(self.request.groups)]):
+            return True
+        wanted: Counter[str] = Counter()
+        for group in self.request.groups:
+            wanted.update({name: group.count * amount for name, amount in group.amounts.items()})
+        rooms = {option.device.name: option.device.room for option in self.options}.values()
+        return any([amount > sum([room.get(name, inf) for room in rooms]) for name, amount in wanted.items()])
+
+    def own_costs(self) -> list[int]:
+        """Return what each option costs by itself."""
+        return own_costs(self.host, self.request, self.options, self.costs)
+
+    def devices(self, cost: int) -> dict[str, tuple[str, ...]]:
+        """Return the devices that each group gets, by label, from the cost that records them."""
+        chosen = [self.options[number] for number in self.costs.chosen(cost)]
+        devices: dict[str, tuple[str, ...]] = {}
+        for index, family in enumerate(self._twins.values()):
+            devices |= shared_out(self.host, [option for option in chosen if option.group == index], family)
+        for identical in self._ties:
+            devices |= identical.shared_out(devices, self.host)
+        return {label: devices[label] for label in self._labels}
+
+
+def _check(host: Host, request: Request) -> None:
+    labels = [group.label for group in request.groups]
+    named = {label for joint in request.joint for label in (joint.primary, *joint.secondaries)}
+    named.update(*[within.groups for within in request.within])
+    levels = {joint.level for joint in request.joint} | {within.level for within in request.within}
+    exclusive = {level for group in request.groups for level in group.exclusive} - {THE_DEVICE}
+    if unknown := sorted(named - set(labels)):
+        raise ValueError(f"There is no group {unknown[0]!r}.")
+    if unknown := sorted((levels | exclusive) - {*host.levels}):
+        raise ValueError(f"There is no level {unknown[0]!r}.")
+    if len(set(labels)) < len(labels):
+        raise ValueError("Two groups have one label.")
+    if any([group.count < (0 if group.per_subtree else 1) for group in request.groups]):
+        raise ValueError("A group wants no device at all.")
+
+
+STEPS_FOR_A_SET = 5
+"""The cost of looking at a set of groups on one device, in pairs of states."""
+
+
+class _Addition(NamedTuple):
+    """Options that a device takes together.
+
+    Args:
+        first: one of them; a state that it can be added to takes all others, too.
+        units: what they add to a state.
+        cost: their own costs.
+        amounts: what they ask of the device, packed.
+    """
+
+    first: DeviceOption
+    units: int
+    cost: int
+    amounts: int
+
+
+class DeviceTable:
+    """Lays out the ways to use any one device of a host.
+
+    Args:
+        request: the request.
+        rules: its rules.
+        own: the options' own costs.
+        cards: the cards whose devices are in different places.
+    """
+
+    def __init__(self, request: Request, rules: PlaceRules, own: Sequence[int], cards: DividedCards) -> None:
+        self._groups = request.groups
+        self._rules = rules
+        self._own = own
+        self._cards = cards
+
+    def table(self, options: Sequence[DeviceOption], tables: Tables, all_or_none: Sequence[AllOrNone] = ()) -> Table:
+        """Return the table of a device.
+
+        Args:
+            options: the options of this device, in order.
+            tables: has the steps to spend, and the number of states to keep.
+            all_or_none: groups of which it serves all or none.
+        """
+        table: Table = {0: [0]}
+        room, asked, guard = self._packed_room(options)
+        left, settled, before = {0: room}, self._rules.counters.settled, self._rules.before
+        for first, units, cost, amounts in self._additions(options, asked, all_or_none):
+            tables.budget.take(STEPS_FOR_A_SET * len(table))
+            for state in [] if tables.is_over else before(first.group, first.turn, table):
+                still_left, both = left[state] - amounts, settled(state + units)
+                if both is not None and still_left & guard == guard:
+                    table[both], left[both] = [known + cost for known in table[state]], still_left
+            table = tables.narrowed(table)
+        return table
+
+    def _additions(
+        self, options: Sequence[DeviceOption], asked: Sequence[int], all_or_none: Sequence[AllOrNone]
+    ) -> Iterator[_Addition]:
+        """Yield what can be added to a state; ``asked`` has for each option what it asks of the device, packed."""
+        amounts = {option.number: packed for option, packed in zip(options, asked, strict=True)}
+        own, settled = self._own, self._rules.counters.settled
+        for some in taken_together(options, all_or_none, self._rules.counters.units):
+            apart = [option for option in some if self._groups[option.group].apart]
+            units: int | None = 0
+            for option in some:
+                units = None if units is None else settled(units + self._units(option))
+            if units is not None and len(apart) <= 1:
+                numbers = [option.number for option in some]
+                cost, together = sum([own[one] for one in numbers]), sum([amounts[one] for one in numbers])
+                yield _Addition((apart or some)[0], units, cost, together)
+
+    def _packed_room(self, options: Sequence[DeviceOption]) -> tuple[int, list[int], int]:
+        """Return a device's room, what each option asks of it, and the guard bits, each as one number.
+
+        Each class has a field in these numbers, topped by a guard bit. So one subtraction takes from all classes, and
+        clears the guard bit of each that has too little.
+        """
+        room, guard, asked = 0, 0, [0] * len(options)
+        wanted = [self._groups[option.group].amounts for option in options]
+        shift = 0
+        for name, left in options[0].device.room.items() if options else ():
+            amounts = [of.get(name, 0) for of in wanted]
+            together = sum(amounts)  # More room makes no difference.
+            asked = [packed | amount << shift for packed, amount in zip(asked, amounts, strict=True)]
+            room |= int(max(0, min(left, together))) << shift
+            shift += together.bit_length()
+            guard |= 1 << shift
+            shift += 1
+        return room | guard, asked, guard
+
+    def _units(self, option: DeviceOption) -> int:
+        meets = self._groups[option.group].meets.get(option.device.name, 0)
+        return self._rules.units(option.group, meets, self._cards.number(option.device.whole))
+
 
 _TableOf = tuple[Sequence[Device], Table]
 """Some devices, and their table."""
@@ -45,7 +226,7 @@ class Knapsack:
         limits: the limits of the search.
     """
 
-    def __init__(self, plan: DevicePlan, *, most: int, limits: SearchLimits) -> None:
+    def __init__(self, plan: DevicePlan, *, most: int, limits: TableLimits) -> None:
         host, options, self._request = plan.host, plan.options, plan.request
         self._most = most
         self._costs = plan.costs

@@ -7,8 +7,7 @@ from itertools import product
 from typing import Final, NamedTuple
 
 from placement.allocators.budget import Budget
-from placement.allocators.devices.counters import Counters
-from placement.allocators.devices.pruning import NO_PRUNING, Pruning
+from placement.allocators.devices.counters import NO_PRUNING, Counters, Pruning
 
 Table = dict[int, list[int]]
 """State (packed counters) -> the costs of the best ways to get there, ascending."""
@@ -17,7 +16,7 @@ NOTHING_TAKEN: Final[Table] = {0: [0]}
 """The table of no device."""
 
 
-class SearchLimits(NamedTuple):
+class TableLimits(NamedTuple):
     """The limits of a search: its budget, the number of states kept in a table, and an upper bound on cost."""
 
     budget: Budget
@@ -35,7 +34,7 @@ class Tables:
             exact); and the cost beyond which nothing is of interest.
     """
 
-    def __init__(self, counters: Counters, *, most: int, limits: SearchLimits) -> None:
+    def __init__(self, counters: Counters, *, most: int, limits: TableLimits) -> None:
         self._counters = counters
         self._most = most
         # If there can be hardly more states, keeping all of them now costs less than an exact search afterwards.

@@ -1,10 +1,152 @@
-"""Depth-first search for the first way to place a crew within given numbers of places and sites."""
+"""Depth-first search for the first way to place a crew within given numbers of places and sites, pruned by sums.
 
-from collections.abc import Sequence
+Each sum is an upper bound on one kind of member or one resource: the largest values of any sites, counting each part of
+the fabric once. For a single kind of member the bound is tight with respect to what is known, so that its search goes
+straight on.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Hashable, Sequence
+from functools import cache
 
 from placement.allocators.budget import Budget
 from placement.allocators.fabric.sites import Crew, Mix, Posting, Site, largest_mixes
-from placement.allocators.fabric.sums import FabricSums
+
+MAX_CELLS = 500_000
+"""The largest table to build; beyond that, places are summed regardless of their order."""
+
+SiteWorth = Callable[[Site], float]
+
+
+class FabricSums:
+    """Upper bounds for the sites of some places.
+
+    Args:
+        places: the sites of each place, in order.
+        crew: the members.
+        most_places: the number of places allowed.
+    """
+
+    def __init__(self, places: Sequence[Sequence[Site]], crew: Crew, *, most_places: int) -> None:
+        self._crew = crew
+        self._places = places
+        self._worths = _worths(places, crew)
+        self._needs = self.need(crew.members)
+        self._suffixes = cache(self._suffixes_of)
+        self._whole = [[self._prefix(sites, of) for sites in places] for of in range(len(self._worths))]
+        self.most_sites = sum(sorted([max(map(len, one)) for one in zip(*self._whole, strict=True)])[-most_places:])
+        self._tables = [self._table(of, most_places) for of in range(len(self._worths))]
+
+    def need(self, left: Mix) -> list[int]:
+        """Return what the remaining members need, sum by sum."""
+        if len(self._worths) == len(left):
+            return [*left]
+        taken = [sum(map(int.__mul__, left, column)) for column in zip(*self._crew.amounts, strict=True)]
+        return [*left, *taken]
+
+    def from_place(self, first: int, places: int, sites: int, left: Mix) -> bool:
+        """Tell whether this many sites in this many places, from a place on, may hold the remaining members."""
+        sites = min(sites, self.most_sites)
+        return all(self._tables[of][first][places][sites] >= need for of, need in enumerate(self.need(left)) if need)
+
+    def from_site(self, place: int, first: int, *, places: int, sites: int, left: Mix) -> bool:
+        """Tell the same of a place's sites, from one of them on, together with places after it."""
+        sites = min(sites, self.most_sites)
+        rows = self._suffixes(place)[first]
+        for of, need in enumerate(self.need(left)):
+            own, after = rows[of], self._tables[of][place + 1][places]
+            if need and not any(
+                own[number] + after[sites - number] >= need for number in range(min(sites, len(own) - 1), -1, -1)
+            ):
+                return False
+        return True
+
+    def _prefix(self, sites: Sequence[Site], of: int) -> list[float]:
+        """Return the most that 0, 1, 2, ... sites have, up to what is needed."""
+        best: dict[Hashable, float] = {}
+        worth = self._worths[of]
+        for site in sites:
+            part = site.name if site.part is None else ("part", site.part)
+            best[part] = max(best.get(part, 0), worth(site))
+        return self._summed(sorted(best.values(), reverse=True), of)
+
+    def _summed(self, values: Sequence[float], of: int) -> list[float]:
+        sums: list[float] = [0]
+        for value in values:
+            if not value or sums[-1] >= self._needs[of]:
+                break
+            sums.append(sums[-1] + value)
+        return sums
+
+    def _suffixes_of(self, place: int) -> list[list[list[float]]]:
+        """Return the same for each suffix of a place's sites, sum by sum."""
+        sites = self._places[place]
+        columns = [self._suffix_sums(sites, of) for of in range(len(self._worths))]
+        return [list(rows) for rows in zip(*columns, strict=True)]
+
+    def _suffix_sums(self, sites: Sequence[Site], of: int) -> list[list[float]]:
+        worth, best, negated = self._worths[of], dict[Hashable, float](), list[float]()
+        found = [self._summed((), of)]
+        for site in reversed(sites):
+            part = site.name if site.part is None else ("part", site.part)
+            value = worth(site)
+            if value > (known := best.get(part, 0)):
+                if known:
+                    del negated[bisect_left(negated, -known)]
+                insort(negated, -value)
+                best[part] = value
+            found.append(self._summed([-one for one in negated[: self.most_sites]], of))
+        return found[::-1]
+
+    def _table(self, of: int, most_places: int) -> list[list[list[float]]]:
+        """Tabulate the most that sites have, by first place, number of places and number of sites."""
+        whole = self._whole[of]
+        width = max(map(len, whole))
+        if len(whole) * most_places * self.most_sites * width > MAX_CELLS and most_places > 1:
+            return self._rough_table(whole, most_places)
+        nothing = [0.0] * (self.most_sites + 1)
+        rows = [[nothing] * (most_places + 1)]
+        for sums in reversed(whole):
+            before = rows[-1]
+            row = [nothing]
+            for places in range(1, most_places + 1):
+                row.append([_best(sums, before[places - 1], before[places], n) for n in range(self.most_sites + 1)])
+            rows.append(row)
+        return rows[::-1]
+
+    def _rough_table(self, whole: Sequence[Sequence[float]], most_places: int) -> list[list[list[float]]]:
+        totals = sorted([sums[-1] for sums in whole], reverse=True)
+        row = [[sum(totals[:places])] * (self.most_sites + 1) for places in range(most_places + 1)]
+        nothing = [[0.0] * (self.most_sites + 1)] * (most_places + 1)
+        return [*[row] * len(whole), nothing]
+
+
+def _best(own: Sequence[float], beside: Sequence[float], without: Sequence[float], sites: int) -> float:
+    most = min(sites, len(own) - 1)
+    return max([without[sites], *[own[number] + beside[sites - number] for number in range(1, most + 1)]])
+
+
+def _worths(places: Sequence[Sequence[Site]], crew: Crew) -> list[SiteWorth]:
+    """Return what to sum: the members of each kind, and each resource if several kinds compete for it."""
+    kinds = _kinds(crew)
+    alike: dict[Hashable, list[int]] = {}  # Many hosts of a cloud are in the same state.
+    known: dict[Site, list[int]] = {}
+    for site in [site for sites in places for site in sites]:
+        look = (site.free, *site.refused, site.part is None)
+        if look not in alike:
+            alike[look] = [site.most(kind, crew) for kind in range(kinds)]
+        known[site] = alike[look]
+    of_kinds: list[SiteWorth] = [lambda site, kind=kind: known[site][kind] for kind in range(kinds)]  # type: ignore[misc]
+    if kinds == 1 or any([site.free is None for site in known]):
+        return of_kinds
+    resources = range(len(crew.amounts[0]))
+    of_resources: list[SiteWorth] = [lambda site, at=at: max(0, (site.free or [0])[at]) for at in resources]  # type: ignore[misc]
+    return of_kinds + of_resources
+
+
+def _kinds(crew: Crew) -> int:
+    return len(crew.members)
+
 
 Chain = tuple[Posting, "Chain"] | None
 """The postings so far as a linked list, the last one first."""

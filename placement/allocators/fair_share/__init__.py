@@ -33,16 +33,19 @@ indivisible tasks that have to fit on providers, the guarantees are best effort.
 """
 
 from placement.allocators.entries import InvalidEntry
-from placement.allocators.fair_share.claim_rights import Parting
-from placement.allocators.fair_share.entitlement import Entitlements
-from placement.allocators.fair_share.fill import MAX_STEPS, Filling, Task, fill, want
-from placement.allocators.fair_share.gate import Competitor, Decision, decide, decide_some
-from placement.allocators.fair_share.offers import Giving, Held
-from placement.allocators.fair_share.order import Behind, Turn, order
-from placement.allocators.fair_share.overdraft import Overdraft, Shortage, overdraft
-from placement.allocators.fair_share.preempt import preempt
+from placement.allocators.fair_share.entitlement import Entitlements, Parting
+from placement.allocators.fair_share.fill import MAX_STEPS, Behind, Filling, Task, Turn, fill, order, want
+from placement.allocators.fair_share.gate import (
+    Competitor,
+    Decision,
+    Overdraft,
+    Shortage,
+    decide,
+    decide_some,
+    overdraft,
+)
 from placement.allocators.fair_share.queues import Contradiction, Queue, tree_of
-from placement.allocators.fair_share.reclaim import reclaim
+from placement.allocators.fair_share.reclaim import Giving, Held, preempt, reclaim
 from placement.allocators.fair_share.state import FairShares, NodeShare
 from placement.allocators.fair_share.tree import Amounts, Branch, Leaf, leaf_paths
 

@@ -1,23 +1,62 @@
 """The nodes of a share tree, with sums and heaps that make a change cost one path to the root, not the whole tree.
 
-A node's share follows from its vector, its fraction of each class (``numbers``). A leaf's vector is its usage. A
-branch's vector is the sum over its parts, where unblocked parts are first scaled down to the smallest weighted share
-among them, M. With s the share and w the weight of an unblocked part, it is
+A node's share follows from its vector, its fraction of each class. A leaf's vector is its usage. A branch's vector is
+the sum over its parts, where unblocked parts are first scaled down to the smallest weighted share among them, M. With s
+the share and w the weight of an unblocked part, it is
 
-    M x (sum of w/s x vector)  +  (sum of the vectors of all blocked parts)
+M x (sum of w/s x vector)  +  (sum of the vectors of all blocked parts)
 
 and a branch maintains these two sums. M is the weighted share of the part to serve first, which a heap yields.
 
 Leaves of one branch that wait for the same task are blocked together. They form a *cohort*, which enters both sums as
 one, so that no leaf is touched when that task stops fitting or fits again.
+
+Shares are fixed-point integers, multiples of 2**-192, so that sums do not depend on their order. Exact fractions are
+impractical: the denominator of a sum over a thousand queues has a hundred thousand digits. Floats would make ties a
+matter of luck. Shares are rounded to multiples of 2**-96 before they are compared. For leaves that makes comparison
+exact (two fractions of totals below 2**48 are either equal or further apart than that); inside the tree, shares closer
+than 2**-96 compare equal.
 """
 
 from collections.abc import Hashable
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from placement.allocators.fair_share.numbers import ONE, PRECISION, compared
 from placement.allocators.fair_share.tree import Branch, Leaf, ratio_of
+
+PRECISION = 192
+ONE = 1 << PRECISION
+"""The share of whoever holds everything."""
+
+COMPARED = 96
+_DROPPED = PRECISION - COMPARED
+_HALF = 1 << (_DROPPED - 1)
+
+
+def ratio(used: int, total: int) -> int:
+    """Return used / total as a share; 0/0 is 0, and any use of an empty total is a full share (HD-14).
+
+    >>> [ratio(used, total) / ONE for used, total in [(0, 0), (5, 0), (5, 10)]]
+    [0.0, 1.0, 0.5]
+    """
+    if total > 0:
+        return used * ONE // total
+    return ONE if used else 0
+
+
+def compared(share: int) -> int:
+    """Round a share for comparison, so that equal fractions compare equal however they were computed."""
+    return (share + _HALF) >> _DROPPED
+
+
+def as_float(share: int) -> float:
+    """Return the float nearest to a share.
+
+    >>> as_float(ratio(1, 3)) == 1 / 3
+    True
+    """
+    return compared(share) / (1 << COMPARED)
+
 
 Vector = list[int]
 Rank = tuple[tuple[int, ...], int]

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from placement.allocators.fair_share.nodes import BranchNode, LeafNode, Node, Rank, Vector
-from placement.allocators.fair_share.numbers import as_float, ratio
+from placement.allocators.fair_share.nodes import BranchNode, LeafNode, Node, Rank, Vector, as_float, ratio
 from placement.allocators.fair_share.pending import Ceiling, PendingTask, TaskAmounts
 from placement.allocators.fair_share.shares import ShareTree, is_blocked, rank_of
 from placement.allocators.fair_share.tree import SEPARATOR, Amounts, Branch, branches_of, way

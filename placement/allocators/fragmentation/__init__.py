@@ -22,9 +22,15 @@ The first is the published policy; the other three are this library's own.
 0
 """
 
-from placement.allocators.fragmentation.hosts import DeviceSupply, DeviceTask, FreeDevice, FreeHost
+from placement.allocators.fragmentation.hosts import (
+    DeviceSupply,
+    DeviceTask,
+    ExpectedWork,
+    FragmentationSettings,
+    FreeDevice,
+    FreeHost,
+)
 from placement.allocators.fragmentation.outlook import CostWeights, Outlook, tidiness
-from placement.allocators.fragmentation.settings import ExpectedWork, FragmentationSettings
 
 __all__ = [
     "CostWeights",

@@ -7,9 +7,8 @@ from itertools import islice
 from math import exp
 from typing import NamedTuple
 
-from placement.allocators.fragmentation.gradient import Fragmentation
+from placement.allocators.fragmentation.gradient import Fragmentation, Offcuts
 from placement.allocators.fragmentation.hosts import DeviceSupply, DeviceTask, FreeDevice, FreeHost
-from placement.allocators.fragmentation.offcuts import Offcuts
 
 MAX_SETS = 256
 """How many sets of a host's devices to compare, the fullest devices first; hosts with eight devices have fewer."""

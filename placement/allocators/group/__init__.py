@@ -9,11 +9,10 @@ expand shorthand requests.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from placement.allocators.group.names import join_name, location_tree, requirement_tree
 from placement.allocators.group.objective import USUAL_RULES, Objective, Rules
 from placement.allocators.group.place import Placement, place
 from placement.allocators.group.scorers import Phase
-from placement.allocators.group.tree import Path, Placed, Requirement
+from placement.allocators.group.tree import Path, Placed, Requirement, join_name, location_tree, requirement_tree
 from placement.allocators.natural_order import natural_key
 
 

@@ -12,10 +12,9 @@ from placement.allocators.budget import Budget
 from placement.allocators.group.apart import Apart
 from placement.allocators.group.locations import Locations
 from placement.allocators.group.objective import USUAL_RULES, Objective, Rules, weights_for
-from placement.allocators.group.picks import Picks
 from placement.allocators.group.requirements import RequirementNode, Requirements
 from placement.allocators.group.search import STEPS_OF_A_TRY, BranchAndBound
-from placement.allocators.group.state import State
+from placement.allocators.group.state import Picks, State
 from placement.allocators.group.tree import Location, Path, Placed, Requirement
 
 MAX_REQUIREMENTS = 200

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from placement.allocators.group.names import NamedGroup, join_name, partition, split_name
-from placement.allocators.group.tree import Path
+from placement.allocators.group.tree import NamedGroup, Path, join_name, partition, split_name
 from placement.allocators.natural_order import natural_key
 
 

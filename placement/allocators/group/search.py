@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from placement.allocators.budget import Budget
 from placement.allocators.group.locations import Locations, ScoredCapacity
 from placement.allocators.group.objective import Weights
-from placement.allocators.group.picks import OUTERMOST, Option, Pick, Picks
 from placement.allocators.group.requirements import RequirementNode
-from placement.allocators.group.state import CapacityState, State
+from placement.allocators.group.state import OUTERMOST, CapacityState, Option, Pick, Picks, State
 
 STEPS_OF_A_TRY = 5
 """The cost, in steps, of trying a requirement at a location."""

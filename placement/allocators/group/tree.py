@@ -1,7 +1,9 @@
-"""The Group Allocator's inputs: a tree of locations that offer resources, and trees of requirements.
+"""The Group Allocator's inputs: a tree of locations that offer resources, trees of requirements, and names for both.
 
-Plain values, independent of any naming syntax; ``names`` builds them from names like ``gpu/dev0/cards``, and callers
-can build them from a provider tree.
+Trees are plain values, which callers can build from a provider tree. Hierarchical names such as
+``Gpugrp0/A/gpu/dev0/cards`` spell them out. A name with fewer than two separators is a base resource and compared
+verbatim. Any other name reads group/index/rest, where the rest is a name inside that group. Only the group's name is
+compared; its index is a label (the paper's partition, equations 4 to 13).
 """
 
 from collections.abc import Iterator, Mapping
@@ -80,3 +82,127 @@ class Placed:
         yield self
         for part in self.parts:
             yield from part.walk()
+
+
+MAX_GROUPS = 32
+"""The deepest nesting of groups."""
+
+
+@dataclass(slots=True)
+class NamedGroup:
+    """The resources of one group and the groups inside it.
+
+    Args:
+        base: the base resources.
+        inside: the nested groups by (group name, index).
+    """
+
+    base: dict[str, int] = field(default_factory=dict)
+    inside: dict[tuple[str, str], "NamedGroup"] = field(default_factory=dict)
+
+
+def split_name(name: str) -> tuple[Path, str]:
+    """Split a name into its (group, index) pairs and its base name.
+
+    Raises:
+        ValueError: a part of the name is empty, or more than 32 groups are nested.
+
+    >>> split_name("Gpugrp0/A/gpu/dev0/cards")
+    ((('Gpugrp0', 'A'), ('gpu', 'dev0')), 'cards')
+    >>> split_name("vendor/cpu")
+    ((), 'vendor/cpu')
+    """
+    parts = name.split("/")
+    if not all(parts):
+        raise ValueError(f"A part of the resource name {name!r} is empty.")
+    count = (len(parts) - 1) // 2
+    if count > MAX_GROUPS:
+        raise ValueError(f"In a resource name of {len(parts)} parts more than {MAX_GROUPS} groups are nested.")
+    return tuple([(parts[2 * place], parts[2 * place + 1]) for place in range(count)]), "/".join(parts[2 * count :])
+
+
+def join_name(path: Path, base: str) -> str:
+    """Build the name of a base resource inside groups; the inverse of ``split_name``.
+
+    >>> join_name((("gpu", "dev0"),), "cards")
+    'gpu/dev0/cards'
+    """
+    return "/".join([*[part for step in path for part in step], base])
+
+
+def partition(amounts: Mapping[str, int]) -> NamedGroup:
+    """Group resources the way their names spell out.
+
+    >>> partition({"cpu": 2, "gpu/0/cards": 1}).inside
+    {('gpu', '0'): NamedGroup(base={'cards': 1}, inside={})}
+    """
+    root = NamedGroup()
+    for name, amount in amounts.items():
+        path, base = split_name(name)
+        group = root
+        for step in path:
+            group = group.inside.setdefault(step, NamedGroup())
+        group.base[base] = amount
+    return root
+
+
+def location_tree(allocatable: Mapping[str, int], used: Mapping[str, int]) -> Location:
+    """Build the tree of locations that allocatable resource names spell out.
+
+    Args:
+        allocatable: the total of each resource.
+        used: how much of it is in use, by default nothing.
+
+    Raises:
+        ValueError: something is used but not allocatable, or a name is invalid.
+    """
+    unknown = sorted(used.keys() - allocatable.keys())
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is used but not allocatable.")
+
+    def location(group: NamedGroup, path: Path) -> Location:
+        level, name = path[-1] if path else ("", "")
+        capacities = {base: Capacity(total, used.get(join_name(path, base), 0)) for base, total in group.base.items()}
+        inside = tuple([location(inner, (*path, step)) for step, inner in group.inside.items()])
+        return Location(name, level, capacities, inside)
+
+    return location(partition(allocatable), ())
+
+
+def requirement_tree(requested: Mapping[str, int], phase: Phase, recorded: Mapping[str, str]) -> Requirement:
+    """Build the requirement that requested resource names spell out.
+
+    Args:
+        requested: the amount of each resource.
+        phase: when the container runs.
+        recorded: resource -> what it was placed on before.
+
+    Raises:
+        ValueError: a name is invalid, or a recorded placement contradicts the resource's groups.
+    """
+    pins: dict[Path, Path] = {}
+    for name, target in recorded.items():
+        _pin(split_name(name)[0], split_name(target)[0], pins)
+
+    def requirement(group: NamedGroup, path: Path) -> Requirement:
+        level, label = path[-1] if path else ("", "")
+        parts = tuple([requirement(inner, (*path, step)) for step, inner in group.inside.items()])
+        return Requirement(label, level, group.base, parts, phase, pins.get(path))
+
+    return requirement(partition(requested), ())
+
+
+def _pin(path: Path, target: Path, pins: dict[Path, Path]) -> None:
+    """Pin a group, and each group around it, to where it was placed; the target may have extra groups in between."""
+    end = len(target)
+    for length in range(len(path), 0, -1):
+        level = path[length - 1][0]
+        while end and target[end - 1][0] != level:
+            end -= 1
+        if not end or (length == len(path) and end < len(target)):
+            raise ValueError(
+                f"What is recorded for {join_name(path, '...')} has other groups: {join_name(target, '...')}."
+            )
+        if pins.setdefault(path[:length], target[:end]) != target[:end]:
+            raise ValueError(f"There are two records of where {join_name(path[:length], '...')} was placed.")
+        end -= 1

@@ -7,12 +7,10 @@ Copies(least=3, most=3)
 """
 
 from placement.allocators.budget import Budget
-from placement.allocators.headroom.bundles import Bundle, BundlePacking, undominated
-from placement.allocators.headroom.copies import ENDLESS, Copies, exactly
+from placement.allocators.headroom.bundles import ENDLESS, Bundle, BundlePacking, Copies, exactly, undominated
 from placement.allocators.headroom.joint import CopyCounts, JointPacking, largest, parts_of
 from placement.allocators.headroom.mix import MixedRoom, copies_of_mix, most_in_all
-from placement.allocators.headroom.shared import drawn
-from placement.allocators.headroom.spread import Spread
+from placement.allocators.headroom.spread import Spread, drawn
 
 __all__ = [
     "ENDLESS",

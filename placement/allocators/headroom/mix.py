@@ -13,7 +13,7 @@ from fractions import Fraction
 from heapq import nlargest
 from typing import NamedTuple
 
-from placement.allocators.headroom.copies import ENDLESS, Copies, exactly
+from placement.allocators.headroom.bundles import ENDLESS, Copies, exactly
 from placement.allocators.headroom.joint import CopyCounts, parts_of
 
 STEPS = 100_000

@@ -1,13 +1,9 @@
-"""Identical slots spread over places of limited room: a closed form, exact.
+"""Headroom that needs no search: identical slots spread over places, and units drawn from pools that demands share."""
 
-``n`` copies of a request can be placed if and only if, for every set T of its slots, the places that T may use have
-room: ``|T| n <= sum of min(room, n each)`` over these places. ``room`` is how many slots a place can take in all,
-``each`` how many of one copy. This is Hall's condition for slots that are needed n times each; by Koenig's edge
-colouring theorem for bipartite graphs, the result divides into n copies, none with more than ``each`` in one place.
-"""
-
-from collections import Counter
-from collections.abc import Collection, Sequence
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import pairwise
 
 MAX_SETS = 6
 """With more distinct sets of places than this, not all combinations of slots are checked."""
@@ -56,3 +52,56 @@ def _unions(sets: Sequence[frozenset[int]]) -> set[frozenset[int]]:
     for one in sets:
         found |= {one, *[one | other for other in found]}
     return found
+
+
+def drawn(wanted: Mapping[frozenset[int], int], room: Mapping[int, int]) -> int:
+    """Return how many units can be drawn when every demand is for one unit.
+
+    O(sets x pools) per path. Paths are few, as each exhausts a set or a pool.
+
+    Args:
+        wanted: the pools that demands may draw from -> how many such demands there are.
+        room: pool -> its units.
+
+    >>> drawn({frozenset({1}): 2, frozenset({1, 2}): 3}, {1: 2, 2: 2})
+    4
+    """
+    waiting, left = dict(wanted), dict(room)
+    given: dict[tuple[frozenset[int], int], int] = {}
+    while (path := _path(waiting, left, given)) is not None:
+        moved = min([waiting[path[0][0]], left[path[-1][1]], *[given[swap] for swap in _swaps(path)]])
+        waiting[path[0][0]] -= moved
+        left[path[-1][1]] -= moved
+        for swap in _swaps(path):
+            given[swap] -= moved
+        for step in path:
+            given[step] = given.get(step, 0) + moved
+    return sum(wanted.values()) - sum(waiting.values())
+
+
+DrawingPath = list[tuple[frozenset[int], int]]
+"""(set of pools, the pool it draws from), step by step: each takes over what the next one gives up for another pool."""
+
+
+def _swaps(path: DrawingPath) -> Iterable[tuple[frozenset[int], int]]:
+    """Return what is given up along a path."""
+    return [(after[0], before[1]) for before, after in pairwise(path)]
+
+
+def _path(
+    waiting: Mapping[frozenset[int], int], left: Mapping[int, int], given: Mapping[tuple[frozenset[int], int], int]
+) -> DrawingPath | None:
+    """Return the shortest path from an unmet demand to a pool with units left."""
+    queue: deque[tuple[AbstractSet[int], DrawingPath]] = deque(
+        [(pools, []) for pools, number in waiting.items() if number]
+    )
+    seen: set[int] = set()
+    while queue:
+        pools, path = queue.popleft()
+        for pool in sorted(pools - seen):
+            seen.add(pool)
+            step = [*path, (frozenset(pools), pool)]
+            if left.get(pool, 0):
+                return step
+            queue += [(other, step) for (other, drawn_from), number in given.items() if drawn_from == pool and number]
+    return None

@@ -32,11 +32,16 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import NamedTuple
 
-from placement.allocators.entries import InvalidEntry, exact
-from placement.allocators.patterns import best_match, resource_class
+from placement.allocators.entries import InvalidEntry, best_match, exact, resource_class
 from placement.allocators.strategy_fit.profile import MAX_NODE_SCORE, Fit, Preference, Profile, Proportional, Sra
-from placement.allocators.strategy_fit.scorer import NodeScorer, Scorers, scorer_for
-from placement.allocators.strategy_fit.terms import NodeAmounts, OwnPart, asked_amounts
+from placement.allocators.strategy_fit.scorer import (
+    NodeAmounts,
+    NodeScorer,
+    OwnPart,
+    Scorers,
+    asked_amounts,
+    scorer_for,
+)
 
 __all__ = [
     "MAX_NODE_SCORE",

@@ -10,8 +10,16 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Literal, TypeVar, get_args
 
-from placement.allocators.entries import InvalidEntry, Number, check_number, check_word, exact
-from placement.allocators.patterns import WILDCARD, best_match, by_resource_class
+from placement.allocators.entries import (
+    WILDCARD,
+    InvalidEntry,
+    Number,
+    best_match,
+    by_resource_class,
+    check_number,
+    check_word,
+    exact,
+)
 
 Strategy = Literal["MostAllocated", "LeastAllocated"]
 ScarceMode = Literal["unneeded", "upstream"]

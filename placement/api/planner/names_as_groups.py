@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from placement.allocators.group.names import split_name
-from placement.allocators.group.tree import Path
+from placement.allocators.group.tree import Path, split_name
 from placement.domain.candidate_request import RequestGroup
 from placement.domain.group_words import PREFIX
 from placement.domain.planner_request import Affinity, Exclusive, PlannerGroup, PlannerRequest, Within

@@ -11,13 +11,21 @@ from dataclasses import dataclass, replace
 
 from placement.allocators.budget import Budget
 from placement.allocators.compactness import Counts
-from placement.allocators.group.names import join_name, requirement_tree, split_name
 from placement.allocators.group.objective import Rules
 from placement.allocators.group.place import STEPS, Placement, place
 from placement.allocators.group.requests import translated
 from placement.allocators.group.scorers import ANY_AMOUNT, Phase, Units
 from placement.allocators.group.search import STEPS_OF_A_TRY
-from placement.allocators.group.tree import Capacity, Location, Path, Placed, Requirement
+from placement.allocators.group.tree import (
+    Capacity,
+    Location,
+    Path,
+    Placed,
+    Requirement,
+    join_name,
+    requirement_tree,
+    split_name,
+)
 from placement.candidates.compose.free_places import WantedFree
 from placement.candidates.compose.locks import Locks
 from placement.candidates.compose.proposals import GroupScore, Proposal, Proposals

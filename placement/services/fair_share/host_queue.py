@@ -11,8 +11,7 @@ from heapq import heapify, heappop, heappush
 
 from placement.allocators.budget import Budget
 from placement.allocators.fair_share.basket import Cost
-from placement.allocators.fair_share.fitting import FittingSearch
-from placement.allocators.fair_share.tenants import Tenants
+from placement.allocators.fair_share.tenants import FittingSearch, Tenants
 
 FIRST_LOOK, SECOND_LOOK = 1_000, 7_500
 """The step budget for a host, and for a second look if that was not enough, once all hosts have had their first."""

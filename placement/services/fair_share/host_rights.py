@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from placement.allocators.fair_share.claim_rights import ClaimRights
-from placement.allocators.fair_share.numbers import ratio
+from placement.allocators.fair_share.entitlement import ClaimRights
+from placement.allocators.fair_share.nodes import ratio
 from placement.allocators.fair_share.tenants import Need
 from placement.services.fair_share.giving_back import Reclaim, ReclaimSituation
 

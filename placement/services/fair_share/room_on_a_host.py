@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from placement.allocators.fair_share import Giving
-from placement.allocators.fair_share.claim_rights import queue_of
-from placement.allocators.fair_share.offers import dearness
+from placement.allocators.fair_share.entitlement import queue_of
+from placement.allocators.fair_share.reclaim import dearness
 from placement.allocators.fair_share.tenants import all_freed
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.services.fair_share.emptied_trees import EmptiedTrees, RoomWanted

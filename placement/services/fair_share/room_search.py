@@ -13,12 +13,15 @@ from placement.allocators.budget import Budget
 from placement.allocators.entries import Number
 from placement.allocators.fair_share import Held
 from placement.allocators.fair_share.basket import Cost
-from placement.allocators.fair_share.claim_rights import ClaimRights
-from placement.allocators.fair_share.fitting import FittingSearch
-from placement.allocators.fair_share.offers import whole_values
-from placement.allocators.fair_share.preempt import is_less_important, is_preemptible, lowest
-from placement.allocators.fair_share.reclaim import is_reclaimable
-from placement.allocators.fair_share.tenants import Need, Tenant, Tenants, all_freed
+from placement.allocators.fair_share.entitlement import ClaimRights
+from placement.allocators.fair_share.reclaim import (
+    is_less_important,
+    is_preemptible,
+    is_reclaimable,
+    lowest,
+    whole_values,
+)
+from placement.allocators.fair_share.tenants import FittingSearch, Need, Tenant, Tenants, all_freed
 from placement.services.fair_share.emptied_trees import EmptiedTrees
 from placement.services.fair_share.host_queue import BoundBy, HostQueue, HostWithTenants
 from placement.services.fair_share.host_rights import HostRights

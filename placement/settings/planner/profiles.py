@@ -10,8 +10,7 @@ from typing import Any, cast
 
 import yaml
 
-from placement.allocators.entries import InvalidEntry, Number
-from placement.allocators.patterns import resource_class
+from placement.allocators.entries import InvalidEntry, Number, resource_class
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import (
     Exemption,

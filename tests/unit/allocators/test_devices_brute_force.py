@@ -18,7 +18,7 @@ from placement.allocators.devices import (
     Request,
     allocate,
 )
-from placement.allocators.devices.twins import without_twins
+from placement.allocators.devices.identical import without_twins
 from tests.examples import examples
 
 pytestmark = pytest.mark.exhaustive

@@ -7,7 +7,7 @@ import pytest
 
 from placement.allocators.budget import Budget
 from placement.allocators.fair_share.basket import Basket, Kind
-from placement.allocators.fair_share.fitting import FittingSearch
+from placement.allocators.fair_share.tenants import FittingSearch
 
 PLENTY = 10**6
 

@@ -6,9 +6,8 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.fair_share.fill import Task, fill
-from placement.allocators.fair_share.numbers import COMPARED, ONE, PRECISION
-from placement.allocators.fair_share.order import order
+from placement.allocators.fair_share.fill import Task, fill, order
+from placement.allocators.fair_share.nodes import COMPARED, ONE, PRECISION
 from placement.allocators.fair_share.shares import is_blocked
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Branch, Leaf, leaf_paths

@@ -3,9 +3,7 @@
 import pytest
 
 from placement.allocators.fair_share.fill import Task, fill
-from placement.allocators.fair_share.offers import Held
-from placement.allocators.fair_share.preempt import preempt
-from placement.allocators.fair_share.reclaim import reclaim
+from placement.allocators.fair_share.reclaim import Held, preempt, reclaim
 from placement.allocators.fair_share.state import FairShares
 from tests.unit.allocators.fair_share_trees import COMPLEMENTARY, tree
 

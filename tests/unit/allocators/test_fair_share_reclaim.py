@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 
 from placement.allocators.entries import exact
 from placement.allocators.fair_share import fewest
-from placement.allocators.fair_share.claim_rights import ClaimRights, queue_of
-from placement.allocators.fair_share.offers import Held, Offers
-from placement.allocators.fair_share.preempt import preempt
-from placement.allocators.fair_share.reclaim import reclaim
+from placement.allocators.fair_share.entitlement import ClaimRights, queue_of
+from placement.allocators.fair_share.reclaim import Held, Offers, preempt, reclaim
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Branch, Leaf, joined
 from tests.examples import examples

@@ -6,7 +6,7 @@ from itertools import combinations
 import pytest
 
 from placement.allocators.fair_share import Branch, FairShares, Held, Leaf
-from placement.allocators.fair_share.claim_rights import ClaimRights
+from placement.allocators.fair_share.entitlement import ClaimRights
 from placement.allocators.fair_share.tenants import Tenant, Tenants
 
 ROOT = Branch("root", (Branch("rich", (Leaf("r"),)), Branch("poor", (Leaf("p"),))))

@@ -8,9 +8,8 @@ import random
 
 import pytest
 
-from placement.allocators.fair_share.fill import Task, fill, want
-from placement.allocators.fair_share.numbers import ONE, as_float, ratio
-from placement.allocators.fair_share.order import order
+from placement.allocators.fair_share.fill import Task, fill, order, want
+from placement.allocators.fair_share.nodes import ONE, as_float, ratio
 from placement.allocators.fair_share.shares import ShareTree
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Branch, Leaf

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from placement.allocators.entries import InvalidEntry
 from placement.allocators.fragmentation import CostWeights, DeviceSupply, DeviceTask, FreeDevice, FreeHost, Outlook
-from placement.allocators.fragmentation.gradient import Fragmentation
-from placement.allocators.fragmentation.offcuts import Offcuts
+from placement.allocators.fragmentation.gradient import Fragmentation, Offcuts
 
 SIZE = 10
 GRADIENT_ALONE = CostWeights(gradient=1, offcut=0, scarcity=0, fit=0)

@@ -2,10 +2,9 @@
 
 import pytest
 
-from placement.allocators.group.names import location_tree, partition, requirement_tree, split_name
 from placement.allocators.group.requests import arranged, shape_of, translated, with_count
 from placement.allocators.group.scorers import Phase
-from placement.allocators.group.tree import Capacity
+from placement.allocators.group.tree import Capacity, location_tree, partition, requirement_tree, split_name
 from placement.allocators.natural_order import natural_key
 
 TWO_LEVELS = [

@@ -5,7 +5,7 @@ import dataclasses
 import os_resource_classes
 import pytest
 
-from placement.allocators.patterns import best_match, resource_class
+from placement.allocators.entries import best_match, resource_class
 from placement.allocators.strategy_fit import Fit, InvalidEntry, Preference, Profile, Proportional, Sra
 
 MOST = Preference("MostAllocated")
