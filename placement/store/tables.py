@@ -238,6 +238,7 @@ placement_journal = Table(
     Column("by_user", String(255)),
     Column("by_project", String(255)),
     Column("route", String(255)),
+    Column("oldest_open", BigInteger),
     Index("placement_journal_commit_mark_idx", "commit_mark"),
     Index("placement_journal_time_idx", "time", postgresql_using="brin"),
     Index("placement_journal_provider_idx", "provider_uuid", "id"),

@@ -50,6 +50,8 @@ class Cursor:
         portion: the snapshot that it is reading page by page, or None.
         last_id: the last row that it got of that portion.
         anchor: id, microseconds and mark of a row that existed; if that is gone, later ones may be gone as well.
+        overlap: of the transactions that the anchor's may have overtaken, and itself, the lowest mark and how many have
+            been seen; PostgreSQL only (order.py).
         ahead: ids of rows that a snapshot showed before they were numbered, ascending; MariaDB only.
         is_exact: whether the snapshot showed nothing but what counts as seen, unlike a standby's while transactions
             are open; not part of the text.
@@ -61,6 +63,7 @@ class Cursor:
     last_id: int = 0
     anchor: tuple[int, ...] | None = None
     ahead: tuple[int, ...] = ()
+    overlap: tuple[int, ...] | None = None
     is_exact: bool = True
     triggers: str | None = field(default=None, compare=False)
 
@@ -82,7 +85,7 @@ class Cursor:
     def text(self) -> str:
         """The text that clients store; opaque to them."""
         portion = None if self.portion is None else [self.portion.end, *self.portion.still_open]
-        parts = [[self.seen.end, *self.seen.still_open], portion, self.last_id, self.anchor, self.ahead]
+        parts = [[self.seen.end, *self.seen.still_open], portion, self.last_id, self.anchor, self.ahead, self.overlap]
         return base64.urlsafe_b64encode(orjson.dumps(parts)).decode().rstrip("=")
 
 
@@ -104,19 +107,26 @@ def cursor_from(text: str) -> Cursor:
 
 
 def _cursor(parts: Any) -> Cursor:
-    seen, portion, last_id, anchor, ahead = parts
+    seen, portion, last_id, anchor, ahead, *later = parts  # the first release's cursors end here
+    (overlap,) = later or [None]
     return Cursor(
         _seen(seen),
         None if portion is None else _seen(portion),
         _whole(last_id),
         None if anchor is None else _anchor(anchor),
         _ahead(ahead),
+        None if overlap is None else _overlap(overlap),
     )
 
 
 def _anchor(parts: Any) -> tuple[int, ...]:
     id_, microseconds, mark = map(_whole, parts)
     return id_, microseconds, mark
+
+
+def _overlap(parts: Any) -> tuple[int, ...]:
+    begin, transactions = map(_whole, parts)
+    return begin, transactions
 
 
 def _ahead(parts: Any) -> tuple[int, ...]:

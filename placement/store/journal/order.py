@@ -3,7 +3,10 @@
 Ids are assigned when a row is written, not when it is committed, so a reader that remembers only the highest id would
 miss what a slower transaction commits under a lower one. What it remembers instead depends on the database:
 
-* PostgreSQL: every row has its transaction's id, and a reader remembers which of them its snapshot could see.
+* PostgreSQL: every row has its transaction's id, and a reader remembers which of them its snapshot could see. A dump or
+  a standby may hold the highest of them and lack a lower one that was committed later. So a row also has the lowest id
+  that was open when it was written: all below had ended, so whatever holds the row holds them. A reader counts the
+  transactions from there on that it has seen; if there are fewer when it comes again, some were lost.
 * SQLite: there is one writer at a time, so ids are in commit order.
 * MariaDB, Galera: the first reader numbers the rows committed so far, in a transaction of its own; readers go by these
   numbers. A reader of the tables themselves, whose snapshot also shows rows without a number, remembers their ids.
@@ -14,6 +17,7 @@ order of reading, rows always lead from one true state to the next.
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
@@ -23,8 +27,10 @@ from sqlalchemy import (
     and_,
     bindparam,
     cast,
+    extract,
     func,
     literal_column,
+    not_,
     or_,
     select,
     text,
@@ -47,16 +53,10 @@ POSTGRESQL = "postgresql"
 _ANCHOR = (J.id, J.time, J.commit_mark)
 # A literal, so that the planner knows it is one row: a plain number would become a parameter.
 _ONE = literal_column("1", Integer)
-HEAD_OF_ALL = select(*_ANCHOR).where(J.commit_mark.is_not(None)).order_by(J.commit_mark.desc()).limit(_ONE)
+_MARKED = select(*_ANCHOR, J.oldest_open).where(J.commit_mark.is_not(None))
+HEAD_OF_ALL = _MARKED.order_by(J.commit_mark.desc()).limit(_ONE)
 _HEAD_BY_ID = select(*_ANCHOR).order_by(J.id.desc()).limit(1)
 _HEAD_ON_SQLITE = _HEAD_BY_ID.add_columns(REVISION_ON_SQLITE.label("revision"))
-_HEAD_AND_SNAPSHOT = PreparedStatement(
-    HEAD_OF_ALL.add_columns(
-        cast(func.pg_current_snapshot(), Text).label("snapshot"),
-        func.pg_is_in_recovery().label("is_standby"),
-        REVISION_ON_POSTGRESQL,
-    )
-)
 _ROW = PreparedStatement(select(*_ANCHOR).where(J.id == bindparam("id")))
 _UNNUMBERED = select(J.id).where(J.commit_mark.is_(None)).order_by(J.id).limit(NUMBERED_AT_ONCE)
 _AHEAD = select(J.id).where(J.commit_mark.is_(None)).order_by(J.id)
@@ -100,7 +100,7 @@ def now(tx: Transaction) -> Cursor:
     triggers = trigger_revision(tx)
     if head is None:
         return Cursor(triggers=triggers)
-    return Cursor(Seen(head.commit_mark + 1), anchor=anchor(*head), triggers=triggers)
+    return Cursor(Seen(head.commit_mark + 1), anchor=anchor(*head[:3]), triggers=triggers)
 
 
 def _now_on_sqlite(tx: Transaction) -> Cursor:
@@ -129,12 +129,13 @@ def cursor_of(tx: Transaction) -> Cursor:
 
 
 def newest_rows(tx: Transaction) -> list[int]:
-    """Return the ids of the rows that cursors remember: the last one written, and the last in order."""
-    return [
-        head.id
-        for query in (_HEAD_BY_ID, _HEAD_BY_ID if tx.dialect == SQLITE else HEAD_OF_ALL)
-        if (head := tx.execute(query).first()) is not None
-    ]
+    """Return the ids of rows that cursors remember or count: the last one written, the last in order, what overlaps."""
+    newest = HEAD_OF_ALL.subquery("newest").c
+    last = select(func.max(J.id)).union_all(
+        select(newest.id),
+        select(func.min(J.id)).where(J.commit_mark >= newest.oldest_open, J.commit_mark < newest.commit_mark),
+    )
+    return [id_ for id_ in tx.execute(last).scalars() if id_ is not None]
 
 
 def _now_on_postgresql(tx: Transaction) -> Cursor:
@@ -142,20 +143,78 @@ def _now_on_postgresql(tx: Transaction) -> Cursor:
 
     Transaction ids above it may be reused after a crash: nothing of them was ever stored.
     """
-    for *head, snapshot, is_standby, triggers in tx.rows(_HEAD_AND_SNAPSHOT):
-        return replace(place_on_postgresql(anchor(*head), snapshot, is_standby=is_standby), triggers=triggers)
+    for row in tx.tuples(_PLACE):
+        return place_on_postgresql(PlaceRow(*row))
     return Cursor(triggers=trigger_revision(tx))
 
 
-def place_on_postgresql(newest: tuple[int, int, int], snapshot: str, *, is_standby: bool) -> Cursor:
-    """Return the cursor of a snapshot from its newest row and from PostgreSQL's text of the snapshot.
+class PlaceRow(NamedTuple):
+    """What tells the cursor of a snapshot on PostgreSQL.
+
+    Args:
+        id: of the newest row.
+        time: of that row, in microseconds.
+        mark: of that row.
+        oldest_open: of that row.
+        overlapping: the number of transactions seen from ``oldest_open`` on.
+        snapshot: PostgreSQL's text of it.
+        is_standby: whether it is a standby's.
+        triggers: the revision of the triggers.
+    """
+
+    id: int
+    time: int
+    mark: int
+    oldest_open: int | None
+    overlapping: int
+    snapshot: str
+    is_standby: bool
+    triggers: str
+
+
+def place_columns() -> list[ColumnElement[Any]]:
+    """Return the columns of PlaceRow, of the one row that this gives."""
+    newest, late = HEAD_OF_ALL.subquery("newest").c, placement_journal.alias("late").c
+    snapshot = func.pg_current_snapshot()
+    xmin = cast(cast(func.pg_snapshot_xmin(snapshot), Text), BigInteger)
+    overlapping = select(func.count(late.commit_mark.distinct())).where(
+        late.commit_mark.between(newest.oldest_open, newest.commit_mark),
+        or_(not_(func.pg_is_in_recovery()), late.commit_mark < xmin),  # as in _seen_on_postgresql
+    )
+    return [
+        newest.id,
+        microseconds_of(newest.time),
+        newest.commit_mark,
+        newest.oldest_open,
+        overlapping.scalar_subquery(),
+        cast(snapshot, Text),
+        func.pg_is_in_recovery(),
+        REVISION_ON_POSTGRESQL,
+    ]
+
+
+def microseconds_of(time: ColumnElement[Any]) -> ColumnElement[int]:
+    """Return what ``microseconds`` does, on PostgreSQL."""
+    return cast(extract("epoch", time) * literal_column("1000000"), BigInteger)
+
+
+_PLACE = PreparedStatement(lambda: select(*place_columns()))
+
+
+def place_on_postgresql(row: PlaceRow) -> Cursor:
+    """Return the cursor of a snapshot.
 
     Raises:
         JournalOfAnother: as ``now``.
     """
-    highest = newest[2]
-    seen = _seen_on_postgresql(highest, snapshot, is_standby=is_standby)
-    return Cursor(seen, anchor=newest, is_exact=seen.end > highest)
+    seen = _seen_on_postgresql(row.mark, row.snapshot, is_standby=row.is_standby)
+    return Cursor(
+        seen,
+        anchor=(row.id, row.time, row.mark),
+        overlap=None if row.oldest_open is None else (row.oldest_open, row.overlapping),
+        is_exact=seen.end > row.mark,
+        triggers=row.triggers,
+    )
 
 
 def _seen_on_postgresql(highest: int, snapshot: str, *, is_standby: bool) -> Seen:
@@ -169,17 +228,29 @@ def _seen_on_postgresql(highest: int, snapshot: str, *, is_standby: bool) -> See
 
 
 def verify(tx: Transaction, cursor: Cursor) -> None:
-    """Raise CursorGone unless the row that a reader remembers still exists.
+    """Raise CursorGone unless the row that a reader remembers still exists, and the transactions that it overtook.
 
-    Pruning deletes it, a failover may lose it, and a restored backup or a copy may replace it.
+    Pruning deletes it, a failover may lose some, and a restored backup or a copy may lack or replace them.
     """
     if cursor.anchor is None:
         if cursor.seen.end != BEFORE_ALL:
             raise CursorGone
         return
     found = tx.rows(_ROW, {"id": cursor.anchor[0]})
-    if not found or anchor(*found[0]) != cursor.anchor:
+    if not found or anchor(*found[0]) != cursor.anchor or not _has_all_that_overlapped(tx, cursor):
         raise CursorGone
+
+
+def _has_all_that_overlapped(tx: Transaction, cursor: Cursor) -> bool:
+    if cursor.overlap is None:
+        return True
+    begin, transactions = cursor.overlap
+    seen = cursor.portion or cursor.seen
+    conditions = [J.commit_mark >= _number(begin), J.commit_mark < _number(seen.end)]
+    if seen.still_open:
+        conditions.append(J.commit_mark.not_in(map(_number, seen.still_open)))
+    query = select(func.count(J.commit_mark.distinct())).where(*conditions)
+    return bool(tx.execute(query).scalar_one() == transactions)
 
 
 def unseen(tx: Transaction, seen: Seen, portion: Seen | None = None) -> ColumnElement[bool]:

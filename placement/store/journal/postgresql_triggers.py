@@ -29,6 +29,7 @@ from placement.store.trigger_set import Trigger, TriggerSet
 _FUNCTION = f"""
 DECLARE
     mark bigint := pg_current_xact_id()::text::bigint;
+    oldest bigint := pg_snapshot_xmin(pg_current_snapshot())::text::bigint;
     moment timestamp := clock_timestamp() AT TIME ZONE 'UTC';
     said text[] := string_to_array(current_setting('{REQUEST_SETTING}', true), chr({ord(SEPARATOR)}));
 BEGIN
@@ -39,7 +40,8 @@ BEGIN
     ELSIF TG_OP = 'UPDATE' THEN
         {{changed}}
     ELSE
-        INSERT INTO placement_journal (commit_mark, time, kind, action) VALUES (mark, moment, '{JOURNAL}', '{BEGAN}');
+        INSERT INTO placement_journal (commit_mark, oldest_open, time, kind, action)
+        VALUES (mark, oldest, moment, '{JOURNAL}', '{BEGAN}');
     END IF;
     RETURN NULL;
 END
@@ -133,7 +135,7 @@ def _differ(columns: tuple[str, ...]) -> str:
 
 def _insert(columns: dict[str, str], source: str) -> str:
     said = {name: f"said[{number}]" for number, name in enumerate(REQUEST_COLUMNS, 1)}
-    every = {"commit_mark": "mark", "time": "moment"} | columns | said
+    every = {"commit_mark": "mark", "oldest_open": "oldest", "time": "moment"} | columns | said
     return f"INSERT INTO placement_journal ({', '.join(every)}) SELECT {', '.join(every.values())} FROM {source}"  # noqa: S608
 
 

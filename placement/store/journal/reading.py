@@ -153,11 +153,15 @@ def feed(tx: Transaction, cursor: Cursor, wanted: Wanted, *, limit: int) -> tupl
     if len(entries) == limit:
         last = entries[-1]
         return entries, replace(
-            cursor, portion=portion, last_id=last.id, anchor=anchor(last.id, last.time, last.commit_mark)
+            cursor,
+            portion=portion,
+            last_id=last.id,
+            anchor=anchor(last.id, last.time, last.commit_mark),
+            overlap=here.overlap if cursor.portion is None else cursor.overlap,
         )
     if cursor.portion is None:
         return entries, here
-    return entries, Cursor(portion, anchor=cursor.anchor)
+    return entries, Cursor(portion, anchor=cursor.anchor, overlap=cursor.overlap)
 
 
 def trail(tx: Transaction, wanted: Wanted, *, limit: int, before: int | None = None) -> list[Entry]:

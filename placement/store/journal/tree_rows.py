@@ -7,7 +7,6 @@ a request needs to know first, and spare it a statement: sending one takes longe
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -19,11 +18,11 @@ from sqlalchemy import (
     Integer,
     Select,
     Text,
+    all_,
     any_,
     bindparam,
     cast,
     exists,
-    extract,
     func,
     literal_column,
     null,
@@ -34,15 +33,17 @@ from sqlalchemy import (
 
 from placement.store.connection.prepared import NO_VALUES, PreparedScalars, PreparedStatement, Values
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.journal.completeness import REVISION_ON_POSTGRESQL, trigger_revision
+from placement.store.journal.completeness import trigger_revision
 from placement.store.journal.cursor import BEFORE_ALL, Cursor
 from placement.store.journal.order import (
-    HEAD_OF_ALL,
     POSTGRESQL,
     SQLITE,
     CursorGone,
     J,
+    PlaceRow,
+    microseconds_of,
     now,
+    place_columns,
     place_on_postgresql,
     verify,
 )
@@ -52,6 +53,8 @@ from placement.store.tables import placement_journal
 
 _MAX_ROWS = literal_column(str(MAX_ROWS), Integer)
 _HIGHEST = literal_column(str(2**63 - 1), BigInteger)
+_NO_OVERLAP = (2**63 - 1, 0)
+_WIDTH = len(PlaceRow._fields)
 
 
 class Along(NamedTuple):
@@ -120,44 +123,50 @@ def _on_postgresql(tx: Transaction, since: Cursor, along: Along | None) -> NewRo
     seen, (id_, time, mark) = since.seen, since.anchor or NO_ROW
     scalars, values = along or _NOTHING_ALONG
     bounds = {"begin": seen.begin, "end": seen.end, "open": list(seen.still_open)}
-    statement = _rows_and_place(scalars, doubled=id_.bit_length())
-    rows = tx.tuples(statement, {**bounds, "id": id_, "time": time, "mark": mark, **values})
+    overlap, transactions = since.overlap or _NO_OVERLAP
+    remembered = {"id": id_, "time": time, "mark": mark, "overlap": overlap, "transactions": transactions}
+    rows = tx.tuples(_rows_and_place(scalars, doubled=id_.bit_length()), {**bounds, **remembered, **values})
     found = next((number for number, row in enumerate(rows) if row[2] == PLACE), None)
     if found is None:
         return NewRows(Cursor(triggers=trigger_revision(tx)), () if since == Cursor() else None)
-    id_, time, mark, snapshot, is_standby, triggers, is_there, *read_along = orjson.loads(rows.pop(found)[7])
-    place = replace(place_on_postgresql((id_, time, mark), snapshot, is_standby=is_standby), triggers=triggers)
-    return NewRows(place, rows if is_there or seen.end == BEFORE_ALL else None, read_along if along else None)
+    is_there, *shown = orjson.loads(rows.pop(found)[7])
+    place = place_on_postgresql(PlaceRow(*shown[:_WIDTH]))
+    return NewRows(place, rows if is_there or seen.end == BEFORE_ALL else None, shown[_WIDTH:] if along else None)
 
 
 def _place(along: Sequence[ColumnElement[Any]]) -> Select[*tuple[Any, ...]]:
-    """Return the query for one row of that form: the cursor, whether the anchor still exists, and further scalars."""
-    newest, remembered = HEAD_OF_ALL.subquery("newest").c, placement_journal.alias("remembered").c
+    """Return the query for one row of that form: whether what a cursor remembers is there, PlaceRow, and scalars."""
+    remembered, late = placement_journal.alias("remembered").c, placement_journal.alias("overlapping").c
     is_there = exists().where(
         remembered.id == bindparam("id", type_=BigInteger),
-        _microseconds(remembered.time) == bindparam("time", type_=BigInteger),
+        microseconds_of(remembered.time) == bindparam("time", type_=BigInteger),
         remembered.commit_mark == bindparam("mark", type_=BigInteger),
     )
-    head = newest.id, _microseconds(newest.time), newest.commit_mark
-    snapshot = cast(func.pg_current_snapshot(), Text), func.pg_is_in_recovery(), REVISION_ON_POSTGRESQL
-    place = func.json_build_array(*head, *snapshot, is_there, *along)
+    overlapping = select(func.count(late.commit_mark.distinct())).where(
+        late.commit_mark >= _given("overlap"), late.commit_mark < _given("end"), late.commit_mark != all_(_given_open())
+    )
+    is_whole = overlapping.scalar_subquery() == bindparam("transactions", type_=BigInteger)
+    place = func.json_build_array(is_there & is_whole, *place_columns(), *along)
     return select(null(), null(), word(PLACE), null(), null(), null(), null(), cast(place, Text))
+
+
+def _given(name: str) -> ColumnElement[int]:
+    return select(bindparam(name, type_=BigInteger)).scalar_subquery()
+
+
+def _given_open() -> ColumnElement[Any]:
+    return cast(select(bindparam("open", type_=ARRAY(BigInteger))).scalar_subquery(), ARRAY(BigInteger))
 
 
 @lru_cache
 def _rows_and_place(along: PreparedScalars, *, doubled: int) -> PreparedStatement:
     """Return the statement for a journal that has doubled this often."""
-    begin, end = (select(bindparam(name, type_=BigInteger)).scalar_subquery() for name in ("begin", "end"))
-    known_open = select(bindparam("open", type_=ARRAY(BigInteger))).scalar_subquery()
-    still_open = J.commit_mark == any_(cast(known_open, ARRAY(BigInteger)))
-    is_new = (J.commit_mark >= begin) & (J.commit_mark <= _HIGHEST) & or_(J.commit_mark >= end, still_open)
+    still_open = J.commit_mark == any_(_given_open())
+    is_late = or_(J.commit_mark >= _given("end"), still_open)
+    is_new = (J.commit_mark >= _given("begin")) & (J.commit_mark <= _HIGHEST) & is_late
     of_this_size = literal_column(str(doubled), Integer) >= NOTHING
     rows = rows_about_trees(POSTGRESQL).where(is_new, of_this_size).limit(_MAX_ROWS)
     return PreparedStatement(union_all(_place(along.columns), rows))
-
-
-def _microseconds(moment: ColumnElement[Any]) -> ColumnElement[int]:
-    return cast(extract("epoch", moment) * literal_column("1000000"), BigInteger)
 
 
 _ROWS_ON_SQLITE = PreparedStatement(
