@@ -6,37 +6,62 @@ which together are the node.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit import ScoredNode
 from placement.candidates.device_judge import DeviceJudge
-from placement.candidates.scores import Score, score, score_of_pools
+from placement.candidates.scores import CandidateScorer, Score
 from placement.domain.amounts import ResourceAmounts, summed
-from placement.domain.places import Layout, Places, level_bits
 
 Taken = Mapping[int, ResourceAmounts]
 """Provider -> the amounts taken from it."""
 
+NearestPlaces = tuple[int | None, ...]
+"""The place of a provider at each level, outermost first, by the provider it is named after; None if in none."""
+
 
 class Member(NamedTuple):
-    """A provider of a tree: its capacities and usage by class, its traits, and whether it shares with other trees."""
+    """A provider of a tree: what it has left of each class, its traits, and whether it shares with other trees."""
 
     root: int
     parent: int | None
-    capacities: ResourceAmounts
-    used: ResourceAmounts
+    left: ResourceAmounts
     traits: frozenset[str]
     shares: bool
 
 
-class Forest:
-    """Whole provider trees, and the scores of what is taken from them.
+class Sums(NamedTuple):
+    """What whole trees have and use.
 
     Args:
-        members: the providers of the trees, by id.
+        classes: the names of the classes.
+        of_root: for each tree, by its root, the capacity and then the usage of each of the classes.
+    """
+
+    classes: tuple[str, ...]
+    of_root: Mapping[int, Sequence[int]]
+
+    @classmethod
+    def of_members(cls, members: Iterable[tuple[int, ResourceAmounts, ResourceAmounts]]) -> "Sums":
+        """Add up the providers of trees: for each its root, its capacities and its usage."""
+        capacities: dict[int, list[ResourceAmounts]] = defaultdict(list)
+        used: dict[int, list[ResourceAmounts]] = defaultdict(list)
+        for root, has, uses in members:
+            capacities[root].append(has)
+            used[root].append(uses)
+        names = tuple(sorted({name for lists in capacities.values() for has in lists for name in has}))
+        both = {root: (summed(capacities[root]), summed(used[root])) for root in capacities}
+        return cls(names, {root: [of.get(name, 0) for of in pair for name in names] for root, pair in both.items()})
+
+
+class Forest:
+    """Provider trees, and the scores of what is taken from them.
+
+    Args:
+        members: by id, the providers that anything is taken from, and all above them; for a judge, the whole trees.
+        sums: what the trees have and use.
         profile: what makes a candidate good.
         levels: the traits of the levels that compactness counts, outermost first.
         judge: judges devices, if the profile counts fragmentation.
@@ -45,81 +70,118 @@ class Forest:
     def __init__(
         self,
         members: Mapping[int, Member],
+        sums: Sums,
         profile: RankingProfile,
+        *,
         levels: Sequence[str],
         judge: DeviceJudge | None = None,
     ) -> None:
         self._judge = judge
-        self._members = members
+        self.members = members
+        self._sums = sums
         self._profile = profile
         self._levels = levels
-        self._by_root: dict[int, list[Member]] = defaultdict(list)
-        for member in members.values():
-            self._by_root[member.root].append(member)
-        self._nodes: dict[int, ScoredNode] = {}
-        self._scores: dict[tuple[object, ...], Score] = {}
+        self._nowhere: NearestPlaces = (None,) * len(levels)
+        self._anchors: dict[int, NearestPlaces] = {}
+        self._scorers: dict[tuple[object, ...], _ScorerOfAmounts] = {}
 
     def roots(self, taken: Taken) -> set[int]:
         """Return the roots of the trees that something is taken from, sharing providers aside."""
-        members = [self._members[provider] for provider in taken]
+        members = [self.members[provider] for provider in taken]
         return {member.root for member in members if not member.shares}
 
     def has_room(self, taken: Taken) -> bool:
         """Tell whether every provider has room for what is taken from it."""
         return all(
-            amount <= member.capacities.get(name, 0) - member.used.get(name, 0)
-            for member, amounts in ((self._members[provider], amounts) for provider, amounts in taken.items())
-            for name, amount in amounts.items()
+            [
+                amount <= self.members[provider].left.get(name, 0)
+                for provider, amounts in taken.items()
+                for name, amount in amounts.items()
+            ]
         )
 
     def score(self, taken: Taken) -> Score:
-        """Return the score of what is taken from one tree and, perhaps, from providers that share with it.
-
-        Scores are memoised, because most candidates of a tree have the same.
-        """
-        root = next(iter(self.roots(taken)), None)
+        """Return the score of what is taken from one tree and, perhaps, from providers that share with it."""
+        members = self.members
+        root = next((members[provider].root for provider in taken if not members[provider].shares), None)
         if root is None:
             return self._score_of_pools(taken)
-        own = [provider for provider in taken if self._members[provider].root == root]
-        requested, given = summed(taken.values()), summed([taken[provider] for provider in own])
-        touched = self._places.touched(self._places.around(own))
-        devices = frozenset(own) if self._judge else None
-        alike = (root, touched, frozenset(requested.items()), frozenset(given.items()), devices)
-        if alike not in self._scores:
-            tidy = self._fragmentation(root, {provider: taken[provider] for provider in own})
-            self._scores[alike] = score(
-                self._profile, requested, self._node(root), own=given, touched=touched, fragmentation=tidy
-            )
-        return self._scores[alike]
+        own = [provider for provider in taken if members[provider].root == root]
+        scorer = self._scorer([*taken.values()], [taken[provider] for provider in own])
+        touched = self._touched(own)
+        if self._judge is None:
+            return scorer.score(self._sums.of_root.get(root, ()), touched)
+        tidy = self._judge.score(self._left_of_trees[root], {provider: taken[provider] for provider in own})
+        return scorer.score(self._sums.of_root.get(root, ()), touched, tidy)
 
     def _score_of_pools(self, taken: Taken) -> Score:
         """Return the score of what is taken from sharing providers alone: of their trees as one node, at no place."""
-        requested, roots = summed(taken.values()), {self._members[provider].root for provider in taken}
-        return score_of_pools(self._profile, requested, [self._node(root) for root in roots], levels=len(self._levels))
+        amounts = [*taken.values()]
+        of_trees = [self._sums.of_root.get(root, ()) for root in {self.members[provider].root for provider in taken}]
+        together = [sum(column) for column in zip(*filter(None, of_trees), strict=True)]
+        return self._scorer(amounts, amounts).score(together, (0,) * len(self._levels))
 
-    def _fragmentation(self, root: int, taken: Taken) -> float | None:
-        if self._judge is None:
-            return None
-        left = {
-            provider: {name: amount - member.used.get(name, 0) for name, amount in member.capacities.items()}
-            for provider, member in self._members.items()
-            if member.root == root
-        }
-        return self._judge.score(left, taken)
+    def _scorer(self, amounts: Sequence[ResourceAmounts], own: Sequence[ResourceAmounts]) -> "_ScorerOfAmounts":
+        """Return the scorer of these amounts, of which a tree itself gives some; most candidates want the same."""
+        alike = tuple([tuple([tuple(of.items()) for of in part]) for part in (amounts, own)])
+        scorer = self._scorers.get(alike)
+        if scorer is None:
+            known = self._sums.classes
+            compiled = CandidateScorer(self._profile, summed(amounts), summed(own), known)
+            at = [known.index(name) if name in known else None for name in compiled.classes]
+            scorer = self._scorers[alike] = _ScorerOfAmounts(compiled, at, len(known))
+        return scorer
 
-    def _node(self, root: int) -> ScoredNode:
-        """Return a tree's total capacities and usage."""
-        if root not in self._nodes:
-            members = self._by_root[root]
-            self._nodes[root] = ScoredNode(summed([m.capacities for m in members]), summed([m.used for m in members]))
-        return self._nodes[root]
+    def _touched(self, providers: Sequence[int]) -> tuple[int, ...]:
+        """Count the places of each level that providers of a tree lie in."""
+        if len(providers) == 1:
+            return tuple([anchor is not None for anchor in self._anchors_of(providers[0])])
+        by_level = zip(*map(self._anchors_of, providers), strict=True)
+        return tuple([len({*anchors} - {None}) for anchors in by_level])
+
+    def _anchors_of(self, provider: int) -> NearestPlaces:
+        """Return the nearest place of each level at or above a provider."""
+        anchors = self._anchors.get(provider)
+        if anchors is None:
+            member = self.members[provider]
+            anchors = self._nowhere if member.parent is None else self._anchors_of(member.parent)
+            if not member.traits.isdisjoint(self._levels):
+                levels = zip(self._levels, anchors, strict=True)
+                anchors = tuple([provider if trait in member.traits else above for trait, above in levels])
+            self._anchors[provider] = anchors
+        return anchors
 
     @cached_property
-    def _places(self) -> Places:
-        """Where the providers lie: for each level the nearest place at or above them."""
-        parents = {provider: member.parent for provider, member in self._members.items()}
-        bits = {provider: level_bits(member.traits, self._levels) for provider, member in self._members.items()}
-        anchors = {provider: found for provider, found in bits.items() if found}
-        root_of = {provider: self._members[provider].root for provider in anchors}
-        layout = Layout(parents, anchors, root_of, levels=len(self._levels))
-        return Places(layout.masks_of(layout.inside(parents.keys())), layout.levels)
+    def _left_of_trees(self) -> Mapping[int, dict[int, ResourceAmounts]]:
+        """Root -> provider -> what it has left."""
+        left: dict[int, dict[int, ResourceAmounts]] = defaultdict(dict)
+        for provider, member in self.members.items():
+            left[member.root][provider] = member.left
+        return left
+
+
+class _ScorerOfAmounts:
+    """A scorer that takes the sums of a tree as they were read.
+
+    Args:
+        scorer: the scorer.
+        at: where each of its classes is among those of the sums; None if it is not.
+        classes: how many classes the sums have.
+    """
+
+    def __init__(self, scorer: CandidateScorer, at: Sequence[int | None], classes: int) -> None:
+        self._scorer = scorer
+        self._at = at
+        self._takes_all = [*at] == [*range(classes)]
+        self._classes = classes
+
+    def score(self, sums: Sequence[int], touched: tuple[int, ...], fragmentation: float | None = None) -> Score:
+        """Return the score; a tree without sums has nothing."""
+        if not sums:
+            capacities: Sequence[int] = [0] * len(self._at)
+            return self._scorer.score(capacities, capacities, touched, fragmentation)
+        if self._takes_all:
+            return self._scorer.score(sums[: self._classes], sums[self._classes :], touched, fragmentation)
+        capacities = [0 if place is None else sums[place] for place in self._at]
+        used = [0 if place is None else sums[place + self._classes] for place in self._at]
+        return self._scorer.score(capacities, used, touched, fragmentation)

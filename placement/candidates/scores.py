@@ -1,18 +1,17 @@
 """The score of a candidate and its parts, each from 0 to 100."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Collection, Iterable, Sequence
+from functools import cache
+from typing import NamedTuple
 
-from placement.allocators.compactness import Counts, compactness
-from placement.allocators.entries import Number, exact
+from placement.allocators.compactness import MAX_COMPACTNESS, Counts, compactness
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit import ScoredNode, assess
-from placement.domain.amounts import summed
+from placement.allocators.strategy_fit import OwnPart, ScoredNode
+from placement.candidates.ranking import MAX_SCORE
+from placement.domain.amounts import ResourceAmounts, summed
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(NamedTuple):
     """How good a candidate is. Parts that the profile leaves out are None.
 
     Args:
@@ -37,50 +36,84 @@ class Score:
     raw_sra: float | None
 
 
-def score(
-    profile: RankingProfile,
-    requested: Mapping[str, int],
-    node: ScoredNode,
-    *,
-    own: Mapping[str, int],
-    touched: Counts,
-    fragmentation: float | None = None,
-) -> Score:
-    """Return the score of a candidate.
+class CandidateScorer:
+    """Scores candidates that take the same amounts, on any tree.
 
     Args:
         profile: what counts, and how much.
         requested: what is asked for, by class.
-        node: what the tree has and uses, without the candidate.
         own: what the tree itself gives of it; sharing providers give the rest.
-        touched: how many places of each level the candidate touches; none is as compact as one.
-        fragmentation: what it leaves of devices, from 0 to 100 (``candidates.fragmentation``); None if unknown.
+        known: every class that trees may have; needed where the profile names scarce resources by family.
+    """
+
+    def __init__(
+        self, profile: RankingProfile, requested: ResourceAmounts, own: ResourceAmounts, known: Iterable[str] = ()
+    ) -> None:
+        strategy = profile.strategy
+        self._scorer = profile.scorers.of(requested, frozenset(known), OwnPart.exactly(own))
+        self.classes = self._scorer.classes
+        """The classes whose capacity and usage a tree is judged by, in this order."""
+        self._per_point = MAX_SCORE / float(profile.maximum) if profile.maximum else 0.0
+        self._per_compactness = self._per_point * float(profile.compactness)
+        self._per_tidiness = self._per_point * float(profile.fragmentation.weight) if profile.fragmentation else 0.0
+        self._fit_weight = float(strategy.fit.weight) if strategy.fit else 0.0
+        self._sra_weight = float(strategy.sra.weight) if strategy.sra else 0.0
+        self._profile = profile
+        self._compactness = cache(lambda touched: compactness([max(1, number) for number in touched]))
+
+    def score(
+        self, capacities: Sequence[int], used: Sequence[int], touched: Counts, fragmentation: float | None = None
+    ) -> Score:
+        """Return the score of a candidate.
+
+        Args:
+            capacities: what the tree has of each of the classes.
+            used: what is in use of it, without the candidate.
+            touched: how many places of each level the candidate touches; none is as compact as one.
+            fragmentation: what it leaves of devices, from 0 to 100 (``candidates.fragmentation``); None if unknown.
+        """
+        profile, strategy, scorer = self._profile, self._profile.strategy, self._scorer
+        fit = scorer.fit(capacities, used) if strategy.fit else None
+        sra = scorer.sra(capacities, used) if strategy.sra else None
+        compact = self._compactness(touched)
+        # Term by term as ``candidates.ranking`` adds them, so that equal candidates are equal here as well.
+        best = scorer.score(capacities, used) * self._per_point + self._per_compactness * MAX_COMPACTNESS
+        total = best - self._per_compactness * (MAX_COMPACTNESS - compact) + self._per_tidiness * (fragmentation or 0.0)
+        return Score(
+            total=total,
+            fit=fit / self._fit_weight if fit is not None and self._fit_weight else None,
+            sra=sra / self._sra_weight if sra is not None and self._sra_weight else None,
+            compactness=compact if profile.compactness else None,
+            fragmentation=fragmentation if profile.fragmentation else None,
+            touched=touched,
+            keeps_proportion=scorer.keeps_proportion(capacities, used) if strategy.proportional else None,
+            raw_fit=fit,
+            raw_sra=sra,
+        )
+
+
+def score(
+    profile: RankingProfile,
+    requested: ResourceAmounts,
+    node: ScoredNode,
+    *,
+    own: ResourceAmounts,
+    touched: Counts,
+    fragmentation: float | None = None,
+) -> Score:
+    """Return the score of one candidate; the arguments are those of ``CandidateScorer``, and of its ``score``.
 
     >>> said = score(RankingProfile(), {"VCPU": 4}, ScoredNode({"VCPU": 16}), own={"VCPU": 4}, touched=(2, 2))
     >>> said.total, said.fit, said.sra, said.compactness
     (57.5, 75.0, None, 40.0)
     """
-    strategy = profile.strategy
-    verdict = assess(strategy, requested, node, own)
-    compact = compactness([max(1, number) for number in touched])
-    total = verdict.total + exact(profile.compactness) * Fraction(compact)
-    if profile.fragmentation is not None:
-        total += exact(profile.fragmentation.weight) * Fraction(fragmentation or 0.0)
-    return Score(
-        total=float(100 * total / profile.maximum) if profile.maximum else 0.0,
-        fit=_part(verdict.fit, strategy.fit.weight) if strategy.fit else None,
-        sra=_part(verdict.sra, strategy.sra.weight) if strategy.sra else None,
-        compactness=compact if profile.compactness else None,
-        fragmentation=fragmentation if profile.fragmentation else None,
-        touched=touched,
-        keeps_proportion=verdict.keeps_proportion if strategy.proportional else None,
-        raw_fit=float(verdict.fit) if strategy.fit else None,
-        raw_sra=float(verdict.sra) if strategy.sra else None,
-    )
+    scorer = CandidateScorer(profile, requested, own, node.allocatable)
+    capacities, used = ([of.get(name, 0) for name in scorer.classes] for of in node)
+    return scorer.score(capacities, used, touched, fragmentation)
 
 
 def score_of_pools(
-    profile: RankingProfile, requested: Mapping[str, int], nodes: Collection[ScoredNode], *, levels: int
+    profile: RankingProfile, requested: ResourceAmounts, nodes: Collection[ScoredNode], *, levels: int
 ) -> Score:
     """Return the score of a candidate that only sharing providers serve.
 
@@ -92,7 +125,3 @@ def score_of_pools(
     """
     node = ScoredNode(summed([one.allocatable for one in nodes]), summed([one.used for one in nodes]))
     return score(profile, requested, node, own=requested, touched=(0,) * levels)
-
-
-def _part(weighted: Fraction, weight: Number) -> float | None:
-    return float(weighted / exact(weight)) if weight else None

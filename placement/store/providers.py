@@ -43,6 +43,10 @@ _PROVIDER = select(
     )
 )
 _BY_UUID = PreparedStatement(_PROVIDER.where(RP.uuid == bindparam("uuid")))
+_IDS_BY_UUIDS = PreparedStatement(
+    select(RP.uuid, RP.id).where(RP.uuid.in_(bindparam("uuids", expanding=True)), RP.root_provider_id.is_not(None)),
+    by_key=True,
+)
 _BY_UUIDS = PreparedStatement(_PROVIDER.where(RP.uuid.in_(bindparam("uuids", expanding=True))), by_key=True)
 
 _LOCK_BY_UUID = PreparedStatement(
@@ -137,6 +141,11 @@ def providers_by_uuid(tx: Transaction, uuids: Collection[str]) -> dict[str, Prov
     """Return those of the providers that exist, by uuid."""
     rows = (row for some in chunks(sorted(uuids)) for row in tx.rows(_BY_UUIDS, {"uuids": some}))
     return {found.uuid: found for found in (Provider(*row) for row in rows)}
+
+
+def ids_by_uuid(tx: Transaction, uuids: Collection[str]) -> dict[str, int]:
+    """Return the ids of those of the providers that exist, by uuid; one without a root is in no tree, and left out."""
+    return dict(row for some in chunks(sorted(uuids)) for row in tx.tuples(_IDS_BY_UUIDS, {"uuids": some}))
 
 
 def locked_provider(tx: Transaction, uuid: str, *, purpose: str = "") -> LockedProvider:

@@ -205,6 +205,7 @@ class NodeScorer:
     Args:
         classes: the classes whose capacity and usage a scorer takes, in this order; 0 where a node lacks one.
         score: the sum of the scores, from 0 to ``maximum``.
+        fit, sra: the scores themselves; 0 if the profile has no such policy.
         normalised: the same from 0 to 100.
         keeps_proportion: whether the node keeps its reserve for scarce resources.
         maximum: 100 times the sum of the policies' weights.
@@ -215,6 +216,8 @@ class NodeScorer:
 
     classes: tuple[str, ...]
     score: AmountScore
+    fit: AmountScore
+    sra: AmountScore
     normalised: AmountScore
     keeps_proportion: ProportionCheck
     maximum: float
@@ -271,6 +274,8 @@ def scorer_for(
     return NodeScorer(
         classes=terms.classes,
         score=_score(mean, avoided, factors),
+        fit=_score(mean, avoided, _factors(Profile(fit=profile.fit), terms, Fraction(1))),
+        sra=_score(mean, avoided, _factors(Profile(sra=profile.sra), terms, Fraction(1))),
         normalised=_score(mean, avoided, normalising),
         keeps_proportion=_verdict(terms, at),
         maximum=float(maximum),

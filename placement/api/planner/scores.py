@@ -1,9 +1,12 @@
 """POST /planner/v1/scores: scores of allocation requests, for external weighers."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
+import orjson
 from flask import Response
+from marshmallow import ValidationError
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.api.allocation_schemas import UUID_KEY, GroupMappings, ProviderAllocation
@@ -18,6 +21,8 @@ from placement.services import scores as service
 from placement.services.scores import ScoredRequest
 from placement.settings.planner.profiles import inline_profile
 
+IS_UUID = re.compile(UUID_KEY).fullmatch
+
 
 class AllocationRequest(Schema):
     """One of the allocation requests that GET /allocation_candidates returns from 1.12 on, unmodified."""
@@ -26,10 +31,37 @@ class AllocationRequest(Schema):
     mappings = GroupMappings(required=False)
 
 
+class AllocationRequests(Array):
+    """Allocation requests. A scheduler sends one for each host, most of them for the same amounts, judged once."""
+
+    def __init__(self) -> None:
+        super().__init__(Object(AllocationRequest))
+        self._entry = Object(ProviderAllocation)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> list[Any]:
+        entries: dict[bytes, Any] = {}
+        loaded = [self._loaded(request, entries) for request in value] if isinstance(value, list) else [None]
+        return super()._deserialize(value, attr, data, **options) if None in loaded else loaded
+
+    def _loaded(self, request: Any, entries: dict[bytes, Any]) -> dict[str, Any] | None:
+        """Return a request with nothing but allocations, loaded with the entries seen before; None for any other."""
+        allocations = request.get("allocations") if isinstance(request, dict) and len(request) == 1 else None
+        if not isinstance(allocations, dict) or not allocations or not all(map(IS_UUID, allocations)):
+            return None
+        texts = [*map(orjson.dumps, allocations.values())]
+        try:
+            for text, entry in zip(texts, allocations.values(), strict=True):
+                if text not in entries:
+                    entries[text] = self._entry.deserialize(entry)
+        except ValidationError:
+            return None
+        return {"allocations": dict(zip(allocations, map(entries.__getitem__, texts), strict=True))}
+
+
 class ScoresBody(Schema):
     """The body. Without a profile, the default one is used."""
 
-    allocation_requests = Array(Object(AllocationRequest))
+    allocation_requests = AllocationRequests()
     profile = ProfileField(required=False)
 
 
@@ -46,7 +78,12 @@ def score_requests(call: Call) -> Response:
         for request in body["allocation_requests"]
     ]
     scored = service.scores(
-        call.database, requests, profile, levels, judge=call.server.fragmentation_judges.of(profile)
+        call.database,
+        requests,
+        profile,
+        levels,
+        judge=call.server.fragmentation_judges.of(profile),
+        cache=call.server.cloud_cache,
     )
     return call.json({"profile": profile.name, "scores": [_shown(each, levels) for each in scored]})
 

@@ -1,22 +1,30 @@
 """The score of what is taken from a tree, on trees written as tables, with numbers computed by hand."""
 
 from itertools import permutations
+from typing import NamedTuple
 
 import pytest
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
-from placement.candidates.forest import Forest, Member
+from placement.candidates.forest import Forest, Member, Sums
 
 NUMA, PCIE = "HW_NUMA_ROOT", "CUSTOM_HW_PCIE_SWITCH"
 HOST, NODE0, NODE1, GPU0, GPU1, POOL, OTHER = 1, 2, 3, 4, 5, 6, 7
 
 
-def member(root: int, parent: int | None, *traits: str, shares: bool = False, **stock: tuple[int, int]) -> Member:
-    """A provider; a stock is (capacity, used)."""
-    capacities = {name: capacity for name, (capacity, _used) in stock.items()}
-    used = {name: taken for name, (_capacity, taken) in stock.items()}
-    return Member(root, parent, capacities, used, frozenset(traits), shares)
+class Row(NamedTuple):
+    """A provider as a table has it; a stock is (capacity, used)."""
+
+    root: int
+    parent: int | None
+    traits: frozenset[str]
+    shares: bool
+    stock: dict[str, tuple[int, int]]
+
+
+def member(root: int, parent: int | None, *traits: str, shares: bool = False, **stock: tuple[int, int]) -> Row:
+    return Row(root, parent, frozenset(traits), shares, stock)
 
 
 MEMBERS = {
@@ -41,9 +49,19 @@ PACK_GPUS = RankingProfile(
 
 
 def forest(
-    profile: RankingProfile, members: dict[int, Member] = MEMBERS, levels: tuple[str, ...] = (NUMA, PCIE)
+    profile: RankingProfile, members: dict[int, Row] = MEMBERS, levels: tuple[str, ...] = (NUMA, PCIE)
 ) -> Forest:
-    return Forest(members, profile, levels)
+    amounts = [
+        (row.root, {name: of[0] for name, of in row.stock.items()}, {name: of[1] for name, of in row.stock.items()})
+        for row in members.values()
+    ]
+    of_members = {
+        provider: Member(
+            row.root, row.parent, {name: a - b for name, (a, b) in row.stock.items()}, row.traits, row.shares
+        )
+        for provider, row in members.items()
+    }
+    return Forest(of_members, Sums.of_members(amounts), profile, levels=levels)
 
 
 FOREST = forest(SPREAD)
