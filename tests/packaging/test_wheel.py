@@ -1,9 +1,11 @@
 """The wheel alone creates a database and serves it."""
 
+import re
 import subprocess
 import zipfile
 from pathlib import Path
 
+import placement
 from tests import servers
 from tests.environments import uv
 from tests.http_calls import HttpCalls
@@ -70,3 +72,16 @@ def test_the_environment_is_consistent(installation: Installation):
 def _run(installation: Installation, directory: Path, *command: str) -> "subprocess.CompletedProcess[str]":
     variables = dict(installation.variables)
     return subprocess.run(command, cwd=directory, env=variables, capture_output=True, text=True, check=False)
+
+
+def test_the_weigher_for_nova_brings_nothing_and_imports_nothing_of_this_package(tmp_path: Path):
+    uv("build", "--quiet", "--wheel", "--out-dir", str(tmp_path), str(SOURCE / "integrations" / "nova"))
+    (built,) = tmp_path.glob("placement_server_nova-*.whl")
+    with zipfile.ZipFile(built) as wheel:
+        files = {name: wheel.read(name).decode() for name in wheel.namelist()}
+    modules = {name for name in files if name.endswith(".py")}
+    assert modules == {"placement_scores.py", "placement_weigher.py"}
+    (metadata,) = (text for name, text in files.items() if name.endswith("/METADATA"))
+    assert "Requires-Dist" not in metadata
+    assert f"Version: {placement.__version__}" in metadata
+    assert not [name for name in modules if re.search(r"^\s*(from|import) placement[ .]", files[name], re.MULTILINE)]

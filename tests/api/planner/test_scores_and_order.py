@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 from flask import Flask
+from placement_scores import BREAKS_PROPORTION, SCORES_PATH, scores_body, weights_of
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
@@ -78,8 +79,11 @@ def test_candidates_come_by_their_totals(app: Flask, seed: int) -> None:
         for query in QUERIES:
             answer = api.get(f"/allocation_candidates?{query}").json
             candidates = answer["allocation_requests"]
-            scores = api.post("/planner/v1/scores", {"allocation_requests": candidates}).json["scores"]
-            keys = [(score["keeps_proportion"] is False, -score["total"]) for score in scores]
+            scored = api.post(SCORES_PATH, scores_body(candidates)).json
+            assert scored == api.post(SCORES_PATH, {"allocation_requests": candidates}).json
+            keys = [(score["keeps_proportion"] is False, -score["total"]) for score in scored["scores"]]
+            weights = weights_of(scored, number=len(candidates))
+            assert weights == [-negated + BREAKS_PROPORTION * breaks for breaks, negated in keys]
             by_tree: dict[str, list[tuple[bool, float]]] = {}
             for candidate, key in zip(candidates, keys, strict=True):
                 by_tree.setdefault(tree_of(answer, candidate, built.providers["pool"]), []).append(key)
@@ -88,7 +92,7 @@ def test_candidates_come_by_their_totals(app: Flask, seed: int) -> None:
                 assert all(before[0] < after[0] or before[1] <= after[1] + 1e-9 for before, after in pairwise(sequence))
                 assert all(before[0] <= after[0] for before, after in pairwise(sequence))
             compared += len(set(firsts)) > 1
-            assert all(score["has_room"] for score in scores)
+            assert all(score["has_room"] for score in scored["scores"])
     assert compared > 8
 
 
