@@ -30,7 +30,7 @@ def whole_state(world: World) -> Iterator[Request]:
     yield world.request("GET", "/resource_classes", 39)
 
 
-def _providers(world: World) -> Request:
+def provider_list(world: World) -> Request:
     minor = world.minor()
     # since, percentage, key and value of each row
     rows = (
@@ -117,4 +117,4 @@ def _root(world: World) -> Request:
     return world.request("GET", world.one(("/", "/" + quote("ü"), "/resource_providers/")), world.minor())
 
 
-WAYS = (_providers, _part_of_provider, _one_inventory, _allocations, _usages, _names, _traits, _root)
+WAYS = (provider_list, _part_of_provider, _one_inventory, _allocations, _usages, _names, _traits, _root)

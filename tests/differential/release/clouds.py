@@ -69,7 +69,7 @@ def _devices(chance: Random) -> Cloud:
 
 
 def _alike(chance: Random) -> Cloud:
-    number, models = chance.choice((3, 4, 6, 8, 24)), chance.choice((None, 1, 2, 3))
+    number, models = chance.choice((3, 4, 6, 8, 24, 40)), chance.choice((None, 1, 2, 3))
     hosts = planner_clouds.random_hosts(chance, number, models=models, pools=chance.choice((0, 0, 1, 2)))
     return _at_work(chance, hosts)
 

@@ -13,7 +13,7 @@ from tests.differential.generate import filters
 from tests.differential.generate.candidates import candidates
 from tests.differential.generate.claims import release
 from tests.differential.generate.cloud import aggregates
-from tests.differential.generate.reads import _providers as provider_list
+from tests.differential.generate.reads import provider_list
 from tests.differential.generate.world import CONSUMER_TYPES, PROJECTS, USERS, World
 from tests.differential.generate.writes import write
 from tests.differential.requests import NO_BODY, Request
@@ -142,10 +142,18 @@ class Dialogue:
             ways += [self._random, self._random, self._hard, self._easy, self._easy, self._easy]
         body = world.one(ways)()
         if world.chance(25):
-            body["profile"] = world.one(PROFILES)
+            body["profile"] = world.one((*PROFILES, self._inline_profile()))
         if world.chance(6):
             body["avoid"] = {"trees": world.some(world.providers, 2)} if world.providers else {}
         return body
+
+    def _inline_profile(self) -> Body:
+        world = self.world
+        preferences = {
+            name: {"type": world.one(("MostAllocated", "LeastAllocated")), "weight": world.one((1, 2, 5))}
+            for name in world.some(world.classes, 3)
+        }
+        return {"fit": {"weight": 3, "resources": preferences}, "compactness": {"weight": world.one((0, 1, 3))}}
 
     def _random(self) -> Body:
         body = body_of(dataclasses.replace(random_request(self.world.random), limit=PlannerRequest().limit))
