@@ -27,9 +27,8 @@ from placement.services.fair_share.plain_gate import PlainGate
 from placement.services.fair_share.usage_cache import UsageCache
 from placement.services.fragmentation import FragmentationJudges
 from placement.services.health import Readiness
-from placement.services.journal import Pruner
+from placement.services.journal import JournalPruner
 from placement.services.planner.proposal_cache import ProposalCache
-from placement.services.text_cache import TextCache
 from placement.settings import Settings
 from placement.store.connection.database import Database
 from placement.store.lifecycle.opening import open_database
@@ -95,11 +94,10 @@ def _server(settings: Settings, limits: SearchLimits) -> Server:
         usage_cache=UsageCache(settings.planner.fair_share),
         fragmentation_judges=FragmentationJudges(settings.planner.profiles),
         cloud_cache=CloudCache(),
-        texts=TextCache(),
         proposals=ProposalCache(),
         listeners=Listeners(database, settings.journal.listeners, on_change=meters.listening),
         readiness=Readiness(database),
-        pruner=Pruner(database, settings.journal.keep_days) if settings.journal.keep_days else None,
+        pruner=JournalPruner(database, settings.journal.keep_days) if settings.journal.keep_days else None,
         plain_gate=_plain_gate(settings),
         limits=limits,
         meters=meters,

@@ -16,9 +16,8 @@ from placement.api.routing import Route
 from placement.candidates.explain.wording import cause_in_words
 from placement.domain.candidate_request import CandidateRequest
 from placement.errors import OutOfSteps
-from placement.services.allocation_candidates import Answer, Ranking, allocation_candidates
-from placement.services.fragmentation import FragmentationJudge
-from placement.services.written_candidates import Question, WrittenAnswer, written_candidates
+from placement.services.allocation_candidates import Answer, allocation_candidates
+from placement.services.written_candidates import Question, WrittenAnswer, candidates_or_texts
 from placement.telemetry.meters import SearchSeen
 
 LOG = logging.getLogger(__name__)
@@ -31,14 +30,9 @@ def list_candidates(call: Call) -> Response:
     """List allocation candidates with summaries of their providers."""
     request = candidate_request(call.query, call.version)
     began = perf_counter()
-    ranking, judge = ranking_of(call), judge_in_force(call)
-    written = _asked_again(call, request, ranking) if ranking and judge is None else None
-    if written is not None:
-        trees, candidates = len(written.providers), len(written.candidates)
-        seen = SearchSeen(perf_counter() - began, trees, candidates, complete=True, from_cache=True)
-        call.server.meters.searched(seen)
-        return _dated(call, written_json(written))
-    answer = _searched(call, request, ranking, judge=judge, began=began)
+    answer = _answer(call, request, began)
+    if isinstance(answer, WrittenAnswer):
+        return _dated(call, written_json(answer))
     if answer.cause is not None:
         call.server.meters.found_nothing(answer.cause.kind.value)
         LOG.info("There are no allocation candidates. %s", cause_in_words(answer.cause))
@@ -54,24 +48,20 @@ def _dated(call: Call, pieces: Iterator[bytes]) -> Response:
     return response
 
 
-def _asked_again(call: Call, request: CandidateRequest, ranking: Ranking) -> WrittenAnswer | None:
-    """Return the answer assembled from cached texts of trees, or None if the request has to be searched for."""
-    if not call.since(29):  # Before, the limit may influence what a tree shows.
-        return None
-    name, write = (call.version, call.request.query_string), partial(texts_by_tree, version=call.version)
-    question = Question(name, request, search_options(call), ranking, write)
-    return written_candidates(call.database, question, call.server.texts, call.server.cloud_cache)
-
-
-def _searched(
-    call: Call, request: CandidateRequest, ranking: Ranking | None, *, judge: FragmentationJudge | None, began: float
-) -> Answer:
-    """Search, and report to the metrics what was seen since ``began``, even if the search ran out of steps."""
-    server = call.server
+def _answer(call: Call, request: CandidateRequest, began: float) -> Answer | WrittenAnswer:
+    """Answer, and report to the metrics what was seen since ``began``, even if the search ran out of steps."""
+    server, options = call.server, search_options(call)
+    ranking, judge = ranking_of(call), judge_in_force(call)
+    answer: Answer | WrittenAnswer
     try:
-        answer = allocation_candidates(
-            call.database, request, search_options(call), ranking, judge=judge, cache=server.cloud_cache
-        )
+        if ranking is not None and call.since(29):  # Before, the limit may influence what a tree shows.
+            name, write = (call.version, call.request.query_string), partial(texts_by_tree, version=call.version)
+            question = Question(name, request, options, ranking, write)
+            answer = candidates_or_texts(call.database, question, server.cloud_cache, judge=judge)
+        else:
+            answer = allocation_candidates(
+                call.database, request, options, ranking, judge=judge, cache=server.cloud_cache
+            )
     except OutOfSteps:
         server.meters.searched(SearchSeen(perf_counter() - began, trees=0, candidates=0, complete=False))
         raise
@@ -79,7 +69,10 @@ def _searched(
     return answer
 
 
-def _seen(answer: Answer, duration_s: float) -> SearchSeen:
+def _seen(answer: Answer | WrittenAnswer, duration_s: float) -> SearchSeen:
+    if isinstance(answer, WrittenAnswer):
+        trees, candidates = len(answer.providers), len(answer.candidates)
+        return SearchSeen(duration_s, trees, candidates, complete=True, from_cache=True)
     trees = len({root for root, _choice in answer.candidates})
     return SearchSeen(duration_s, trees, len(answer.candidates), answer.complete)
 

@@ -22,9 +22,8 @@ from placement.services.fair_share.plain_gate import PlainGate
 from placement.services.fair_share.usage_cache import UsageCache
 from placement.services.fragmentation import FragmentationJudges
 from placement.services.health import Readiness
-from placement.services.journal import Pruner
+from placement.services.journal import JournalPruner
 from placement.services.planner.proposal_cache import ProposalCache
-from placement.services.text_cache import TextCache
 from placement.settings import Settings
 from placement.store.connection.database import Database
 from placement.telemetry.meters import Meters, NoMeters
@@ -51,10 +50,9 @@ class Server:
     readiness: Readiness
     fragmentation_judges: FragmentationJudges
     cloud_cache: CloudCache
-    texts: TextCache
     proposals: ProposalCache
     plain_gate: PlainGate | None = None
-    pruner: Pruner | None = None
+    pruner: JournalPruner | None = None
     limits: SearchLimits = LIMITS
     meters: Meters = field(default_factory=NoMeters)
 

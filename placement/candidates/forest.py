@@ -32,7 +32,7 @@ class Member(NamedTuple):
     shares: bool
 
 
-class Sums(NamedTuple):
+class ForestSums(NamedTuple):
     """What whole trees have and use.
 
     Args:
@@ -44,7 +44,7 @@ class Sums(NamedTuple):
     of_root: Mapping[int, Sequence[int]]
 
     @classmethod
-    def of_members(cls, members: Iterable[tuple[int, ResourceAmounts, ResourceAmounts]]) -> "Sums":
+    def of_members(cls, members: Iterable[tuple[int, ResourceAmounts, ResourceAmounts]]) -> "ForestSums":
         """Add up the providers of trees: for each its root, its capacities and its usage."""
         capacities: dict[int, list[ResourceAmounts]] = defaultdict(list)
         used: dict[int, list[ResourceAmounts]] = defaultdict(list)
@@ -70,7 +70,7 @@ class Forest:
     def __init__(
         self,
         members: Mapping[int, Member],
-        sums: Sums,
+        sums: ForestSums,
         profile: RankingProfile,
         *,
         levels: Sequence[str],

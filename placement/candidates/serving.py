@@ -50,7 +50,7 @@ class Sharing(NamedTuple):
     trees: Mapping[int, Ints]
 
 
-class Anchors(NamedTuple):
+class AnchorsOfLevels(NamedTuple):
     """Providers that are places of levels, by id.
 
     Args:
@@ -163,7 +163,7 @@ class Serving:
         found = self.providers(demand, at)
         return found if self.possible_trees is None else found[self.possible_trees[self.columns.providers.trees[found]]]
 
-    def anchors(self, levels: Sequence[int | None], at: Ints | None = None) -> Anchors:
+    def anchors(self, levels: Sequence[int | None], at: Ints | None = None) -> AnchorsOfLevels:
         """Return which providers, among some or of all, are places of levels.
 
         Args:
@@ -179,7 +179,7 @@ class Serving:
                 root_of.update(zip(ids, providers.roots[providers.trees[anchors]].tolist(), strict=True))
                 for id_ in ids:
                     level_bits[id_] |= 1 << level
-        return Anchors(level_bits, root_of)
+        return AnchorsOfLevels(level_bits, root_of)
 
     def _stocks(self, demand: Demand) -> list[tuple[StockColumns, int]]:
         return [(self.columns.stock(self.ids.classes[name]), amount) for name, amount in demand.resources]

@@ -43,9 +43,7 @@ class TreeReader:
         self._limits = limits
         self._was_in_vain = False
         self.found_any = False
-        """Whether any tree with a provider for every slot has been read."""
-        self.ruled_out_by_room = False
-        """Whether any tree was ruled out because too little is left in it for all that is asked for."""
+        """Whether any tree read so far has a provider for every slot."""
 
     @property
     def plan(self) -> Plan:
@@ -148,10 +146,10 @@ class TreeReader:
             has_any = self._shared_trees[demand].copy()
             has_any[self._providers.trees[of_demand]] = True
             complete &= has_any
-        roomy = self.serving.trees_with_room(at) if complete.any() else None
-        if roomy is not None:
-            self.ruled_out_by_room |= bool((complete & ~roomy).any())
-            complete &= roomy
+        if complete.any():
+            self.found_any = True
+            roomy = self.serving.trees_with_room(at)
+            complete = complete if roomy is None else complete & roomy
         return np.flatnonzero(complete)
 
     @cached_property
@@ -176,7 +174,6 @@ class TreeReader:
         if not len(complete):
             self._was_in_vain = True
             return TreesRead([])
-        self.found_any = True
         is_complete = np.zeros(len(self._providers.roots), dtype=bool)
         is_complete[complete] = True
         own = [of_one[is_complete[self._providers.trees[of_one]]] for of_one in own]

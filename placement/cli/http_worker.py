@@ -79,7 +79,7 @@ _LATE = _refusal(408, "Request Timeout", "The request did not arrive in time.")
 _TOO_LONG = _refusal(431, "Request Header Fields Too Large", f"The head of a request has at most {MAX_HEAD} bytes.")
 
 
-class Client(TConn):
+class ClientConnection(TConn):
     """A connection, with as much of its next request as has arrived."""
 
     def __init__(self, *arguments: Any) -> None:
@@ -209,7 +209,7 @@ class HttpWorker(ThreadWorker):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._waiting: dict[Client, None] = {}  # oldest first
+        self._waiting: dict[ClientConnection, None] = {}  # oldest first
         # Silent connections leave room for new ones.
         self.max_keepalived = self.worker_connections // 2
         prefix = os.environ.get("SCRIPT_NAME", "").encode()
@@ -241,11 +241,11 @@ class HttpWorker(ThreadWorker):
         except (BlockingIOError, ConnectionAbortedError):
             return
         self.nr_conns += 1
-        self.enqueue_req(Client(self.cfg, accepted, address, arguments[-1].getsockname()))
+        self.enqueue_req(ClientConnection(self.cfg, accepted, address, arguments[-1].getsockname()))
 
     def enqueue_req(self, conn: TConn) -> None:
         """Wait for a connection's next request."""
-        assert isinstance(conn, Client)
+        assert isinstance(conn, ClientConnection)
         if conn.is_late:
             self._close(conn)
         elif self.cfg.is_ssl:
@@ -254,7 +254,7 @@ class HttpWorker(ThreadWorker):
         else:
             self._collect(conn)
 
-    def _collect(self, client: Client) -> None:
+    def _collect(self, client: ClientConnection) -> None:
         client.begin(self.limits)
         if client.is_complete() or client.receive():
             self._serve(client)
@@ -273,7 +273,7 @@ class HttpWorker(ThreadWorker):
 
     def handle_request(self, req: "Request", conn: TConn) -> bool:
         """Serve a request."""
-        assert isinstance(conn, Client)
+        assert isinstance(conn, ClientConnection)
         conn.sock.settimeout(self.limits.send_s)
         try:
             return super().handle_request(req, conn)
@@ -284,7 +284,7 @@ class HttpWorker(ThreadWorker):
         finally:
             conn.deadline = time.monotonic() + LINGER_S
 
-    def _receive(self, client: Client) -> None:
+    def _receive(self, client: ClientConnection) -> None:
         if client.receive():
             self._forget(client)
             self._serve(client)
@@ -293,14 +293,14 @@ class HttpWorker(ThreadWorker):
         elif sum(len(each.collected) for each in self._waiting) > MAX_COLLECTED:
             self._drop(next(iter(self._waiting)))
 
-    def _serve(self, client: Client) -> None:
+    def _serve(self, client: ClientConnection) -> None:
         client.release(self._probes)
         super().enqueue_req(client)
 
-    def _is_late(self, client: Client, now: float) -> bool:
+    def _is_late(self, client: ClientConnection, now: float) -> bool:
         return now > client.deadline or (not self.alive and not client.collected and now > client.since + LINGER_S)
 
-    def _drop(self, client: Client, answer: bytes = _LATE) -> None:
+    def _drop(self, client: ClientConnection, answer: bytes = _LATE) -> None:
         self._forget(client)
         if client.collected:
             LOG.info("A client was disconnected because its request did not arrive as it should.")
@@ -308,11 +308,11 @@ class HttpWorker(ThreadWorker):
                 client.sock.send(answer)
         self._close(client)
 
-    def _close(self, client: Client) -> None:
+    def _close(self, client: ClientConnection) -> None:
         self.nr_conns -= 1
         client.close(graceful=True)
 
-    def _forget(self, client: Client) -> None:
+    def _forget(self, client: ClientConnection) -> None:
         del self._waiting[client]
         self.poller.unregister(client.sock)
 

@@ -75,6 +75,15 @@ class Plan:
     forbidden_root_aggregates: frozenset[str]
 
     @property
+    def trait_names(self) -> set[str]:
+        """All traits that the request names."""
+        request = self.request
+        of_groups = [
+            name for group in request.groups for any_of in (*group.required, group.forbidden) for name in any_of
+        ]
+        return {*request.root_required, *request.root_forbidden, *of_groups}
+
+    @property
     def is_unconstrained(self) -> bool:
         """Whether every combination of matching providers is a candidate."""
         request = self.request

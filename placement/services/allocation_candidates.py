@@ -120,6 +120,21 @@ def answer_to(
     plan = plan_for(request)
     levels, read_along = ranking.levels if ranking else (), cache.read_along if cache and ranking else None
     ids = ids_for(tx, plan, levels, locks=options.locks, read_along=read_along)
+    return answer_for(tx, request, options, ranking, plan=plan, ids=ids, judge=judge, cache=cache)
+
+
+def answer_for(
+    tx: Transaction,
+    request: CandidateRequest,
+    options: SearchOptions,
+    ranking: Ranking | None,
+    *,
+    plan: Plan,
+    ids: NamedIds,
+    judge: FragmentationJudge | None,
+    cache: CloudCache | None,
+) -> Answer:
+    """Find the same, given the plan of the request and the ids of the names in it."""
     if ranking is None or cache is None:
         return _found(tx, request, options, plan=plan, ids=ids, ranking=ranking, judge=judge, cache=cache)
     asked = asked_for(request, options, ranking)
@@ -264,8 +279,7 @@ class _Answering:
         some_tree = self._reader.found_any
         nobody = {} if some_tree else self._reader.nobody
         held = self._unheld is not None and self._unheld.left_out
-        lacks_room = self._reader.ruled_out_by_room
-        return quick_cause(self._plan, nobody, some_tree=some_tree, lacks_room=lacks_room, some_held=held)
+        return quick_cause(self._plan, nobody, some_tree=some_tree, some_held=held)
 
     def _serves_unranked(self) -> bool:
         """Tell whether there is a candidate that only the profile leaves out."""

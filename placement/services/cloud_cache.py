@@ -23,7 +23,7 @@ from placement.store.connection.prepared import PreparedScalars, Values
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.watched import AGGREGATE, TRAIT
 from placement.store.search.cloud_rows import cloud_rows
-from placement.store.search.provider_sets import aggregates_of, providers_in_aggregate, providers_with_trait
+from placement.store.search.provider_sets import aggregates_of, members_of_aggregates, owners_of_traits
 
 MAX_LISTED = 1000
 """If more trees have changed, facts about all are read again."""
@@ -42,6 +42,12 @@ BYTES_OF_REASON = 5000
 
 NOTHING_FOUND = "nothing found"
 """The name of these requests among what was derived."""
+
+Mark = tuple[str, int]
+"""A trait or an aggregate: its kind, as in the journal, and its id."""
+
+ReadSets = Callable[[Transaction, Collection[int]], Mapping[int, Ints]]
+"""Reads who has each of some traits, or is in each of some aggregates: the ids of providers, ascending."""
 
 _COLUMNS = "columns as read"
 """Where a snapshot's columns are remembered if nothing can be followed."""
@@ -165,7 +171,7 @@ class CloudCache:
         return reasons
 
 
-class _Holders(NamedTuple):
+class _KnownHolders(NamedTuple):
     """Who has a trait, or is in an aggregate: by id, and by position among the providers of some columns."""
 
     ids: Ints
@@ -187,15 +193,25 @@ class SetsInSnapshot:
         self._providers = columns.providers
         self._derived = cache and cache.derived
         self._moment = cache and cache.moment(tx)
-        self._flags: dict[tuple[str, int], Flags] = {}
+        self._flags: dict[Mark, Flags] = {}
 
     def with_trait(self, trait_id: int) -> Flags:
         """Return who has a trait."""
-        return self._known(TRAIT, trait_id, providers_with_trait)
+        self.read_traits([trait_id])
+        return self._flags[TRAIT, trait_id]
 
     def in_aggregate(self, aggregate_id: int) -> Flags:
         """Return who is in an aggregate."""
-        return self._known(AGGREGATE, aggregate_id, providers_in_aggregate)
+        self.read_aggregates([aggregate_id])
+        return self._flags[AGGREGATE, aggregate_id]
+
+    def read_traits(self, trait_ids: Collection[int]) -> None:
+        """Find out who has each of some traits, with one query for those that are not known."""
+        self._read([(TRAIT, id_) for id_ in trait_ids], owners_of_traits)
+
+    def read_aggregates(self, aggregate_ids: Collection[int]) -> None:
+        """Find out who is in each of some aggregates, likewise."""
+        self._read([(AGGREGATE, id_) for id_ in aggregate_ids], members_of_aggregates)
 
     def aggregates_of(self, providers: Collection[int]) -> Mapping[int, Collection[int]]:
         """Return the aggregates of some providers, given by id."""
@@ -208,22 +224,23 @@ class SetsInSnapshot:
         self._keep(name, aggregates, size=BYTES_OF_FACT * len(aggregates))
         return aggregates
 
-    def _known(self, kind: str, id_: int, read: Callable[[Transaction, int], Ints]) -> Flags:
-        if (kind, id_) not in self._flags:
-            self._flags[kind, id_] = self._of_mark((kind, id_), read)
-        return self._flags[kind, id_]
+    def _read(self, marks: Collection[Mark], read: ReadSets) -> None:
+        asked = {mark: self._kept(mark) for mark in marks if mark not in self._flags}
+        known = {mark: kept.value for mark, kept in asked.items() if kept is not None and mark not in kept.marks}
+        if unknown := [id_ for kind, id_ in asked if (kind, id_) not in known]:
+            sets = read(self._tx, unknown)
+            known |= {mark: _KnownHolders(sets[mark[1]]) for mark in asked if mark not in known}
+        for mark, holders in known.items():
+            self._flags[mark] = self._at_positions(mark, holders)
 
-    def _of_mark(self, mark: tuple[str, int], read: Callable[[Transaction, int], Ints]) -> Flags:
-        kept = self._kept(mark)
-        holders = _Holders(read(self._tx, mark[1])) if kept is None or mark in kept.marks else kept.value
+    def _at_positions(self, mark: Mark, holders: "_KnownHolders") -> Flags:
         if holders.providers is not self._providers:
             at = self._providers.positions(holders.ids)
             flags = np.zeros(len(self._providers.ids), dtype=bool)
             flags[at[at >= 0]] = True
-            holders = _Holders(holders.ids, self._providers, flags)
+            holders = _KnownHolders(holders.ids, self._providers, flags)
         self._keep(mark, holders, size=holders.ids.nbytes + holders.flags.nbytes)
-        of_mark: Flags = holders.flags
-        return of_mark
+        return holders.flags
 
     def _kept(self, name: Hashable) -> Kept | None:
         return self._derived.find(self._moment, name) if self._derived and self._moment else None
@@ -258,6 +275,10 @@ def tree_reader(
     """
     columns = columns_in(tx, cache)
     sets = SetsInSnapshot(tx, columns, cache)
+    levels = [trait_id for trait_id in ids.levels if trait_id is not None and with_places]
+    sharing = [ids.sharing_trait] if ids.shares else []
+    sets.read_traits({*levels, *sharing, *[ids.traits[name] for name in plan.trait_names]})
+    sets.read_aggregates(ids.aggregates.values())
     serving = Serving(plan, ids, columns=columns, sets=sets, spared=spared, adds_up=adds_up)
     return TreeReader(serving, partial(tx.names.classes.ids, tx.connection), with_places=with_places, limits=limits)
 

@@ -13,7 +13,7 @@ from placement.store.journal.beginning import JournalExtent, extent
 from placement.store.journal.cursor import BEGINNING, Cursor
 from placement.store.journal.history import PastProvider, provider_at
 from placement.store.journal.order import JournalOfAnother, NumberedMeanwhile
-from placement.store.journal.pruning import Portion, prune_some
+from placement.store.journal.pruning import PrunedRows, prune_some
 from placement.store.journal.reading import Entry, Wanted
 from placement.store.tables import utc_now
 
@@ -63,7 +63,7 @@ def prune(database: Database, *, keep_days: int) -> int:
     return removed
 
 
-class Pruner:
+class JournalPruner:
     """Deletes old rows in the background of a server's requests: a portion, a pause, and so on.
 
     Each worker looks now and then. Where several find old rows, all but one soon stop: whoever sees that somebody else
@@ -123,7 +123,7 @@ def _days_ago(days: int) -> datetime:
 
 
 @writes
-def _prune_some(tx: Transaction, before: datetime, *, oldest: int | None = None) -> Portion:
+def _prune_some(tx: Transaction, before: datetime, *, oldest: int | None = None) -> PrunedRows:
     return prune_some(tx, before, oldest=oldest)
 
 

@@ -9,7 +9,7 @@ import os_traits
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.device_judge import DeviceJudge
-from placement.candidates.forest import Forest, Member, Sums
+from placement.candidates.forest import Forest, ForestSums, Member
 from placement.candidates.ranking import Ranking
 from placement.candidates.scores import CandidateScorer, Score
 from placement.cloud.columns import Ints, places_in
@@ -92,7 +92,7 @@ def forest_of(
         left = {name: capacities[name] - used[name] for name in names}
         members[provider] = Member(root, parent, left, traits, SHARING in traits)
         amounts.append((root, capacities, used))
-    return Forest(members, Sums.of_members(amounts), profile, levels=[*levels.values()], judge=judge)
+    return Forest(members, ForestSums.of_members(amounts), profile, levels=[*levels.values()], judge=judge)
 
 
 def _path(position: int) -> tuple[str | int, ...]:
@@ -173,7 +173,7 @@ class _ForestReader:
                 left[provider][name] = amount
         return left
 
-    def _sums(self, roots: Collection[int], requests: Sequence[Allocations]) -> Sums:
+    def _sums(self, roots: Collection[int], requests: Sequence[Allocations]) -> ForestSums:
         """Return the sums of the classes by which trees are scored."""
         known = classes_in_families(self._tx, Ranking(self._profile))
         # Scarce is what is not requested, so everything that may be scarce is summed.
@@ -182,4 +182,4 @@ class _ForestReader:
         names = tuple(sorted({name for scorer in scorers for name in scorer.classes}))
         ids = self._tx.names.classes.ids(self._tx.connection, names)
         rows = self._columns.sum_rows([ids.get(name) for name in names], (), roots)
-        return Sums(names, {row[0]: row[1:] for row in rows})
+        return ForestSums(names, {row[0]: row[1:] for row in rows})

@@ -99,11 +99,6 @@ class TreeHistory:
         """Held to read columns for all."""
         self._numbering = BackgroundNumbering(clock)
 
-    @property
-    def has_begun(self) -> bool:
-        """Whether any snapshot has been found in the journal yet."""
-        return bool(self._states)
-
     def moment(self, tx: Transaction) -> Moment | None:
         """Return where a snapshot stands; None without a usable journal, or if too much has changed since.
 

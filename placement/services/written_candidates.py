@@ -1,8 +1,8 @@
 """Answers a repeated request as ``allocation_candidates`` would, from the cached texts of trees.
 
 The request's own snapshot shows which trees are stale; only these are read, composed and written again. This works
-where an answer is the sum of its trees: the best come first, nothing is shared among trees, no lock holds places back,
-and no tree has more than a few candidates.
+where an answer is the sum of its trees: the best come first, no other tree serves any of the request, and no tree has
+more than a few candidates.
 """
 
 import sys
@@ -18,13 +18,13 @@ from placement.candidates.key_order import KeyOrder, KeyQueue
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.reading import classes_to_find
 from placement.domain.candidate_request import CandidateRequest
-from placement.domain.search_plan import plan_for
-from placement.services.allocation_candidates import SearchOptions, asked_for
+from placement.domain.search_plan import NamedIds, Plan, plan_for
+from placement.services.allocation_candidates import Answer, SearchOptions, answer_for, asked_for
 from placement.services.cloud_cache import CloudCache
 from placement.services.families import classes_in_families
-from placement.services.text_cache import CachedTexts, TextCache, Trees, WrittenTree
+from placement.services.fragmentation import FragmentationJudge
+from placement.services.text_cache import TextsInSnapshot, Trees, WrittenTree
 from placement.services.written_trees import TreeWriter, Write
-from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.names import ids_for
 
@@ -73,52 +73,50 @@ class WrittenAnswer(NamedTuple):
     providers: list[str]
 
 
-def written_candidates(
-    database: Database, question: Question, texts: TextCache, cache: CloudCache
-) -> WrittenAnswer | None:
-    """Return the answer to a question; None if it must be searched for, or if there is no candidate.
+@reads_anywhere
+def candidates_or_texts(
+    tx: Transaction, question: Question, cache: CloudCache, *, judge: FragmentationJudge | None = None
+) -> Answer | WrittenAnswer:
+    """Answer a question in one snapshot: with the texts of trees if it was asked before, else as a search does.
 
     Raises:
         Invalid: a resource class or trait does not exist.
+        OutOfSteps: the search ran out of steps before it found anything.
     """
-    of_question = texts.of(question.key) if question.may_be_sum else None
-    if of_question is None:
-        return None
-    answer = reads_anywhere(written_answer)(database, question, of_question, cache)
-    if answer is None or (question.wanted is None and of_question.size > texts.most_without_limit):
-        texts.refuse(question.key)
-    texts.trim()
-    return answer if answer and answer.candidates else None
-
-
-def written_answer(tx: Transaction, question: Question, cached: CachedTexts, cache: CloudCache) -> WrittenAnswer | None:
-    """Return the answer in a snapshot; None if it is not the sum of its trees, or cannot be cached.
-
-    It is empty if there is no candidate, or if only this snapshot must be searched.
-    """
-    plan, options, ranking = plan_for(question.request), question.options, question.ranking
+    request, options, ranking = question.request, question.options, question.ranking
+    plan = plan_for(request)
     ids = ids_for(tx, plan, ranking.levels, locks=options.locks, read_along=cache.read_along)
-    if ids.shares or ids.locks:
+    written = written_answer(tx, question, plan=plan, ids=ids, cache=cache) if judge is None else None
+    if written is not None and written.candidates:
+        return written
+    return answer_for(tx, request, options, ranking, plan=plan, ids=ids, judge=judge, cache=cache)
+
+
+def written_answer(
+    tx: Transaction, question: Question, *, plan: Plan, ids: NamedIds, cache: CloudCache
+) -> WrittenAnswer | None:
+    """Return the answer in a snapshot as texts; None if it has to be searched for."""
+    moment = cache.moment(tx)
+    if moment is None or not question.may_be_sum:
         return None
-    history = cache.history(tx)
-    moment = history.moment(tx)
-    if moment is None:
-        return WrittenAnswer([], []) if history.has_begun else None
-    if cache.reason_for_nothing(tx, asked_for(question.request, options, ranking)) is not None:
-        return WrittenAnswer([], [])
+    options, ranking = question.options, question.ranking
+    texts = TextsInSnapshot(tx, moment, cache, request=question.key, ids=ids)
+    if not texts.may_be_used or cache.reason_for_nothing(tx, asked_for(question.request, options, ranking)) is not None:
+        return None
     asked, families = amounts_of(plan), classes_in_families(tx, ranking)
     scores = TreeScores(asked, replace(ranking, seed=None), families)
     order = cache.order(tx, scores, classes_to_find(plan, scores))
-    if order is None:
+    writer = TreeWriter(tx, plan, ids, cache=cache, limits=options.limits, write=question.write)
+    if order is None or writer.shares or (question.wanted is None and len(order) > MAX_WITHOUT_LIMIT):
+        texts.refuse()
         return None
     keys = _queue(order, scores, shuffling=None if ranking.is_certain else TreeScores(asked, ranking, families))
-    if question.wanted is None and len(keys) > MAX_WITHOUT_LIMIT:
-        return None
-    writer = TreeWriter(tx, plan, ids, cache=cache, limits=options.limits, write=question.write)
-    search = _SearchOfWritten(keys, scores, cached.in_snapshot(tx, moment, ids, history), writer)
+    search = _SearchOfWritten(keys, scores, texts.trees, writer)
     answer = search.answer(question)
-    if writer.written and answer is not None:
-        cached.keep(writer.written, writer.names, seen=moment, ids=ids, history=history, used=search.trees)
+    if answer is None:
+        texts.refuse()
+    elif writer.written:
+        texts.keep(writer.written, writer.names, used=search.trees, has_limit=question.wanted is not None)
     return answer
 
 

@@ -1,13 +1,16 @@
 """Reads and composes what trees contribute to a request, and writes it as text for the cache."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property, partial
 from math import prod
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from placement.allocators.compactness import Counts
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.layout import laid_out
+from placement.candidates.tree_reader import TreeReader
+from placement.candidates.withheld import WithheldReader
 from placement.domain.search_limits import SearchLimits
 from placement.domain.search_plan import Choice, NamedIds, Plan
 from placement.domain.tree import Tree
@@ -15,7 +18,11 @@ from placement.services.allocation_candidates import Answer
 from placement.services.cloud_cache import CloudCache, tree_reader
 from placement.services.text_cache import NamesInText, WrittenTree
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.locks import withheld_providers
 from placement.store.search.summaries import tree_summaries
+
+if TYPE_CHECKING:
+    from placement.candidates.reading import Reader
 
 MAX_COMBINATIONS = 16
 """Trees with more combinations of providers are not written: a search finds only their first ones."""
@@ -33,7 +40,7 @@ Write = Callable[[Answer], Mapping[int, TextsOfTree]]
 
 
 class TreeWriter:
-    """Writes trees where nothing is shared and no lock holds places back.
+    """Writes trees that no other serves.
 
     Args:
         tx: the snapshot.
@@ -59,6 +66,11 @@ class TreeWriter:
         self.names = NamesInText()
         """The names of classes and traits in them."""
 
+    @property
+    def shares(self) -> bool:
+        """Whether other trees may serve any of the request."""
+        return self._tree_reader.shares
+
     def is_bounded(self, *, candidates: int, trees: int) -> bool:
         """Tell whether a search that finds this many candidates in this many such trees stays within its limits."""
         limits, slots = self._limits, len(self._plan.slots)
@@ -79,14 +91,20 @@ class TreeWriter:
         return not budget.was_hit
 
     def _trees(self, roots: Collection[int], of: int) -> Sequence[Tree]:
-        with_places = any(self._ids.levels)
-        reader = tree_reader(self._tx, self._plan, self._ids, self._cache, with_places=with_places, adds_up=True)
+        reader: Reader = self._tree_reader
         if not reader.is_possible:
             return []
+        if self._ids.locks:
+            reader = WithheldReader(reader, partial(withheld_providers, self._tx, self._ids.locks))
         if 2 * len(roots) <= of and len(roots) <= reader.most_listed:
             return laid_out(reader.trees_of([*roots]))
         wanted = {*roots}
         return [tree for tree in laid_out(reader.all_trees()) if tree.root in wanted]
+
+    @cached_property
+    def _tree_reader(self) -> TreeReader:
+        with_places = any(self._ids.levels)
+        return tree_reader(self._tx, self._plan, self._ids, self._cache, with_places=with_places, adds_up=True)
 
     def _combinations(self, tree: Tree) -> int:
         return prod([len(tree.options[slot.demand]) for slot in self._plan.slots])

@@ -56,7 +56,7 @@ def test_a_limited_answer_is_the_head_of_the_unlimited_one(app, api, cloud, quer
         without_ranking(app)
     everything = candidates(api, query)
     assert len({str(found) for found in everything}) == len(everything) > 1
-    with_limits(app, first_trees=1, ids_per_wanted=2, growth=2)
+    with_limits(app, first_trees=1, growth=2)
     for limit in (1, 2, 5, len(everything), len(everything) + 1):
         assert candidates(api, f"{query}&limit={limit}") == everything[:limit]
 

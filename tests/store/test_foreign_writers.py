@@ -16,7 +16,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import OperationalError
 
 from placement.cloud.columns import CloudColumns
-from placement.services.tree_history import Roots, TreeHistory
+from placement.services.tree_history import TreeHistory
 from placement.store.connection.database import Database, engine_for
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.connection.url import normalised
@@ -85,7 +85,7 @@ class Picture:
             self.read_anew += 1
             self._held = held
         else:
-            self._held = _with(self._held, held, changed)
+            self._held = _with(self._held, held, changed.roots)
         assert self._held == held
         assert self._history.columns(tx, moment).is_same_as(CloudColumns.from_rows(cloud_rows(tx)))
 
@@ -97,7 +97,7 @@ def _held(tx: Transaction) -> dict[int, list[str]]:
     return held
 
 
-def _with(before: dict[int, list[str]], now: dict[int, list[str]], changed: Roots) -> dict[int, list[str]]:
+def _with(before: dict[int, list[str]], now: dict[int, list[str]], changed: frozenset[int]) -> dict[int, list[str]]:
     others = {root: held for root, held in before.items() if root not in changed}
     return {**others, **{root: held for root, held in now.items() if root in changed}}
 

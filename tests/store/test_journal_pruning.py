@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy import func, insert, literal, select
 
-from placement.services.journal import Pruner, put_in_order
+from placement.services.journal import JournalPruner, put_in_order
 from placement.services.providers import create_provider
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import writes
@@ -52,10 +52,10 @@ def test_all_that_is_too_old_goes_in_portions_and_nothing_else(
 ) -> None:
     caplog.set_level(logging.INFO)
     young = [moment for moment in times(database) if moment >= before()]
-    assert Pruner(database, DAYS, pause_s=0).look() == OLD
+    assert JournalPruner(database, DAYS, pause_s=0).look() == OLD
     assert times(database) == young
     assert "2300 rows of the journal were older than 90 days" in caplog.text
-    assert Pruner(database, DAYS, pause_s=0).look() == 0
+    assert JournalPruner(database, DAYS, pause_s=0).look() == 0
 
 
 def test_who_sees_that_another_one_deletes_leaves_it_to_them(database: Database) -> None:
@@ -72,7 +72,7 @@ def test_several_at_once_delete_each_row_once(database: Database) -> None:
     barrier = threading.Barrier(4)
 
     def look(_number: int) -> int:
-        pruner = Pruner(database, DAYS, pause_s=0)
+        pruner = JournalPruner(database, DAYS, pause_s=0)
         barrier.wait()
         return pruner.look()
 

@@ -10,16 +10,13 @@ from placement.candidates.explain.tree_filters import LOOSE
 from placement.domain.search_plan import Demand, Plan
 
 
-def quick_cause(
-    plan: Plan, emptied_by: Mapping[int, str], *, some_tree: bool, lacks_room: bool = False, some_held: bool = False
-) -> Condition:
+def quick_cause(plan: Plan, emptied_by: Mapping[int, str], *, some_tree: bool, some_held: bool = False) -> Condition:
     """Return why a search found nothing.
 
     Args:
         plan: what was searched for.
         emptied_by: for each demand that no provider can serve, the kind of the condition that left none.
         some_tree: whether some tree had a provider for every demand.
-        lacks_room: whether trees were ruled out by what is left in them, so that others than these had none.
         some_held: whether any provider was left out because its place is held exclusively.
     """
     for index, demand in enumerate(plan.demands):
@@ -32,7 +29,7 @@ def quick_cause(
         if not (demand.resources or demand.group.required or demand.group.member_of):
             return Condition(ConditionKind.EMPTY_GROUP, groups)
     if not some_tree:
-        return Condition(ConditionKind.TOGETHER) if lacks_room else _of_trees(plan)
+        return _of_trees(plan)
     searched = [Condition(ConditionKind.HELD)] if some_held else []
     searched += [stage.condition for stage in stages(plan)]
     return searched[0] if len(searched) == 1 else Condition(ConditionKind.TOGETHER)

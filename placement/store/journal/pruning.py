@@ -17,17 +17,17 @@ _DELETE = delete(placement_journal).where(J.id <= bindparam("last"))
 _DELETE_NAMES = delete(placement_former_names).where(placement_former_names.c.journal_id <= bindparam("last"))
 
 
-class Portion(NamedTuple):
+class PrunedRows(NamedTuple):
     """What a transaction has deleted: how many rows, and the id of the oldest one that is left."""
 
     rows: int
     oldest: int
 
 
-NOTHING = Portion(0, 0)
+NOTHING = PrunedRows(0, 0)
 
 
-def prune_some(tx: Transaction, before: datetime, *, oldest: int | None = None) -> Portion:
+def prune_some(tx: Transaction, before: datetime, *, oldest: int | None = None) -> PrunedRows:
     """Delete up to ROWS_AT_ONCE of the oldest rows from before a moment.
 
     The newest row is kept whatever its age: cursors refer to it, and numbering continues from it.
@@ -47,4 +47,4 @@ def prune_some(tx: Transaction, before: datetime, *, oldest: int | None = None) 
     if not old:
         return NOTHING
     tx.execute(_DELETE_NAMES, {"last": old[-1]})
-    return Portion(tx.execute(_DELETE, {"last": old[-1]}).rowcount, rows[len(old)].id)
+    return PrunedRows(tx.execute(_DELETE, {"last": old[-1]}).rowcount, rows[len(old)].id)

@@ -85,7 +85,7 @@ def ids_for(
             just empty.
     """
     request = plan.request
-    classes, trait_ids = _known_names(tx, request)
+    classes, trait_ids = _known_names(tx, plan)
     values: dict[str, object] = {f"level_{index}": name for index, name in enumerate(levels)}
     sharing_trait = trait_ids.get(os_traits.MISC_SHARES_VIA_AGGREGATE, -1)
     values |= {**lock_values(locks), "sharing_trait": sharing_trait}
@@ -104,13 +104,13 @@ def ids_for(
     )
 
 
-def _known_names(tx: Transaction, request: CandidateRequest) -> tuple[dict[str, int], dict[str, int]]:
+def _known_names(tx: Transaction, plan: Plan) -> tuple[dict[str, int], dict[str, int]]:
     """Return the ids of all resource classes and of all traits in a request, and of the trait that marks sharing.
 
     Raises:
         Invalid: one does not exist.
     """
-    class_names, trait_names = _class_names(request), _trait_names(request)
+    class_names, trait_names = _class_names(plan.request), plan.trait_names
     classes = tx.names.classes.ids(tx.connection, class_names)
     if unknown := sorted(class_names - classes.keys()):
         raise Invalid(f"Invalid resource class in resources parameter: No such resource class {unknown[0]}.")
@@ -127,13 +127,6 @@ def _by_uuid(tx: Transaction, statement: PreparedStatement, uuids: Iterable[str]
 
 def _class_names(request: CandidateRequest) -> set[str]:
     return {name for group in request.groups for name in group.resources}
-
-
-def _trait_names(request: CandidateRequest) -> set[str]:
-    found = set(request.root_required | request.root_forbidden)
-    for group in request.groups:
-        found.update(*group.required, group.forbidden)
-    return found
 
 
 def _aggregate_uuids(request: CandidateRequest) -> set[str]:

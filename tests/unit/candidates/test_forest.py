@@ -7,7 +7,7 @@ import pytest
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
-from placement.candidates.forest import Forest, Member, Sums
+from placement.candidates.forest import Forest, ForestSums, Member
 
 NUMA, PCIE = "HW_NUMA_ROOT", "CUSTOM_HW_PCIE_SWITCH"
 HOST, NODE0, NODE1, GPU0, GPU1, POOL, OTHER = 1, 2, 3, 4, 5, 6, 7
@@ -61,7 +61,7 @@ def forest(
         )
         for provider, row in members.items()
     }
-    return Forest(of_members, Sums.of_members(amounts), profile, levels=levels)
+    return Forest(of_members, ForestSums.of_members(amounts), profile, levels=levels)
 
 
 FOREST = forest(SPREAD)
