@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from werkzeug.wsgi import ClosingIterator
 
+from placement.errors import ConfigurationError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -38,6 +40,15 @@ class ReplacedWhenLarge:
     """
 
     def __init__(self, application: "WSGIApplication", most_mb: int) -> None:
+        """Wrap an application.
+
+        Raises:
+            ConfigurationError: this process holds more already, so each worker would stop after one request.
+        """
+        if (idle_mb := resident_mb()) >= most_mb:
+            raise ConfigurationError(
+                f"[api] max_worker_memory_mb is {most_mb}, but a worker holds {idle_mb} MB before its first request."
+            )
         self._application = application
         self._most_mb = most_mb
         self._is_leaving = False

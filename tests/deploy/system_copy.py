@@ -17,7 +17,24 @@ mount -t overlay copy -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/root
 mount --rbind /dev "$1/root/dev"
 mount --bind "$2" "$1/root/mnt"
 mount -t proc proc "$1/root/proc"
-exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive chroot "$1/root" bash
+# Not chroot: services of systemd cannot have user namespaces there.
+cd "$1/root" && pivot_root . . && umount --lazy . && cd /
+exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive bash
+"""
+BOOT = """
+mount -t tmpfs run /run && mount -t sysfs sysfs /sys && mount -t cgroup2 cgroup /sys/fs/cgroup
+find /usr/lib/systemd/system /etc/systemd/system -name '*.wants' -prune -exec rm -r {} +
+echo $$ > "$(mktemp --directory /sys/fs/cgroup/copy-XXXXXX)/cgroup.procs"
+container=copy unshare --mount --mount-proc --pid --fork --kill-child --cgroup bash -c '
+    umount /sys/fs/cgroup && mount -t cgroup2 cgroup /sys/fs/cgroup
+    exec /lib/systemd/systemd --unit=sysinit.target --log-target=console' > /mnt/systemd.log 2>&1 &
+for try in $(seq 300); do [ -e /run/systemd/private ] && break; sleep 0.2; done
+printf '#!/bin/sh\nexec nsenter --pid --target "$(pgrep --exact --oldest systemd)" systemctl "$@"\n' > /usr/bin/control
+chmod +x /usr/bin/control
+"""
+"""Starts systemd in a copy, where ``control`` is its systemctl.
+
+Nothing that systemd starts by itself is left, because settings of the kernel are the machine's, too.
 """
 
 
@@ -58,3 +75,12 @@ def system_copy() -> Iterator[SystemCopy]:
                 yield SystemCopy(shell, Path(shared))
             finally:
                 shell.kill()
+                shell.wait()
+                _remove_control_groups()
+
+
+def _remove_control_groups() -> None:
+    """Remove those of a copy in which systemd ran."""
+    for directory in sorted(Path("/sys/fs/cgroup").glob("**/copy-*/**/"), reverse=True):
+        with contextlib.suppress(OSError):
+            directory.rmdir()

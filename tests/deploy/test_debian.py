@@ -10,7 +10,7 @@ import pytest
 from tests import servers
 from tests.deploy.programs import program
 from tests.deploy.samples import ETC
-from tests.deploy.system_copy import SystemCopy, system_copy
+from tests.deploy.system_copy import BOOT, SystemCopy, system_copy
 from tests.deploy.walk import walk_through
 
 ROOT = ETC.parent
@@ -83,6 +83,25 @@ def test_it_is_started_and_stopped_by_sysvinit(installed: SystemCopy, port: int)
     assert "The configuration was read again" in log
     assert "Traceback" not in log
     installed.run("! /etc/init.d/placement-api status; ! pgrep --uid placement")
+
+
+def test_every_unit_starts_with_all_its_restrictions(installed: SystemCopy, port: int):
+    program("systemd-analyze", "systemd")
+    settings = servers.default_sections("sqlite:////var/lib/placement/placement.sqlite")
+    settings |= {"journal": {"cadf": "/var/log/placement/cadf.log"}, "metrics": {"enabled": "true"}}
+    servers.write_configuration(installed.shared, settings)
+    installed.run("install -o root -g placement -m 640 /mnt/placement.conf /etc/placement/placement.conf")
+    installed.run(BOOT)
+    for path in [*(ROOT / "debian").glob("*.service"), *(ETC / "systemd").glob("*.service")]:
+        unit = path.name.removeprefix("placement-server.")
+        text = path.read_text(encoding="utf-8").replace("/opt/placement", "/usr/lib/placement-server")
+        (installed.shared / unit).write_text(text.replace("--port 8778", f"--port {port}"))
+        installed.run(f"systemd-analyze security --offline=true --threshold=30 /mnt/{unit}")
+        installed.run(f"cp /mnt/{unit} /etc/systemd/system/ && control daemon-reload && control start {unit}")
+        if unit != "placement-cadf.service":
+            servers.wait_for_answer(port)
+            installed.run("ls /run/placement/metrics-*")
+        installed.run(f"control is-active {unit} && control stop {unit} && ! control is-failed {unit}")
 
 
 def test_apache_runs_its_script_without_being_told_of_the_environment(installed: SystemCopy, port: int):

@@ -1,13 +1,19 @@
 """[api] max_worker_memory_mb: a worker that uses too much memory is replaced, and no client notices."""
 
 import signal
+import subprocess
 from pathlib import Path
 
-from tests import servers
-from tests.survival.load import send
-from tests.survival.traffic import workers
+from sqlalchemy import create_engine
 
-REQUESTS = 2  # each stops a worker, and a new one takes a second of CPU
+from tests import servers
+from tests.store.rows import add_providers
+from tests.survival.load import send
+from tests.survival.traffic import resident_mb, workers
+
+PROVIDERS = 15_000
+"""Their list makes a worker grow by far more than it may."""
+MAX_GROWTH_MB = 15
 
 
 def test_a_worker_that_holds_too_much_is_replaced_after_its_answer(sqlite_url: str, tmp_path: Path) -> None:
@@ -15,18 +21,30 @@ def test_a_worker_that_holds_too_much_is_replaced_after_its_answer(sqlite_url: s
     servers.write_configuration(tmp_path, sections)
     served = servers.started_server(servers.this_project(), tmp_path, workers=2)
     try:
-        # Not from the start: the check whether the server is up would stop its workers.
-        sections["api"]["max_worker_memory_mb"] = "1"
+        with create_engine(sqlite_url).begin() as connection:
+            add_providers(connection, PROVIDERS)
+        largest = max(resident_mb(worker) for worker in workers(served))
+        sections["api"]["max_worker_memory_mb"] = str(int(largest) + MAX_GROWTH_MB)
         servers.write_configuration(tmp_path, sections)
         unbounded = {*workers(served)}
         served.process.send_signal(signal.SIGHUP)
         servers.until(lambda: len(workers(served)) == 2 and unbounded.isdisjoint(workers(served)))
-        for number in range(REQUESTS):
-            before = {*workers(served)}
-            answer = send(served.url, "POST", "/resource_providers", {"name": f"host{number}"})
-            assert answer.status == 200
-            servers.until(lambda before=before: not before.issuperset(workers(served)))
-        assert len(send(served.url, "GET", "/resource_providers").document["resource_providers"]) == REQUESTS
+        before = {*workers(served)}
+        assert send(served.url, "POST", "/resource_providers", {"name": "host"}).status == 200
+        assert {*workers(served)} == before
+        assert len(send(served.url, "GET", "/resource_providers").document["resource_providers"]) == PROVIDERS + 1
+        servers.until(lambda: not before.issuperset(workers(served)))
     finally:
         served.stop()
     assert "more than [api] max_worker_memory_mb, and is being replaced" in (tmp_path / "server.log").read_text()
+
+
+def test_a_bound_below_what_an_idle_worker_holds_is_refused(sqlite_url: str, tmp_path: Path) -> None:
+    """Each worker would stop after one request."""
+    sections = servers.default_sections(sqlite_url)
+    sections["api"]["max_worker_memory_mb"] = "20"
+    path = servers.write_configuration(tmp_path, sections)
+    command = [servers.this_project().command("placement"), "serve", "--port", "0", "--config-file", str(path)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "\nError: [api] max_worker_memory_mb is 20, but a worker holds " in done.stderr
