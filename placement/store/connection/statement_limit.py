@@ -21,7 +21,7 @@ from psycopg.pq.abc import PGresult
 
 LOG = logging.getLogger(__name__)
 
-LOOKS = 10
+LOOKS = 4
 """How often the connections are looked at within the limit."""
 MAX_PAUSE_S = 1.0
 WAIT_INTERVAL_S = 0.1
@@ -68,11 +68,17 @@ class StatementLimit:
         key = id(connection)
         self._connections[key] = weakref.ref(connection, lambda _gone: self._connections.pop(key, None))
         if self._thread is None or not self._thread.is_alive():
-            pause_s = min(self._limit_s / LOOKS, MAX_PAUSE_S)
-            self._thread = threading.Thread(
-                target=_look, args=(weakref.ref(self), pause_s), name="statement limit", daemon=True
-            )
+            self._thread = threading.Thread(target=self._look, name="statement limit", daemon=True)
             self._thread.start()
+
+    def _look(self) -> None:
+        """Look at the connections as long as there are any, without a lock, which a fork could leave taken for good."""
+        pause_s = min(self._limit_s / LOOKS, MAX_PAUSE_S)
+        while self._connections:
+            self.cut_overdue()
+            sleep(pause_s)
+            if not self._connections:
+                self._thread = None  # Whoever watches from now on starts a thread; who came before is seen above.
 
     def cut_overdue(self) -> None:
         """Cut the connections that have waited for too long."""
@@ -83,10 +89,3 @@ class StatementLimit:
             with suppress(OSError, ValueError):  # it may have been closed meanwhile
                 connection.cut()
                 LOG.warning("The database has not answered for %g seconds; the connection is closed.", self._limit_s)
-
-
-def _look(limit: "weakref.ref[StatementLimit]", pause_s: float) -> None:
-    while (living := limit()) is not None:
-        living.cut_overdue()
-        del living
-        sleep(pause_s)
