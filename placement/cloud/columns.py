@@ -25,7 +25,7 @@ NO_PARENT = 0
 
 
 class CloudRows(NamedTuple):
-    """Providers and their stocks as the database has them, in any order.
+    """Providers and their stocks as the database has them, in any order: as rows, or as tables of numpy.
 
     Args:
         providers: (root id, id, parent id or ``NO_PARENT``) of each.
@@ -33,11 +33,8 @@ class CloudRows(NamedTuple):
             these providers.
     """
 
-    providers: Sequence[tuple[int, int, int]]
-    stocks: Sequence[tuple[int, int, float, int, int, int, int]]
-
-
-NO_ROWS = CloudRows((), ())
+    providers: Sequence[tuple[int, int, int]] | Ints
+    stocks: Sequence[tuple[int, int, float, int, int, int, int]] | Floats
 
 
 @dataclass(frozen=True, eq=False)
