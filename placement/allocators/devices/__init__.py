@@ -8,9 +8,6 @@ What is identical is searched for once (``identical``), and devices that cannot 
 ``search`` builds tables of counts, from single devices up to the host: ``tables`` merges them, ``place_rules`` applies
 rules, and states that lead nowhere are dropped. Counts and costs are packed into one integer each (``counters``,
 ``costs``), so that the innermost loops only add.
-
-The first search is a beam search. Most requests are so small that all their states fit into the beam. For others, a
-second search is exact: it need not look at what costs more than the way already known.
 """
 
 from collections.abc import Mapping
@@ -20,7 +17,6 @@ from placement.allocators.budget import Budget
 from placement.allocators.devices.costs import DeviceObjective
 from placement.allocators.devices.request import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request
 from placement.allocators.devices.search import DevicePlan, Knapsack, host_key
-from placement.allocators.devices.tables import TableLimits
 
 __all__ = [
     "STEPS",
@@ -40,9 +36,6 @@ __all__ = [
 
 STEPS = 1_000_000
 """How many pairs of states to look at for one host."""
-
-WIDTH = 100
-"""The width of the beam: how many states of a table the first search keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +68,6 @@ def allocate(
     *,
     most: int = 1,
     budget: Budget | None = None,
-    width: int = WIDTH,
-    any_way: bool = False,
 ) -> DeviceAllocations:
     """Find the best ways to serve a request on a host.
 
@@ -85,8 +76,6 @@ def allocate(
         request: what to allocate.
         most: the number of ways to find.
         budget: the steps to spend; at most a million of them are.
-        width: how many states of a table the first search keeps.
-        any_way: whether any way will do, not just the best; the result need not be complete then.
 
     Raises:
         ValueError: the request refers to an unknown group or level, repeats a label, or has a group without devices.
@@ -104,13 +93,6 @@ def allocate(
     plan = DevicePlan(host, request)
     if plan.is_hopeless:
         return DeviceAllocations(())
-    steps = Budget(STEPS) if budget is None else budget.child(STEPS)
-    search = Knapsack(plan, most=most, limits=TableLimits(steps, width))
-    ways = search.run()
-    if search.is_cut and search.is_complete and not (any_way and ways):
-        limit = ways[-1] if len(ways) == most else None
-        search = Knapsack(plan, most=most, limits=TableLimits(steps, cost=limit))
-        better = search.run()
-        ways = better if search.is_complete else ways
-    allocations = [DeviceAllocation(plan.devices(cost), plan.costs.objective(cost)) for cost in ways]
+    search = Knapsack(plan, most=most, budget=Budget(STEPS) if budget is None else budget.child(STEPS))
+    allocations = [DeviceAllocation(plan.devices(cost), plan.costs.objective(cost)) for cost in search.run()]
     return DeviceAllocations(tuple(allocations), search.is_complete)

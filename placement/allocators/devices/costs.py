@@ -74,11 +74,6 @@ class Costs:
             bits -= 1 << bits.bit_length() - 1
         return numbers
 
-    @property
-    def of_choices(self) -> int:
-        """An upper bound on how much all recorded choices together lower a cost."""
-        return 1 << self._options
-
     def of_whole(self, cost: int) -> int:
         """Return the cost of a complete way: touching no place of a level counts like touching one."""
         touched = self.objective(cost).touched

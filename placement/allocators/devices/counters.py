@@ -8,7 +8,7 @@ they are merged with anything.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
-from math import inf, prod
+from math import inf
 from typing import Final, NamedTuple
 
 from placement.allocators.devices.request import DeviceOption, Group
@@ -25,26 +25,18 @@ class Counter(NamedTuple):
 class Counters:
     """The layout of packed counters. Each has a spare bit, which adding ``offset`` sets if it exceeds its most.
 
-    All fields are equally wide, so wide that the sum of all counters fits into one: it is the remainder of a state by
-    the largest number of such a field.
-
     >>> pair = Counters([Counter(2, 2), Counter(1, 1, saturates=True)])
     >>> both = pair.units[0] + pair.units[1]
     >>> pair.value(pair.settled(both + both), 1), pair.settled(both + both + both)
     (1, None)
-    >>> pair.total(both)
-    2
     """
 
     def __init__(self, counters: Sequence[Counter]) -> None:
         self._counters = counters
-        largest, together = max([0, *[one.most for one in counters]]), sum([one.most for one in counters])
-        field = max(1 + largest.bit_length(), (1 + together).bit_length())
+        field = 1 + max([0, *[counter.most for counter in counters]]).bit_length()
         self._field = (1 << field) - 1
         self._shifts = range(0, field * len(counters), field)
         self.units = [1 << shift for shift in self._shifts]
-        self.states = prod([one.most + 1 for one in counters])
-        """How many states there are."""
         self.offset = self.guard = 0
         self.forbids = 0
         """The spare bits of counters that must not exceed their most."""
@@ -65,10 +57,6 @@ class Counters:
     def value(self, state: int, index: int) -> int:
         """Return the value of a counter."""
         return state >> self._shifts[index] & self._field
-
-    def total(self, state: int) -> int:
-        """Return the sum of all counters."""
-        return state % self._field
 
     def mask(self, indices: Sequence[int]) -> int:
         """Return the bits of these counters: all are 0 in a state if and only if these counters are."""

@@ -13,6 +13,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from math import inf
 from typing import NamedTuple
 
+from placement.allocators.budget import Budget
 from placement.allocators.devices.costs import Costs, own_costs
 from placement.allocators.devices.counters import AllOrNone, joined, taken_together
 from placement.allocators.devices.identical import shared_out, without_identical_ties, without_twins
@@ -27,7 +28,7 @@ from placement.allocators.devices.request import (
     nesting,
     options_of,
 )
-from placement.allocators.devices.tables import Table, TableLimits, Tables
+from placement.allocators.devices.tables import Table, Tables
 
 
 def host_key(host: Host, request: Request) -> Hashable:
@@ -158,7 +159,6 @@ class DeviceTable:
                 still_left, both = left[state] - amounts, settled(state + units)
                 if both is not None and still_left & guard == guard:
                     table[both], left[both] = [known + cost for known in table[state]], still_left
-            table = tables.narrowed(table)
         return table
 
     def _additions(
@@ -223,10 +223,10 @@ class Knapsack:
     Args:
         plan: the request and the host.
         most: the number of ways to find.
-        limits: the limits of the search.
+        budget: the pairs of states to look at.
     """
 
-    def __init__(self, plan: DevicePlan, *, most: int, limits: TableLimits) -> None:
+    def __init__(self, plan: DevicePlan, *, most: int, budget: Budget) -> None:
         host, options, self._request = plan.host, plan.options, plan.request
         self._most = most
         self._costs = plan.costs
@@ -244,14 +244,7 @@ class Knapsack:
         order = nesting({device.path for device in self._devices}, len(host.levels))
         self._has_nested_places = order is not None
         self._order = order or range(len(host.levels))
-        # Recording the choice lowers a cost by less than this.
-        limit = None if limits.cost is None else limits.cost + self._costs.of_choices
-        self._tables = Tables(self._rules.counters, most=most, limits=limits._replace(cost=limit))
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether states were dropped because of the width, so that a better way may have been missed."""
-        return self._tables.is_cut
+        self._tables = Tables(self._rules.counters, most=most, budget=budget)
 
     @property
     def is_complete(self) -> bool:

@@ -1,10 +1,9 @@
 """The tables of the device allocator's search and how to merge them: the innermost loops, and their limits."""
 
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import product
-from typing import Final, NamedTuple
+from typing import Final
 
 from placement.allocators.budget import Budget
 from placement.allocators.devices.counters import NO_PRUNING, Counters, Pruning
@@ -16,34 +15,19 @@ NOTHING_TAKEN: Final[Table] = {0: [0]}
 """The table of no device."""
 
 
-class TableLimits(NamedTuple):
-    """The limits of a search: its budget, the number of states kept in a table, and an upper bound on cost."""
-
-    budget: Budget
-    width: int | None = None
-    cost: int | None = None
-
-
 class Tables:
     """Merges the tables of one search.
 
     Args:
         counters: the layout of states.
         most: how many ways to keep for each state.
-        limits: the steps to spend; the number of states to keep in a table (None keeps all, which makes the search
-            exact); and the cost beyond which nothing is of interest.
+        budget: the pairs of states to look at.
     """
 
-    def __init__(self, counters: Counters, *, most: int, limits: TableLimits) -> None:
+    def __init__(self, counters: Counters, *, most: int, budget: Budget) -> None:
         self._counters = counters
         self._most = most
-        # If there can be hardly more states, keeping all of them now costs less than an exact search afterwards.
-        is_narrow = limits.width is not None and counters.states > 2 * limits.width
-        self._width = limits.width if is_narrow else None
-        self._limit = limits.cost
-        self.budget = limits.budget
-        self.is_cut = False
-        """Whether states were dropped because of the width."""
+        self.budget = budget
 
     @property
     def is_over(self) -> bool:
@@ -54,13 +38,13 @@ class Tables:
         """Return the table of two disjoint sets of devices together, pruned."""
         if left == NOTHING_TAKEN:
             self.budget.take(len(right))
-            return {0: [0]} if self.is_over else self.narrowed(self.pruned(self._within_limit(right), pruning))
+            return {0: [0]} if self.is_over else self.pruned(right, pruning)
         others = self._others(left, right, pruning)
         self.budget.take(max(len(left), sum(map(len, others))))
         if self.is_over:
             return {0: [0]}
         merge = self._merged_best if self._most == 1 else self._merged_several
-        return self.narrowed(self.pruned(merge(left, right, others), pruning))
+        return self.pruned(merge(left, right, others), pruning)
 
     def pruned(self, table: Table, pruning: Pruning) -> Table:
         """Drop states that the devices outside cannot complete."""
@@ -68,10 +52,6 @@ class Tables:
             return table
         floor, guard = pruning.floor, self._counters.guard  # ``Counters.reaches``, but without a call for each state.
         return {state: costs for state, costs in table.items() if (state + floor) & guard == guard}
-
-    def _within_limit(self, table: Table) -> Table:
-        limit = self._limit
-        return table if limit is None else {state: costs for state, costs in table.items() if costs[0] <= limit}
 
     def _others(self, left: Table, right: Table, pruning: Pruning) -> Sequence[Sequence[tuple[int, int]]]:
         """Return for each state of one table the (least cost, state) pairs of the other that it may be merged with."""
@@ -83,13 +63,7 @@ class Tables:
         fitting = {
             part: [one for rest in pruning.complements(part) for one in every.get(rest, ())] for part in {*parts}
         }
-        if self._limit is None:
-            return [fitting[part] for part in parts]
-        for some in fitting.values():
-            some.sort()
-        least = {part: [cost for cost, _state in some] for part, some in fitting.items()}
-        rows = zip(parts, [self._limit - costs[0] for costs in left.values()], strict=True)
-        return [fitting[part][: bisect_right(least[part], most)] for part, most in rows]
+        return [fitting[part] for part in parts]
 
     def on_one_card(self, left: Table, right: Table, caps: Sequence[tuple[int, int]]) -> Table:
         """Return the table of two parts of one card.
@@ -103,9 +77,6 @@ class Tables:
             both = self._counters.settled(state + other)
             if both is not None and all([value(state, one) + value(other, one) <= cap for one, cap in caps]):
                 table[both] += [cost + more for cost in left[state] for more in right[other]]
-        return self.narrowed(self._best(table))
-
-    def _best(self, table: Table) -> Table:
         return {state: sorted(costs)[: self._most] for state, costs in table.items()}
 
     def _merged_several(self, left: Table, right: Table, others: Sequence[Sequence[tuple[int, int]]]) -> Table:
@@ -129,7 +100,7 @@ class Tables:
         return sorted(sums)[: self._most]
 
     def _merged_best(self, left: Table, _right: Table, others: Sequence[Sequence[tuple[int, int]]]) -> Table:
-        """Merge where only the best way to each state is kept."""
+        """Merge where only the best way to each state is kept, in half the time."""
         offset, guard, forbids, sticky, cut = self._layout
         best: dict[int, int] = {}
         known_sum = best.get
@@ -151,13 +122,3 @@ class Tables:
         """What the innermost loops need of the counters."""
         counters = self._counters
         return counters.offset, counters.guard, counters.forbids, counters.sticky, counters.cut
-
-    def narrowed(self, table: Table) -> Table:
-        """Keep the cheapest states of a table, and those that serve the most."""
-        if self._width is None or len(table) <= self._width:
-            return table
-        self.is_cut = True
-        cheapest = sorted(table, key=table.__getitem__)[: self._width // 2]
-        served = self._counters.total
-        fullest = sorted(table, key=lambda state: (-served(state), table[state]))[: self._width // 2]
-        return {state: table[state] for state in (*cheapest, *fullest)}

@@ -25,14 +25,14 @@ missing or 0. Names in requests and nodes are resource classes; ``resource_class
 ['gpu-2', 'gpu-1']
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 from typing import NamedTuple
 
-from placement.allocators.entries import InvalidEntry, best_match, exact, resource_class
+from placement.allocators.entries import InvalidEntry, resource_class
+from placement.allocators.natural_order import natural_key
 from placement.allocators.strategy_fit.profile import MAX_NODE_SCORE, Fit, Preference, Profile, Proportional, Sra
 from placement.allocators.strategy_fit.scorer import (
     NodeAmounts,
@@ -79,10 +79,6 @@ class ScoredNode(NamedTuple):
         """Return how much of a class is idle; negative if usage exceeds capacity."""
         return self.allocatable.get(name, 0) - self.used.get(name, 0)
 
-    def has(self, name: str) -> bool:
-        """Tell whether the node has a class at all, in use or not."""
-        return self.allocatable.get(name, 0) > 0
-
 
 def can_serve(requested: NodeAmounts, node: ScoredNode) -> bool:
     """Tell whether the node has everything that is asked for, configured or not.
@@ -116,23 +112,7 @@ def fit_score(fit: Fit, requested: NodeAmounts, node: ScoredNode, own: NodeAmoun
     >>> float(fit_score(packed, {"VCPU": 2, "PGPU": 2}, ScoredNode({"VCPU": 16, "PGPU": 8}, {"VCPU": 4, "PGPU": 2})))
     541.6666666666666
     """
-    parts, weights = Fraction(), Fraction()
-    for name, amount in asked_amounts(requested).items():
-        pattern = best_match(fit.resources, name)
-        if pattern is None or not fit.resources[pattern].weight:
-            continue
-        preference = fit.resources[pattern]
-        weights += exact(preference.weight)
-        taken = amount if own is None else own.get(name, 0)
-        if taken and node.has(name):
-            left = node.idle(name) - taken
-            if left < 0:
-                if own is None:
-                    return Fraction()
-                continue
-            least = Fraction(left, node.allocatable[name])
-            parts += exact(preference.weight) * (least if preference.type == "LeastAllocated" else 1 - least)
-    return MAX_NODE_SCORE * exact(fit.weight) * parts / weights if weights else Fraction()
+    return assess(Profile(fit=fit), requested, node, own).fit
 
 
 def sra_score(sra: Sra, requested: NodeAmounts, node: ScoredNode) -> Fraction:
@@ -151,15 +131,7 @@ def sra_score(sra: Sra, requested: NodeAmounts, node: ScoredNode) -> Fraction:
     >>> int(sra_score(scarce, {"VCPU": 2}, node)), int(sra_score(scarce, {"VCPU": 2, "CUSTOM_T4": 2}, node))
     (100, 200)
     """
-    asked = asked_amounts(requested)
-    is_upstream = sra.mode == "upstream"
-    if is_upstream and not all(node.has(name) for name in asked):
-        return Fraction()
-    counting = [name for name in node.allocatable if node.has(name) and (is_upstream or name not in asked)]
-    present = {best_match(sra.resources, name) for name in counting}
-    everything = sum(map(exact, sra.resources.values()), Fraction())
-    avoided = sum((exact(weight) for name, weight in sra.resources.items() if name not in present), Fraction())
-    return MAX_NODE_SCORE * exact(sra.weight) * avoided / everything if everything else Fraction()
+    return assess(Profile(sra=sra), requested, node).sra
 
 
 def keeps_proportion(policy: Proportional, requested: NodeAmounts, node: ScoredNode) -> bool:
@@ -178,26 +150,7 @@ def keeps_proportion(policy: Proportional, requested: NodeAmounts, node: ScoredN
     >>> keeps_proportion(policy, {"VCPU": 10}, node), keeps_proportion(policy, {"VCPU": 11}, node)
     (True, False)
     """
-    asked = asked_amounts(requested)
-    primaries = {name: best_match(policy.reserve, name) for name in {*asked, *node.allocatable}}
-    if policy.exempt == "all" and any(primaries[name] for name in asked):
-        return True
-    return all(
-        _leaves(node, asked, primary=name, secondary=secondary, ratio=exact(units))
-        for name, pattern in primaries.items()
-        if pattern is not None and node.has(name)
-        for secondary, units in policy.reserve[pattern].items()
-    )
-
-
-def _leaves(node: ScoredNode, asked: NodeAmounts, *, primary: str, secondary: str, ratio: Fraction) -> bool:
-    """Tell whether enough of a secondary stays idle for one primary."""
-    units, taken = asked.get(primary, 0), asked.get(secondary, 0)
-    if units and taken <= units * ratio:
-        # The reserve was for these very units. Without this, a node below its proportion already (because an inventory
-        # shrank) would refuse even the requests that the reserve is for.
-        return True
-    return node.idle(secondary) - taken >= max(0, node.idle(primary) - units) * ratio
+    return assess(Profile(proportional=policy), requested, node).keeps_proportion
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,12 +193,13 @@ def assess(profile: Profile, requested: NodeAmounts, node: ScoredNode, own: Node
     >>> int(verdict.fit), int(verdict.sra), int(verdict.maximum), float(verdict.normalised)
     (750, 0, 2000, 37.5)
     """
-    part = requested if own is None else own
+    scorer = scorer_for(profile, requested, node.allocatable, None if own is None else OwnPart.exactly(own))
+    allocatable, used = ([row.get(name, 0) for name in scorer.classes] for row in node)
     return Assessment(
-        can_serve=can_serve(part, node),
-        keeps_proportion=profile.proportional is None or keeps_proportion(profile.proportional, part, node),
-        fit=fit_score(profile.fit, requested, node, own) if profile.fit else Fraction(),
-        sra=sra_score(profile.sra, part, node) if profile.sra else Fraction(),
+        can_serve=can_serve(requested if own is None else own, node),
+        keeps_proportion=scorer.keeps_proportion(allocatable, used),
+        fit=scorer.exact_fit(allocatable, used),
+        sra=scorer.exact_sra(allocatable),
         maximum=profile.maximum,
     )
 
@@ -265,10 +219,6 @@ def best_first(profile: Profile, requested: NodeAmounts, nodes: Mapping[str, Sco
     verdicts = {name: assess(profile, requested, node) for name, node in nodes.items()}
     filters = profile.proportional is not None and profile.proportional.mode == "filter"
     left = [name for name, said in verdicts.items() if said.can_serve and (said.keeps_proportion or not filters)]
-    return sorted(left, key=lambda name: (not verdicts[name].keeps_proportion, -verdicts[name].total, *_natural(name)))
-
-
-def _natural(name: str) -> tuple[list[str | int], str]:
-    """Return a sort key that compares digits as numbers; the name itself distinguishes "n1" from "n01"."""
-    # Text and numbers alternate, text first, so that values of the same type are compared.
-    return [int(part) if part.isdecimal() else part for part in re.split("([0-9]+)", name)], name
+    return sorted(
+        left, key=lambda name: (not verdicts[name].keeps_proportion, -verdicts[name].total, natural_key(name))
+    )

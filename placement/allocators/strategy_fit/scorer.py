@@ -46,10 +46,7 @@ class OwnPart:
 
 @dataclass(frozen=True, slots=True)
 class FitTerm:
-    """A class that is both requested and configured, and how much of it the node provides, if any.
-
-    ``packs`` is true for MostAllocated, false for LeastAllocated.
-    """
+    """A requested class that is configured, and how much of it the node provides; MostAllocated ``packs``."""
 
     name: str
     weight: int
@@ -207,6 +204,7 @@ class NodeScorer:
         score: the sum of the scores, from 0 to ``maximum``.
         fit, sra: the scores themselves; 0 if the profile has no such policy.
         normalised: the same from 0 to 100.
+        exact_fit, exact_sra: the same two scores as fractions.
         keeps_proportion: whether the node keeps its reserve for scarce resources.
         maximum: 100 times the sum of the policies' weights.
         terms: what the scores consist of, for callers that work out those of many nodes at once.
@@ -219,6 +217,8 @@ class NodeScorer:
     fit: AmountScore
     sra: AmountScore
     normalised: AmountScore
+    exact_fit: Callable[[Sequence[int], Sequence[int]], Fraction]
+    exact_sra: Callable[[Sequence[int]], Fraction]
     keeps_proportion: ProportionCheck
     maximum: float
     terms: ScoringTerms
@@ -252,8 +252,6 @@ def scorer_for(
         own: how much of the request a node provides itself, as for ``fit_score``. Where that is uncertain, the score is
             an upper bound over all ways to share it with others.
 
-    Source: the test vectors of the plain functions; ``score`` is exactly ``float(assess(...).total)``.
-
     Raises:
         ValueError: an amount is negative.
 
@@ -277,6 +275,8 @@ def scorer_for(
         fit=_score(mean, avoided, _factors(Profile(fit=profile.fit), terms, Fraction(1))),
         sra=_score(mean, avoided, _factors(Profile(sra=profile.sra), terms, Fraction(1))),
         normalised=_score(mean, avoided, normalising),
+        exact_fit=lambda allocatable, used: Fraction(factors.mean, factors.common) * Fraction(*mean(allocatable, used)),
+        exact_sra=lambda allocatable: Fraction(factors.avoided * avoided(allocatable), factors.common),
         keeps_proportion=_verdict(terms, at),
         maximum=float(maximum),
         terms=terms,

@@ -13,12 +13,10 @@ class DeviceMemo:
 
     Args:
         most: how many ways are wanted of each host.
-        any_way: whether any way will do, and not only the best.
     """
 
-    def __init__(self, *, most: int, any_way: bool = False) -> None:
+    def __init__(self, *, most: int) -> None:
         self._most = most
-        self._any_way = any_way
         self._memo: Memo[DeviceAllocations] = Memo(MAX_HOSTS)
 
     def allocate(self, host: Host, request: Request, budget: Budget) -> DeviceAllocations:
@@ -34,6 +32,6 @@ class DeviceMemo:
         if found is None and budget.is_used_up:
             return DeviceAllocations((), complete=False)
         if found is None:
-            found = allocate(host, request, most=self._most, budget=budget, any_way=self._any_way)
+            found = allocate(host, request, most=self._most, budget=budget)
             self._memo.remember(key, found)
         return found

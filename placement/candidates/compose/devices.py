@@ -86,7 +86,7 @@ class DeviceComposer:
         self._levels = levels
         self._locks = Locks(levels.names, locks)
         self._memo = DeviceMemo(most=request.per_tree)
-        self._some_way = DeviceMemo(most=1, any_way=True)
+        self._some_way = DeviceMemo(most=1)
         self._parts = list(self._all_parts())
         self._misfits = Misfits()
         self._useful = useful_room(plan)

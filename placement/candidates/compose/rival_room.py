@@ -102,7 +102,7 @@ class RivalRoom:
             return True
         if self._are_too_few(providers) or self._have_too_little(providers):
             return False
-        found = allocate(*self._problem(providers), budget=budget, any_way=True)
+        found = allocate(*self._problem(providers), budget=budget)
         return bool(found.allocations) if found.allocations or found.complete else None
 
     def _are_too_few(self, providers: Sequence[_ProviderOnCard]) -> bool:

@@ -322,21 +322,6 @@ def test_the_last_devices_are_only_asked_for_what_the_others_lack() -> None:
         assert sum(int(label) for label, (numa,) in found.best.devices.items() if numa == name) <= 40
 
 
-def test_little_more_states_than_the_first_search_may_keep_are_all_kept() -> None:
-    """Seven groups can be served in 192 numbers: leaving out half of them would only make a second search necessary."""
-    nics = [Device(f"nic{n}", (None, f"pcie{n}"), {"VF": 3 + n * 5 % 6}) for n in range(8)]
-    gpus = [Device(f"gpu{n}", (None, f"pcie{n}")) for n in range(8)]
-    amounts = {"a": 5, "b": 5, "c": 3, "d": 2, "e": 1}
-    groups = [
-        Group(label=label, options={one.name: 8 - n for n, one in enumerate(nics)}, amounts={"VF": vfs}, apart=False)
-        for label, vfs in amounts.items()
-    ]
-    groups += [Group(label=f"gpu{n}", options={one.name: n for one in gpus[n:]}) for n in range(3)]
-    found = allocate(Host(LEVELS, (*nics, *gpus)), Request(groups=tuple(groups)), budget=Budget(35_000))
-    assert found.complete
-    assert found.best is not None
-
-
 def test_groups_of_one_place_are_laid_out_on_a_lone_device_together() -> None:
     """Sixteen groups have 65,000 states on each NUMA node; but if all are in one place, there are two."""
     numas = tuple([Device(f"numa{n}", (f"numa{n}", None), {"VCPU": 136}) for n in range(2)])
@@ -356,7 +341,7 @@ def test_a_place_is_only_completed_for_groups_that_belong_in_one() -> None:
     groups = [Group(label=str(n), options=options, amounts={"VF": n}, apart=False) for n in range(1, 6)]
     together = InOnePlace(groups=tuple([group.label for group in groups]), level="numa")
     request, budget = Request(groups=tuple(groups), within=(together,)), Budget(2_000)
-    found = allocate(Host(LEVELS, tuple(nics)), request, most=3, budget=budget, width=1_000)
+    found = allocate(Host(LEVELS, tuple(nics)), request, most=3, budget=budget)
     assert found.complete
     for one in found.allocations:
         assert len({int(name.removeprefix("nic")) // 2 for (name,) in one.devices.values()}) == 1

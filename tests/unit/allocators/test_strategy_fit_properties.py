@@ -23,6 +23,7 @@ from placement.allocators.strategy_fit import (
     scorer_for,
     sra_score,
 )
+from tests.unit.allocators import strategy_fit_definitions as definitions
 
 CLASSES = ["VCPU", "MEMORY_MB", "PGPU", "CUSTOM_GPU_A", "CUSTOM_GPU_B", "CUSTOM_NIC"]
 FAMILIES = ["CUSTOM_GPU_*", "CUSTOM_*", "P*"]
@@ -63,12 +64,18 @@ def parts(draw) -> tuple[dict[str, int], dict[str, int]]:
 
 
 @given(profiles, parts(), nodes, st.booleans())
-def test_the_compiled_form_equals_the_plain_one(profile, part, node, is_alone) -> None:
+def test_the_compiled_form_equals_the_definitions(profile, part, node, is_alone) -> None:
     """To the last bit: equally good nodes stay equal, and neither form can order them differently."""
     requested, own = part
     scorer = scorer_for(profile, requested, node.allocatable, None if is_alone else OwnPart.exactly(own))
     verdict = assess(profile, requested, node, None if is_alone else own)
-    assert scorer.score(*in_order(scorer, node)) == float(verdict.total)
+    given = requested if is_alone else own
+    fit = definitions.fit_score(profile.fit, requested, node, None if is_alone else own) if profile.fit else 0
+    sra = definitions.sra_score(profile.sra, given, node) if profile.sra else 0
+    policy = profile.proportional
+    assert (verdict.fit, verdict.sra) == (fit, sra)
+    assert verdict.keeps_proportion == (policy is None or definitions.keeps_proportion(policy, given, node))
+    assert scorer.score(*in_order(scorer, node)) == float(fit + sra)
     assert scorer.normalised(*in_order(scorer, node)) == float(verdict.normalised)
     assert scorer.keeps_proportion(*in_order(scorer, node)) == verdict.keeps_proportion
     assert scorer.maximum == float(verdict.maximum)
