@@ -41,7 +41,7 @@ class ForestSums(NamedTuple):
     """
 
     classes: tuple[str, ...]
-    of_root: Mapping[int, Sequence[int]]
+    of_root: Mapping[int, tuple[int, ...]]
 
     @classmethod
     def of_members(cls, members: Iterable[tuple[int, ResourceAmounts, ResourceAmounts]]) -> "ForestSums":
@@ -53,7 +53,8 @@ class ForestSums(NamedTuple):
             used[root].append(uses)
         names = tuple(sorted({name for lists in capacities.values() for has in lists for name in has}))
         both = {root: (summed(capacities[root]), summed(used[root])) for root in capacities}
-        return cls(names, {root: [of.get(name, 0) for of in pair for name in names] for root, pair in both.items()})
+        rows = {root: tuple([of.get(name, 0) for of in pair for name in names]) for root, pair in both.items()}
+        return cls(names, rows)
 
 
 class Forest:
@@ -118,12 +119,14 @@ class Forest:
         """Return the score of what is taken from sharing providers alone: of their trees as one node, at no place."""
         amounts = [*taken.values()]
         of_trees = [self._sums.of_root.get(root, ()) for root in {self.members[provider].root for provider in taken}]
-        together = [sum(column) for column in zip(*filter(None, of_trees), strict=True)]
+        together = tuple([sum(column) for column in zip(*filter(None, of_trees), strict=True)])
         return self._scorer(amounts, amounts).score(together, (0,) * len(self._levels))
 
     def _scorer(self, amounts: Sequence[ResourceAmounts], own: Sequence[ResourceAmounts]) -> "_ScorerOfAmounts":
         """Return the scorer of these amounts, of which a tree itself gives some; most candidates want the same."""
-        alike = tuple([tuple([tuple(of.items()) for of in part]) for part in (amounts, own)])
+        alike: tuple[object, ...] = tuple([tuple(of.items()) for of in amounts])
+        if len(own) < len(amounts):
+            alike = alike, tuple([tuple(of.items()) for of in own])
         scorer = self._scorers.get(alike)
         if scorer is None:
             known = self._sums.classes
@@ -161,7 +164,7 @@ class Forest:
 
 
 class _ScorerOfAmounts:
-    """A scorer that takes the sums of a tree as they were read.
+    """A scorer that takes the sums of a tree as they were read. Many hosts of a cloud have the same.
 
     Args:
         scorer: the scorer.
@@ -172,16 +175,16 @@ class _ScorerOfAmounts:
     def __init__(self, scorer: CandidateScorer, at: Sequence[int | None], classes: int) -> None:
         self._scorer = scorer
         self._at = at
-        self._takes_all = [*at] == [*range(classes)]
         self._classes = classes
+        self._scores: dict[tuple[object, ...], Score] = {}
 
-    def score(self, sums: Sequence[int], touched: tuple[int, ...], fragmentation: float | None = None) -> Score:
+    def score(self, sums: tuple[int, ...], touched: tuple[int, ...], fragmentation: float | None = None) -> Score:
         """Return the score; a tree without sums has nothing."""
-        if not sums:
-            capacities: Sequence[int] = [0] * len(self._at)
-            return self._scorer.score(capacities, capacities, touched, fragmentation)
-        if self._takes_all:
-            return self._scorer.score(sums[: self._classes], sums[self._classes :], touched, fragmentation)
-        capacities = [0 if place is None else sums[place] for place in self._at]
-        used = [0 if place is None else sums[place + self._classes] for place in self._at]
-        return self._scorer.score(capacities, used, touched, fragmentation)
+        alike = sums, touched, fragmentation
+        known = self._scores.get(alike)
+        if known is None:
+            places = self._at if sums else [None] * len(self._at)
+            capacities = [0 if place is None else sums[place] for place in places]
+            used = [0 if place is None else sums[place + self._classes] for place in places]
+            known = self._scores[alike] = self._scorer.score(capacities, used, touched, fragmentation)
+        return known

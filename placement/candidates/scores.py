@@ -1,7 +1,6 @@
 """The score of a candidate and its parts, each from 0 to 100."""
 
 from collections.abc import Collection, Iterable, Sequence
-from functools import cache
 from typing import NamedTuple
 
 from placement.allocators.compactness import MAX_COMPACTNESS, Counts, compactness
@@ -59,7 +58,6 @@ class CandidateScorer:
         self._fit_weight = float(strategy.fit.weight) if strategy.fit else 0.0
         self._sra_weight = float(strategy.sra.weight) if strategy.sra else 0.0
         self._profile = profile
-        self._compactness = cache(lambda touched: compactness([max(1, number) for number in touched]))
 
     def score(
         self, capacities: Sequence[int], used: Sequence[int], touched: Counts, fragmentation: float | None = None
@@ -75,7 +73,7 @@ class CandidateScorer:
         profile, strategy, scorer = self._profile, self._profile.strategy, self._scorer
         fit = scorer.fit(capacities, used) if strategy.fit else None
         sra = scorer.sra(capacities, used) if strategy.sra else None
-        compact = self._compactness(touched)
+        compact = compactness([max(1, number) for number in touched])
         # Term by term as ``candidates.ranking`` adds them, so that equal candidates are equal here as well.
         best = scorer.score(capacities, used) * self._per_point + self._per_compactness * MAX_COMPACTNESS
         total = best - self._per_compactness * (MAX_COMPACTNESS - compact) + self._per_tidiness * (fragmentation or 0.0)

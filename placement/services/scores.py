@@ -13,7 +13,6 @@ from placement.candidates.forest import Forest, ForestSums, Member
 from placement.candidates.ranking import Ranking
 from placement.candidates.scores import CandidateScorer, Score
 from placement.cloud.columns import Ints, places_in
-from placement.domain.amounts import summed
 from placement.errors import InvalidAt
 from placement.services.cloud_cache import CloudCache, SetsInSnapshot, columns_in
 from placement.services.families import classes_in_families
@@ -65,7 +64,7 @@ def scores(
     ids = ids_by_uuid(tx, {uuid for request in requests for uuid in request})
     classes = _checked_classes(tx, requests, ids)
     reader = _ForestReader(tx, cache, profile=profile, levels=[*levels.values()])
-    forest = reader.forest(ids.values(), requests, classes)
+    forest = reader.forest(ids.values(), classes)
     if judge:
         trees = tree_summaries(tx, {member.root for member in forest.members.values()})
         forest = forest_of(trees, profile, levels, judge.device_judge_in(tx))
@@ -139,7 +138,7 @@ class _ForestReader:
         self._columns = columns_in(tx, cache)
         self._sets = SetsInSnapshot(tx, self._columns, cache)
 
-    def forest(self, named: Collection[int], requests: Sequence[Allocations], classes: Mapping[str, int]) -> Forest:
+    def forest(self, named: Collection[int], classes: Mapping[str, int]) -> Forest:
         """Return the trees of some providers, to score requests that take these classes from them."""
         providers = self._columns.providers
         at = providers.with_ancestors(providers.positions([*named]))
@@ -149,7 +148,7 @@ class _ForestReader:
             provider: Member(root, parent, left[provider], held := traits[provider], SHARING in held)
             for (provider, parent), root in zip(providers.parents_of(at).items(), roots, strict=True)
         }
-        return Forest(members, self._sums({*roots}, requests), self._profile, levels=self._levels)
+        return Forest(members, self._sums({*roots}, classes), self._profile, levels=self._levels)
 
     def _traits(self, at: Ints) -> Mapping[int, frozenset[str]]:
         """Return which of the traits that matter some providers have, given their positions."""
@@ -173,11 +172,11 @@ class _ForestReader:
                 left[provider][name] = amount
         return left
 
-    def _sums(self, roots: Collection[int], requests: Sequence[Allocations]) -> ForestSums:
-        """Return the sums of the classes by which trees are scored."""
+    def _sums(self, roots: Collection[int], requested: Collection[str]) -> ForestSums:
+        """Return the sums of the classes by which trees are scored for requests of some classes."""
         known = classes_in_families(self._tx, Ranking(self._profile))
-        # Scarce is what is not requested, so everything that may be scarce is summed.
-        asked = summed(amounts for request in requests for amounts in request.values())
+        # Scarce is what is not requested, so everything that may be scarce is summed, whatever the amounts.
+        asked = dict.fromkeys(requested, 1)
         scorers = (CandidateScorer(self._profile, asked, own, known) for own in (asked, {}))
         names = tuple(sorted({name for scorer in scorers for name in scorer.classes}))
         ids = self._tx.names.classes.ids(self._tx.connection, names)
