@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from placement.api.versions import Version
+from placement.domain.inventory import whole_capacity
 from placement.services.allocation_candidates import Answer, Candidate, Plan, StockRow, Summaries, TreeMember
 from placement.services.written_candidates import WrittenAnswer
 from placement.services.written_trees import TextsOfTree
@@ -194,7 +195,7 @@ def _resources(answer: Answer, version: Version) -> dict[int, str]:
         class_id, total, reserved, ratio, used = stock
         if class_id not in names:
             return ""
-        return f'{names[class_id]}:{{"capacity":{int((total - reserved) * ratio)},"used":{int(used)}}}'
+        return f'{names[class_id]}:{{"capacity":{whole_capacity(total, reserved, ratio)},"used":{int(used)}}}'
 
     texts = _Texts(text).__getitem__
     members, stocks = answer.providers.members, answer.providers.stocks

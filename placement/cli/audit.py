@@ -1,4 +1,4 @@
-"""``placement audit``: orphaned allocations, and overcommitted providers."""
+"""``placement audit``: orphaned allocations, overcommitted providers, and rows that no server writes."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -14,6 +14,7 @@ from placement.settings import with_own_database
 from placement.store.checks import audit as store
 from placement.store.checks.audit import OverFull, Ownerless
 from placement.store.checks.dangling import Hits
+from placement.store.checks.odd_rows import odd_rows
 from placement.store.connection.database import Database
 from placement.store.lifecycle.maintenance import exclusively, looking
 
@@ -47,10 +48,11 @@ MAX_MINUTES = 1000 * 366 * 24 * 60
 def audit(
     context: click.Context, *, known_consumers: TextIO | None, kind: str | None, older_than: int, fix: bool, yes: bool
 ) -> None:
-    """Find orphaned allocations and overcommitted providers.
+    """Find orphaned allocations, overcommitted providers and odd rows.
 
     Servers, migrations and reservations are consumers. Given the uuids of all that exist, from every service that
-    claims, it shows the other consumers and what they hold; without a list, it skips this check. Nothing is changed
+    claims, it shows the other consumers and what they hold; without a list, it skips this check. Odd rows are those
+    that the schema allows but no server writes, such as inventories of a class that does not exist. Nothing is changed
     without --fix. The exit status is 1 if problems remain.
     """
     if fix and not yes and known_consumers is not None and known_consumers.name == "<stdin>":
@@ -86,6 +88,7 @@ def _audited(database: Database, known: frozenset[str] | None, *, kind: str | No
             database,
             ownerless=ownerless,
             over_full=store.over_full(connection),
+            odd=tuple(odd_rows(connection)),
             consumers=store.empty_consumers(connection),
             aggregates=store.empty_aggregates(connection),
         )
@@ -98,6 +101,7 @@ class _Audit:
         database: the database.
         ownerless: the unknown consumers.
         over_full: the overcommitted providers.
+        odd: lines about rows that no server writes.
         consumers: the consumers without allocations.
         aggregates: the aggregates without members.
     """
@@ -108,12 +112,14 @@ class _Audit:
         *,
         ownerless: Sequence[Ownerless],
         over_full: Sequence[OverFull],
+        odd: Sequence[str],
         consumers: Hits,
         aggregates: Hits,
     ) -> None:
         self._database = database
         self._ownerless = ownerless
         self._over_full = over_full
+        self._odd = odd
         self._consumers = consumers
         self._aggregates = aggregates
 
@@ -125,7 +131,7 @@ class _Audit:
     @property
     def is_anything_left(self) -> bool:
         """Whether anything is still wrong."""
-        return self.can_be_fixed or bool(self._over_full)
+        return self.can_be_fixed or bool(self._over_full or self._odd)
 
     @property
     def question(self) -> str:
@@ -148,6 +154,7 @@ class _Audit:
                 (each.provider, each.name, each.resource_class, each.used, each.capacity) for each in self._over_full
             ]
             yield from table(("provider", "name", "class", "used", "capacity"), rows)
+        yield from self._odd
         yield from _hits("Consumers without allocations", self._consumers)
         yield from _hits("Aggregates without members", self._aggregates)
 

@@ -19,7 +19,7 @@ from placement.store.connection.prepared import PreparedInsert, PreparedStatemen
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.completeness import have_changed, revision_column
 from placement.store.locks import UsedLocks, lock_columns, lock_values, used_locks
-from placement.store.stock import StockSource
+from placement.store.stock import STEP_SIZE, StockSource
 from placement.store.tables import (
     allocations,
     consumer_types,
@@ -106,7 +106,7 @@ def _supply_query(locks: int, *, keeps_usage: bool, dialect: str) -> PreparedSta
             inventories.c.reserved,
             inventories.c.min_unit,
             inventories.c.max_unit,
-            inventories.c.step_size,
+            STEP_SIZE,
             inventories.c.allocation_ratio,
             revision_column(dialect),
             *lock_columns(locks),

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import BigInteger, ColumnElement, Select, bindparam, cast, func, select
+from sqlalchemy import BigInteger, ColumnElement, Select, bindparam, case, cast, func, select
 
 from placement.domain.inventory import Inventory
 from placement.domain.names import UNTYPED
 from placement.store.connection.chunks import chunks
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.search.ranges import HAS_ROOT
 from placement.store.tables import (
     allocations,
     consumer_types,
@@ -27,7 +28,9 @@ from placement.store.tables import (
 _INV = inventories.c
 _CLASS = allocations.c.resource_class_id
 # MariaDB sums integers to decimals.
-_SUM = cast(func.sum(allocations.c.used), BigInteger)
+_USED = case((allocations.c.used > 0, allocations.c.used), else_=0)
+"""What an allocation holds: somebody may have written negative ones."""
+_SUM = cast(func.sum(_USED), BigInteger)
 _LOCK_CLASSES = (
     select(resource_classes.c.id)
     .where(resource_classes.c.id.in_(bindparam("ids", expanding=True)))
@@ -191,10 +194,10 @@ def _held_places(owner: OwnerColumn) -> Select[Any]:
     owner_id = consumers.c.project_id if owner == "project" else consumers.c.consumer_type_id
     place = (allocations.c.resource_provider_id, resource_providers.c.root_provider_id)
     return (
-        select(allocations.c.consumer_id, owner_id, *place, _CLASS, allocations.c.used)
+        select(allocations.c.consumer_id, owner_id, *place, _CLASS, _USED)
         .join(resource_providers, resource_providers.c.id == allocations.c.resource_provider_id)
         .outerjoin(consumers, consumers.c.uuid == allocations.c.consumer_id)
-        .where(_CLASS.in_(bindparam("of", expanding=True)))
+        .where(_CLASS.in_(bindparam("of", expanding=True)), HAS_ROOT)
     )
 
 

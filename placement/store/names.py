@@ -4,6 +4,7 @@ Standard names never change their ids, so these are cached. Any server on this d
 name, so those are looked up in each transaction: once in a snapshot, each time in one that writes.
 """
 
+import logging
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import TypeVar
@@ -17,6 +18,8 @@ from placement.store.connection.prepared import PreparedStatement
 from placement.store.tables import resource_classes
 from placement.store.tables import traits as traits_table
 
+LOG = logging.getLogger(__name__)
+
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -29,6 +32,7 @@ class NameTable:
         self._standard = frozenset(standard)
         self._id_by_name: dict[str, int] = {}
         self._name_by_id: dict[int, str] = {}
+        self._has_warned = False
         pairs = select(table.c.name, table.c.id)
         self._by_name = PreparedStatement(
             pairs.where(table.c.name.in_(bindparam("names", expanding=True))), by_key=True
@@ -44,13 +48,22 @@ class NameTable:
         return found
 
     def names(self, connection: Connection, ids: Iterable[int]) -> dict[int, str]:
-        """Return the names of those ids that exist."""
+        """Return the name of each id, also of those that rows refer to although they do not exist."""
         wanted = set(ids)
         found = {id_: self._name_by_id[id_] for id_ in wanted & self._name_by_id.keys()}
         for some in chunks(sorted(wanted - found.keys())):
             rows = self._keep(self._by_id.tuples(connection, {"ids": some}))
             found.update((id_, name) for name, id_ in rows)
+        if gone := wanted - found.keys():
+            found.update(self._stand_ins(gone))
         return found
+
+    def _stand_ins(self, gone: Collection[int]) -> dict[int, str]:
+        """Return names for ids that no row has; no client can create such names."""
+        if not self._has_warned:
+            self._has_warned = True
+            LOG.warning("There are rows with %s that do not exist, such as id %s.", self._table.name, min(gone))
+        return {id_: f"GONE_{id_}".replace("-", "_") for id_ in gone}
 
     def _keep(self, rows: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
         pairs = list(rows)
@@ -78,7 +91,7 @@ class _TableInSnapshot(NameTable):
         return _from_memo(self._ids, {*names}, partial(self._looked_up_in.ids, connection))
 
     def names(self, connection: Connection, ids: Iterable[int]) -> dict[int, str]:
-        """Return the names of those ids that exist."""
+        """Return the name of each id."""
         return _from_memo(self._names, {*ids}, partial(self._looked_up_in.names, connection))
 
 

@@ -9,15 +9,34 @@ check of allocations. ``tests/store/test_stock.py`` shows that the databases and
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, FromClause, Integer, Join, and_, func, literal_column, or_, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    FromClause,
+    Integer,
+    Join,
+    and_,
+    case,
+    cast,
+    func,
+    literal_column,
+    or_,
+    select,
+)
 
+from placement.domain.inventory import UNBOUNDED
 from placement.store.kept_usage.usage_source import usage_source
 from placement.store.tables import inventories, provider_usages, resource_providers
-from placement.store.whole_numbers import whole
+from placement.store.whole_numbers import whole_capacity
 
 # Literals rather than parameters, so that the query planner sees them.
 NOTHING: Any = literal_column("0", Integer)
 ONE: Any = literal_column("1", Integer)
+
+STEP_SIZE: Any = case(
+    (inventories.c.step_size > NOTHING, inventories.c.step_size), else_=literal_column(str(UNBOUNDED))
+)
+"""The step of an inventory. No amount is a multiple of 0, and none fits the step that is read in its place."""
 
 
 class StockSource:
@@ -80,17 +99,25 @@ class StockSource:
     @property
     def capacity(self) -> ColumnElement[Any]:
         """The capacity as an untruncated float."""
-        return (self.inventory.c.total - self.inventory.c.reserved) * self.inventory.c.allocation_ratio
+        # Wider than the columns: PostgreSQL would fail if the difference of two integers were none.
+        return (
+            cast(self.inventory.c.total, BigInteger) - self.inventory.c.reserved
+        ) * self.inventory.c.allocation_ratio
 
     @property
     def whole_capacity(self) -> ColumnElement[Any]:
-        """The same as ``domain.inventory.Inventory.capacity``: a whole number, though still of type float."""
-        return whole(self.capacity)
+        """The same as ``domain.inventory.Inventory.capacity``: whole and bounded, though still of type float."""
+        return whole_capacity(self.capacity)
+
+    @property
+    def usable_capacity(self) -> ColumnElement[Any]:
+        """The same, but 0 rather than negative if more is reserved than there is."""
+        return case((self.capacity > NOTHING, self.whole_capacity), else_=NOTHING)
 
     @property
     def used(self) -> ColumnElement[Any]:
-        """The amount in use."""
-        return func.coalesce(self.usage.c.used, NOTHING)
+        """The amount in use: nothing where it is NULL, or negative because somebody wrote such allocations."""
+        return case((self.usage.c.used > NOTHING, self.usage.c.used), else_=NOTHING)
 
     @property
     def left(self) -> ColumnElement[Any]:
@@ -106,7 +133,7 @@ class StockSource:
             "max_unit": has.max_unit >= amount,
             # The redundant comparison is for PostgreSQL's planner: for the modulo alone it estimates one row in two
             # hundred and picks a nested loop over thousands of rows.
-            "step_size": or_(has.step_size == ONE, amount % has.step_size == NOTHING),
+            "step_size": or_(has.step_size == ONE, amount % func.nullif(has.step_size, NOTHING) == NOTHING),
         }
 
     def fits(self, amount: ColumnElement[Any]) -> ColumnElement[bool]:
@@ -128,7 +155,8 @@ def stock_by_tree(*, keeps_usage: bool) -> FromClause:
     Triggers that keep usage keep all of them in one table, because the joins would take most of the time of a sum.
     """
     if keeps_usage:
-        return select(provider_usages).where(provider_usages.c.capacity.is_not(None)).subquery()
+        kept = provider_usages.c
+        return select(provider_usages).where(kept.capacity.is_not(None), kept.root_provider_id.is_not(None)).subquery()
     stock = StockSource(keeps_usage=False)
     owner, has = resource_providers.c, stock.inventory.c
     return (
@@ -140,5 +168,6 @@ def stock_by_tree(*, keeps_usage: bool) -> FromClause:
             stock.used.label("used"),
         )
         .select_from(stock.with_usage(stock.inventory.join(resource_providers, owner.id == has.resource_provider_id)))
+        .where(owner.root_provider_id.is_not(None))
         .subquery()
     )

@@ -1,4 +1,4 @@
-"""Truncate numbers, which each kind of database spells differently; on most of them a cast rounds."""
+"""Truncate and bound numbers, which each kind of database spells differently; on most of them a cast rounds."""
 
 from typing import Any
 
@@ -6,6 +6,35 @@ from sqlalchemy import Double
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import GenericFunction
+
+from placement.domain.inventory import LARGEST_CAPACITY
+
+_CAPACITY = {
+    # What is no number becomes the bound, as in Python; on SQLite it is NULL.
+    "postgresql": "trunc(greatest(least({0}, {1}), -{1}))",
+    "sqlite": "CAST(coalesce(max(min({0}, {1}), -{1}), {1}) AS INTEGER)",
+    "mysql": "TRUNCATE(GREATEST(LEAST({0}, {1}), -{1}), 0)",
+}
+_CAPACITY["mariadb"] = _CAPACITY["mysql"]
+
+
+def capacity_text(dialect: str, row: str) -> str:
+    """Return the SQL for the capacity of a row of ``inventories``, whole and bounded."""
+    total = f"CAST({row}.total AS bigint)" if dialect == "postgresql" else f"{row}.total"
+    return _CAPACITY[dialect].format(f"({total} - {row}.reserved) * {row}.allocation_ratio", LARGEST_CAPACITY)
+
+
+class whole_capacity(GenericFunction[float]):  # noqa: N801 - a function of SQL
+    """A capacity as ``domain.inventory`` defines it, truncated and bounded, still of type float."""
+
+    type = Double()
+    inherit_cache = True
+
+
+@compiles(whole_capacity)
+def _bound(element: Any, compiler: SQLCompiler, **options: Any) -> str:
+    capacity = compiler.process(element.clauses, **options)
+    return _CAPACITY[compiler.dialect.name].format(capacity, LARGEST_CAPACITY)
 
 
 class whole(GenericFunction[float]):  # noqa: N801 - a function of SQL

@@ -57,6 +57,7 @@ def test_an_empty_database_is_stamped_for_the_reference_too(empty: Database) -> 
 
 def test_upgrading_again_changes_nothing(migrated: Database) -> None:
     with migrated.writer.begin() as connection:
+        add_providers(connection, 1)
         allocate(connection, "c1", {(1, VCPU): 5})
     steps: list[str] = []
     assert schema.upgrade(migrated.engine, steps.append) == ()

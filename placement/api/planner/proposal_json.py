@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from placement.api.planner.explain_json import explanation_json
+from placement.domain.inventory import whole_capacity
 from placement.services.planner.candidates import PlannedCandidate, PlannerAnswer, Proposal
 from placement.store.search.summaries import Summaries
 
@@ -60,7 +61,7 @@ def _summaries(providers: Summaries) -> dict[str, Any]:
     return {
         member.uuid: {
             "resources": {
-                providers.class_names[class_id]: {"capacity": int((total - reserved) * ratio), "used": int(used)}
+                providers.class_names[class_id]: {"capacity": whole_capacity(total, reserved, ratio), "used": int(used)}
                 for class_id, total, reserved, ratio, used in providers.stocks.get(member.id, ())
             },
             "traits": [providers.trait_names[trait] for trait in providers.traits.get(member.id, ())],

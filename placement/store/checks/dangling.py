@@ -35,7 +35,7 @@ class Hits(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Dangling:
+class BadRows:
     """Bad rows of a table, selected by ``condition`` and named by ``shown``. Repair deletes them if ``useless``."""
 
     what: str
@@ -73,16 +73,21 @@ def _abandoned() -> ColumnElement[bool]:
     return and_(age, ~exists().where(allocations.c.consumer_id == consumers.c.uuid))
 
 
-def _link(what: str, column: Column[Any], target: Column[Any], *, useless: bool = False) -> Dangling:
-    return Dangling(what, column.table, column, _missing(column, target), useless)
+def _link(what: str, column: Column[Any], target: Column[Any], *, useless: bool = False) -> BadRows:
+    return BadRows(what, column.table, column, _missing(column, target), useless)
 
 
 PROVIDER = resource_providers.c.id
 CLASS = resource_classes.c.id
 
-DANGLING = (
+OF_NOTHING = (
     _link("inventories of providers that do not exist", inventories.c.resource_provider_id, PROVIDER, useless=True),
     _link("allocations of providers that do not exist", allocations.c.resource_provider_id, PROVIDER, useless=True),
+    _link("inventories of resource classes that do not exist", inventories.c.resource_class_id, CLASS),
+    _link("allocations of resource classes that do not exist", allocations.c.resource_class_id, CLASS),
+)
+DANGLING = (
+    *OF_NOTHING,
     _link(
         "traits of providers that do not exist", resource_provider_traits.c.resource_provider_id, PROVIDER, useless=True
     ),
@@ -99,10 +104,8 @@ DANGLING = (
         placement_aggregates.c.id,
         useless=True,
     ),
-    _link("inventories of resource classes that do not exist", inventories.c.resource_class_id, CLASS),
-    _link("allocations of resource classes that do not exist", allocations.c.resource_class_id, CLASS),
-    Dangling("allocations without an inventory", allocations, allocations.c.resource_provider_id, _without_inventory),
+    BadRows("allocations without an inventory", allocations, allocations.c.resource_provider_id, _without_inventory),
     _link("consumers of projects that do not exist", consumers.c.project_id, projects.c.id),
     _link("consumers of users that do not exist", consumers.c.user_id, users.c.id),
-    Dangling("abandoned consumers, without allocations", consumers, consumers.c.uuid, _abandoned, useless=True),
+    BadRows("abandoned consumers, without allocations", consumers, consumers.c.uuid, _abandoned, useless=True),
 )

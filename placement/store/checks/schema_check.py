@@ -3,7 +3,7 @@
 On request, everything that can be repaired without guessing is repaired.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,19 +12,23 @@ from sqlalchemy import (
     Connection,
     Engine,
     Table,
-    bindparam,
     or_,
     select,
     update,
 )
 
-from placement.domain.ancestry import true_roots
-from placement.store.checks.dangling import DANGLING, EXAMPLES, Dangling, Hits
+from placement.store.checks.dangling import DANGLING, EXAMPLES, BadRows, Hits
 from placement.store.checks.journal_check import untrue
 from placement.store.checks.kept_check import inexact
+from placement.store.checks.odd_rows import ODD_AMOUNTS
 from placement.store.journal import triggers as journal
 from placement.store.kept_usage import usage_triggers as kept_usage
-from placement.store.lifecycle.data_migrations import create_incomplete_consumers, incomplete_consumers
+from placement.store.lifecycle.data_migrations import (
+    create_incomplete_consumers,
+    incomplete_consumers,
+    set_roots,
+    wrong_roots,
+)
 from placement.store.lifecycle.maintenance import Progress, exclusively, looking, silent
 from placement.store.tables import consumers, resource_providers
 from placement.store.trigger_set import TriggersRefused
@@ -87,13 +91,13 @@ def _findings(connection: Connection, progress: Progress) -> Iterator[tuple[Find
             yield Finding(problem.what, total, examples), problem
 
 
-def _of_dangling(dangling: Dangling) -> _Problem:
+def _of_bad_rows(bad: BadRows) -> _Problem:
     def put_right(connection: Connection, _owner: Owner) -> bool:
-        if dangling.useless:
-            dangling.delete(connection)
-        return dangling.useless
+        if bad.useless:
+            bad.delete(connection)
+        return bad.useless
 
-    return _Problem(dangling.what, dangling.hits, put_right)
+    return _Problem(bad.what, bad.hits, put_right)
 
 
 def _without_consumer(connection: Connection) -> Hits:
@@ -106,27 +110,14 @@ def _make_consumers(connection: Connection, owner: Owner) -> bool:
     return True
 
 
-def _wrong_roots(connection: Connection) -> Mapping[int, int | None]:
-    """Map each provider with a wrong root to the right one, or to None where there is none."""
-    columns = resource_providers.c
-    rows = connection.execute(select(columns.id, columns.parent_provider_id, columns.root_provider_id)).all()
-    named = {id_: root for id_, _, root in rows}
-    right = true_roots({id_: parent for id_, parent, _ in rows})
-    return {id_: root for id_, root in right.items() if root is None or named[id_] != root}
-
-
 def _in_wrong_trees(connection: Connection) -> Hits:
-    wrong = _wrong_roots(connection)
+    wrong = wrong_roots(connection)
     return Hits(len(wrong), tuple(f"provider {id_}" for id_ in sorted(wrong)[:EXAMPLES]))
 
 
 def _plant_again(connection: Connection, _owner: Owner) -> bool:
-    wrong = _wrong_roots(connection)
-    changes = [{"wrong": id_, "root": root} for id_, root in wrong.items() if root is not None]
-    if changes:
-        statement = update(resource_providers).where(resource_providers.c.id == bindparam("wrong"))
-        connection.execute(statement.values(root_provider_id=bindparam("root")), changes)
-    return len(changes) == len(wrong)
+    wrong = wrong_roots(connection)
+    return set_roots(connection, wrong) == len(wrong)
 
 
 _GENERATED = (resource_providers, consumers)
@@ -171,7 +162,7 @@ def _begin_journal_again(connection: Connection, _owner: Owner) -> bool:
 
 
 PROBLEMS = (
-    *(_of_dangling(dangling) for dangling in DANGLING),
+    *(_of_bad_rows(bad) for bad in (*DANGLING, *ODD_AMOUNTS)),
     _Problem("consumers that hold allocations but are not known", _without_consumer, _make_consumers),
     _Problem("providers that name the wrong root provider", _in_wrong_trees, _plant_again),
     _Problem("generations that are missing or negative", _without_generation, _begin_again),

@@ -5,6 +5,7 @@ from sqlalchemy import Select, select
 
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.providers import RP
+from placement.store.search.ranges import HAS_ROOT
 from placement.store.tables import resource_provider_traits
 
 DISABLED: str = os_traits.COMPUTE_STATUS_DISABLED
@@ -21,5 +22,5 @@ def with_disabled(tx: Transaction) -> Select[tuple[int]]:
 
 def disabled_hosts(tx: Transaction) -> set[int]:
     """Return the roots of the trees in which any provider has the trait."""
-    query = select(RP.root_provider_id).where(RP.id.in_(with_disabled(tx))).distinct()
+    query = select(RP.root_provider_id).where(RP.id.in_(with_disabled(tx)), HAS_ROOT).distinct()
     return {root for (root,) in tx.tuples(query)}

@@ -9,6 +9,7 @@ from placement.store.connection.unit_of_work import Transaction
 from placement.store.console.counting import counted
 from placement.store.console.held import HELD, HELD_IN_TREES, OF_PROJECT, A, is_project, sums_held
 from placement.store.providers import RP
+from placement.store.search.ranges import HAS_ROOT
 from placement.store.tables import allocations, consumer_types, consumers, projects, resource_providers
 
 MANY = 10_000
@@ -73,9 +74,9 @@ def roots_of_project(tx: Transaction, project: str, *, many: int = MANY) -> set[
     """
     number = counted(tx, select(consumers.c.id).select_from(OF_PROJECT).where(is_project(project)))
     if number is not None and number < many:
-        query = select(RP.root_provider_id).select_from(HELD_IN_TREES).where(is_project(project)).distinct()
+        query = select(RP.root_provider_id).select_from(HELD_IN_TREES).where(is_project(project), HAS_ROOT).distinct()
     else:
-        query = select(RP.root_provider_id).where(_holds_of(project)).distinct()
+        query = select(RP.root_provider_id).where(_holds_of(project), HAS_ROOT).distinct()
     return {root for (root,) in tx.tuples(query)}
 
 

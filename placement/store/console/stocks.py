@@ -52,9 +52,7 @@ def amounts(tx: Transaction) -> StockSums:
     """Return the source and the columns of sums."""
     stock = StockSource(keeps_usage=tx.database.keeps_usage)
     owned = inventories.join(resource_providers, RP.id == INV.resource_provider_id)
-    # If more is reserved than there is, the capacity is zero rather than negative.
-    capacity = case((stock.capacity > 0, cast(stock.whole_capacity, BigInteger)), else_=0)
-    return StockSums(stock.with_usage(owned), capacity, stock.used)
+    return StockSums(stock.with_usage(owned), cast(stock.usable_capacity, BigInteger), stock.used)
 
 
 def summed(column: ColumnElement[Any]) -> ColumnElement[int]:

@@ -11,11 +11,7 @@ from placement.store.kept_usage.trigger import (
     UPDATED,
 )
 from placement.store.trigger_set import Trigger, TriggerSet
-
-
-def capacity(row: str) -> str:
-    """Return the SQL for the capacity of a row of ``inventories``."""
-    return f"TRUNCATE(({row}.total - {row}.reserved) * {row}.allocation_ratio, 0)"
+from placement.store.whole_numbers import capacity_text
 
 
 def _use(row: str, sign: str) -> str:
@@ -32,7 +28,7 @@ _UNSTOCK = (
 )
 _STOCK = (
     "INSERT INTO provider_usages (resource_provider_id, resource_class_id, used, root_provider_id, capacity) "  # noqa: S608
-    f"SELECT NEW.resource_provider_id, NEW.resource_class_id, 0, root_provider_id, {capacity('NEW')} "
+    f"SELECT NEW.resource_provider_id, NEW.resource_class_id, 0, root_provider_id, {capacity_text('mariadb', 'NEW')} "
     "FROM resource_providers WHERE id = NEW.resource_provider_id FOR UPDATE "
     "ON DUPLICATE KEY UPDATE root_provider_id = VALUES(root_provider_id), capacity = VALUES(capacity)"
 )

@@ -20,17 +20,13 @@ from placement.store.kept_usage.trigger import (
     UPDATED,
 )
 from placement.store.trigger_set import Trigger, TriggerSet
+from placement.store.whole_numbers import capacity_text
 
 WRITE_GATE_KEY = 0x706C_6163_656D_6E74
 """The advisory lock held by writers of allocations: see ``store/kept_usage/write_gate.py``."""
 
 GATE_SETTING = "placement.write_gate"
 """The transaction-local setting by which this server tells the triggers that it has passed the gate."""
-
-
-def capacity(row: str) -> str:
-    """Return the SQL for the capacity of a row of ``inventories``."""
-    return f"trunc(({row}.total - {row}.reserved) * {row}.allocation_ratio)"
 
 
 def _lock_providers(rows: str) -> str:
@@ -76,7 +72,7 @@ END
 STOCK = f"""
 BEGIN
     INSERT INTO provider_usages (resource_provider_id, resource_class_id, used, root_provider_id, capacity)
-    SELECT NEW.resource_provider_id, NEW.resource_class_id, 0, root_provider_id, {capacity("NEW")}
+    SELECT NEW.resource_provider_id, NEW.resource_class_id, 0, root_provider_id, {capacity_text("postgresql", "NEW")}
     FROM resource_providers WHERE id = NEW.resource_provider_id FOR NO KEY UPDATE
     ON CONFLICT (resource_provider_id, resource_class_id)
     DO UPDATE SET root_provider_id = excluded.root_provider_id, capacity = excluded.capacity;

@@ -11,12 +11,7 @@ from placement.store.kept_usage.trigger import (
     UPDATED,
 )
 from placement.store.trigger_set import Trigger, TriggerSet
-
-
-def capacity(row: str) -> str:
-    """Return the SQL for the capacity of a row of ``inventories``."""
-    # Not every build of SQLite has trunc().
-    return f"CAST(({row}.total - {row}.reserved) * {row}.allocation_ratio AS INTEGER)"
+from placement.store.whole_numbers import capacity_text
 
 
 def _here(row: str) -> str:
@@ -43,7 +38,7 @@ _UNSTOCK = f"UPDATE provider_usages SET capacity = NULL WHERE {_here('OLD')};"  
 _OWNER = "FROM resource_providers WHERE id = NEW.resource_provider_id"
 _STOCK = (
     f"{_begin('NEW')} UPDATE provider_usages SET root_provider_id = (SELECT root_provider_id {_OWNER}), "  # noqa: S608
-    f"capacity = {capacity('NEW')} WHERE {_here('NEW')} AND EXISTS (SELECT 1 {_OWNER});"
+    f"capacity = {capacity_text('sqlite', 'NEW')} WHERE {_here('NEW')} AND EXISTS (SELECT 1 {_OWNER});"
 )
 _MOVE = "UPDATE provider_usages SET root_provider_id = NEW.root_provider_id WHERE resource_provider_id = NEW.id;"
 _FORGET = "DELETE FROM provider_usages WHERE resource_provider_id = OLD.id AND used = 0;"

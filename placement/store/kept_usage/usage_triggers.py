@@ -12,6 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from placement.store.connection.faults import passing_fault
 from placement.store.kept_usage import mariadb_triggers, postgresql_triggers, sqlite_triggers
 from placement.store.trigger_set import TriggerSet, refusals_explained
+from placement.store.whole_numbers import capacity_text
 
 COUNT_TRIES = 5
 
@@ -58,7 +59,7 @@ def _install_in_one_transaction(connection: Connection) -> None:
 
 def _count(connection: Connection) -> None:
     connection.exec_driver_sql("DELETE FROM provider_usages")
-    connection.exec_driver_sql(_COUNT.format(capacity=_CAPACITY[connection.dialect.name]("inventories")))
+    connection.exec_driver_sql(_COUNT.format(capacity=capacity_text(connection.dialect.name, "inventories")))
 
 
 def _install_postgresql(connection: Connection) -> None:
@@ -99,12 +100,6 @@ _SETS = {
     "sqlite": sqlite_triggers.SET,
     "mysql": mariadb_triggers.SET,
     "mariadb": mariadb_triggers.SET,
-}
-_CAPACITY: dict[str, Callable[[str], str]] = {
-    "postgresql": postgresql_triggers.capacity,
-    "sqlite": sqlite_triggers.capacity,
-    "mysql": mariadb_triggers.capacity,
-    "mariadb": mariadb_triggers.capacity,
 }
 _INSTALL: dict[str, Callable[[Connection], None]] = {
     "postgresql": _install_postgresql,

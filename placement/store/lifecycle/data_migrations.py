@@ -1,7 +1,10 @@
 """Count rows that very old releases left incomplete, and complete them in batches."""
 
-from sqlalchemy import Connection, Table, distinct, func, insert, select, update
+from collections.abc import Mapping
 
+from sqlalchemy import Connection, Table, bindparam, distinct, func, insert, select, update
+
+from placement.domain.ancestry import true_roots
 from placement.store.tables import allocations, consumers, projects, resource_providers, users
 
 _ORPHANED = allocations.outerjoin(consumers, allocations.c.consumer_id == consumers.c.uuid)
@@ -17,6 +20,24 @@ def incomplete_consumers(connection: Connection) -> int:
     """Count the consumers that hold allocations but have no row of their own."""
     query = select(func.count(distinct(allocations.c.consumer_id))).select_from(_ORPHANED)
     return connection.execute(query.where(consumers.c.id.is_(None))).scalar_one()
+
+
+def wrong_roots(connection: Connection) -> dict[int, int | None]:
+    """Map each provider with a wrong root or none to the right one, or to None where there is none."""
+    columns = resource_providers.c
+    rows = connection.execute(select(columns.id, columns.parent_provider_id, columns.root_provider_id)).all()
+    named = {id_: root for id_, _, root in rows}
+    right = true_roots({id_: parent for id_, parent, _ in rows})
+    return {id_: root for id_, root in right.items() if root is None or named[id_] != root}
+
+
+def set_roots(connection: Connection, roots: Mapping[int, int | None]) -> int:
+    """Give providers the roots that are known; return how many."""
+    changes = [{"wrong": id_, "root": root} for id_, root in roots.items() if root is not None]
+    if changes:
+        statement = update(resource_providers).where(resource_providers.c.id == bindparam("wrong"))
+        connection.execute(statement.values(root_provider_id=bindparam("root")), changes)
+    return len(changes)
 
 
 def set_root_provider_ids(connection: Connection, limit: int) -> int:

@@ -9,6 +9,7 @@ from sqlalchemy import URL, Engine, event
 
 from placement.errors import ConfigurationError, Unavailable
 from placement.settings import DatabaseSettings
+from placement.store.checks.odd_rows import odd_rows
 from placement.store.connection.database import ATTEMPTS, Database, PoolOptions, engine_for
 from placement.store.connection.url import normalised
 from placement.store.lifecycle import schema
@@ -71,6 +72,7 @@ def _prepared(settings: DatabaseSettings, url: URL, *, keep_journal: bool) -> sc
             "sync_on_startup."
         )
     _add_standard_names(engine)
+    _warn_of_odd_rows(engine)
     engine.dispose()
     return state
 
@@ -93,6 +95,16 @@ def _warn_of_triggers(state: schema.SchemaState, *, keep_journal: bool) -> None:
         LOG.warning(
             "The journal is %s, although [journal] enabled says otherwise: run 'placement db upgrade'.",
             "written" if state.keeps_journal else "not written",
+        )
+
+
+def _warn_of_odd_rows(engine: Engine) -> None:
+    """Warn of rows that are passed over, or read as others."""
+    with looking(engine) as connection:
+        found = [*odd_rows(connection, only_small_tables=True)]
+    if found:
+        LOG.warning(
+            "Some rows are passed over or read with a bound; 'placement audit' lists them. %s.", "; ".join(found)
         )
 
 

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine, Table, column, func, inspect, select, table, text
 
+from placement.store.checks.odd_rows import odd_rows
 from placement.store.journal import triggers as journal
 from placement.store.kept_usage import usage_triggers as kept_usage
 from placement.store.lifecycle import reference_schema
+from placement.store.lifecycle.data_migrations import providers_without_root, set_roots, wrong_roots
 from placement.store.lifecycle.maintenance import PATIENCE, Patience, Progress, exclusively, looking, silent
 from placement.store.lifecycle.reference_schema import SchemaRefused
 from placement.store.lifecycle.revisions import known_revisions, migrations
@@ -72,7 +74,11 @@ def upgrade(
             if reference_schema.revision(connection) is None:
                 reference_schema.stamp(connection, reference_schema.HEAD)
         sync_standard_names(connection)  # before there is a journal: what every database has is no change
-        return _with_triggers(connection, progress) + _with_journal(connection, wanted=keep_journal)
+        if providers_without_root(connection):
+            progress("Giving a root to the providers of releases before Rocky")
+            set_roots(connection, wrong_roots(connection))
+        notes = _with_triggers(connection, progress) + _with_journal(connection, wanted=keep_journal)
+        return (*notes, *odd_rows(connection))
 
 
 def release(engine: Engine, progress: Progress = silent) -> bool:

@@ -14,7 +14,7 @@ from placement.cloud.columns import NO_PARENT, CloudRows
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.ranges import is_of_roots
-from placement.store.stock import StockSource
+from placement.store.stock import STEP_SIZE, StockSource
 from placement.store.tables import resource_providers
 
 _RP = resource_providers.c
@@ -66,7 +66,7 @@ def _stocks(*, keeps_usage: bool, listed: bool, binary: bool) -> PreparedStateme
     stock = StockSource(keeps_usage=keeps_usage)
     has = stock.inventory.c
     amounts = cast(stock.capacity, Double), cast(stock.used, BigInteger)
-    units = has.min_unit, has.max_unit, has.step_size
+    units = has.min_unit, has.max_unit, STEP_SIZE
     columns = _sent((has.resource_provider_id, has.resource_class_id, *amounts, *units), _STOCK, binary=binary)
     statement: Select[Any] = select(*columns).select_from(stock.rows)
     if listed:

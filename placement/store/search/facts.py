@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 import os_traits
-from sqlalchemy import Column, bindparam, select
+from sqlalchemy import Column, bindparam, func, select
 
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.facts import EqualStocks, Facts, Stocks
@@ -20,7 +20,8 @@ from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.locks import withheld_providers
 from placement.store.search.listed_rows import ListedRows
-from placement.store.stock import StockSource
+from placement.store.search.ranges import HAS_ROOT
+from placement.store.stock import STEP_SIZE, StockSource
 from placement.store.tables import (
     inventories,
     resource_provider_aggregates,
@@ -83,7 +84,7 @@ class _Holdings:
         self.with_roots = ListedRows(
             [held],
             [holder, _RP.root_provider_id],
-            lambda selected: selected.join(resource_providers, _RP.id == holder).where(wanted),
+            lambda selected: selected.join(resource_providers, _RP.id == holder).where(wanted, HAS_ROOT),
         )
 
 
@@ -141,7 +142,7 @@ class _FactReader:
             self.root_of.update(zip(providers, roots, strict=True))
 
 
-_EVERY_PROVIDER = PreparedStatement(select(_RP.id, _RP.root_provider_id, _RP.parent_provider_id))
+_EVERY_PROVIDER = PreparedStatement(select(_RP.id, _RP.root_provider_id, _RP.parent_provider_id).where(HAS_ROOT))
 _OWNERS = _Holdings(_HAS.trait_id, _HAS.resource_provider_id)
 _MEMBERS = _Holdings(_IN.aggregate_id, _IN.resource_provider_id)
 _SHARER = resource_provider_aggregates.alias("sharer")
@@ -153,13 +154,13 @@ _ROOTS_IN = ListedRows(
     [_IN.aggregate_id],
     [_RP.root_provider_id],
     lambda selected: selected.join(resource_providers, _RP.id == _IN.resource_provider_id).where(
-        _IN.aggregate_id.in_(select(_SHARER.c.aggregate_id).where(_OF_SHARING))
+        _IN.aggregate_id.in_(select(_SHARER.c.aggregate_id).where(_OF_SHARING)), HAS_ROOT
     ),
 )
 _ROOT = resource_providers.alias("root")
 _NAMED = PreparedStatement(
-    select(_RP.id, _RP.uuid, _RP.name, _ROOT.c.uuid)
-    .join(_ROOT, _ROOT.c.id == _RP.root_provider_id)
+    select(_RP.id, _RP.uuid, _RP.name, func.coalesce(_ROOT.c.uuid, _RP.uuid))
+    .outerjoin(_ROOT, _ROOT.c.id == _RP.root_provider_id)
     .where(_RP.id.in_(bindparam("ids", expanding=True)))
 )
 
@@ -172,7 +173,7 @@ def _stocks(*, keeps_usage: bool) -> ListedRows:
     source, root = (stock.in_use, stock.root) if keeps_usage else (stock.with_usage(owned), _RP.root_provider_id)
     wanted = _INV.resource_class_id.in_(bindparam("classes", expanding=True))
     return ListedRows(
-        [_INV.resource_class_id, stock.left, _INV.min_unit, _INV.max_unit, _INV.step_size],
+        [_INV.resource_class_id, stock.left, _INV.min_unit, _INV.max_unit, STEP_SIZE],
         [_INV.resource_provider_id, root],
-        lambda selected: selected.select_from(source).where(wanted),
+        lambda selected: selected.select_from(source).where(wanted, root.is_not(None)),
     )

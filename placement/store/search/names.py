@@ -14,6 +14,7 @@ from placement.errors import Invalid
 from placement.store.connection.prepared import PreparedScalars, PreparedStatement, Values
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.locks import lock_columns, lock_values, used_locks
+from placement.store.search.ranges import HAS_ROOT
 from placement.store.tables import placement_aggregates, resource_provider_traits, resource_providers, traits
 
 _AGGREGATES = PreparedStatement(
@@ -23,7 +24,7 @@ _AGGREGATES = PreparedStatement(
 )
 _ROOTS = PreparedStatement(
     select(resource_providers.c.uuid, resource_providers.c.root_provider_id).where(
-        resource_providers.c.uuid.in_(bindparam("uuids", expanding=True))
+        resource_providers.c.uuid.in_(bindparam("uuids", expanding=True)), HAS_ROOT
     )
 )
 _HIGHEST_ROOT = select(func.max(resource_providers.c.root_provider_id)).scalar_subquery()

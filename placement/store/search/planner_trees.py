@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, Double, bindparam, case, cast, func, select
 
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.ranges import LISTED, is_between
+from placement.store.search.ranges import HAS_ROOT, LISTED, is_between
 from placement.store.stock import StockSource, stock_by_tree
 from placement.store.tables import inventories, resource_provider_traits, resource_providers
 
@@ -81,7 +81,7 @@ def _among(column: Any, *, listed: bool) -> Any:
 
 @lru_cache(maxsize=2)
 def _roots(*, listed: bool) -> PreparedStatement:
-    return PreparedStatement(select(_RP.id, _RP.root_provider_id).where(_among(_RP.id, listed=listed)))
+    return PreparedStatement(select(_RP.id, _RP.root_provider_id).where(_among(_RP.id, listed=listed), HAS_ROOT))
 
 
 @lru_cache(maxsize=2)
@@ -101,7 +101,7 @@ def _places(*, everywhere: bool) -> PreparedStatement:
     statement = (
         select(_RP.id, _RP.parent_provider_id, _RP.root_provider_id, _HAS.trait_id)
         .select_from(resource_provider_traits.join(resource_providers, _RP.id == _HAS.resource_provider_id))
-        .where(_HAS.trait_id.in_(bindparam("traits", expanding=True)))
+        .where(_HAS.trait_id.in_(bindparam("traits", expanding=True)), HAS_ROOT)
     )
     if not everywhere:
         statement = statement.where(_RP.root_provider_id.in_(bindparam("roots", expanding=True)))
@@ -136,7 +136,7 @@ def _free_by_tree(*, keeps_usage: bool) -> PreparedStatement:
     return PreparedStatement(
         select(_RP.root_provider_id, _INV.resource_class_id, _summed_up(stock))
         .select_from(stock.with_usage(stock.inventory.join(resource_providers, _RP.id == _INV.resource_provider_id)))
-        .where(_INV.resource_class_id.in_(bindparam("classes", expanding=True)))
+        .where(_INV.resource_class_id.in_(bindparam("classes", expanding=True)), HAS_ROOT)
         .group_by(_RP.root_provider_id, _INV.resource_class_id)
     )
 

@@ -64,13 +64,17 @@ class Extent(NamedTuple):
 EVERYWHERE = Extent(Scope.ALL, {})
 
 
+HAS_ROOT = resource_providers.c.root_provider_id.is_not(None)
+"""Providers of releases before Rocky have no root until "db upgrade" gives them one: searches pass them over."""
+
+
 def within(root_id: Any, scope: Scope) -> list[ColumnElement[bool]]:
     """Return the conditions that a tree is in scope, given the column with its root id."""
     if scope is Scope.RANGE:
         return [is_between(root_id, "first_root", "last_root")]
     if scope is Scope.LISTED:
         return [root_id.in_(bindparam("roots", expanding=True))]
-    return []
+    return [root_id.is_not(None)]
 
 
 _PROVIDERS_OF_ROOTS = (

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Select, bindparam, select
 
-from placement.domain.inventory import Inventory
+from placement.domain.inventory import whole_capacity
 from placement.store.connection.chunks import chunks
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
@@ -44,7 +44,7 @@ class StockRow(NamedTuple):
     @property
     def capacity(self) -> int:
         """The amount that may be allocated in total."""
-        return Inventory(self.total, self.reserved, allocation_ratio=self.allocation_ratio).capacity
+        return whole_capacity(self.total, self.reserved, self.allocation_ratio)
 
 
 @dataclass(slots=True)

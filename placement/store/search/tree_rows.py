@@ -10,7 +10,7 @@ from sqlalchemy import Join, bindparam, select
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.ranges import LISTED, is_between
-from placement.store.stock import StockSource
+from placement.store.stock import STEP_SIZE, StockSource
 from placement.store.tables import inventories, resource_provider_traits, resource_providers
 
 
@@ -144,7 +144,7 @@ def _stocks(*, listed: bool, is_narrow: bool, keeps_usage: bool) -> PreparedStat
     stock = StockSource(keeps_usage=keeps_usage)
     amounts = (_INV.total, _INV.reserved, _INV.allocation_ratio, stock.used)
     columns = (_INV.resource_provider_id, _INV.resource_class_id, *amounts)
-    units = (_INV.min_unit, _INV.max_unit, _INV.step_size)
+    units = (_INV.min_unit, _INV.max_unit, STEP_SIZE)
     source: Join = stock.inventory.join(resource_providers, _RP.id == _INV.resource_provider_id)
     only = _INV.resource_class_id if is_narrow else None
     return _of_trees((*columns, *units), stock.with_usage(source), only, listed=listed)

@@ -10,7 +10,8 @@ from placement.domain.search_plan import NamedIds
 from placement.domain.whole_cloud import WholeCloud
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.stock import StockSource
+from placement.store.search.ranges import HAS_ROOT
+from placement.store.stock import STEP_SIZE, StockSource
 from placement.store.tables import (
     inventories,
     placement_aggregates,
@@ -25,7 +26,7 @@ _HAS = resource_provider_traits.c
 _IN = resource_provider_aggregates.c
 _OF_TRAITS, _OF_AGGREGATES = 0, 1
 
-_PROVIDERS = PreparedStatement(select(_RP.id, _RP.parent_provider_id, _RP.root_provider_id))
+_PROVIDERS = PreparedStatement(select(_RP.id, _RP.parent_provider_id, _RP.root_provider_id).where(HAS_ROOT))
 _MARKS = PreparedStatement(
     union_all(
         select(literal_column(str(_OF_TRAITS)), _HAS.trait_id, _HAS.resource_provider_id).where(
@@ -42,17 +43,18 @@ _SHARED = PreparedStatement(
     .join(resource_provider_traits, _HAS.resource_provider_id == _SHARER.c.resource_provider_id)
     .join(resource_provider_aggregates, _IN.aggregate_id == _SHARER.c.aggregate_id)
     .join(resource_providers, _RP.id == _IN.resource_provider_id)
-    .where(_HAS.trait_id == bindparam("sharing_trait"))
+    .where(_HAS.trait_id == bindparam("sharing_trait"), HAS_ROOT)
     .distinct()
 )
 _MEMBERS = PreparedStatement(
     select(_RP.root_provider_id, placement_aggregates.c.uuid)
     .join(resource_provider_aggregates, _IN.resource_provider_id == _RP.id)
     .join(placement_aggregates, placement_aggregates.c.id == _IN.aggregate_id)
+    .where(HAS_ROOT)
     .distinct()
 )
 _ROOTS_OF = PreparedStatement(
-    select(_RP.uuid, _RP.root_provider_id).where(_RP.uuid.in_(bindparam("uuids", expanding=True)))
+    select(_RP.uuid, _RP.root_provider_id).where(_RP.uuid.in_(bindparam("uuids", expanding=True)), HAS_ROOT)
 )
 
 
@@ -110,7 +112,7 @@ def _marks(tx: Transaction, ids: NamedIds) -> tuple[dict[str, int], dict[int, in
 @lru_cache(maxsize=2)
 def _holdings(*, keeps_usage: bool) -> PreparedStatement:
     stock = StockSource(keeps_usage=keeps_usage)
-    amounts = (cast(stock.whole_capacity, BigInteger), stock.used, _INV.min_unit, _INV.max_unit, _INV.step_size)
+    amounts = (cast(stock.usable_capacity, BigInteger), stock.used, _INV.min_unit, _INV.max_unit, STEP_SIZE)
     return PreparedStatement(
         select(_INV.resource_provider_id, _INV.resource_class_id, *amounts)
         .select_from(stock.rows)

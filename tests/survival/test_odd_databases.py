@@ -1,0 +1,234 @@
+"""Any row that the schema allows costs at most the provider that it belongs to.
+
+``--deep`` tries many more databases; ``--seed`` chooses others.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from flask import Flask
+from sqlalchemy import Connection, delete, select, update
+from werkzeug.test import TestResponse
+
+from placement.app import create_app
+from placement.services.health import readiness
+from placement.settings import DatabaseSettings, Settings
+from placement.store.checks import schema_check
+from placement.store.checks.odd_rows import odd_rows
+from placement.store.connection.database import Database
+from placement.store.lifecycle import schema
+from placement.store.tables import inventories, resource_classes, resource_providers, traits
+from tests import reference, servers
+from tests.api.conftest import Api
+from tests.databases import SQLiteDatabases
+from tests.differential.requests import Request
+from tests.differential.sides import Side
+from tests.empty_database import empty_database
+from tests.survival.odd_rows import ADDED, HEALTHY, NOWHERE, ODD, SHARER, VCPU, healthy_cloud, make_odd, uuid_of
+
+CASES, CASES_IN_DEPTH = 2, 60
+
+HOST, BELOW_HOST, HEALTHY_HOST, AGGREGATE = (uuid_of(id_) for id_ in (ODD[0], ODD[1], HEALTHY[0], 901))
+CONSUMERS = [uuid_of(1000 + number) for number in range(1, 5)]
+OF_PROVIDER = ("", "/inventories", "/inventories/VCPU", "/usages", "/traits", "/aggregates", "/allocations")
+QUERIES = (
+    "resources=VCPU:1",
+    "resources=VCPU:1,MEMORY_MB:512&required=HW_CPU_X86_VMX",
+    "resources=VCPU:1,DISK_GB:10",
+    f"resources=VCPU:1&member_of={AGGREGATE}",
+    "resources=VCPU:99999",
+)
+LATER_QUERIES = (
+    f"resources=VCPU:1&member_of=!{uuid_of(902)}&required=!HW_CPU_X86_AVX",
+    f"resources=VCPU:1&in_tree={HOST}",
+    f"resources=VCPU:1&in_tree={HEALTHY_HOST}",
+    "resources1=VCPU:1&resources2=PGPU:1&group_policy=none&same_subtree=1,2",
+    "resources1=PGPU:1&resources2=PGPU:1&group_policy=isolate",
+    "resources=VCPU:1&root_required=HW_CPU_X86_VMX",
+)
+LISTS = ("", "?resources=VCPU:1", f"?member_of={AGGREGATE}", "?required=HW_CPU_X86_VMX", f"?in_tree={HOST}")
+PLAIN = (
+    *((f"/resource_providers/{HOST}{part}", version) for part in OF_PROVIDER for version in ("1.10", "1.39")),
+    *((f"/resource_providers/{uuid}{part}", "1.39") for uuid in (BELOW_HOST, HEALTHY_HOST) for part in OF_PROVIDER),
+    *((f"/resource_providers{query}", "1.39") for query in LISTS),
+    *((f"/allocations/{uuid}", version) for uuid in CONSUMERS for version in ("1.10", "1.39")),
+    *((f"/usages?project_id={name}", version) for name in ("project", "odd") for version in ("1.10", "1.39")),
+    ("/traits?associated=true", "1.39"),
+    ("/resource_classes", "1.39"),
+    *((f"/allocation_candidates?{query}", version) for query in QUERIES for version in ("1.10", "1.25", "1.39")),
+    *((f"/allocation_candidates?{query}", "1.39") for query in LATER_QUERIES),
+)
+PAGES = (
+    *("/", "/map", "/map?class=VCPU", f"/map/host?uuid={HOST}", "/consumers", "/fair-share", "/search?text=provider"),
+    *("/providers", "/providers?resources=VCPU:1", "/project?id=project", f"/consumers/{CONSUMERS[1]}"),
+    *(f"/providers/{uuid}{part}" for uuid in (HOST, HEALTHY_HOST) for part in ("", "/maintenance")),
+    *(f"/request?query=resources%3DVCPU%3A{amount}" for amount in (1, 99999)),
+)
+PLANNER = (
+    *("/planner/v1/inventory", "/planner/v1/fair-share", "/planner/v1/journal"),
+    *(f"/planner/v1/{route}?{query}" for query in (*QUERIES, *LATER_QUERIES) for route in ("explain", "headroom")),
+    *(f"/planner/v1/journal/at?time=2100-01-01T00:00:00Z&provider={uuid}" for uuid in (HOST, HEALTHY_HOST)),
+)
+ONE_VCPU = {"groups": {"": {"resources": {"VCPU": 1}}}}
+ALL_DEVICES = {"groups": {"_A": {"resources": {"PGPU": 1}, "count": "all"}}}
+TOGETHER = {
+    "groups": {"_A": {"resources": {"PGPU": 1}, "count": 2}},
+    "within": [{"groups": ["_A"], "level": "HW_CPU_X86_VMX"}],
+}
+WAITING = {"project_id": "project", "resources": {"VCPU": 1}}
+OWNER = {"uuid": uuid_of(5), "project_id": "p", "user_id": "u", "consumer_type": "X", "consumer_generation": None}
+PLANNED: tuple[tuple[str, dict[str, Any]], ...] = (
+    *(("candidates", body) for body in (ONE_VCPU, ALL_DEVICES, TOGETHER, {**ONE_VCPU, "explain": True})),
+    ("candidates", {**ONE_VCPU, "released": CONSUMERS}),
+    ("candidates", {**ONE_VCPU, "with": [{"like": HOST, "count": 2}]}),
+    ("claims", {**ONE_VCPU, "dry_run": True, "members": 3, "consumer": OWNER}),
+    *(
+        ("headroom", {"requests": {"a": QUERIES[0], "b": ONE_VCPU}, "per": per})
+        for per in ("tree", "aggregate", "share")
+    ),
+    ("headroom", {"requests": {"a": QUERIES[0], "b": "resources=PGPU:1"}, "mix": {"a": 1, "b": 2}}),
+    ("fair-share/order", {"pending": [WAITING]}),
+    ("fair-share/fill", {"pending": [WAITING]}),
+    ("fair-share/reclaim", {"claimant": {"project_id": "other", "resources": {"VCPU": 1}}}),
+    ("scores", {"allocation_requests": [{"allocations": {uuid: {"resources": {"VCPU": 1}}}} for uuid in (HOST,)]}),
+)
+
+
+@pytest.fixture
+def app(database_url: str) -> Iterator[Flask]:
+    settings = Settings(
+        database=DatabaseSettings(connection=database_url, sqlite_synchronous=False), auth_strategy="noauth2"
+    )
+    application = create_app(settings)
+    yield application
+    database_of(application).dispose()
+
+
+@pytest.fixture
+def api(app: Flask) -> Api:
+    return Api(app)
+
+
+def database_of(app: Flask) -> Database:
+    found: Database = app.extensions["placement"].database
+    return found
+
+
+def ids_of_traits(connection: Connection) -> dict[str, int]:
+    return {row.name: row.id for row in connection.execute(select(traits.c.name, traits.c.id))}
+
+
+def fill(database: Database, seed: str | None = None) -> str:
+    """Store a healthy cloud, or one with the odd rows of a seed; return what is odd about it."""
+    with database.writer.begin() as connection:
+        for table in (resource_classes, traits):
+            connection.execute(delete(table).where(table.c.id >= ADDED))
+        cloud = healthy_cloud(ids_of_traits(connection))
+        if seed is not None:
+            make_odd(cloud, Random(seed), is_strict=database.dialect != "sqlite")
+        cloud.store(connection)
+    return "; ".join(cloud.oddities)
+
+
+def answers(api: Api) -> Iterator[tuple[str, TestResponse]]:
+    """Send every read, and yield its name and answer."""
+    for path, version in PLAIN:
+        yield f"{path} {version}", api.get(path, version=version)
+    for path in PLANNER:
+        yield path, api.get(path)
+    for path in PAGES:
+        yield path, api.get(f"/ui{path}", headers={"accept": "text/html"})
+    for path, body in PLANNED:
+        yield f"{path} {body}", api.post(f"/planner/v1/{path}", body)
+
+
+def healthy_hosts_in(text: str) -> list[int]:
+    return [id_ for id_ in (*HEALTHY, SHARER) if uuid_of(id_) in text]
+
+
+def is_about_the_odd_host(name: str) -> bool:
+    return any(uuid in name for uuid in (HOST, BELOW_HOST, *CONSUMERS))
+
+
+def cases(request: pytest.FixtureRequest) -> list[str]:
+    count = CASES_IN_DEPTH if request.config.getoption("--deep") else CASES
+    return [f"{request.config.getoption('--seed')} {number}" for number in range(count)]
+
+
+def test_an_odd_row_costs_at_most_its_provider(api: Api, app: Flask, database_url: str, request) -> None:
+    fill(database_of(app))
+    healthy = {name: (answer.status_code, healthy_hosts_in(answer.text)) for name, answer in answers(api)}
+    for seed in cases(request):
+        empty_database(database_url)
+        oddities = fill(database_of(app), seed)
+        for name, answer in answers(api):
+            case = f"{seed}: {name}\n{oddities}\n{answer.text[-500:]}"
+            assert answer.status_code < 500, case
+            if not is_about_the_odd_host(name):
+                assert (answer.status_code, healthy_hosts_in(answer.text)) == healthy[name], case
+
+
+def test_it_is_answered_wherever_the_reference_answers(
+    sqlite_databases: SQLiteDatabases, tmp_path: Path, request
+) -> None:
+    """Both servers read the same database. On some rows the reference fails with 500."""
+    url = sqlite_databases.copy(tmp_path)
+    app = create_app(Settings(database=DatabaseSettings(connection=url), auth_strategy="noauth2"))
+    servers.write_configuration(tmp_path, reference.configuration(url))
+    with servers.running_server(reference.installation(), tmp_path, threads=1) as address:
+        other, api = Side("reference", address, url), Api(app)
+        for seed in cases(request):
+            empty_database(url)
+            oddities = fill(database_of(app), seed)
+            for path, version in PLAIN:
+                expected = other.ask(Request("GET", path, version))
+                if expected.status == 200:
+                    given = api.get(path, version=version)
+                    case = f"{seed}: {path} {version}\n{oddities}\n{given.text[-500:]}"
+                    assert given.status_code == 200, case
+                    assert healthy_hosts_in(given.text) == healthy_hosts_in(expected.body.decode()), case
+    database_of(app).dispose()
+
+
+def everything_is_answered(api: Api) -> bool:
+    statuses = {name: answer.status_code for name, answer in answers(api)}
+    assert max(statuses.values()) < 500, statuses
+    return HEALTHY_HOST in api.get(f"/allocation_candidates?{QUERIES[0]}").text
+
+
+ODDITIES = {
+    "no root": update(resource_providers).where(resource_providers.c.id == ODD[0]).values(root_provider_id=None),
+    "class gone": update(inventories)
+    .where(inventories.c.resource_provider_id == ODD[1])
+    .values(resource_class_id=NOWHERE),
+    "too large": update(inventories)
+    .where(inventories.c.resource_provider_id == ODD[0], inventories.c.resource_class_id == VCPU)
+    .values(total=2**31 - 1, allocation_ratio=4294967299.0),
+    "no step": update(inventories).where(inventories.c.resource_provider_id == ODD[0]).values(step_size=0),
+}
+LINES = {
+    "no root": "Providers without a root provider: 1",
+    "class gone": "Inventories of resource classes that do not exist: 1",
+    "too large": "Inventories with a capacity beyond 2^45: 1",
+    "no step": "Inventories with a step_size below 1: 2",
+}
+
+
+@pytest.mark.any_database
+@pytest.mark.parametrize("oddity", ODDITIES)
+def test_an_odd_row_is_named_and_where_possible_repaired(api: Api, app: Flask, oddity: str) -> None:
+    database = database_of(app)
+    fill(database)
+    with database.writer.begin() as connection:
+        connection.execute(ODDITIES[oddity])
+        found = [*odd_rows(connection)]
+    assert [line.startswith(LINES[oddity]) for line in found] == [True]
+    assert everything_is_answered(api)
+    notes = schema.upgrade(database.engine)
+    assert list(notes) == ([] if oddity == "no root" else found)
+    assert readiness(database).problem is None
+    left = [finding.what for finding in schema_check.check(database.engine)]
+    assert bool(left) == (oddity != "no root")
