@@ -16,7 +16,7 @@ def inventory(total: int) -> dict[str, Any]:
 class PlainHost(fake.FakeDriver):
     """A host without devices."""
 
-    vcpus, memory_mb, local_gb = 16, 64 * 1024, 1000
+    memory_mb, local_gb = 64 * 1024, 1000
     in_each_numa_node: Mapping[str, int] = MappingProxyType({})
 
     def update_provider_tree(self, provider_tree: Any, nodename: str, allocations: Any = None) -> None:
@@ -33,26 +33,26 @@ class PlainHost(fake.FakeDriver):
 class NumaHost(PlainHost):
     """A host with huge pages in two NUMA nodes."""
 
-    vcpus, memory_mb = 24, 96 * 1024
+    memory_mb = 96 * 1024
     in_each_numa_node = MappingProxyType({"CUSTOM_HUGE_PAGES": 64})
 
 
 class GpuHost(PlainHost):
     """A host with four GPUs in each of two NUMA nodes, and more CPUs and memory than the others."""
 
-    vcpus, memory_mb = 32, 256 * 1024
+    memory_mb = 256 * 1024
     in_each_numa_node = MappingProxyType({"PGPU": 4, "CUSTOM_HUGE_PAGES": 64})
 
 
 KINDS = (PlainHost, NumaHost, GpuHost)
 
+VCPUS = (17, 31, 47, 19, 37, 53, 23, 41, 59, 29, 43, 61)
+"""Primes, so no two hosts are equally full: among those, nova and Placement each have an order of their own."""
+
 
 def driver_of_this_host(virtapi: Any, compute_driver: str | None = None) -> PlainHost:
-    """Return the driver of the host that is being started: NumaHost4 is a NumaHost with four more VCPUs.
-
-    So hardly any two hosts are equally good: among those, nova and Placement each have an order of their own.
-    """
+    """Return the driver of the host that is being started: NumaHost4 is a NumaHost with the fifth number of VCPUS."""
     name = nova.conf.CONF.host
     kind = next(kind for kind in KINDS if name.startswith(kind.__name__))
-    more = int(name.removeprefix(kind.__name__))
-    return type(name, (kind,), {"vcpus": kind.vcpus + more})(virtapi)  # type: ignore[no-any-return]
+    vcpus = VCPUS[int(name.removeprefix(kind.__name__))]
+    return type(name, (kind,), {"vcpus": vcpus})(virtapi)  # type: ignore[no-any-return]
