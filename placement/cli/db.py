@@ -75,10 +75,11 @@ def check(context: click.Context, *, repair: bool) -> None:
             findings = schema_check.check(database.engine, progress)
     for line in _told(findings):
         click.echo(line)
-    if not all(finding.repaired for finding in findings):
-        click.echo(
-            "The remaining ones need a decision." if repair else 'Run "placement db check --repair" to repair it.'
-        )
+    left = [finding for finding in findings if not finding.repaired]
+    if left:
+        can_help = not repair and any(finding.is_repairable for finding in left)
+        needs_decision = "The remaining ones need a decision." if repair else "All of it needs a decision."
+        click.echo('Run "placement db check --repair" to repair it.' if can_help else needs_decision)
         context.exit(1)
 
 

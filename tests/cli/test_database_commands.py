@@ -220,6 +220,23 @@ class TestDb:
         assert left.exit_code == 1
         assert "The remaining ones need a decision." in left.output
 
+    def test_a_repair_is_not_advised_again_for_what_it_has_left(self, commands: Commands, database: Database) -> None:
+        with database.writer.begin() as connection:
+            add_providers(connection, 3)
+            run(
+                connection,
+                "UPDATE resource_providers SET parent_provider_id = 3 - id WHERE id < 3",
+                "INSERT INTO inventories (resource_provider_id, resource_class_id, total, reserved, min_unit, "
+                "max_unit, step_size, allocation_ratio) VALUES (3, 777, 8, 0, 1, 8, 1, 1.0)",
+                "UPDATE resource_providers SET root_provider_id = 1 WHERE id = 3",
+            )
+        advised = commands.db("check")
+        assert (advised.exit_code, "db check --repair" in advised.output) == (1, True)
+        assert commands.db("check", "--repair").exit_code == 1
+        left = commands.db("check")
+        assert (left.exit_code, "db check --repair" in left.output) == (1, False)
+        assert left.output.endswith("All of it needs a decision.\n")
+
     def test_a_generation_that_nobody_can_name_is_put_right(self, commands: Commands, database: Database) -> None:
         with database.writer.begin() as connection:
             add_providers(connection, 2)

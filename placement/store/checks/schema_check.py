@@ -36,12 +36,13 @@ from placement.store.trigger_set import TriggersRefused
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A problem: what, how often, some examples, and whether it has been repaired."""
+    """A problem: what, how often, some examples, whether it has been repaired, and whether it can be."""
 
     what: str
     count: int
     examples: tuple[str, ...] = ()
     repaired: bool = False
+    is_repairable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +54,12 @@ class Owner:
 
 
 class _Problem(NamedTuple):
-    """A kind of problem. ``repair`` fixes it and tells whether it could."""
+    """A kind of problem. ``repair`` fixes it and tells whether it could; ``is_repairable`` tells before."""
 
     what: str
     find: Callable[[Connection], Hits]
     repair: Callable[[Connection, Owner], bool]
+    is_repairable: Callable[[Connection], bool] = lambda _connection: True
 
 
 def check(engine: Engine, progress: Progress = silent) -> tuple[Finding, ...]:
@@ -88,7 +90,8 @@ def _findings(connection: Connection, progress: Progress) -> Iterator[tuple[Find
         progress(f"Looking for {problem.what}")
         total, examples = problem.find(connection)
         if total:
-            yield Finding(problem.what, total, examples), problem
+            finding = Finding(problem.what, total, examples, is_repairable=problem.is_repairable(connection))
+            yield finding, problem
 
 
 def _of_bad_rows(bad: BadRows) -> _Problem:
@@ -97,7 +100,7 @@ def _of_bad_rows(bad: BadRows) -> _Problem:
             bad.delete(connection)
         return bad.useless
 
-    return _Problem(bad.what, bad.hits, put_right)
+    return _Problem(bad.what, bad.hits, put_right, lambda _connection: bad.useless)
 
 
 def _without_consumer(connection: Connection) -> Hits:
@@ -113,6 +116,10 @@ def _make_consumers(connection: Connection, owner: Owner) -> bool:
 def _in_wrong_trees(connection: Connection) -> Hits:
     wrong = wrong_roots(connection)
     return Hits(len(wrong), tuple(f"provider {id_}" for id_ in sorted(wrong)[:EXAMPLES]))
+
+
+def _can_be_planted(connection: Connection) -> bool:
+    return any(root is not None for root in wrong_roots(connection).values())
 
 
 def _plant_again(connection: Connection, _owner: Owner) -> bool:
@@ -164,7 +171,7 @@ def _begin_journal_again(connection: Connection, _owner: Owner) -> bool:
 PROBLEMS = (
     *(_of_bad_rows(bad) for bad in (*DANGLING, *ODD_AMOUNTS)),
     _Problem("consumers that hold allocations but are not known", _without_consumer, _make_consumers),
-    _Problem("providers that name the wrong root provider", _in_wrong_trees, _plant_again),
+    _Problem("providers that name the wrong root provider", _in_wrong_trees, _plant_again, _can_be_planted),
     _Problem("generations that are missing or negative", _without_generation, _begin_again),
     _Problem("wrong kept usage or capacity", inexact, _count_again),
     _Problem("things that are not as the journal tells", untrue, _begin_journal_again),
