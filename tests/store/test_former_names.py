@@ -218,8 +218,8 @@ def test_names_from_before_they_were_kept_are_not_made_up(migrated: Database) ->
         run(connection, f"DELETE FROM resource_classes WHERE id = {CLASS}", f"DELETE FROM traits WHERE id = {TRAIT}")
         run(connection, "DELETE FROM placement_former_names")
     assert {one.resource_class for one in read_trail(migrated, Wanted(kinds=("inventory",)), limit=9)} == {None}
-    assert past(migrated, moment).usages == {f"unknown class {CLASS}": 2}
-    assert past(migrated, moment).traits == {f"unknown trait {TRAIT}"}
+    assert past(migrated, moment).usages == {f"GONE_{CLASS}": 2}
+    assert past(migrated, moment).traits == {f"GONE_{TRAIT}"}
 
 
 def test_the_release_before_goes_on_without_names_and_the_next_one_keeps_them_again(migrated: Database) -> None:

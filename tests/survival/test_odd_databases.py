@@ -193,42 +193,34 @@ def test_it_is_answered_wherever_the_reference_answers(
     database_of(app).dispose()
 
 
-def everything_is_answered(api: Api) -> bool:
-    statuses = {name: answer.status_code for name, answer in answers(api)}
-    assert max(statuses.values()) < 500, statuses
-    return HEALTHY_HOST in api.get(f"/allocation_candidates?{QUERIES[0]}").text
-
-
-ODDITIES = {
-    "no root": update(resource_providers).where(resource_providers.c.id == ODD[0]).values(root_provider_id=None),
-    "class gone": update(inventories)
+ODD_ROWS = {
+    "Providers without a root provider: 1": update(resource_providers)
+    .where(resource_providers.c.id == ODD[0])
+    .values(root_provider_id=None),
+    "Inventories of resource classes that do not exist: 1": update(inventories)
     .where(inventories.c.resource_provider_id == ODD[1])
     .values(resource_class_id=NOWHERE),
-    "too large": update(inventories)
+    "Inventories with a capacity beyond 2^45: 1": update(inventories)
     .where(inventories.c.resource_provider_id == ODD[0], inventories.c.resource_class_id == VCPU)
     .values(total=2**31 - 1, allocation_ratio=4294967299.0),
-    "no step": update(inventories).where(inventories.c.resource_provider_id == ODD[0]).values(step_size=0),
-}
-LINES = {
-    "no root": "Providers without a root provider: 1",
-    "class gone": "Inventories of resource classes that do not exist: 1",
-    "too large": "Inventories with a capacity beyond 2^45: 1",
-    "no step": "Inventories with a step_size below 1: 2",
+    "Inventories with a step_size below 1: 2": update(inventories)
+    .where(inventories.c.resource_provider_id == ODD[0])
+    .values(step_size=0),
 }
 
 
 @pytest.mark.any_database
-@pytest.mark.parametrize("oddity", ODDITIES)
-def test_an_odd_row_is_named_and_where_possible_repaired(api: Api, app: Flask, oddity: str) -> None:
+def test_odd_rows_are_named_and_where_possible_repaired(api: Api, app: Flask) -> None:
     database = database_of(app)
     fill(database)
     with database.writer.begin() as connection:
-        connection.execute(ODDITIES[oddity])
+        for change in ODD_ROWS.values():
+            connection.execute(change)
         found = [*odd_rows(connection)]
-    assert [line.startswith(LINES[oddity]) for line in found] == [True]
-    assert everything_is_answered(api)
-    notes = schema.upgrade(database.engine)
-    assert list(notes) == ([] if oddity == "no root" else found)
+    assert [line.partition(",")[0] for line in found] == [*ODD_ROWS]
+    assert all(answer.status_code < 500 for _name, answer in answers(api))
+    assert list(schema.upgrade(database.engine)) == found[1:]
     assert readiness(database).problem is None
-    left = [finding.what for finding in schema_check.check(database.engine)]
-    assert bool(left) == (oddity != "no root")
+    left = {finding.what for finding in schema_check.check(database.engine)}
+    assert "providers that name the wrong root provider" not in left
+    assert len(left) >= len(ODD_ROWS) - 1

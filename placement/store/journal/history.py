@@ -139,12 +139,12 @@ def _named(tx: Transaction, past: _Contents, moment: datetime) -> PastProvider:
     traits = tx.names.traits.names(connection, past.traits)
 
     def class_name(id_: int) -> str:
-        return former.at(0, CLASS_NAME, id_) or classes.get(id_) or f"unknown class {id_}"
+        return former.at(0, CLASS_NAME, id_) or classes[id_]
 
     return PastProvider(
         exists=past.exists,
         inventories={class_name(id_): stock for id_, stock in past.inventories.items()},
         allocations={id_: (who, class_name(of), used) for id_, (who, of, used) in past.allocations.items()},
-        traits={former.at(0, TRAIT_NAME, id_) or traits.get(id_) or f"unknown trait {id_}" for id_ in past.traits},
+        traits={former.at(0, TRAIT_NAME, id_) or traits[id_] for id_ in past.traits},
         aggregates=past.aggregates,
     )
