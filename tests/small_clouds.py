@@ -195,9 +195,12 @@ def _write(connection: Connection, cloud: Cloud) -> None:
         connection.execute(text(f"DELETE FROM {table}"))
     aggregates = [{"id": number, "uuid": uuid} for number, uuid in enumerate(AGGREGATES, start=1)]
     connection.execute(text("INSERT INTO placement_aggregates (id, uuid) VALUES (:id, :uuid)"), aggregates)
+    rows = defaultdict[str, list[dict[str, object]]](list)
     for node in cloud.values():
         for statement, values in _rows(node):
-            connection.execute(text(statement), values)
+            rows[statement].append(values)
+    for statement, listed in rows.items():
+        connection.execute(text(statement), listed)
 
 
 def _rows(node: Node) -> Iterator[tuple[str, dict[str, object]]]:
