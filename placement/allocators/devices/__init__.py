@@ -35,7 +35,10 @@ __all__ = [
 ]
 
 STEPS = 1_000_000
-"""How many pairs of states to look at for one host."""
+"""How many pairs of states to look at for one host, and as many again for a way that need not be the best."""
+
+WIDTH = 100
+"""The width of the beam: how many states of a table that second search keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,7 @@ def allocate(
         host: its devices.
         request: what to allocate.
         most: the number of ways to find.
-        budget: the steps to spend; at most a million of them are.
+        budget: the steps to spend; at most two million of them are.
 
     Raises:
         ValueError: the request refers to an unknown group or level, repeats a label, or has a group without devices.
@@ -93,6 +96,11 @@ def allocate(
     plan = DevicePlan(host, request)
     if plan.is_hopeless:
         return DeviceAllocations(())
-    search = Knapsack(plan, most=most, budget=Budget(STEPS) if budget is None else budget.child(STEPS))
-    allocations = [DeviceAllocation(plan.devices(cost), plan.costs.objective(cost)) for cost in search.run()]
+    budget = Budget(2 * STEPS) if budget is None else budget
+    search = Knapsack(plan, most=most, budget=budget.child(STEPS))
+    ways = search.run()
+    if search.is_cut_off:
+        # Eight groups that differ and want the same devices are too many; a beam search finds some way for most.
+        ways = Knapsack(plan, most=most, budget=budget.child(STEPS), width=WIDTH).run()
+    allocations = [DeviceAllocation(plan.devices(cost), plan.costs.objective(cost)) for cost in ways]
     return DeviceAllocations(tuple(allocations), search.is_complete)

@@ -58,6 +58,10 @@ class Counters:
         """Return the value of a counter."""
         return state >> self._shifts[index] & self._field
 
+    def total(self, state: int) -> int:
+        """Return the sum of all counters."""
+        return sum([state >> shift & self._field for shift in self._shifts])
+
     def mask(self, indices: Sequence[int]) -> int:
         """Return the bits of these counters: all are 0 in a state if and only if these counters are."""
         return sum([self._field << self._shifts[index] for index in indices])

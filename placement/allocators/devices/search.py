@@ -159,6 +159,7 @@ class DeviceTable:
                 still_left, both = left[state] - amounts, settled(state + units)
                 if both is not None and still_left & guard == guard:
                     table[both], left[both] = [known + cost for known in table[state]], still_left
+            table = tables.narrowed(table)
         return table
 
     def _additions(
@@ -224,9 +225,10 @@ class Knapsack:
         plan: the request and the host.
         most: the number of ways to find.
         budget: the pairs of states to look at.
+        width: how many states of a table to keep; None keeps all, which makes the search exact.
     """
 
-    def __init__(self, plan: DevicePlan, *, most: int, budget: Budget) -> None:
+    def __init__(self, plan: DevicePlan, *, most: int, budget: Budget, width: int | None = None) -> None:
         host, options, self._request = plan.host, plan.options, plan.request
         self._most = most
         self._costs = plan.costs
@@ -244,7 +246,12 @@ class Knapsack:
         order = nesting({device.path for device in self._devices}, len(host.levels))
         self._has_nested_places = order is not None
         self._order = order or range(len(host.levels))
-        self._tables = Tables(self._rules.counters, most=most, budget=budget)
+        self._tables = Tables(self._rules.counters, most=most, budget=budget, width=width)
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the budget did not suffice."""
+        return self._tables.is_over
 
     @property
     def is_complete(self) -> bool:

@@ -22,12 +22,14 @@ class Tables:
         counters: the layout of states.
         most: how many ways to keep for each state.
         budget: the pairs of states to look at.
+        width: how many states to keep in a table; None keeps all.
     """
 
-    def __init__(self, counters: Counters, *, most: int, budget: Budget) -> None:
+    def __init__(self, counters: Counters, *, most: int, budget: Budget, width: int | None = None) -> None:
         self._counters = counters
         self._most = most
         self.budget = budget
+        self._width = width
 
     @property
     def is_over(self) -> bool:
@@ -38,13 +40,13 @@ class Tables:
         """Return the table of two disjoint sets of devices together, pruned."""
         if left == NOTHING_TAKEN:
             self.budget.take(len(right))
-            return {0: [0]} if self.is_over else self.pruned(right, pruning)
+            return {0: [0]} if self.is_over else self.narrowed(self.pruned(right, pruning))
         others = self._others(left, right, pruning)
         self.budget.take(max(len(left), sum(map(len, others))))
         if self.is_over:
             return {0: [0]}
         merge = self._merged_best if self._most == 1 else self._merged_several
-        return self.pruned(merge(left, right, others), pruning)
+        return self.narrowed(self.pruned(merge(left, right, others), pruning))
 
     def pruned(self, table: Table, pruning: Pruning) -> Table:
         """Drop states that the devices outside cannot complete."""
@@ -122,3 +124,12 @@ class Tables:
         """What the innermost loops need of the counters."""
         counters = self._counters
         return counters.offset, counters.guard, counters.forbids, counters.sticky, counters.cut
+
+    def narrowed(self, table: Table) -> Table:
+        """Keep the cheapest states of a table, and those that serve the most."""
+        if self._width is None or len(table) <= self._width:
+            return table
+        cheapest = sorted(table, key=table.__getitem__)[: self._width // 2]
+        served = self._counters.total
+        fullest = sorted(table, key=lambda state: (-served(state), table[state]))[: self._width // 2]
+        return {state: table[state] for state in (*cheapest, *fullest)}

@@ -7,10 +7,18 @@ Copies(least=3, most=3)
 """
 
 from placement.allocators.budget import Budget
-from placement.allocators.headroom.bundles import ENDLESS, Bundle, BundlePacking, Copies, exactly, undominated
+from placement.allocators.headroom.bundles import (
+    ENDLESS,
+    Bundle,
+    BundlePacking,
+    Copies,
+    Spread,
+    drawn,
+    exactly,
+    undominated,
+)
 from placement.allocators.headroom.joint import CopyCounts, JointPacking, largest, parts_of
 from placement.allocators.headroom.mix import MixedRoom, copies_of_mix, most_in_all
-from placement.allocators.headroom.spread import Spread, drawn
 
 __all__ = [
     "ENDLESS",
