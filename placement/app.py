@@ -22,7 +22,9 @@ from placement.auth.policy import Policy
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.errors import ConfigurationError, InvalidAt
+from placement.services.background import BackgroundWork
 from placement.services.cloud_cache import CloudCache
+from placement.services.cloud_check import cloud_check
 from placement.services.fair_share.plain_gate import PlainGate
 from placement.services.fair_share.usage_cache import UsageCache
 from placement.services.fragmentation import FragmentationJudges
@@ -75,8 +77,8 @@ def create_app(settings: Settings, *, limits: SearchLimits = LIMITS) -> Flask:
     install(app, server, Visitors(strategy, settings) if settings.ui.enabled else strategy)
     if settings.ui.enabled:
         install_console(app, server)
-    if server.pruner is not None:
-        app.before_request(server.pruner.look_if_due)
+    for work in server.background:
+        app.before_request(work.begin_if_due)
     app.wsgi_app = _wrapped(app.wsgi_app, strategy, server)  # type: ignore[method-assign, assignment]
     return app
 
@@ -87,21 +89,28 @@ def _server(settings: Settings, limits: SearchLimits) -> Server:
     policy.prepare()
     database = _database(settings)
     meters = meters_for(database, settings, _flavors(settings))
+    cloud_cache = CloudCache()
     return Server(
         database=database,
         policy=policy,
         settings=settings,
         usage_cache=UsageCache(settings.planner.fair_share),
         fragmentation_judges=FragmentationJudges(settings.planner.profiles),
-        cloud_cache=CloudCache(),
+        cloud_cache=cloud_cache,
         proposals=ProposalCache(),
         listeners=Listeners(database, settings.journal.listeners, on_change=meters.listening),
         readiness=Readiness(database),
-        pruner=JournalPruner(database, settings.journal.keep_days) if settings.journal.keep_days else None,
+        background=_background(database, cloud_cache, settings),
         plain_gate=_plain_gate(settings),
         limits=limits,
         meters=meters,
     )
+
+
+def _background(database: Database, cloud_cache: CloudCache, settings: Settings) -> tuple[BackgroundWork, ...]:
+    check = cloud_check(cloud_cache.histories)
+    keep_days = settings.journal.keep_days
+    return (check, JournalPruner(database, keep_days).work) if keep_days else (check,)
 
 
 def _database(settings: Settings) -> Database:

@@ -17,12 +17,12 @@ from placement.api.versions import Version, Versioned
 from placement.domain.identity import Identity
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.errors import Forbidden, Invalid
+from placement.services.background import BackgroundWork
 from placement.services.cloud_cache import CloudCache
 from placement.services.fair_share.plain_gate import PlainGate
 from placement.services.fair_share.usage_cache import UsageCache
 from placement.services.fragmentation import FragmentationJudges
 from placement.services.health import Readiness
-from placement.services.journal import JournalPruner
 from placement.services.planner.proposal_cache import ProposalCache
 from placement.settings import Settings
 from placement.store.connection.database import Database
@@ -52,7 +52,7 @@ class Server:
     cloud_cache: CloudCache
     proposals: ProposalCache
     plain_gate: PlainGate | None = None
-    pruner: JournalPruner | None = None
+    background: tuple[BackgroundWork, ...] = ()
     limits: SearchLimits = LIMITS
     meters: Meters = field(default_factory=NoMeters)
 

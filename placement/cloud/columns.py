@@ -237,6 +237,29 @@ class CloudColumns:
         capacity, used = [column for column, _used in columns], [column for _capacity, column in columns]
         return [*zip(self.providers.roots[at].tolist(), *capacity, *used, strict=True)]
 
+    def shown(self, roots: Collection[int], summed: Collection[int]) -> list[tuple[float, ...]]:
+        """Return what is known of some trees, in order: their providers, the stocks, and the sums of some classes."""
+        indices = self.providers.tree_indices(sorted(roots))
+        indices = indices[indices >= 0]
+        if not len(indices):
+            return []
+        at, trees = self.providers.positions_in(indices), self.providers.of_trees(indices)
+        shown: list[tuple[float, ...]] = [
+            *zip(trees.roots[trees.trees].tolist(), trees.ids.tolist(), trees.parents.tolist(), strict=True)
+        ]
+        for class_id in sorted(self._stocks):
+            stock = self._stocks[class_id]
+            rows = places_in(stock.at, at)
+            rows = rows[rows >= 0]
+            columns = [self.providers.ids[stock.at[rows]], *[column[rows] for column in stock[1:]]]
+            shown += [(class_id, *row) for row in zip(*[column.tolist() for column in columns], strict=True)]
+        return shown + self.sum_rows(sorted(summed), (), roots)
+
+    @property
+    def summed(self) -> frozenset[int]:
+        """The classes of which the sums of trees are known."""
+        return frozenset(self._sums)
+
     def _summed(self, stock: StockColumns) -> TreeSums:
         trees, number = self.providers.trees[stock.at], len(self.providers.roots)
         capacity = np.bincount(trees, np.trunc(stock.capacity), number).astype(np.int64)

@@ -25,6 +25,7 @@ from placement.candidates.fragmentation import (
 from placement.candidates.overlaid import ChangedProvider
 from placement.domain.search_plan import Plan
 from placement.services.device_picture import Picture, key_of, picture_of, read_picture
+from placement.services.tree_history import MAX_AGE_S
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.changes import look
@@ -43,10 +44,11 @@ MAX_SCORES = 300_000
 
 
 class SeenTrees(NamedTuple):
-    """The trees as a reader last saw them, and its journal cursor at that time."""
+    """The trees as a reader last saw them, its journal cursor at that time, and when it last read all of them."""
 
     trees: FreeTrees
     place: Cursor
+    read_at: float
 
 
 class _PictureInUse:
@@ -113,16 +115,19 @@ class FragmentationJudge:
         classes, seen = known.picture.classes, known.seen
         if not classes:
             return {}
+        if seen is not None and self._clock() - seen.read_at > MAX_AGE_S:
+            seen = None
         found = look(tx, seen.place if seen else None)
         if seen is None or found is None or found.changes is None:
             trees: FreeTrees = known.by_form.trees(left_by_provider(tx, classes))
-        elif roots := found.changes.roots:
-            now = known.by_form.trees(left_by_provider(tx, classes, roots))
-            trees = {root: stand for root, stand in seen.trees.items() if root not in roots} | now
+            read_at = self._clock()
         else:
-            trees = seen.trees
+            trees, read_at = seen.trees, seen.read_at
+            if roots := found.changes.roots:
+                now = known.by_form.trees(left_by_provider(tx, classes, roots))
+                trees = {root: stand for root, stand in trees.items() if root not in roots} | now
         if found is not None:
-            known.seen = SeenTrees(trees, found.place)
+            known.seen = SeenTrees(trees, found.place, read_at)
         return trees
 
     def _rows_with(

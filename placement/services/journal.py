@@ -1,11 +1,11 @@
 """Use cases of the journal: what changed since a cursor, and who changed what."""
 
 import logging
-import threading
 import time
 from datetime import datetime, timedelta
 
 from placement.errors import NotFound, PlacementError, Unavailable
+from placement.services.background import BackgroundWork
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads, writes
 from placement.store.journal import order, reading
@@ -79,18 +79,7 @@ class JournalPruner:
         self._database = database
         self._keep_days = keep_days
         self._pause_s = pause_s
-        self.due = time.monotonic() + FIRST_LOOK_S
-        """When to look next."""
-        self.looking: threading.Thread | None = None
-        """The thread that looks, or looked last."""
-
-    def look_if_due(self) -> None:
-        """Look for old rows in a thread, if it is time to."""
-        now = time.monotonic()
-        if now >= self.due and (self.looking is None or not self.looking.is_alive()):
-            self.due = now + LOOK_EVERY_S
-            self.looking = threading.Thread(target=self.look, name="journal pruning", daemon=True)
-            self.looking.start()
+        self.work = BackgroundWork(self.look, name="journal pruning", first_s=FIRST_LOOK_S, every_s=LOOK_EVERY_S)
 
     def look(self) -> int:
         """Delete the rows that are older than they should be; return how many."""

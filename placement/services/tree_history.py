@@ -5,6 +5,8 @@ which trees may differ from the newest state. The columns follow the journal to 
 snapshot, or whose changes the journal does not fully cover, are read in that snapshot.
 """
 
+import math
+import random
 import threading
 import time
 from collections import deque
@@ -158,6 +160,29 @@ class TreeHistory:
         columns: CloudColumns = known
         return columns
 
+    def random_trees(
+        self, moment: Moment, number: int, *, also: Collection[int]
+    ) -> tuple[CloudColumns, set[int]] | None:
+        """Return the columns, and the roots of random trees, and some others, that they show as in a snapshot.
+
+        Args:
+            moment: where the snapshot stands.
+            number: how many.
+            also: the roots of the others.
+        """
+        with self._lock:
+            columns, later = self._columns, self._changed_after(moment)
+            if columns is None or later is None:
+                return None
+            roots = columns.providers.roots
+            picked = random.sample(range(len(roots)), min(number, len(roots)))  # keeps no secret
+            return columns, {*roots[picked].tolist(), *also} - later.together_with(moment.apart).roots - self._stale
+
+    def drop(self) -> None:
+        """Have everything count as changed."""
+        with self._lock:
+            self._begun_at = -math.inf
+
     def _columns_at(self, moment: Moment, read: ReadRows) -> CloudColumns:
         if moment.is_newest:
             self._read_for_all(moment, read)
@@ -264,3 +289,7 @@ class TreeHistories:
                 # The entry holds the database, so that no other can get its id.
                 known = self._by_database.setdefault(id(database), (database, TreeHistory(self._clock)))
         return known[1]
+
+    def all(self) -> list[tuple[Database, TreeHistory]]:
+        """Return every database with its history."""
+        return [*self._by_database.values()]

@@ -1,5 +1,6 @@
 """The server in process: an application on a fresh database, and a client that authenticates as the admin."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -58,6 +59,14 @@ def app(database_url: str) -> Iterator[Flask]:
 def api(app: Flask) -> Api:
     """A client of that application."""
     return Api(app)
+
+
+def stop_background(app: Flask) -> None:
+    """Begin no more work in the background, whose statements would count, and wait for what is under way."""
+    for work in app.extensions["placement"].background:
+        work.due = math.inf
+        if work.thread is not None:
+            work.thread.join()
 
 
 def compares_without_case(api: Api) -> bool:

@@ -7,7 +7,7 @@ from flask import Flask
 from sqlalchemy import event, func, select
 
 from placement.store.tables import consumer_types, consumers, projects, users
-from tests.api.conftest import Api
+from tests.api.conftest import Api, stop_background
 from tests.claims import (
     ask,
     claimed,
@@ -112,6 +112,7 @@ def test_the_number_of_statements_does_not_grow_with_the_change(app: Flask, api:
     providers = [make_provider(api, VCPU=80, MEMORY_MB=512) for _ in range(12)]
     statements: list[str] = []
     engine = app.extensions["placement"].database.engine
+    stop_background(app)
     event.listen(engine, "before_cursor_execute", lambda *call: statements.append(call[2]))
 
     def cost(amount: int, seen: int | None, many: list[str]) -> int:

@@ -182,9 +182,10 @@ def test_the_server_deletes_old_rows_by_itself(app: Flask, api: Api) -> None:
         connection.execute(placement_journal.update().values(time=utc_now() - timedelta(days=91)))
     claim(api, make_provider(api, VCPU=8))
     young = entries(api, "?limit=1000")[:-old]
-    server.pruner.due = 0
+    pruning = server.background[-1]
+    pruning.due = 0
     api.get("/resource_providers")
-    server.pruner.looking.join()
+    pruning.thread.join()
     assert entries(api, "?limit=1000") == young
 
 
@@ -192,7 +193,7 @@ def test_rows_of_any_age_are_kept_where_that_is_configured(database_url: str) ->
     database = DatabaseSettings(connection=database_url, sync_on_startup=True)
     application = create_app(Settings(database=database, journal=JournalSettings(keep_days=0), auth_strategy="noauth2"))
     server = application.extensions["placement"]
-    assert server.pruner is None
+    assert len(server.background) == 1, "caches are compared, and nothing is pruned"
     server.database.dispose()
 
 

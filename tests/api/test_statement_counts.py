@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import event
 
 from placement.services.journal import put_in_order
+from tests.api.conftest import stop_background
 from tests.api.test_allocation_candidates import with_limits, without_ranking
 from tests.clouds import SHARES, allocate, provider
 from tests.stored_clouds import stored
@@ -27,6 +28,7 @@ OF_A_SWEEP = ("max(planner_claims.id)", "FROM planner_claims LEFT OUTER JOIN con
 @contextmanager
 def statements(app) -> Iterator[list[str]]:
     """Collect the statements that are sent inside the block, except the random ones."""
+    stop_background(app)
     put_in_order(app.extensions["placement"].database)  # else MariaDB's journal may be put in order inside
     sent: list[str] = []
 

@@ -103,7 +103,7 @@ class Database:
     ``prober`` is the same database for health checks, with a connection of its own.
     ``write_fault`` is the fault of this process's last write, None once one has succeeded. ``file`` is that of SQLite.
     ``trigger_revision`` is the revision of triggers that ``keeps_usage`` and ``keeps_journal`` are true of
-    (``store/journal/completeness.py``).
+    (``store/journal/completeness.py``), ``doubted_revision`` one under which kept usage was found wrong.
     """
 
     def __init__(
@@ -119,6 +119,7 @@ class Database:
         self.keeps_usage = keeps_usage
         self.keeps_journal = keeps_journal
         self.trigger_revision: str | None = None
+        self.doubted_revision: str | None = None
         self.triggers_known_until = 0.0
         self.standby: Follower | None = None
         self.primary: Database | None = None

@@ -102,8 +102,15 @@ def have_changed(tx: Transaction, revision: str | None) -> bool:
     return True
 
 
+def doubt_usage(database: Database) -> None:
+    """Have usage summed until the triggers have been created anew, which counts it."""
+    database.keeps_usage, database.doubted_revision = False, database.trigger_revision
+
+
 def note(database: Database, found: TriggersFound) -> None:
     """Have a database go by the triggers that were found, and log what differs from before."""
+    if found.revision == database.doubted_revision:
+        found = found._replace(keeps_usage=False)
     before = TriggersFound(database.trigger_revision or found.revision, database.keeps_usage, database.keeps_journal)
     database.keeps_usage, database.keeps_journal = found.keeps_usage, found.keeps_journal
     database.trigger_revision = found.revision

@@ -8,9 +8,22 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sqlalchemy import BigInteger, Double, LargeBinary, Select, bindparam, cast, func, literal_column, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Double,
+    Integer,
+    LargeBinary,
+    Select,
+    bindparam,
+    cast,
+    func,
+    literal_column,
+    select,
+)
 
 from placement.cloud.columns import NO_PARENT, CloudRows
+from placement.store.connection.chunks import chunks
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.ranges import is_of_roots
@@ -64,14 +77,42 @@ def _providers(*, listed: bool, binary: bool) -> PreparedStatement:
 @lru_cache(maxsize=8)
 def _stocks(*, keeps_usage: bool, listed: bool, binary: bool) -> PreparedStatement:
     stock = StockSource(keeps_usage=keeps_usage)
-    has = stock.inventory.c
-    amounts = cast(stock.capacity, Double), cast(stock.used, BigInteger)
-    units = has.min_unit, has.max_unit, STEP_SIZE
-    columns = _sent((has.resource_provider_id, has.resource_class_id, *amounts, *units), _STOCK, binary=binary)
+    columns = _sent(_stock_columns(stock), _STOCK, binary=binary)
     statement: Select[Any] = select(*columns).select_from(stock.rows)
     if listed:
-        statement = statement.where(is_of_roots(has.resource_provider_id))
+        statement = statement.where(is_of_roots(stock.inventory.c.resource_provider_id))
     return PreparedStatement(statement, by_key=listed)
+
+
+def _stock_columns(stock: StockSource) -> Sequence[ColumnElement[Any]]:
+    has = stock.inventory.c
+    amounts = cast(stock.capacity, Double), cast(stock.used, BigInteger)
+    return has.resource_provider_id, has.resource_class_id, *amounts, has.min_unit, has.max_unit, STEP_SIZE
+
+
+def rows_from_tables(tx: Transaction, roots: Collection[int]) -> CloudRows:
+    """Return the same of a few trees without anything that triggers keep."""
+    providers = tx.tuples(_providers(listed=True, binary=False), {"roots": sorted(roots)})
+    ids: list[int] = [id_ for _root, id_, _parent in providers]
+    stocks = [row for some in chunks(ids) for row in tx.tuples(_STOCKS_OF_PROVIDERS, {"providers": list(some)})]
+    return CloudRows(providers, stocks)
+
+
+def _stocks_of_providers() -> Select[Any]:
+    stock, ids = StockSource(keeps_usage=False), bindparam("providers", expanding=True, type_=Integer)
+    # Restricting the usage itself keeps the database from summing up all allocations.
+    of_them = stock.with_usage(stock.inventory, stock.usage.c.resource_provider_id.in_(ids))
+    return select(*_stock_columns(stock)).select_from(of_them).where(stock.inventory.c.resource_provider_id.in_(ids))
+
+
+def newest_root(tx: Transaction) -> int | None:
+    """Return the root of the provider that was created last; None if there is none, or it is in no tree."""
+    found: int | None = tx.execute(_NEWEST_ROOT).scalar()
+    return found
+
+
+_STOCKS_OF_PROVIDERS = PreparedStatement(_stocks_of_providers, by_key=True)
+_NEWEST_ROOT = select(_RP.root_provider_id).order_by(_RP.id.desc()).limit(1)
 
 
 def _sent(columns: Sequence[Any], types: Sequence[str], *, binary: bool) -> list[Any]:

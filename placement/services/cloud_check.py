@@ -1,0 +1,94 @@
+"""Compares a few random trees of the cached cloud with the tables, again and again.
+
+Caches follow the journal, so whoever writes past its triggers leaves them wrong. One wrong tree is enough to drop
+everything. Kept usage that is wrong shows as well, since nothing that triggers write is compared with.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from placement.cloud.columns import CloudColumns
+from placement.errors import PlacementError
+from placement.services.background import BackgroundWork
+from placement.services.tree_history import TreeHistories, TreeHistory
+from placement.store.connection.database import Database
+from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.journal.completeness import doubt_usage
+from placement.store.search.cloud_rows import cloud_rows, newest_root, rows_from_tables
+
+LOG = logging.getLogger(__name__)
+
+TREES = 5
+"""How many to compare at once, besides the newest."""
+
+EVERY_S = 1.0
+
+EXAMPLES = 3
+"""How many rows to log of each side."""
+
+Shown = Sequence[tuple[float, ...]]
+
+
+class Difference(NamedTuple):
+    """What differs of some trees.
+
+    Args:
+        cached: the rows that only the columns have.
+        stored: the rows that only the tables have.
+        is_of_usage: whether kept usage differs from the tables, too.
+    """
+
+    cached: Shown
+    stored: Shown
+    is_of_usage: bool
+
+
+def cloud_check(histories: TreeHistories) -> BackgroundWork:
+    """Return the work of comparing what a worker has cached."""
+    return BackgroundWork(lambda: compare_some(histories), name="cloud check", first_s=EVERY_S, every_s=EVERY_S)
+
+
+def compare_some(histories: TreeHistories) -> None:
+    """Compare a few trees of each database; at the first difference, drop all that is cached of it."""
+    for database, history in histories.all():
+        try:
+            difference = _difference(database, history)
+        except PlacementError as error:
+            LOG.info("Cached trees could not be compared with the tables: %s", error.message)
+            continue
+        if difference is not None:
+            _drop(database, history, difference)
+
+
+def _drop(database: Database, history: TreeHistory, difference: Difference) -> None:
+    LOG.error(
+        "What is cached of some provider trees is not what the tables hold: %s instead of %s. Somebody may write past "
+        "the triggers. All that is cached is dropped%s; run 'placement db check'.",
+        difference.cached[:EXAMPLES],
+        difference.stored[:EXAMPLES],
+        ", and usage is summed" if difference.is_of_usage else "",
+    )
+    if difference.is_of_usage:
+        doubt_usage(database)
+    history.drop()
+    database.note_drop("difference")
+
+
+@reads
+def _difference(tx: Transaction, history: TreeHistory) -> Difference | None:
+    moment, newest = history.moment(tx), newest_root(tx)
+    found = moment and history.random_trees(moment, TREES, also=() if newest is None else (newest,))
+    if not found:
+        return None
+    columns, roots = found
+    cached = columns.shown(roots, columns.summed)
+    stored = CloudColumns.from_rows(rows_from_tables(tx, roots)).shown(roots, columns.summed)
+    if cached == stored:
+        return None
+    kept = CloudColumns.from_rows(cloud_rows(tx, roots)).shown(roots, columns.summed)
+    return Difference(_without(cached, stored), _without(stored, cached), kept != stored)
+
+
+def _without(rows: Shown, others: Shown) -> Shown:
+    return [row for row in rows if row not in others]

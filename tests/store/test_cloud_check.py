@@ -1,0 +1,124 @@
+"""What is cached of the cloud is compared with the tables in the background, for what goes past the triggers."""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Connection
+
+from placement.services.cloud_cache import CloudCache
+from placement.services.cloud_check import compare_some
+from placement.services.health import readiness
+from placement.store.checks import schema_check
+from placement.store.checks.schema_check import Owner
+from placement.store.connection.database import Database
+from tests.databases import open_database
+from tests.store.conftest import THREE_KINDS
+from tests.store.rows import VCPU, add_providers, allocate, delete_provider, run, stocking
+from tests.store.test_changed_trees import writing
+from tests.store.test_completeness import cached_order, true_order, used_of_the_first
+
+PROVIDERS = 3
+
+CHANGES = {
+    "an allocation": "INSERT INTO allocations (resource_provider_id, resource_class_id, consumer_id, used) "
+    f"VALUES (1, {VCPU}, 'unnoticed', 9)",
+    "an inventory": "UPDATE inventories SET total = 2 WHERE resource_provider_id = 1",
+    "a rule": "UPDATE inventories SET max_unit = 2 WHERE resource_provider_id = 1",
+    "a move": "UPDATE resource_providers SET root_provider_id = 2, parent_provider_id = 2 WHERE id = 1",
+    "a new provider": "INSERT INTO resource_providers (id, uuid, name, generation, root_provider_id) "
+    "VALUES (9, 'new', 'new', 0, 9)",
+}
+
+
+@pytest.fixture(params=THREE_KINDS)
+def cloud(request: pytest.FixtureRequest) -> Iterator[Database]:
+    """Some providers of VCPUs, on a database of each of the three kinds."""
+    opened = open_database(request.getfixturevalue(f"{request.param}_url"))
+    with opened.writer.begin() as connection:
+        for provider in add_providers(connection, PROVIDERS):
+            run(connection, stocking((provider, VCPU), total=1000))
+    yield opened
+    opened.dispose()
+
+
+def write_unnoticed(connection: Connection, statement: str) -> None:
+    """Write so that the journal has nothing of it."""
+    newest = connection.exec_driver_sql("SELECT max(id) FROM placement_journal").scalar_one()
+    run(connection, statement, f"DELETE FROM placement_journal WHERE id > {newest}")
+
+
+def drops_of(database: Database) -> list[str]:
+    drops: list[str] = []
+    database.on_drop = drops.append
+    return drops
+
+
+@pytest.mark.parametrize("statement", CHANGES.values(), ids=CHANGES)
+def test_a_tree_that_is_not_as_the_tables_have_it_ends_all_caches(
+    cloud: Database, statement: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    cache, drops = CloudCache(), drops_of(cloud)
+    assert cached_order(cloud, cache) == true_order(cloud)
+    compare_some(cache.histories)
+    with cloud.writer.begin() as connection:
+        write_unnoticed(connection, statement)
+    for _ in range(3):
+        compare_some(cache.histories)
+        assert cached_order(cloud, cache) == true_order(cloud)
+    errors = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert (drops, len(errors)) == (["difference"], 1)
+    assert cloud.keeps_usage
+
+
+def test_usage_that_is_kept_wrongly_is_summed_until_it_is_counted_afresh(postgresql: Database) -> None:
+    """A session that replicates fires no triggers."""
+    cache, drops = CloudCache(), drops_of(postgresql)
+    with postgresql.writer.begin() as connection:
+        for provider in add_providers(connection, PROVIDERS):
+            run(connection, stocking((provider, VCPU), total=10))
+    assert cached_order(postgresql, cache) == true_order(postgresql)
+    with postgresql.writer.begin() as connection:
+        run(connection, "SET LOCAL session_replication_role = replica", CHANGES["an allocation"])
+    compare_some(cache.histories)
+    assert readiness(postgresql).triggers is not None
+    assert (postgresql.keeps_usage, drops) == (False, ["difference"])
+    assert used_of_the_first(postgresql) == 9
+    assert cached_order(postgresql, cache) == true_order(postgresql)
+    assert [finding.what for finding in schema_check.check(postgresql.engine)][-1:] == ["wrong kept usage or capacity"]
+    schema_check.repair(postgresql.engine, Owner("p", "u"))
+    assert readiness(postgresql).triggers is not None
+    assert postgresql.keeps_usage
+    assert used_of_the_first(postgresql) == 9
+
+
+def test_nothing_is_dropped_beside_racing_writers(cloud: Database) -> None:
+    cache, drops = CloudCache(), drops_of(cloud)
+    with cloud.writer.begin() as connection:
+        for provider in range(PROVIDERS + 1, 9):
+            run(
+                connection,
+                f"INSERT INTO resource_providers (id, uuid, name, generation) VALUES ({provider}, 'p{provider}', "
+                f"'p{provider}', 0)",
+                f"UPDATE resource_providers SET root_provider_id = {provider} WHERE id = {provider}",
+                stocking((provider, VCPU), total=1000),
+            )
+    with writing(cloud) as is_over:
+        while not is_over():
+            assert cached_order(cloud, cache) is not None
+            compare_some(cache.histories)
+    assert drops == []
+
+
+def test_a_cloud_without_providers_is_compared(cloud: Database) -> None:
+    cache, drops = CloudCache(), drops_of(cloud)
+    with cloud.writer.begin() as connection:
+        run(connection, "DELETE FROM inventories")
+        for provider in range(1, PROVIDERS + 1):
+            delete_provider(connection, provider)
+    assert cached_order(cloud, cache) == []
+    compare_some(cache.histories)
+    with cloud.writer.begin() as connection:
+        allocate(connection, "c", {})
+    compare_some(cache.histories)
+    assert drops == []
