@@ -41,7 +41,7 @@ class Requests(NovaOnPlacement):
         source = self.computes[self.host(server)]
         source.stop()
         self.api.put_service_force_down(source.service_ref.uuid, True)
-        self._evacuate_server(server, expected_state="ACTIVE", expected_migration_status="done")
+        self._evacuate_server(server, expected_state="SHUTOFF", expected_migration_status="done")
 
     def _unshelved(self, server: dict[str, str]) -> None:
         self._shelve_server(server)
