@@ -103,6 +103,7 @@ def tree_summaries(tx: Transaction, roots: Collection[int], known: ProvidersOfTr
     known_roots, members, pairs = known or providers_of_trees(tx, roots)
     if len(known_roots) > len(roots):
         members = {id_: member for id_, member in members.items() if member.root_id in roots}
+    members = _with_links(tx, members)
     keeps_usage = tx.database.keeps_usage
     stocks, class_ids = _grouped(_of_providers(tx, partial(_stocks, keeps_usage=keeps_usage), members))
     traits: dict[int, list[int]] = defaultdict(list)
@@ -118,6 +119,15 @@ def tree_summaries(tx: Transaction, roots: Collection[int], known: ProvidersOfTr
         tx.names.classes.names(tx.connection, class_ids),
         tx.names.traits.names(tx.connection, {trait for _provider, trait in pairs}),
     )
+
+
+def _with_links(tx: Transaction, members: dict[int, TreeMember]) -> dict[int, TreeMember]:
+    """Add the parents and roots that have no root themselves, and so are in no tree: usually none."""
+    tree_of = {link: member[2] for member in members.values() for link in member[2:] if link not in members}
+    tree_of.pop(None, None)
+    rows = tx.tuples(_BY_ID, {"ids": sorted(tree_of)}) if tree_of else ()
+    added = {id_: TreeMember(id_, uuid, tree_of[id_], parent) for id_, uuid, parent in rows}
+    return _with_links(tx, {**members, **added}) if added else members
 
 
 def _members(tx: Transaction, roots: Collection[int]) -> dict[int, TreeMember]:
@@ -152,6 +162,11 @@ def _grouped(rows: list[Any]) -> tuple[dict[int, list[StockRow]], set[int]]:
 _RP = resource_providers.c
 _INV = inventories.c
 _HAS = resource_provider_traits.c
+
+
+_BY_ID = PreparedStatement(
+    select(_RP.id, _RP.uuid, _RP.parent_provider_id).where(_RP.id.in_(bindparam("ids", expanding=True)))
+)
 
 
 def _among(statement: Select[Any], column: Any, *, listed: bool) -> PreparedStatement:
