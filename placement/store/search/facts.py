@@ -159,7 +159,7 @@ _ROOTS_IN = ListedRows(
 )
 _ROOT = resource_providers.alias("root")
 _NAMED = PreparedStatement(
-    select(_RP.id, _RP.uuid, _RP.name, func.coalesce(_ROOT.c.uuid, _RP.uuid))
+    select(_RP.id, _RP.uuid, func.coalesce(_RP.name, _RP.uuid), func.coalesce(_ROOT.c.uuid, _RP.uuid))
     .outerjoin(_ROOT, _ROOT.c.id == _RP.root_provider_id)
     .where(_RP.id.in_(bindparam("ids", expanding=True)))
 )
