@@ -24,7 +24,7 @@ Choose = Callable[[Mapping[int, Step]], int]
 """Returns the request that goes on, of those that can, each with its next step."""
 
 POLL_S = 0.002
-MAX_STEP_S = 30.0
+MAX_STEP_S = 120.0
 
 _PROPERTY = functools.cached_property.__get__.__code__  # type: ignore[attr-defined]
 
