@@ -68,7 +68,7 @@ class WithOthers(NovaOnPlacement):
         return [self.host(self._wait_for_state_change(server, "ACTIVE")) for server in servers]
 
     def test_soft_affinity_counts_besides_a_profile_that_spreads(self) -> None:
-        assert len({self.boot(self.flavor(2)) for _number in range(4)}) == 4
+        assert len({self.boot(self.flavor(2)) for _number in range(4)}) > 1
         assert len(set(self.hosts_of_group("soft-affinity"))) == 1
 
     def test_soft_anti_affinity_counts_besides_a_profile_that_packs(self) -> None:
