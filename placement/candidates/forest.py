@@ -138,7 +138,7 @@ class Forest:
     def _touched(self, providers: Sequence[int]) -> tuple[int, ...]:
         """Count the places of each level that providers of a tree lie in."""
         if len(providers) == 1:
-            return tuple([anchor is not None for anchor in self._anchors_of(providers[0])])
+            return tuple([int(anchor is not None) for anchor in self._anchors_of(providers[0])])
         by_level = zip(*map(self._anchors_of, providers), strict=True)
         return tuple([len({*anchors} - {None}) for anchors in by_level])
 

@@ -14,12 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from placement.domain.inventory import LARGEST_CAPACITY
+
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-
-MAX_AMOUNT = 2.0**53
-"""Capacities beyond are read as this: floats count no further in steps of one."""
 
 NO_PARENT = 0
 
@@ -340,7 +339,7 @@ def _stocks_by_class(rows: CloudRows, providers: ProviderColumns) -> dict[int, S
 
 
 def _stock(at: Ints, table: Floats) -> StockColumns:
-    capacity = np.clip(np.nan_to_num(table[:, 2], nan=0.0), -MAX_AMOUNT, MAX_AMOUNT)
+    capacity = np.clip(np.nan_to_num(table[:, 2], nan=0.0), -LARGEST_CAPACITY, LARGEST_CAPACITY)
     return StockColumns(at, capacity, *[np.ascontiguousarray(column) for column in table[:, 3:].astype(np.int64).T])
 
 
