@@ -11,7 +11,7 @@ from tests.differential.release.__main__ import mismatch_text
 from tests.differential.release.rounds import Tally, chance_of, play, shortened
 from tests.differential.release.sides import VARIANTS, Pairs, release
 
-ROUNDS, REQUESTS = 15, 12
+ROUNDS, REQUESTS = 6, 12
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
