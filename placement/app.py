@@ -88,8 +88,8 @@ def _server(settings: Settings, limits: SearchLimits) -> Server:
     policy = Policy(settings)
     policy.prepare()
     database = _database(settings)
-    meters = meters_for(database, settings, _flavors(settings))
     cloud_cache = CloudCache()
+    meters = meters_for(database, settings, _flavors(settings), cloud_cache)
     return Server(
         database=database,
         policy=policy,

@@ -129,10 +129,16 @@ class Serving:
             at: the positions of the providers to look at, ascending; None for all.
             sharing: whether they are to share: then a membership of their root does not count.
         """
+        return self._meeting(demand, at, [rule for _name, rule in self._rules(demand)], sharing=sharing)
+
+    def possible_providers(self, demand: Demand, at: Ints, *, sharing: bool = False) -> Ints:
+        """Return the same, but whatever is in use."""
+        return self._meeting(demand, at, [rule for _name, rule in _UNIT_RULES], sharing=sharing)
+
+    def _meeting(self, demand: Demand, at: Ints | None, rules: Sequence[Rule], *, sharing: bool) -> Ints:
         for stock, amount in self._stocks(demand):
             at, rows = _owners(stock, at)
-            fits = [rule(stock, rows, amount) for _name, rule in self._rules(demand)]
-            at = at[np.logical_and.reduce(fits)]
+            at = at[np.logical_and.reduce([rule(stock, rows, amount) for rule in rules])]
         if at is None:
             at = np.arange(len(self.columns.providers.ids))
         for _name, flags in self._conditions(demand, sharing=sharing):
@@ -190,9 +196,7 @@ class Serving:
             yield "capacity", _has_capacity
             return
         yield "capacity", self._has_room
-        yield "min_unit", _is_enough
-        yield "max_unit", _is_not_too_much
-        yield "step_size", _is_whole_steps
+        yield from _UNIT_RULES
 
     def _has_room(self, stock: StockColumns, rows: Ints, amount: int) -> Flags:
         fits: Flags = amount <= stock.capacity[rows] - stock.used[rows]
@@ -351,3 +355,6 @@ def _is_whole_steps(stock: StockColumns, rows: Ints, amount: int) -> Flags:
     step = stock.step_size[rows]
     fits: Flags = (step > 0) & (amount % np.maximum(1, step) == 0)
     return fits
+
+
+_UNIT_RULES = (("min_unit", _is_enough), ("max_unit", _is_not_too_much), ("step_size", _is_whole_steps))

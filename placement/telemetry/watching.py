@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 from placement.candidates.headroom.plans import CountedRequest
+from placement.services.cloud_cache import CloudCache
 from placement.settings import Settings
 from placement.settings.extras import module_for
 from placement.store.connection.database import Database
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from placement.telemetry.metrics import Metrics
 
 
-def meters_for(database: Database, settings: Settings, flavors: Mapping[str, CountedRequest]) -> Meters:
+def meters_for(
+    database: Database, settings: Settings, flavors: Mapping[str, CountedRequest], cache: CloudCache
+) -> Meters:
     """Return the meters that the settings ask for; they also report the headroom of ``flavors``.
 
     Raises:
@@ -31,9 +34,8 @@ def meters_for(database: Database, settings: Settings, flavors: Mapping[str, Cou
     module = module_for(
         "[metrics] enabled", "placement.telemetry.metrics", package="prometheus-client", extra="metrics"
     )
-    headroom = FlavorHeadroom(
-        database, flavors, settings.headroom, planner=settings.planner, locks=settings.locks_for_all
-    )
+    locks, planner = settings.locks_for_all, settings.planner
+    headroom = FlavorHeadroom(database, flavors, settings.headroom, planner=planner, locks=locks, cache=cache)
     return cast("Meters", module.Metrics(database, settings.metrics, headroom))
 
 

@@ -9,7 +9,7 @@ from placement.api.call import Call
 from placement.api.planner.headroom import requests_of_flavors
 from placement.errors import Invalid
 from placement.services.console import overview as service
-from placement.services.planner.headroom import Copies, Listing, RequestRoom, headrooms
+from placement.services.planner.request_rooms import Copies, Listing, RequestRoom, headrooms
 from placement.ui.changes import shown_changes
 from placement.ui.numbers import one_scale
 from placement.ui.page import Page, show
@@ -61,7 +61,8 @@ def _flavors(call: Call) -> list[FlavorRoom] | None:
         return None
     try:
         requests, locks = requests_of_flavors(flavors), call.server.settings.locks_for_all
-        found = headrooms(call.database, requests, Listing(models=False), locks=locks)
+        listing, cache = Listing(models=False), call.server.cloud_cache
+        found = headrooms(call.database, requests, listing, locks=locks, cache=cache)
     except Invalid:
         return []
     return [_room(name, query, found.of[name]) for name, query in flavors.items()]

@@ -120,7 +120,8 @@ def provider(call: Call, uuid: str) -> Response:
 
 def maintenance(call: Call, uuid: str) -> Response:
     """Show which consumers must leave a provider's tree before maintenance of its host, and where they could go."""
-    found = evacuation(call.database, uuid, locks=call.server.settings.locks_for_all)
+    locks, cache = call.server.settings.locks_for_all, call.server.cloud_cache
+    found = evacuation(call.database, uuid, locks=locks, cache=cache)
     moves = [line for one in found.consumers for line in commands_for_consumer(one.uuid, one.type)]
     host = commands_for_host(found.uuid, found.name)
     return show("maintenance.html", found=found, host_commands=host, consumer_commands=moves)

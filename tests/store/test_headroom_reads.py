@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from placement.services.planner.changes import Changes
-from placement.services.planner.headroom import Listing, headrooms
+from placement.services.planner.request_rooms import Listing, headrooms
 from placement.store.connection.database import Database
 from tests.examples import examples
 from tests.small_clouds import AGGREGATES, load, random_situation, shares_of, situations

@@ -26,9 +26,10 @@ from placement.domain.candidate_request import CandidateRequest
 from placement.domain.place_lock import PlaceLock
 from placement.domain.planner_request import PlannerRequest
 from placement.errors import Invalid, InvalidAt
+from placement.services.cloud_cache import CloudCache
 from placement.services.fair_share.headroom import amounts_of_copy, by_share
 from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.headroom import Listing, headrooms
+from placement.services.planner.request_rooms import Listing, headrooms
 from placement.store.connection.database import Database
 
 MAX_REQUESTS = 200
@@ -81,6 +82,7 @@ def count(call: Call) -> Response:
         changes=changes_of(body),
         options=options,
         locks=call.server.settings.locks_for_all,
+        cache=call.server.cloud_cache,
     )
     answer = headrooms_json(found)
     if taken is not None:
@@ -109,10 +111,13 @@ def _taken(
 
 def count_query(call: Call) -> Response:
     """Return the headroom of a query string."""
-    return call.json(headroom_of_query(call.database, call.query, locks=call.server.settings.locks_for_all))
+    locks, cache = call.server.settings.locks_for_all, call.server.cloud_cache
+    return call.json(headroom_of_query(call.database, call.query, locks=locks, cache=cache))
 
 
-def headroom_of_query(database: Database, query: Query, *, locks: Sequence[PlaceLock]) -> dict[str, Any]:
+def headroom_of_query(
+    database: Database, query: Query, *, locks: Sequence[PlaceLock], cache: CloudCache | None = None
+) -> dict[str, Any]:
     """Return a query string's headroom as JSON; ``limit`` in the query is the number of trees to list.
 
     Raises:
@@ -120,7 +125,7 @@ def headroom_of_query(database: Database, query: Query, *, locks: Sequence[Place
     """
     request = request_of_query(query)
     listing = Listing(trees=True, limit=min(request.limit or Listing().limit, MAX_LISTED))
-    found = headrooms(database, {QUERY_NAME: request}, listing, locks=locks)
+    found = headrooms(database, {QUERY_NAME: request}, listing, locks=locks, cache=cache)
     return counted_json(found.of[QUERY_NAME], found)
 
 

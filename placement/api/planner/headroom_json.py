@@ -5,9 +5,9 @@ from typing import Any
 
 from placement.allocators.headroom import Copies
 from placement.api.planner.fair_share_json import named
-from placement.candidates.headroom.headroom import Headroom
+from placement.candidates.headroom.totals import Headroom
 from placement.services.fair_share.headroom import ShareRoom
-from placement.services.planner.headroom import Headrooms, HostModel, Named, RequestRoom
+from placement.services.planner.request_rooms import Headrooms, HostModel, Named, RequestRoom
 from placement.settings.planner.values import FairShareSettings
 
 HeadroomJson = dict[str, Any]

@@ -11,9 +11,10 @@ from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 
 from placement.allocators.headroom import Copies, copies_of_mix, most_in_all, parts_of
-from placement.candidates.headroom.fleets import Fleets
-from placement.candidates.headroom.headroom import Headroom
+from placement.candidates.headroom.counting import total
+from placement.candidates.headroom.forms import CloudInForms
 from placement.candidates.headroom.mixed_rooms import MixedRooms, PoolLimit
+from placement.candidates.headroom.totals import Headroom
 from placement.domain.search_plan import Plan
 
 
@@ -21,7 +22,7 @@ def of_mix(
     shares: Mapping[str, Fraction],
     plans: Mapping[str, Plan],
     found: Mapping[str, Headroom],
-    fleets: Fleets,
+    cloud: CloudInForms,
     *,
     ruled: Collection[str] = (),
 ) -> Copies:
@@ -31,13 +32,13 @@ def of_mix(
         shares: the share of all copies that each request has; they add up to 1.
         plans: the requests.
         found: the headroom of each alone.
-        fleets: the cloud.
+        cloud: the cloud.
         ruled: requests with rules beyond their plans; what trees serve of these together with others is unknown.
     """
     parts = [*shares.values()]
-    mixed = MixedRooms(shares, plans, found, fleets, ruled=ruled)
+    mixed = MixedRooms(shares, plans, found, cloud, ruled=ruled)
     alone = [most_in_all(found[name].copies.most, share) for name, share in shares.items()]
-    most = min([*alone, *_by_class(shares, plans, fleets)])
+    most = min([*alone, *_by_class(shares, plans, cloud)])
     most = min([most, *[_within(limit, parts, most) for limit in mixed.limits]])
     return copies_of_mix(parts, [*mixed.rooms(parts_of(most, parts))], most)
 
@@ -51,20 +52,18 @@ def _within(limit: PoolLimit, shares: Sequence[Fraction], most: int) -> int:
     return bisect_right(range(most + 1), limit.free, key=taken) - 1
 
 
-def _by_class(shares: Mapping[str, Fraction], plans: Mapping[str, Plan], fleets: Fleets) -> Sequence[int]:
+def _by_class(shares: Mapping[str, Fraction], plans: Mapping[str, Plan], cloud: CloudInForms) -> Sequence[int]:
     """Return for each class the bound given by all that is free; rounding costs a request at most one copy."""
-    free: Counter[int] = Counter()
-    for fleet in fleets.fleets:
-        for (_place, class_id), column in fleet.free.items():
-            free[class_id] += sum(column)
     asked: dict[int, list[tuple[Fraction, int]]] = defaultdict(list)
     for name, share in shares.items():
         amounts: Counter[int] = Counter()
         for slot in plans[name].slots:
-            amounts.update({fleets.cloud.classes[of_class]: amount for of_class, amount in slot.resources})
+            amounts.update({cloud.ids.classes[of_class]: amount for of_class, amount in slot.resources})
         for class_id, amount in amounts.items():
             asked[class_id].append((share, amount))
     return [
-        math.floor((free[class_id] + sum([amount for _share, amount in each])) / sum([s * a for s, a in each]))
+        math.floor(
+            (total(cloud.free[class_id]) + sum([amount for _share, amount in each])) / sum([s * a for s, a in each])
+        )
         for class_id, each in asked.items()
     ]

@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from placement.allocators.headroom import Budget, Copies, CopyCounts, JointPacking, MixedRoom, largest
-from placement.candidates.headroom.counting import CountedFleet
-from placement.candidates.headroom.fleets import Cell, Fleet, Fleets
-from placement.candidates.headroom.headroom import Headroom
-from placement.candidates.headroom.options import ShapeOptions
+from placement.candidates.headroom.counting import CountedTrees
+from placement.candidates.headroom.forms import Cell, CloudInForms, TreesOfForm
+from placement.candidates.headroom.options import FormOptions
+from placement.candidates.headroom.totals import Headroom
 from placement.candidates.headroom.ways import Ways
 from placement.domain.search_plan import Plan
 
@@ -33,17 +33,17 @@ class PoolLimit(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _TreesOfShape:
-    """Trees of one shape, each of which can serve some of the requests.
+class _ServingTrees:
+    """Trees of one form, each of which can serve some of the requests.
 
     Args:
-        fleet: the trees.
+        trees: the trees.
         alone: for each request how many copies fit into a tree by themselves, by root.
         ways: for each request what its copies may take there; None if unknown.
         is_shared: whether any of it may come from pools.
     """
 
-    fleet: Fleet
+    trees: TreesOfForm
     alone: Sequence[Mapping[int, Copies]]
     ways: Sequence[_Takings | None]
     is_shared: bool
@@ -59,7 +59,7 @@ class MixedRooms:
         shares: the share of all copies that each request has.
         plans: the requests.
         found: the headroom of each alone.
-        fleets: the cloud.
+        cloud: the cloud.
         ruled: requests with rules beyond their plans.
     """
 
@@ -68,15 +68,15 @@ class MixedRooms:
         shares: Mapping[str, Fraction],
         plans: Mapping[str, Plan],
         found: Mapping[str, Headroom],
-        fleets: Fleets,
+        cloud: CloudInForms,
         *,
         ruled: Collection[str],
     ) -> None:
         plans = {name: plans[name] for name in shares}
         self._shares = [*shares.values()]
         self._found = [found[name] for name in plans]
-        self._fleets = fleets
-        self._serving = [*_serving(plans, found, fleets, ruled)]
+        self._cloud = cloud
+        self._serving = [*_serving(plans, found, cloud, ruled)]
         self._draws = _fixed_draws(len(plans), self._serving)
         self._budget = Budget(STEPS)
         self._for_bounds = Budget(STEPS)
@@ -86,7 +86,7 @@ class MixedRooms:
         """The limits of pools on all trees together; none unless requests draw the same from them everywhere."""
         draws = self._draws or ()
         cells = {cell for of in draws for cell in of}
-        free = {cell: self._fleets.pools[cell[0]].free[cell[1]] for cell in sorted(cells)}
+        free = {cell: self._cloud.pools[cell[0]].free[cell[1]] for cell in sorted(cells)}
         return [PoolLimit(tuple([of.get(cell, 0) for of in draws]), much) for cell, much in free.items()]
 
     def rooms(self, caps: CopyCounts) -> Iterator[MixedRoom]:
@@ -100,16 +100,17 @@ class MixedRooms:
         for group in [*groups[:MAX_GROUPS], *([rest] if rest else [])]:
             yield self._in_group(group, caps)
 
-    def _in_trees(self, one: _TreesOfShape, caps: CopyCounts) -> Iterator[MixedRoom]:
-        """Yield what trees of one shape can serve, each independently of the others."""
+    def _in_trees(self, one: _ServingTrees, caps: CopyCounts) -> Iterator[MixedRoom]:
+        """Yield what trees of one form can serve, each independently of the others."""
         cells = _Cells()
         # Draws that are the same everywhere are a limit for all trees together.
         known = [None if ways is None else [cells.own(0, _without_pools(way)) for way in ways] for ways in one.ways]
         ways = [of for of in known if of is not None]
         packing = JointPacking(ways, cells.kinds) if len(ways) == len(known) else None
-        columns = [one.fleet.free[cell] for _root, cell in cells.numbers]
-        rows = zip(*columns, strict=True) if columns else [()] * len(one.fleet.trees)
-        copies = map(one.copies, one.fleet.trees)
+        roots = one.trees.roots.tolist()
+        columns = [one.trees.free.cell(cell).tolist() for _root, cell in cells.numbers]
+        rows = zip(*columns, strict=True) if columns else [()] * len(roots)
+        copies = map(one.copies, roots)
         for (row, alone), places in Counter(zip(rows, copies, strict=True)).items():
             yield self._room(packing, dict(enumerate(row)), caps, alone)._replace(places=places)
 
@@ -124,14 +125,14 @@ class MixedRooms:
             [cells.own(tree.root, way) for tree in group for way in tree.of.ways[number] or ()]
             for number in range(len(caps))
         ]
-        index = {tree.root: (tree.of.fleet, tree.number) for tree in group}
+        index = {tree.root: (tree.of.trees, tree.number) for tree in group}
         free = {}
         for (root, (place, name)), number in cells.numbers.items():
             if place < 0:
-                free[number] = self._fleets.pools[place].free[name]
+                free[number] = self._cloud.pools[place].free[name]
             else:
-                fleet, in_fleet = index[root]
-                free[number] = fleet.free[place, name][in_fleet]
+                trees, in_trees = index[root]
+                free[number] = int(trees.free.cell((place, name))[in_trees])
         return self._room(JointPacking(ways, cells.kinds), free, caps, alone)
 
     def _room(
@@ -153,45 +154,46 @@ class MixedRooms:
 
 
 def _serving(
-    plans: Mapping[str, Plan], found: Mapping[str, Headroom], fleets: Fleets, ruled: Collection[str]
-) -> Iterator[_TreesOfShape]:
+    plans: Mapping[str, Plan], found: Mapping[str, Headroom], cloud: CloudInForms, ruled: Collection[str]
+) -> Iterator[_ServingTrees]:
     """Yield the trees that can serve any of the requests."""
-    counted: dict[int, dict[str, CountedFleet]] = defaultdict(dict)
+    counted: dict[int, dict[str, CountedTrees]] = defaultdict(dict)
     for name in plans:
         for one in found[name].counted:
-            counted[id(one.fleet.shape)][name] = one
-    options = {name: ShapeOptions(plan, fleets) for name, plan in plans.items()}
-    for fleet in fleets.fleets:
-        there = counted.get(id(fleet.shape), {})
+            counted[one.trees.number][name] = one
+    options = {name: FormOptions(plan, cloud) for name, plan in plans.items()}
+    for trees in cloud.forms:
+        there = counted.get(trees.number, {})
         if there:
-            yield _TreesOfShape(
-                fleet,
+            yield _ServingTrees(
+                trees,
                 [_by_root(there[name]) if name in there else {} for name in plans],
                 [
-                    _ways(plan, fleets, there[name], options[name], is_ruled=name in ruled) if name in there else ()
+                    _ways(plan, cloud, there[name], options[name], is_ruled=name in ruled) if name in there else ()
                     for name, plan in plans.items()
                 ],
                 is_shared=any([one.is_shared for one in there.values()]),
             )
 
 
-def _by_root(one: CountedFleet) -> dict[int, Copies]:
-    return dict(zip(one.fleet.trees, map(Copies, one.least, one.most), strict=True))
+def _by_root(one: CountedTrees) -> dict[int, Copies]:
+    return dict(zip(one.trees.roots.tolist(), map(Copies, one.least.tolist(), one.most.tolist()), strict=True))
 
 
-def _ways(plan: Plan, fleets: Fleets, one: CountedFleet, options: ShapeOptions, *, is_ruled: bool) -> _Takings | None:
+def _ways(
+    plan: Plan, cloud: CloudInForms, one: CountedTrees, options: FormOptions, *, is_ruled: bool
+) -> _Takings | None:
     if is_ruled:
         return None
-    shape = one.fleet.shape
-    met = options.met(shape, {place for slot in one.slots for place in slot.places})
-    return Ways(plan, fleets, shape, slots=one.slots, met=met).all_ways()
+    met = options.met(one.trees.number, {place for slot in one.slots for place in slot.places})
+    return Ways(plan, cloud, one.trees.form, slots=one.slots, met=met).all_ways()
 
 
 def _without_pools(way: Mapping[Cell, int]) -> Mapping[Cell, int]:
     return {cell: amount for cell, amount in way.items() if cell[0] >= 0}
 
 
-def _fixed_draws(requests: int, serving: Sequence[_TreesOfShape]) -> list[Mapping[Cell, int]] | None:
+def _fixed_draws(requests: int, serving: Sequence[_ServingTrees]) -> list[Mapping[Cell, int]] | None:
     """Return what every copy of each request takes of pools; None if that is unknown or differs between trees."""
     found: list[Mapping[Cell, int]] = []
     for number in range(requests):
@@ -231,17 +233,17 @@ class _Cells:
 class _TreeOf(NamedTuple):
     """One of the trees of a shape, by its number there."""
 
-    of: _TreesOfShape
+    of: _ServingTrees
     number: int
     root: int
 
 
-def _groups(serving: Sequence[_TreesOfShape]) -> list[list[_TreeOf]]:
+def _groups(serving: Sequence[_ServingTrees]) -> list[list[_TreeOf]]:
     """Partition trees so that no two groups draw from the same pool."""
     groups: list[tuple[set[Hashable], list[_TreeOf]]] = []
     for one in serving:
-        pools: set[Hashable] = {pool.number for pool in one.fleet.shape.pools}
-        joined = [_TreeOf(one, number, root) for number, root in enumerate(one.fleet.trees)]
+        pools: set[Hashable] = {pool.number for pool in one.trees.form.pools}
+        joined = [_TreeOf(one, number, root) for number, root in enumerate(one.trees.roots.tolist())]
         for other in [group for group in groups if not group[0].isdisjoint(pools)]:
             groups.remove(other)
             pools |= other[0]

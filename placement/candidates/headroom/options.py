@@ -1,120 +1,90 @@
-"""Which providers can serve the demands of a plan in trees of one shape, free amounts aside."""
+"""Which providers can serve the demands of a plan in trees of each form, whatever is in use."""
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 
-from placement.candidates.headroom.fleets import Fleets, SharedPool, TreeShape, UnitRule
+import numpy as np
+
+from placement.candidates.headroom.forms import CloudInForms, TreeForm
+from placement.candidates.serving import Serving
+from placement.cloud.columns import Ints
 from placement.domain.search_plan import Demand, Plan
-from placement.domain.whole_cloud import WholeCloud
 
-OptionRows = list[list[int]]
-"""For each demand the providers that can serve it, by number in the shape; pools are below 0."""
-
-
-@dataclass(frozen=True, slots=True)
-class _AskedIn:
-    """A demand in the ids and bits of a cloud."""
-
-    amounts: tuple[tuple[int, int], ...]
-    is_granular: bool
-    required: tuple[int, ...]
-    forbidden: int
-    member_of: tuple[int, ...]
-    in_tree: int | None
-
-    def suits(self, marks: int, units: Mapping[int, UnitRule], root_marks: int) -> bool:
-        """Tell whether a provider can serve this if enough is free; its root's aggregates may span the tree."""
-        if marks & self.forbidden or not _has_each(marks, self.required):
-            return False
-        if not (_has_each(marks, self.member_of) or _has_each(root_marks, self.member_of)):
-            return False
-        return all([name in units and _keeps(units[name], amount) for name, amount in self.amounts])
+OptionRows = Sequence[Sequence[int]]
+"""For each demand the providers that can serve it, by place in the form; pools are below 0."""
 
 
-def _has_each(marks: int, sets: Iterable[int]) -> bool:
-    return all([marks & any_of for any_of in sets])
+class FormOptions:
+    """Finds the options of one plan in the forms of a cloud: those in the first tree of each form."""
 
+    def __init__(self, plan: Plan, cloud: CloudInForms) -> None:
+        self._plan = plan
+        self._cloud = cloud
+        self._serving = Serving(plan, cloud.ids, columns=cloud.columns, sets=cloud.sets)
 
-def _keeps(units: UnitRule, amount: int) -> bool:
-    low, high, step = units
-    return low <= amount <= high and amount % step == 0
+    def rows(self, number: int) -> OptionRows | None:
+        """Return who can serve each demand; None if the tree itself must not, or if a demand has no provider."""
+        rows = [of_forms[number] for of_forms in self._of_demands] if self._is_possible[number] else []
+        return rows if rows and all(rows) else None
 
-
-class ShapeOptions:
-    """Finds the options of one plan in the shapes of a cloud."""
-
-    def __init__(self, plan: Plan, fleets: Fleets) -> None:
-        self._pools = fleets.pools
-        cloud, request = fleets.cloud, plan.request
-        self._asked = [_asked(demand, cloud) for demand in plan.demands]
-        self._root_required = [_bits(cloud, [name]) for name in request.root_required]
-        self._root_forbidden = _bits(cloud, request.root_forbidden | plan.forbidden_root_aggregates)
-        self._is_possible = _is_possible(plan, cloud)
-        self._trait_sets = [_bits(cloud, any_of) for any_of in plan.trait_sets]
-
-    def rows(self, shape: TreeShape) -> OptionRows | None:
-        """Return who can serve each demand; None if the root does not match or a demand has no provider."""
-        root_marks = shape.marks[0]
-        if not self._is_possible or root_marks & self._root_forbidden or not _has_each(root_marks, self._root_required):
-            return None
-        rows: OptionRows = []
-        for asked in self._asked:
-            rows.append(self._row(asked, shape))
-            if not rows[-1]:
-                return None
-        return rows
-
-    def met(self, shape: TreeShape, places: Iterable[int]) -> dict[int, int]:
+    def met(self, number: int, places: Iterable[int]) -> dict[int, int]:
         """Return which trait sets of the unsuffixed group each of some providers meets, as bits."""
-        marks = {place: shape.marks[place] if place >= 0 else self._pools[place].marks for place in places}
+        start = self._starts[number]
+        at = {place: self._cloud.pools[place].position if place < 0 else start + place for place in places}
+        sets = [self._serving.with_any_trait(any_of) for any_of in self._plan.trait_sets]
         return {
-            place: sum([1 << index for index, any_of in enumerate(self._trait_sets) if of_place & any_of])
-            for place, of_place in marks.items()
+            place: sum([1 << index for index, flags in enumerate(sets) if flags[position]])
+            for place, position in at.items()
         }
 
-    def _row(self, asked: _AskedIn, shape: TreeShape) -> list[int]:
-        is_here = asked.in_tree is None or shape.name == asked.in_tree
-        spanning = 0 if asked.is_granular else shape.marks[0]
-        row = [
-            number
-            for number, (marks, units) in enumerate(zip(shape.marks, shape.rules, strict=True))
-            if is_here and asked.suits(marks, units, spanning)
-        ]
-        if not shape.pools:
-            return row
-        # A sharing provider is one pool for all trees, including its own.
-        found = {shape.own_pools.get(number, number) for number in row}
-        return sorted(found | {pool.number for pool in shape.pools if self._shares(asked, self._pools[pool.number])})
+    @cached_property
+    def _starts(self) -> list[int]:
+        starts: list[int] = self._cloud.columns.providers.starts[self._cloud.first_trees].tolist()
+        return starts
 
-    def _shares(self, asked: _AskedIn, pool: SharedPool) -> bool:
-        if asked.in_tree is not None and (not asked.is_granular or asked.in_tree != pool.root):
-            return False  # in_tree keeps the unsuffixed group inside the tree.
-        return asked.suits(pool.marks, pool.units, pool.marks)
+    @cached_property
+    def _is_possible(self) -> list[bool]:
+        trees = self._cloud.first_trees
+        possible = self._serving.possible_trees if self._serving.is_possible else np.zeros(len(self._roots), dtype=bool)
+        is_possible: list[bool] = [True] * len(trees) if possible is None else possible[trees].tolist()
+        return is_possible
 
+    @property
+    def _roots(self) -> Ints:
+        return self._cloud.columns.providers.roots
 
-def _asked(demand: Demand, cloud: WholeCloud) -> _AskedIn:
-    group = demand.group
-    return _AskedIn(
-        amounts=tuple([(cloud.classes[name], amount) for name, amount in demand.resources]),
-        is_granular=group.is_granular,
-        required=tuple([_bits(cloud, any_of) for any_of in demand.required]),
-        forbidden=_bits(cloud, group.forbidden | group.forbidden_aggregates),
-        member_of=tuple([_bits(cloud, any_of) for any_of in group.member_of]),
-        # A granular group without resources is found in any tree, as in the reference.
-        in_tree=cloud.roots.get(group.in_tree, -1) if group.in_tree is not None and demand.resources else None,
-    )
+    @cached_property
+    def _of_demands(self) -> list[list[list[int]]]:
+        """By demand and form, who can serve."""
+        return [self._of_forms(demand) for demand in self._plan.demands]
 
+    def _of_forms(self, demand: Demand) -> list[list[int]]:
+        providers, trees = self._cloud.columns.providers, self._cloud.first_trees
+        at = self._serving.possible_providers(demand, self._positions)
+        numbers = np.searchsorted(trees, providers.trees[at])
+        rows: list[list[int]] = [[] for _ in trees]
+        for number, place in zip(numbers.tolist(), (at - providers.starts[trees[numbers]]).tolist(), strict=True):
+            rows[number].append(place)
+        return self._with_pools(demand, rows) if self._cloud.pools else rows
 
-def _bits(cloud: WholeCloud, names: Collection[str]) -> int:
-    """Return the bits of those traits or aggregates that any provider has."""
-    return sum([cloud.bits[name] for name in names if name in cloud.bits])
+    def _with_pools(self, demand: Demand, rows: list[list[int]]) -> list[list[int]]:
+        """Add the pools that can serve. A sharing provider is one pool for all trees, including its own."""
+        pools = self._pools_for(demand)
 
+        def with_pools(form: TreeForm, row: Sequence[int]) -> list[int]:
+            here = {pool.number for pool in form.pools if pool.number in pools}
+            return sorted({form.own_pools.get(place, place) for place in row} | here)
 
-def _is_possible(plan: Plan, cloud: WholeCloud) -> bool:
-    """Tell whether names alone rule nothing out; the reference finds no provider for a group that only forbids."""
-    for group in plan.request.groups:
-        if group.in_tree is not None and group.in_tree not in cloud.roots:
-            return False
-        if not (group.resources or group.required or group.member_of):
-            return False
-    return True
+        return [with_pools(of_form.form, row) for of_form, row in zip(self._cloud.forms, rows, strict=True)]
+
+    def _pools_for(self, demand: Demand) -> set[int]:
+        if demand.resources and demand.group.in_tree is not None and not demand.group.is_granular:
+            return set()  # in_tree keeps the unsuffixed group inside the tree.
+        number_at = {pool.position: number for number, pool in self._cloud.pools.items()}
+        serving = self._serving.possible_providers(demand, np.array(sorted(number_at)), sharing=True)
+        return {number_at[position] for position in serving.tolist()}
+
+    @cached_property
+    def _positions(self) -> Ints:
+        """The positions of all providers of the first trees."""
+        return self._cloud.columns.providers.positions_in(self._cloud.first_trees)

@@ -1,15 +1,17 @@
-"""Packs what formulas cannot count exactly: the ways that candidates of a shape take from its trees."""
+"""Packs what formulas cannot count exactly: the ways that candidates take from trees of a form."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+import numpy as np
+
 from placement.allocators.headroom import Budget, Bundle, BundlePacking, Copies, exactly, undominated
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.slots import SlotComposer
-from placement.candidates.headroom.fleets import Cell, Fleets, TreeShape
-from placement.candidates.headroom.formula import OpenSlot
-from placement.candidates.headroom.parts import FreeColumns
+from placement.candidates.headroom.division import OpenSlot
+from placement.candidates.headroom.forms import Cell, CloudInForms, FreeAmounts, TreeForm, distinct_rows
+from placement.cloud.columns import Ints
 from placement.domain.inventory import UNBOUNDED
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
@@ -35,12 +37,12 @@ class _Bundles(NamedTuple):
 
 
 class Ways:
-    """The ways to serve a plan in trees of one shape, whatever is free, composed as candidates are.
+    """The ways to serve a plan in trees of one form, whatever is free, composed as candidates are.
 
     Args:
         plan: the plan.
-        fleets: the cloud.
-        shape: how the trees are built.
+        cloud: the cloud.
+        form: how the trees are built.
         slots: the slots of the plan, with the providers that can serve them there.
         met: the trait sets of the unsuffixed group that each provider meets.
     """
@@ -48,8 +50,8 @@ class Ways:
     def __init__(
         self,
         plan: Plan,
-        fleets: Fleets,
-        shape: TreeShape,
+        cloud: CloudInForms,
+        form: TreeForm,
         *,
         slots: Sequence[OpenSlot],
         met: Mapping[int, int],
@@ -57,8 +59,8 @@ class Ways:
         self._plan = plan
         self._slots = slots
         self._met = met
-        self._shape = shape
-        self._fleets = fleets
+        self._form = form
+        self._cloud = cloud
         self._cells: list[Cell] = sorted({(p, name) for slot in slots for p in slot.places for name, _ in slot.amounts})
         self._number = {cell: index for index, cell in enumerate(self._cells)}
         by_class: dict[int, list[int]] = {}
@@ -66,30 +68,32 @@ class Ways:
             by_class.setdefault(name, []).append(index)
         self._kinds = list(by_class.values())
         self._known: dict[tuple[int, ...], Copies] = {}
-        self._of_shape = self._bundles([UNBOUNDED] * len(self._cells), RequestBudget())
-        self._packing = BundlePacking(self._of_shape.bundles, self._kinds)
+        self._whatever_is_free = self._bundles([UNBOUNDED] * len(self._cells), RequestBudget())
+        self._packing = BundlePacking(self._whatever_is_free.bundles, self._kinds)
 
     @property
     def is_possible(self) -> bool:
         """Whether there is any way."""
-        return bool(self._of_shape.bundles) or not self._of_shape.complete
+        return bool(self._whatever_is_free.bundles) or not self._whatever_is_free.complete
 
     def all_ways(self) -> list[Mapping[Cell, int]] | None:
         """Return what ways take of each provider and class, whatever is free; None if there are too many."""
-        if not self._of_shape.complete:
+        if not self._whatever_is_free.complete:
             return None
-        return [{self._cells[index]: amount for index, amount in one.items()} for one in self._of_shape.bundles]
+        return [{self._cells[index]: amount for index, amount in one.items()} for one in self._whatever_is_free.bundles]
 
-    def copies(self, columns: FreeColumns, most: Sequence[int], budget: Budget) -> list[Copies]:
-        """Return how many copies fit into each tree.
+    def copies(self, free: FreeAmounts, most: Ints, budget: Budget) -> tuple[Ints, Ints]:
+        """Return bounds on how many copies fit into each tree. Trees with the same free are counted once.
 
         Args:
-            columns: what is free.
+            free: what is free.
             most: known upper bounds.
             budget: limits the steps over all trees.
         """
-        free = zip(*[columns.cell(cell) for cell in self._cells], strict=True) if self._cells else [()] * len(most)
-        return [self._of(of_tree, bound, budget) for of_tree, bound in zip(free, most, strict=True)]
+        rows, numbers, _first = distinct_rows(np.column_stack([*map(free.cell, self._cells), most]))
+        counted = [self._of(row[:-1], row[-1], budget) for row in rows]
+        least, at_most = np.array(counted, dtype=np.int64).reshape(-1, 2).T
+        return least[numbers], at_most[numbers]
 
     def _of(self, free: tuple[int, ...], bound: int, budget: Budget) -> Copies:
         if not bound:
@@ -100,7 +104,7 @@ class Ways:
         return Copies(found.least, min(found.most, bound))
 
     def _packed(self, free: tuple[int, ...], bound: int, budget: Budget) -> Copies:
-        packing, (bundles, complete) = self._packing, self._of_shape
+        packing, (bundles, complete) = self._packing, self._whatever_is_free
         if not complete:
             # The less is free, the fewer ways there are.
             bundles, complete = self._bundles(free, RequestBudget(per_request=budget.left))
@@ -113,7 +117,7 @@ class Ways:
 
     def _bundles(self, free: Sequence[int], budget: RequestBudget) -> _Bundles:
         """Return what the ways take, given what is free."""
-        foreign = [pool.root for pool in self._shape.pools if pool.place < 0]
+        foreign = [pool.root for pool in self._form.pools if pool.place < 0]
         if self._plan.request.same_subtree and len({*foreign}) < len(foreign):
             return _Bundles([], complete=False)  # How pools in another tree are nested is unknown.
         choices = SlotComposer(self._plan, budget).choices(self._tree(free))
@@ -124,21 +128,21 @@ class Ways:
         return _Bundles(bundles[:MAX_BUNDLES], complete and len(bundles) <= MAX_BUNDLES)
 
     def _tree(self, free: Sequence[int]) -> Tree:
-        """Return a tree of the shape with this much free; a copy may take no more than max_unit of a class."""
+        """Return a tree of the form with this much free; a copy may take no more than max_unit of a class."""
         left = dict(zip(self._cells, free, strict=True))
         options: list[list[int]] = [[] for _ in self._plan.demands]
         for slot, planned in zip(self._slots, self._plan.slots, strict=True):
             options[planned.demand] = [
                 place for place in slot.places if all([left[place, name] >= much for name, much in slot.amounts])
             ]
-        pools, own = self._fleets.pools, self._shape.parents_by_number
+        pools, own = self._cloud.pools, self._form.parents_by_place
         foreign = {place for row in options for place in row if place not in own}
-        names = {self._fleets.cloud.classes[name]: name for name in self._plan.contended}
+        names = {self._cloud.ids.classes[name]: name for name in self._plan.contended}
         return Tree(
             root=0,
             options=options,
             room={
-                (place, names[name]): min(much, self._shape.most_at_once(place, name, pools))
+                (place, names[name]): min(much, self._most_at_once(place, name))
                 for (place, name), much in left.items()
                 if name in names
             },
@@ -146,6 +150,10 @@ class Ways:
             parents={**own, **dict.fromkeys(foreign)},
             root_of={place: pools[place].root for place in foreign},
         )
+
+    def _most_at_once(self, place: int, class_id: int) -> int:
+        """Return the most of a class that a provider gives one consumer."""
+        return self._form.max_units[place, class_id] if place >= 0 else self._cloud.pools[place].max_units[class_id]
 
     def _taken(self, choice: Choice) -> tuple[tuple[int, int], ...]:
         taken: dict[int, int] = {}

@@ -1,19 +1,20 @@
 """The whole cloud as a map: how full each host is, how many more of a request fit, and who is on it."""
 
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from placement.candidates.headroom.headroom import Headroom
+from placement.candidates.headroom.forms import CloudInForms
+from placement.candidates.headroom.totals import Headroom
 from placement.candidates.ranking import Ranking
 from placement.domain.candidate_request import CandidateRequest
 from placement.errors import Gone, NotFound
 from placement.services.allocation_candidates import SearchOptions, answer_to
+from placement.services.cloud_cache import CloudCache
 from placement.services.console.overview import AMOUNTS
 from placement.services.fragmentation import FragmentationJudge
-from placement.services.planner.headroom import Copies, headroom_in
+from placement.services.planner.request_rooms import Copies, headroom_in
 from placement.store.aggregates import hosts_in
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import cloud_map as store
@@ -131,8 +132,13 @@ class CloudMap:
 
 
 @reads_anywhere
-def cloud_map(tx: Transaction, question: MapQuestion) -> CloudMap:
+def cloud_map(tx: Transaction, question: MapQuestion, cache: CloudCache | None = None) -> CloudMap:
     """Return a map from one snapshot: a fixed number of statements, O(hosts) work.
+
+    Args:
+        tx: the transaction.
+        question: what to show.
+        cache: what is cached of the cloud; None reads all of it.
 
     Raises:
         Invalid: the request names a class or trait that does not exist.
@@ -153,8 +159,8 @@ def cloud_map(tx: Transaction, question: MapQuestion) -> CloudMap:
         members=hosts_in(tx, question.aggregates),
         projects=store.project_names(tx, most=MAX_PROJECTS) if question.knows_projects else (),
         lit=roots_of_project(tx, question.project) if question.project else None,
-        room=_room(tx, question, question.request) if question.request else None,
-        orders=[_best(tx, question, one) for one in question.profiles],
+        room=_room(tx, question, question.request, cache) if question.request else None,
+        orders=[_best(tx, question, one, cache) for one in question.profiles],
         since=complete_since(tx) if question.knows_past else None,
     )
 
@@ -178,11 +184,11 @@ def _as_it_was(
     return {root: (capacity, used - grown.get(root, 0)) for root, (capacity, used) in stocks.items()}
 
 
-def _room(tx: Transaction, question: MapQuestion, request: CandidateRequest) -> RoomOnMap:
-    found = headroom_in(tx, request, locks=question.options.locks)
+def _room(tx: Transaction, question: MapQuestion, request: CandidateRequest, cache: CloudCache | None) -> RoomOnMap:
+    found, cloud = headroom_in(tx, request, locks=question.options.locks, cache=cache)
     asked = list(dict.fromkeys(name for group in request.groups for name in group.resources))
     scarce = next((name for name in asked if name not in AMOUNTS and name not in question.locks), next(iter(asked), ""))
-    fits, free = found.trees(), _free(found, tx, scarce)
+    fits, free = found.trees(), _free(found, cloud, scarce)
     return RoomOnMap(
         copies=found.copies,
         fits=fits,
@@ -193,20 +199,23 @@ def _room(tx: Transaction, question: MapQuestion, request: CandidateRequest) -> 
     )
 
 
-def _free(found: Headroom, tx: Transaction, class_name: str) -> dict[int, int]:
-    class_id = tx.names.classes.ids(tx.connection, [class_name]).get(class_name)
-    free: Counter[int] = Counter()
-    for one in found.counted:
-        for (_place, held), column in one.fleet.free.items():
-            if held == class_id:
-                free.update(dict(zip(one.fleet.trees, column, strict=True)))
-    return dict(free)
+def _free(found: Headroom, cloud: CloudInForms, class_name: str) -> dict[int, int]:
+    class_id = cloud.ids.classes.get(class_name)
+    if class_id is None:
+        return {}
+    free = cloud.free_in_trees[class_id]
+    trees = [
+        of_form.trees for of_form in found.counted if any(held == class_id for _, held in of_form.trees.form.max_units)
+    ]
+    return {
+        root: amount for one in trees for root, amount in zip(one.roots.tolist(), free[one.trees].tolist(), strict=True)
+    }
 
 
-def _best(tx: Transaction, question: MapQuestion, by: RankedBy) -> list[int]:
+def _best(tx: Transaction, question: MapQuestion, by: RankedBy, cache: CloudCache | None) -> list[int]:
     """Return the roots of the best hosts by a profile: those of the candidates, in their order."""
     if question.request is None:
         return []
     request = replace(question.request, limit=BEST)
-    answer = answer_to(tx, request, question.options, by.ranking, judge=by.judge)
+    answer = answer_to(tx, request, question.options, by.ranking, judge=by.judge, cache=cache)
     return list(dict.fromkeys(root for root, _choice in answer.candidates))

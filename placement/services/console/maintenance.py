@@ -8,7 +8,8 @@ from fractions import Fraction
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.place_lock import PlaceLock
 from placement.errors import Invalid
-from placement.services.planner.headroom import Changes, Copies, Headrooms, Listing, Named, headrooms
+from placement.services.cloud_cache import CloudCache
+from placement.services.planner.request_rooms import Changes, Copies, Headrooms, Listing, Named, headrooms
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import tree as store
@@ -88,7 +89,9 @@ class _EvacuatedTree:
     has_more: bool
 
 
-def evacuation(database: Database, uuid: str, *, locks: Sequence[PlaceLock] = ()) -> Evacuation:
+def evacuation(
+    database: Database, uuid: str, *, locks: Sequence[PlaceLock] = (), cache: CloudCache | None = None
+) -> Evacuation:
     """Return the consumers to move off the tree of a provider, and where they could go. Nothing is moved.
 
     Room is counted for what each consumer holds here, provider by provider, on hosts that are neither disabled nor
@@ -102,7 +105,7 @@ def evacuation(database: Database, uuid: str, *, locks: Sequence[PlaceLock] = ()
     counted = dict(list(shapes.items())[:MAX_SHAPES])
     requests = {str(number): _request(shape) for number, shape in enumerate(counted)}
     numbers = [len(consumers) for consumers in counted.values()]
-    room = _room(database, requests, numbers, without=found.uuid, locks=locks)
+    room = _room(database, requests, numbers, without=found.uuid, locks=locks, cache=cache)
     kinds = []
     for number, (shape, consumers) in enumerate(shapes.items()):
         held = _summed(shape)
@@ -158,13 +161,15 @@ def _room(
     *,
     without: str,
     locks: Sequence[PlaceLock],
+    cache: CloudCache | None,
 ) -> Headrooms | None:
     if not requests:
         return None
     mix = {name: Fraction(number, sum(numbers)) for name, number in zip(requests, numbers, strict=True)}
     listing = Listing(trees=True, models=False, limit=PLACES)
     try:
-        return headrooms(database, requests, listing, mix=mix, changes=Changes(without=[without]), locks=locks)
+        changes = Changes(without=[without])
+        return headrooms(database, requests, listing, mix=mix, changes=changes, locks=locks, cache=cache)
     except Invalid:
         # The provider, or a class, has been deleted since its consumers were read.
         return None

@@ -8,8 +8,8 @@ from operator import attrgetter
 
 from placement.candidates.compose.proposals import Lock, Proposal
 from placement.candidates.explain.wording import cause_in_words
-from placement.candidates.headroom.what_if import MoreTrees
 from placement.candidates.scores import Score
+from placement.cloud.view import MoreTrees
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.errors import OutOfSteps

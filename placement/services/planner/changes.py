@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from placement.candidates.headroom.what_if import MoreTrees
+from placement.cloud.view import MoreTrees
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.errors import InvalidAt
 from placement.services.planner.overlays import released
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.whole_cloud import roots_by_aggregate, roots_of_providers
+from placement.store.search.roots import roots_by_aggregate, roots_of_providers
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from placement.services.planner.serving_kinds import ServingKinds
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.resource_classes import all_classes
 from placement.store.search.names import ids_for
-from placement.store.search.whole_cloud import roots_of_providers
+from placement.store.search.roots import roots_of_providers
 
 
 def ground_for(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from placement.candidates.headroom.what_if import MoreTrees
+from placement.cloud.view import MoreTrees
 from placement.domain.overlay import Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.services.planner.composers import PlannerOptions

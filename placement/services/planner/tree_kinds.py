@@ -7,7 +7,7 @@ are, and rules about places are then examined in one tree of each kind.
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 
-from placement.candidates.headroom.fleets import Fleets
+from placement.candidates.headroom.forms import CloudInForms
 from placement.domain.overlay import Overlay
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.tree_rows import TreeRows, tree_rows
@@ -22,21 +22,23 @@ class TreeKinds:
     Args:
         tx: the transaction.
         overlay: assumed changes.
-        fleets: the cloud; it covers what requests name but trees do not contain, such as aggregates.
+        cloud: the cloud; it covers what requests name but trees do not contain, such as aggregates.
     """
 
-    def __init__(self, tx: Transaction, overlay: Overlay, fleets: Fleets) -> None:
+    def __init__(self, tx: Transaction, overlay: Overlay, cloud: CloudInForms) -> None:
         self._tx = tx
         self._overlay = overlay
-        self._like = fleets.cloud.like
-        self._fleet = {root: number for number, fleet in enumerate(fleets.fleets) for root in fleet.trees}
+        self._like = cloud.like
+        self._form_of = {root: trees.number for trees in cloud.forms for root in trees.roots.tolist()}
         self._numbers: dict[Hashable, int] = {}
         self._known: dict[int, int] = {}
 
     def of(self, roots: Sequence[int]) -> Sequence[int]:
         """Return the kind of each tree, including hypothetical ones. Not for trees that others share with."""
         new = [root for root in roots if root not in self._known]
-        self._known |= {root: self._number((self._fleet[root], self._like[root])) for root in new if root in self._like}
+        self._known |= {
+            root: self._number((self._form_of[root], self._like[root])) for root in new if root in self._like
+        }
         new = [root for root in new if root not in self._like]
         for first in range(0, len(new), READ_TOGETHER):
             some = new[first : first + READ_TOGETHER]
@@ -45,7 +47,7 @@ class TreeKinds:
             for member in rows.members.values():
                 inside[member.root_id].append(member.id)
             for root in some:
-                self._known[root] = self._number((self._fleet[root], self._form(sorted(inside[root]), rows)))
+                self._known[root] = self._number((self._form_of[root], self._form(sorted(inside[root]), rows)))
         return [*map(self._known.__getitem__, roots)]
 
     def _number(self, kind: Hashable) -> int:

@@ -4,10 +4,16 @@ from collections import Counter
 from functools import cache
 from itertools import product
 
+import numpy as np
+
+from placement.candidates.headroom.forms import CloudInForms, SetsInView
+from placement.cloud.columns import CloudColumns, CloudRows
+from placement.cloud.view import Supposed, cloud_view
 from placement.domain.candidate_request import CandidateRequest
-from placement.domain.whole_cloud import WholeCloud
+from placement.domain.search_plan import NamedIds
+from tests.clouds import SHARES
 from tests.definition_of_candidates import Definition
-from tests.small_clouds import CLASSES, Cloud, shares_of
+from tests.small_clouds import AGGREGATES, CLASSES, TRAITS, Cloud, shares_of
 
 MAX_STATES = 200_000
 
@@ -74,28 +80,61 @@ def _most(ways, left) -> int:
     return most(0, tuple(left[cell] for cell in cells))
 
 
-def whole_cloud_of(cloud: Cloud) -> WholeCloud:
-    """Return a cloud as the store would read it."""
-    names = sorted({name for node in cloud.values() for name in node.traits | node.aggregates})
-    bits = {name: 1 << number for number, name in enumerate(names)}
-    return WholeCloud(
-        providers=[(node.id, node.parent, node.root) for node in cloud.values()],
-        holdings=[
-            (
-                node.id,
-                CLASSES.index(name),
-                int((stock.total - stock.reserved) * stock.allocation_ratio),
-                stock.used,
-                stock.min_unit,
-                stock.max_unit,
-                stock.step_size,
-            )
-            for node in cloud.values()
-            for name, stock in node.inventories.items()
-        ],
-        classes={name: CLASSES.index(name) for name in CLASSES},
-        marks={node.id: sum(bits[name] for name in node.traits | node.aggregates) for node in cloud.values()},
-        bits=bits,
-        roots={node.uuid: node.root for node in cloud.values()},
-        shares=shares_of(cloud),
+def cloud_in_forms(cloud: Cloud, supposed: Supposed | None = None) -> CloudInForms:
+    """Return a cloud as a snapshot would show it."""
+    real = CloudColumns.from_rows(
+        CloudRows([(node.root, node.id, node.parent or 0) for node in cloud.values()], _stocks(cloud))
     )
+    view = cloud_view(real, supposed or Supposed(), range(len(CLASSES)))
+    return CloudInForms(view.columns, SetsInView(_Sets(cloud, real), view, real.providers), _ids(cloud), view.like)
+
+
+def _stocks(cloud: Cloud):
+    return [
+        (
+            node.id,
+            CLASSES.index(name),
+            (stock.total - stock.reserved) * stock.allocation_ratio,
+            stock.used,
+            stock.min_unit,
+            stock.max_unit,
+            stock.step_size,
+        )
+        for node in cloud.values()
+        for name, stock in node.inventories.items()
+    ]
+
+
+MARKS = (*TRAITS, SHARES, *AGGREGATES)
+
+
+def _ids(cloud: Cloud) -> NamedIds:
+    return NamedIds(
+        classes={name: number for number, name in enumerate(CLASSES)},
+        traits={name: MARKS.index(name) for name in (*TRAITS, SHARES)},
+        aggregates={name: MARKS.index(name) for name in AGGREGATES},
+        roots={node.uuid: node.root for node in cloud.values()},
+        highest_root=max([node.root for node in cloud.values()], default=0),
+        shares=bool(shares_of(cloud)),
+    )
+
+
+class _Sets:
+    """Who has each trait, or is in each aggregate, of a small cloud."""
+
+    def __init__(self, cloud: Cloud, columns: CloudColumns) -> None:
+        self._nodes = [cloud[id_] for id_ in columns.providers.ids.tolist()]
+
+    def with_trait(self, trait_id: int):
+        return np.array([MARKS[trait_id] in node.traits for node in self._nodes], dtype=bool)
+
+    def in_aggregate(self, aggregate_id: int):
+        return np.array([MARKS[aggregate_id] in node.aggregates for node in self._nodes], dtype=bool)
+
+    def read_aggregates(self, aggregate_ids) -> None:
+        pass
+
+    def aggregates_of(self, providers):
+        return {
+            node.id: [MARKS.index(name) for name in node.aggregates] for node in self._nodes if node.id in providers
+        }

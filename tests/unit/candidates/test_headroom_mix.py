@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 
 from placement.allocators.headroom import Copies, mix
 from placement.candidates.headroom import mixed_rooms
-from placement.candidates.headroom.fleets import fleets_of
-from placement.candidates.headroom.headroom import headroom
 from placement.candidates.headroom.mix import of_mix
+from placement.candidates.headroom.totals import headroom
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
 from tests.small_clouds import random_cloud, random_request
-from tests.unit.candidates.filling import takings, whole_cloud_of
+from tests.unit.candidates.filling import cloud_in_forms, takings
 
 seeds = st.integers(0, 2**32).map(Random)
 MAX_STATES = 30_000
@@ -60,10 +59,10 @@ def drawn_mix(chance: Random, request) -> tuple[dict[str, CandidateRequest], dic
 
 def compare(requests, shares, cloud) -> Copies:
     """Check the bounds of a mix in a cloud, and return them."""
-    fleets = fleets_of(whole_cloud_of(cloud))
+    in_forms = cloud_in_forms(cloud)
     plans = {name: plan_for(request) for name, request in requests.items()}
-    found = {name: headroom(plan, fleets) for name, plan in plans.items()}
-    bounds = of_mix(shares, plans, found, fleets)
+    found = {name: headroom(plan, in_forms) for name, plan in plans.items()}
+    bounds = of_mix(shares, plans, found, in_forms)
     ways = [takings(request, cloud) for request in requests.values()]
     left = {
         (node.id, name): max(0, int((stock.total - stock.reserved) * stock.allocation_ratio) - stock.used)
@@ -106,8 +105,8 @@ def test_nearly_every_mix_in_a_small_cloud_is_known_exactly() -> None:
     for seed in range(100):
         chance = Random(seed)
         requests, shares = drawn_mix(chance, random_request)
-        fleets = fleets_of(whole_cloud_of(random_cloud(chance)))
+        in_forms = cloud_in_forms(random_cloud(chance))
         plans = {name: plan_for(request) for name, request in requests.items()}
-        alone = {name: headroom(plan, fleets) for name, plan in plans.items()}
-        found.append(of_mix(shares, plans, alone, fleets).is_exact)
+        alone = {name: headroom(plan, in_forms) for name, plan in plans.items()}
+        found.append(of_mix(shares, plans, alone, in_forms).is_exact)
     assert sum(found) >= 99

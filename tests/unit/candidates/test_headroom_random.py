@@ -4,13 +4,11 @@ from dataclasses import replace
 
 from hypothesis import assume, given
 
-from placement.candidates.headroom.fleets import fleets_of
-from placement.candidates.headroom.headroom import headroom
+from placement.candidates.headroom.totals import headroom
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
-from placement.domain.whole_cloud import WholeCloud
-from tests.small_clouds import Cloud, shares_of, situations
-from tests.unit.candidates.filling import TooLarge, filled, whole_cloud_of
+from tests.small_clouds import Cloud, Inventory, Node, shares_of, situations
+from tests.unit.candidates.filling import TooLarge, cloud_in_forms, filled
 
 
 def filled_or_too_large(request, cloud, roots=None) -> int:
@@ -24,7 +22,7 @@ def filled_or_too_large(request, cloud, roots=None) -> int:
 @given(situations)
 def test_the_headroom_is_what_filling_finds(situation) -> None:
     request, cloud = situation
-    found = headroom(plan_for(request), fleets_of(whole_cloud_of(cloud)))
+    found = headroom(plan_for(request), cloud_in_forms(cloud))
     expected = filled_or_too_large(request, cloud)
     assert found.copies.least <= expected <= found.copies.most
     if not shares_of(cloud):
@@ -34,7 +32,7 @@ def test_the_headroom_is_what_filling_finds(situation) -> None:
 @given(situations)
 def test_each_tree_has_what_filling_it_alone_finds(situation) -> None:
     request, cloud = situation
-    found = headroom(plan_for(request), fleets_of(whole_cloud_of(cloud)))
+    found = headroom(plan_for(request), cloud_in_forms(cloud))
     trees = found.trees()
     for root in {node.root for node in cloud.values()}:
         expected = filled_or_too_large(request, cloud, {root})
@@ -51,7 +49,7 @@ def test_each_tree_has_what_filling_it_alone_finds(situation) -> None:
 def test_a_small_tree_without_sharing_is_always_known_exactly(situation) -> None:
     request, cloud = situation
     assume(not shares_of(cloud))
-    found = headroom(plan_for(request), fleets_of(whole_cloud_of(cloud)))
+    found = headroom(plan_for(request), cloud_in_forms(cloud))
     assert all(copies.is_exact for copies in found.trees().values())
 
 
@@ -59,7 +57,7 @@ def test_a_small_tree_without_sharing_is_always_known_exactly(situation) -> None
 def test_trees_that_are_alike_have_room_for_as_many(situation) -> None:
     request, cloud = situation
     assume(not shares_of(cloud) and not any(group.in_tree for group in request.groups))
-    once, twice = (headroom(plan_for(request), fleets_of(whole_cloud_of(one))) for one in (cloud, doubled(cloud)))
+    once, twice = (headroom(plan_for(request), cloud_in_forms(one)) for one in (cloud, doubled(cloud)))
     assert twice.copies == (2 * once.copies.least, 2 * once.copies.most)
     assert twice.trees() == once.trees() | {root + TWIN: copies for root, copies in once.trees().items()}
     assert (twice.with_room, twice.without_room) == (2 * once.with_room, 2 * once.without_room)
@@ -79,16 +77,12 @@ def doubled(cloud: Cloud) -> Cloud:
     return cloud | {node.id: node for node in twins}
 
 
-def test_what_is_told_does_not_depend_on_the_order_of_rows() -> None:
-    """One host lacks CPUs, the other memory: a tie."""
-    cloud = WholeCloud(
-        providers=[(1, None, 1), (2, None, 2)],
-        holdings=[(1, 1, 8, 8, 1, 8, 1), (1, 2, 8, 0, 1, 8, 1), (2, 2, 8, 8, 1, 8, 1), (2, 1, 8, 0, 1, 8, 1)],
-        classes={"VCPU": 1, "MEMORY_MB": 2},
-    )
+def test_classes_that_as_many_trees_lack_are_told_in_the_order_of_their_names() -> None:
+    cloud = {
+        1: Node(1, None, 1, {"VCPU": Inventory(8, used=8), "MEMORY_MB": Inventory(8)}),
+        2: Node(2, None, 2, {"VCPU": Inventory(8), "MEMORY_MB": Inventory(8, used=8)}),
+    }
     plan = plan_for(CandidateRequest(groups=(RequestGroup(resources={"VCPU": 1, "MEMORY_MB": 1}),)))
-    turned = replace(cloud, providers=cloud.providers[::-1], holdings=cloud.holdings[::-1])
-    for found in [headroom(plan, fleets_of(one)) for one in (cloud, turned)]:
-        assert [*found.lacking] == [("MEMORY_MB",), ("VCPU",)]
-        assert [*found.stranded] == ["MEMORY_MB", "VCPU"]
-        assert [root for one in found.counted for root in one.fleet.trees] == [1, 2]
+    found = headroom(plan, cloud_in_forms(cloud))
+    assert [*found.lacking] == [("MEMORY_MB",), ("VCPU",)]
+    assert [*found.stranded] == ["MEMORY_MB", "VCPU"]

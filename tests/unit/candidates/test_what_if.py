@@ -6,14 +6,11 @@ from random import Random
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from placement.candidates.headroom.fleets import fleets_of
-from placement.candidates.headroom.headroom import headroom
-from placement.candidates.headroom.what_if import MoreTrees, as_it_would_be
-from placement.domain.overlay import Overlay
+from placement.candidates.headroom.totals import headroom
+from placement.cloud.view import MoreTrees, Supposed
 from placement.domain.search_plan import plan_for
-from placement.domain.whole_cloud import WholeCloud
-from tests.small_clouds import Cloud, Node, random_cloud, random_request, shares_of
-from tests.unit.candidates.filling import TooLarge, filled, whole_cloud_of
+from tests.small_clouds import CLASSES, Cloud, Inventory, Node, random_cloud, random_request, shares_of
+from tests.unit.candidates.filling import TooLarge, cloud_in_forms, filled
 
 seeds = st.integers(0, 2**32).map(Random)
 
@@ -44,7 +41,7 @@ def with_less_in_use(node: Node) -> Node:
 
 
 def compare(request, found, cloud: Cloud) -> None:
-    copies = headroom(plan_for(request), fleets_of(found)).copies
+    copies = headroom(plan_for(request), found).copies
     try:
         expected = filled(request, cloud)
     except TooLarge:
@@ -61,16 +58,19 @@ def test_one_more_tree_is_as_good_as_one_like_it(chance: Random) -> None:
     root = chance.choice(sorted({node.root for node in cloud.values()}))
     # Requests that name a tree do not apply to its copy.
     assume(all(group.in_tree is None for group in request.groups))
-    found = as_it_would_be(whole_cloud_of(cloud), more=[MoreTrees(root, 2)])
+    found = cloud_in_forms(cloud, Supposed(more=[MoreTrees(root, 2)]))
     compare(request, found, like(like(cloud, root), root))
 
 
 def test_further_trees_are_built_like_the_one_that_they_are_like() -> None:
     """Its two children differ: in another order they would make another host model."""
-    holdings = [(2, 1, 8, 4, 1, 8, 1), (3, 2, 2, 0, 1, 2, 1)]
-    cloud = WholeCloud([(1, None, 1), (2, 1, 1), (3, 1, 1)], holdings, {"VCPU": 1, "PGPU": 2})
-    (fleet,) = fleets_of(as_it_would_be(cloud, more=[MoreTrees(1, 2)])).fleets
-    assert len(fleet.trees) == 3
+    cloud = {
+        1: Node(1, None, 1),
+        2: Node(2, 1, 1, {"VCPU": Inventory(8, used=4)}),
+        3: Node(3, 1, 1, {"MEMORY_MB": Inventory(2)}),
+    }
+    forms = cloud_in_forms(cloud, Supposed(more=[MoreTrees(1, 2)])).forms
+    assert [tuple(trees.form.max_units) for trees in forms for _root in trees.roots] == [((1, 0), (2, 1))] * 3
 
 
 @given(seeds)
@@ -78,7 +78,7 @@ def test_a_tree_that_is_gone_is_not_counted(chance: Random) -> None:
     request, cloud = random_request(chance), random_cloud(chance)
     root = chance.choice(sorted({node.root for node in cloud.values()}))
     assume(all(group.in_tree is None for group in request.groups))
-    found = as_it_would_be(whole_cloud_of(cloud), Overlay().without([root]))
+    found = cloud_in_forms(cloud, Supposed(gone=[root]))
     compare(request, found, without(cloud, root))
 
 
@@ -86,6 +86,6 @@ def test_a_tree_that_is_gone_is_not_counted(chance: Random) -> None:
 def test_what_is_given_back_is_free(chance: Random) -> None:
     request, cloud = random_request(chance), random_cloud(chance)
     node = cloud[chance.choice(sorted(cloud))]
-    freed = {name: stock.used for name, stock in node.inventories.items() if stock.used}
-    found = as_it_would_be(whole_cloud_of(cloud), Overlay().releasing({node.id: freed} if freed else {}))
+    freed = {CLASSES.index(name): {node.id: -stock.used} for name, stock in node.inventories.items()}
+    found = cloud_in_forms(cloud, Supposed(changes=freed))
     compare(request, found, {**cloud, node.id: with_less_in_use(node)})

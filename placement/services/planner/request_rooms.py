@@ -3,23 +3,24 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple, TypeGuard
 
 from placement.allocators.headroom import Copies
 from placement.candidates.headroom.counting import in_all_trees
-from placement.candidates.headroom.fleets import Fleets, fleets_of
-from placement.candidates.headroom.headroom import Headroom, HostModel, headroom, models
+from placement.candidates.headroom.forms import CloudInForms, SetsInView
 from placement.candidates.headroom.mix import of_mix
 from placement.candidates.headroom.plans import CountedRequest, all_together, counted_plan, has_rules
-from placement.candidates.headroom.what_if import as_it_would_be, without_room
+from placement.candidates.headroom.totals import Headroom, HostModel, headroom, models
+from placement.cloud.view import Supposed, cloud_view
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.place_lock import PlaceLock
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import NamedIds, Plan, plan_for
-from placement.domain.whole_cloud import WholeCloud
 from placement.errors import Invalid, InvalidAt
+from placement.services.cloud_cache import CloudCache, SetsInSnapshot, columns_in
 from placement.services.planner.changes import AS_THEY_ARE, Changes, more_trees, overlay_of
 from placement.services.planner.composers import Composers, PlannerOptions
 from placement.services.planner.placed_copies import PlacedCopies, placed_copies
@@ -28,7 +29,7 @@ from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.locks import withheld_providers
 from placement.store.search.facts import Named, named_providers
 from placement.store.search.names import ids_for
-from placement.store.search.whole_cloud import whole_cloud
+from placement.store.search.roots import roots_by_aggregate
 
 __all__ = ["Changes", "Copies", "Headrooms", "HostModel", "Listing", "Named", "RequestRoom", "headroom_in", "headrooms"]
 
@@ -82,11 +83,12 @@ def headrooms(
     changes: Changes = AS_THEY_ARE,
     options: Mapping[str, PlannerOptions] = NO_OPTIONS,
     locks: Sequence[PlaceLock] = (),
+    cache: CloudCache | None = None,
 ) -> Headrooms:
     """Count how many copies of each request fit, in one snapshot.
 
-    Takes a fixed number of statements, and O(trees) work for each request; with rules about places, a few more for each
-    2,000 trees, to find the kinds of trees, and a few for each 500 kinds.
+    Takes a fixed number of statements, and O(trees) work for each request, in columns; with rules about places, a few
+    more statements for each 2,000 trees, to find the kinds of trees, and a few for each 500 kinds.
 
     Args:
         tx: the transaction.
@@ -96,6 +98,7 @@ def headrooms(
         changes: assumed changes to the cloud.
         options: the operator's options for planner requests.
         locks: the locks of places: nothing fits into a place that somebody holds exclusively.
+        cache: what is cached of the cloud; None reads all of it.
 
     Raises:
         Invalid: a resource class or trait does not exist; of several requests, it names the one that wants it.
@@ -104,13 +107,15 @@ def headrooms(
     asked = {name: _in_groups(request, options.get(name)) for name, request in requests.items()}
     ids = _ids(tx, asked, locks)
     overlay = overlay_of(tx, changes)
-    fleets = _supposed(tx, ids, changes, overlay=overlay, with_aggregates=listing.aggregates)
+    cloud = _supposed(tx, ids, changes, overlay=overlay, cache=cache)
+    aggregates = roots_by_aggregate(tx) if listing.aggregates else {}
     by_place = {name: one for name, one in requests.items() if _depends_on_places(one, ids)}
-    placed = _placed(tx, by_place, options, fleets=fleets, overlay=overlay)
+    placed = _placed(tx, by_place, options, cloud=cloud, overlay=overlay)
     plans = {name: counted_plan(request) for name, request in asked.items()}
-    counted = {name: _counted(plan, fleets, listing, placed.get(name)) for name, plan in plans.items()}
+    listed = partial(_counted, cloud=cloud, listing=listing, aggregates=aggregates)
+    counted = {name: listed(plan, placed=placed.get(name)) for name, plan in plans.items()}
     found = {name: one.found for name, one in counted.items()}
-    together = of_mix(mix, plans, found, fleets, ruled=placed) if mix else None
+    together = of_mix(mix, plans, found, cloud, ruled=placed) if mix else None
     return Headrooms(counted, together, named_providers(tx, _mentioned(counted.values())))
 
 
@@ -137,27 +142,37 @@ def _placed(
     requests: Mapping[str, PlannerRequest],
     options: Mapping[str, PlannerOptions],
     *,
-    fleets: Fleets,
+    cloud: CloudInForms,
     overlay: Overlay,
 ) -> dict[str, PlacedCopies]:
     """Return the counters for requests that depend on places; kinds of trees are told once for all of them."""
-    like, kinds = fleets.cloud.like, TreeKinds(tx, overlay, fleets)
+    like, kinds = cloud.like, TreeKinds(tx, overlay, cloud)
     return {
         name: placed_copies(tx, request, options[name], overlay=overlay, like=like, kinds=kinds)
         for name, request in requests.items()
     }
 
 
-def _supposed(tx: Transaction, ids: NamedIds, changes: Changes, *, overlay: Overlay, with_aggregates: bool) -> Fleets:
+def _supposed(
+    tx: Transaction, ids: NamedIds, changes: Changes, *, overlay: Overlay, cache: CloudCache | None
+) -> CloudInForms:
     """Return the cloud with its assumed changes, where exclusively held places have nothing free."""
-    cloud = whole_cloud(tx, ids, with_aggregates=with_aggregates)
-    return fleets_of(_without_held(tx, as_it_would_be(cloud, overlay, more_trees(tx, changes)), ids, overlay))
+    columns = columns_in(tx, cache)
+    sets = SetsInSnapshot(tx, columns, cache)
+    sets.read_traits(ids.traits.values())
+    sets.read_aggregates(ids.aggregates.values())
+    supposed = Supposed(
+        changes={class_id: _changes_of(overlay, name) for name, class_id in ids.classes.items() if overlay.changes},
+        full=withheld_providers(tx, ids.locks, overlay=overlay) if ids.locks else (),
+        gone=overlay.gone,
+        more=more_trees(tx, changes),
+    )
+    view = cloud_view(columns, supposed, ids.classes.values())
+    return CloudInForms(view.columns, SetsInView(sets, view, columns.providers), ids, view.like)
 
 
-def _without_held(tx: Transaction, cloud: WholeCloud, ids: NamedIds, overlay: Overlay = AS_IT_IS) -> WholeCloud:
-    """Return a cloud where exclusively held places have nothing free. Hypothetical trees have negative ids."""
-    withheld = withheld_providers(tx, ids.locks, overlay=overlay) if ids.locks else None
-    return without_room(cloud, withheld) if withheld else cloud
+def _changes_of(overlay: Overlay, name: str) -> dict[int, int]:
+    return {provider: amounts[name] for provider, amounts in overlay.changes.items() if name in amounts}
 
 
 def _mentioned(rooms: Collection[RequestRoom]) -> set[int]:
@@ -167,11 +182,20 @@ def _mentioned(rooms: Collection[RequestRoom]) -> set[int]:
     return {provider for provider in mentioned if provider > 0}
 
 
-def headroom_in(tx: Transaction, request: CandidateRequest, *, locks: Sequence[PlaceLock] = ()) -> Headroom:
+class HeadroomInCloud(NamedTuple):
+    """The headroom of one request, and the cloud it was counted in."""
+
+    found: Headroom
+    cloud: CloudInForms
+
+
+def headroom_in(
+    tx: Transaction, request: CandidateRequest, *, locks: Sequence[PlaceLock] = (), cache: CloudCache | None = None
+) -> HeadroomInCloud:
     """Count how many copies of one request fit, within the caller's transaction; see ``headrooms``."""
     plan = counted_plan(request)
-    ids = ids_for(tx, plan, locks=locks)
-    return headroom(plan, fleets_of(_without_held(tx, whole_cloud(tx, ids), ids)))
+    cloud = _supposed(tx, ids_for(tx, plan, locks=locks), AS_THEY_ARE, overlay=AS_IT_IS, cache=cache)
+    return HeadroomInCloud(headroom(plan, cloud), cloud)
 
 
 def _in_groups(request: CountedRequest, options: PlannerOptions | None) -> CountedRequest:
@@ -181,8 +205,15 @@ def _in_groups(request: CountedRequest, options: PlannerOptions | None) -> Count
     return Composers().prepared(request, options).parts or request
 
 
-def _counted(plan: Plan, fleets: Fleets, listing: Listing, placed: PlacedCopies | None) -> RequestRoom:
-    found = headroom(plan, fleets, placed)
+def _counted(
+    plan: Plan,
+    *,
+    cloud: CloudInForms,
+    listing: Listing,
+    placed: PlacedCopies | None,
+    aggregates: Mapping[str, frozenset[int]],
+) -> RequestRoom:
+    found = headroom(plan, cloud, placed)
     if placed is not None and not found.copies.is_exact:
         least, most = found.copies
         found = replace(found, copies=Copies(max(least, placed.together(most)), most))
@@ -191,16 +222,16 @@ def _counted(plan: Plan, fleets: Fleets, listing: Listing, placed: PlacedCopies 
         found,
         found.copies,
         trees=by_room[: listing.limit],
-        aggregates=_by_aggregate(found, fleets.cloud)[: listing.limit] if listing.aggregates else (),
-        models=models(plan, fleets, found, placed)[: listing.limit] if listing.models else (),
+        aggregates=_by_aggregate(found, cloud, aggregates)[: listing.limit],
+        models=models(plan, cloud, found.counted, placed)[: listing.limit] if listing.models else (),
     )
 
 
-def _by_aggregate(found: Headroom, cloud: WholeCloud) -> list[tuple[str, Copies]]:
-    roots = {root for one in found.counted for root in one.fleet.trees}
-    numbers = [
-        (uuid, in_all_trees(found.counted, among=members & roots))
-        for uuid, members in cloud.aggregates.items()
-        if not members.isdisjoint(roots)
-    ]
+def _by_aggregate(
+    found: Headroom, cloud: CloudInForms, aggregates: Mapping[str, frozenset[int]]
+) -> list[tuple[str, Copies]]:
+    roots = {root for of_form in found.counted for root in of_form.trees.roots.tolist()}
+    # A tree that does not exist is in the aggregates of the tree that it is modelled on.
+    members = {uuid: {root for root in roots if cloud.like.get(root, root) in of} for uuid, of in aggregates.items()}
+    numbers = [(uuid, in_all_trees(found.counted, among=of)) for uuid, of in members.items() if of]
     return sorted(numbers, key=lambda one: (-one[1].least, one[0]))

@@ -1,34 +1,143 @@
-"""From slots and their options to a formula that counts copies in trees of one shape, exact where possible.
+"""From slots and their options to a formula that counts copies in all trees of one form at once, exact where possible.
 
 Slots compete if they may take the same class from the same provider, or must not meet there (isolate, or one group
 served by several providers). Slots that do not compete are counted separately, because any of their options combine.
-Competing slots that are alike are counted by ``Spread``. A same_subtree is counted region by region, if its regions
+Competing slots that are alike are counted by ``AlikeSlots``. A same_subtree is counted region by region, if its regions
 have no provider in common. Everything else gets an upper bound.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import NamedTuple, Protocol
 
-from placement.allocators.headroom import Spread
-from placement.candidates.headroom.fleets import TreeShape
+import numpy as np
+
+from placement.candidates.headroom.forms import ENDLESS, Amounts, FreeAmounts, TreeForm
 from placement.candidates.headroom.options import OptionRows
-from placement.candidates.headroom.parts import AlikeSlots, AmountsById, FormulaPart, Least, OneSlot, SumOfClass, Total
+from placement.cloud.columns import Ints
 from placement.domain.search_plan import Plan
-from placement.domain.whole_cloud import WholeCloud
+
+MAX_SETS = 6
+"""With more distinct sets of places than this, not all combinations of alike slots are checked."""
+
+
+class FormulaPart(Protocol):
+    """Something that bounds the number of copies."""
+
+    def copies(self, free: FreeAmounts) -> Ints:
+        """Return how many copies this part of a request allows in each tree."""
+
+
+class OneSlot(NamedTuple):
+    """A slot that competes with no other: each of its providers serves as many copies as fit."""
+
+    places: tuple[int, ...]
+    amounts: Amounts
+
+    def copies(self, free: FreeAmounts) -> Ints:
+        """Return the sums over its providers."""
+        return _summed([free.room(place, self.amounts) for place in self.places], free)
+
+
+class AlikeSlots:
+    """Competing slots that ask the same: the room of each provider is shared out among them.
+
+    ``n`` copies can be placed if and only if, for every set T of slots, the places that T may use have room:
+    ``|T| n <= sum of min(room, n each)`` over these places. ``room`` is how many slots a place can take in all,
+    ``each`` how many of one copy. This is Hall's condition for slots that are needed n times each; by Koenig's edge
+    colouring theorem for bipartite graphs, the result divides into n copies, none with more than ``each`` in one place.
+
+    Args:
+        rows: for each slot the places that it may use.
+        each: by place how many slots of one copy it may take.
+        amounts: what each slot takes.
+    """
+
+    def __init__(self, rows: Sequence[Collection[int]], each: Mapping[int, int], amounts: Amounts) -> None:
+        sets = Counter([frozenset(row) for row in rows])
+        self.is_exact = len(sets) <= MAX_SETS
+        """Whether all combinations of slots are checked; otherwise the result is only an upper bound."""
+        unions = _unions([*sets]) if self.is_exact else {*sets, frozenset[int]().union(*sets)}
+        self._together = [
+            (sum([slots for places, slots in sets.items() if places <= union]), sorted(union)) for union in unions
+        ]
+        self._each = each
+        self._amounts = amounts
+
+    def copies(self, free: FreeAmounts) -> Ints:
+        """Return how many copies can have all of their slots."""
+        room = {place: free.room(place, self._amounts) for place in self._each}
+        least: Ints = np.minimum.reduce([self._copies_of(slots, places, room) for slots, places in self._together])
+        return least
+
+    def _copies_of(self, slots: int, places: Sequence[int], room: Mapping[int, Ints]) -> Ints:
+        fitting: Ints = np.minimum(np.add.reduce([room[place] for place in places]) // slots, ENDLESS)
+        # The estimate only shrinks and never drops below the answer, so its first fixed point is the largest solution.
+        while True:
+            usable = [np.minimum(room[place], fitting * min(slots, self._each[place])) for place in places]
+            before, fitting = fitting, np.minimum(fitting, np.add.reduce(usable) // slots)
+            if np.array_equal(before, fitting):
+                return fitting
+
+
+def _unions(sets: Sequence[frozenset[int]]) -> set[frozenset[int]]:
+    found: set[frozenset[int]] = set()
+    for one in sets:
+        found |= {one, *[one | other for other in found]}
+    return found
+
+
+class SumOfClass(NamedTuple):
+    """Slots that take different amounts of one class: all that is free of it bounds the copies."""
+
+    places: tuple[int, ...]
+    class_id: int
+    amount: int
+
+    def copies(self, free: FreeAmounts) -> Ints:
+        """Return the bound."""
+        return _summed([free.cell((place, self.class_id)) for place in self.places], free) // self.amount
+
+
+class Least(NamedTuple):
+    """Parts of which every copy needs each."""
+
+    parts: tuple[FormulaPart, ...]
+
+    def copies(self, free: FreeAmounts) -> Ints:
+        """Return what the scarcest part allows."""
+        columns = [part.copies(free) for part in self.parts]
+        return np.minimum.reduce(columns) if columns else np.full(len(free.starts), ENDLESS)
+
+
+class Total(NamedTuple):
+    """Parts of which a copy needs one: the regions of a tree, in one of which it lies as a whole."""
+
+    parts: tuple[FormulaPart, ...]
+
+    def copies(self, free: FreeAmounts) -> Ints:
+        """Return what all of them allow together."""
+        return _summed([part.copies(free) for part in self.parts], free)
+
+
+def _summed(columns: Sequence[Ints], free: FreeAmounts) -> Ints:
+    if len(columns) == 1:
+        return columns[0]
+    return np.add.reduce(columns) if columns else np.zeros(len(free.starts), dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class OpenSlot:
-    """A slot, by its number in the plan, with the providers that may serve it in a shape.
+    """A slot, by its number in the plan, with the providers that may serve it in a form.
 
     Slots with the same ``apart`` must not meet on a provider.
     """
 
     number: int
     suffix: str
-    amounts: AmountsById
+    amounts: Amounts
     places: tuple[int, ...]
     apart: str | None
 
@@ -62,15 +171,15 @@ class Formula:
         return Least((*self.parts, *self.pooled))
 
 
-def open_slots(plan: Plan, cloud: WholeCloud, rows: OptionRows) -> list[OpenSlot]:
-    """Return the slots of a plan with their options."""
+def open_slots(plan: Plan, classes: Mapping[str, int], rows: OptionRows) -> list[OpenSlot]:
+    """Return the slots of a plan with their options, given the ids of classes by name."""
     counted = Counter([slot.suffix for slot in plan.slots if slot.is_granular])
     isolate = plan.request.isolate
     return [
         OpenSlot(
             number,
             slot.suffix,
-            tuple([(cloud.classes[name], amount) for name, amount in slot.resources]),
+            tuple([(classes[name], amount) for name, amount in slot.resources]),
             tuple(rows[slot.demand]),
             ("" if isolate else slot.suffix) if slot.is_granular and (isolate or counted[slot.suffix] > 1) else None,
         )
@@ -78,16 +187,16 @@ def open_slots(plan: Plan, cloud: WholeCloud, rows: OptionRows) -> list[OpenSlot
     ]
 
 
-def formula_for(plan: Plan, slots: Sequence[OpenSlot], shape: TreeShape, met: Mapping[int, int]) -> Formula:
-    """Return the formula of a plan for trees of one shape.
+def formula_for(plan: Plan, slots: Sequence[OpenSlot], form: TreeForm, met: Mapping[int, int]) -> Formula:
+    """Return the formula of a plan for trees of one form.
 
     Args:
         plan: the plan.
         slots: its slots, with the providers that can serve them there.
-        shape: how the trees are built.
+        form: how the trees are built.
         met: the trait sets of the unsuffixed group that each provider meets, as bits.
     """
-    making = _Making(plan, slots, shape)
+    making = _Making(plan, slots, form)
     making.is_exact = making.is_exact and _meets_traits(plan, slots, met)
     return making.formula()
 
@@ -103,11 +212,11 @@ def _meets_traits(plan: Plan, slots: Sequence[OpenSlot], met: Mapping[int, int])
 class _Making:
     """One formula in the making."""
 
-    def __init__(self, plan: Plan, slots: Sequence[OpenSlot], shape: TreeShape) -> None:
+    def __init__(self, plan: Plan, slots: Sequence[OpenSlot], form: TreeForm) -> None:
         self._plan = plan
         self._slots = slots
-        self._shape = shape
-        is_flat = len(shape.parents) == 1 and not shape.pools
+        self._form = form
+        is_flat = len(form.parents) == 1 and not form.pools
         self.is_exact = plan.request.combines_nested or len(slots) == 1 or is_flat
 
     def formula(self) -> Formula:
@@ -155,7 +264,7 @@ class _Making:
         members = self._of(suffixes)
         regions = dict(self._regions(members))
         heads = regions.keys()
-        is_apart = not any([set(self._shape.above(head)) & heads - {head} for head in heads])
+        is_apart = not any([set(self._form.above(head)) & heads - {head} for head in heads])
         if is_apart and all([any([row == (head,) for row in rows]) for head, rows in regions.items()]):
             return Total(tuple([self._least(members, rows) for rows in regions.values()]))
         self.is_exact = False
@@ -168,7 +277,7 @@ class _Making:
     def _regions(self, members: Sequence[OpenSlot]) -> Iterator[tuple[int, list[tuple[int, ...]]]]:
         """Yield each head that all members may lie below, with their options there."""
         for head in sorted({place for slot in members for place in slot.places}):
-            rows = [tuple([place for place in slot.places if head in self._shape.above(place)]) for slot in members]
+            rows = [tuple([place for place in slot.places if head in self._form.above(place)]) for slot in members]
             if all(rows):
                 yield head, rows
 
@@ -182,7 +291,7 @@ class _Making:
         """Return bounds on competing slots: a single, exact part if they are alike."""
         if len(cluster) == 1:
             return [OneSlot(cluster[0].places, cluster[0].amounts)]
-        alike: dict[AmountsById, list[OpenSlot]] = {}
+        alike: dict[Amounts, list[OpenSlot]] = {}
         for slot in cluster:
             alike.setdefault(slot.amounts, []).append(slot)
         parts: list[FormulaPart] = [self._alike(slots) for slots in alike.values()]
@@ -190,18 +299,17 @@ class _Making:
 
     def _alike(self, slots: Sequence[OpenSlot]) -> FormulaPart:
         places = sorted({place for slot in slots for place in slot.places})
-        number = {place: index for index, place in enumerate(places)}
         is_apart = slots[0].apart is not None and len({slot.apart for slot in slots}) == 1
-        each = [1 if is_apart else self._most_of_one_copy(place, slots[0].amounts) for place in places]
-        spread = Spread([[number[place] for place in slot.places] for slot in slots], each)
-        self.is_exact = self.is_exact and spread.is_exact
-        return AlikeSlots(spread, places, slots[0].amounts)
+        each = {place: 1 if is_apart else self._most_of_one_copy(place, slots[0].amounts) for place in places}
+        alike = AlikeSlots([slot.places for slot in slots], each, slots[0].amounts)
+        self.is_exact = self.is_exact and alike.is_exact
+        return alike
 
-    def _most_of_one_copy(self, place: int, amounts: AmountsById) -> int:
+    def _most_of_one_copy(self, place: int, amounts: Amounts) -> int:
         """Return how many slots of one copy a provider may serve: together they are one allocation."""
         if place < 0 or not amounts:
             return len(self._slots)
-        return min([self._shape.rules[place][name][1] // amount for name, amount in amounts])
+        return min([self._form.max_units[place, name] // amount for name, amount in amounts])
 
 
 def _is_mixed(cluster: Sequence[OpenSlot]) -> bool:

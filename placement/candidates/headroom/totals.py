@@ -5,11 +5,19 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 
+import numpy as np
+
 from placement.allocators.headroom import Budget, Copies
-from placement.candidates.headroom.counting import CopyCounter, CountedFleet, PlacedTrees, as_placed, in_all_trees
-from placement.candidates.headroom.fleets import Fleet, Fleets
-from placement.candidates.headroom.formula import formula_for
-from placement.candidates.headroom.parts import FreeColumns
+from placement.candidates.headroom.counting import (
+    CopyCounter,
+    CountedTrees,
+    PlacedTrees,
+    as_placed,
+    in_all_trees,
+    total,
+)
+from placement.candidates.headroom.division import formula_for
+from placement.candidates.headroom.forms import CloudInForms, distinct_rows
 from placement.domain.search_plan import Plan
 
 STEPS = 400_000
@@ -48,16 +56,13 @@ class Headroom:
     with_room: int
     lacking: Mapping[tuple[str, ...], int]
     stranded: Mapping[str, int]
-    counted: Sequence[CountedFleet]
+    counted: Sequence[CountedTrees]
 
     def trees(self) -> dict[int, Copies]:
         """Return for each tree with room, by root, how many fit there if it had all that is shared to itself."""
-        return {
-            root: Copies(least, most)
-            for one in self.counted
-            for root, least, most in zip(one.fleet.trees, one.least, one.most, strict=True)
-            if most
-        }
+        with_room = [one.chosen(one.most > 0) for one in self.counted]
+        columns = [(one.trees.roots.tolist(), one.least.tolist(), one.most.tolist()) for one in with_room]
+        return {root: Copies(*bounds) for of_form in columns for root, *bounds in zip(*of_form, strict=True)}
 
     def among(self, roots: Collection[int]) -> Copies:
         """Return how many fit into some trees together, counting what they share once."""
@@ -69,40 +74,44 @@ class Headroom:
         return sum(self.lacking.values())
 
 
-def headroom(plan: Plan, fleets: Fleets, placed: PlacedTrees | None = None) -> Headroom:
+def headroom(plan: Plan, cloud: CloudInForms, placed: PlacedTrees | None = None) -> Headroom:
     """Return how many more of a request fit into a cloud. O(trees) for most requests.
 
     Args:
         plan: the request without its rules about places.
-        fleets: the cloud.
+        cloud: the cloud.
         placed: counts with these rules, if there are any.
     """
-    counter = CopyCounter(plan, fleets, Budget(STEPS))
-    counted = [one for fleet in fleets.fleets if (one := counter.counted(fleet)) is not None]
+    counter = CopyCounter(plan, cloud, Budget(STEPS))
+    counted = [of_form for trees in cloud.forms if (of_form := counter.counted(trees)) is not None]
     copies = in_all_trees(counted)
     if placed is not None:
         counted = as_placed(counted, placed)
-        found, most = in_all_trees(counted), copies.most
-        copies = Copies(min(most, found.least), min(most, found.most))
-    return _summed_up(plan, fleets, counted, copies)
+        with_rules, most = in_all_trees(counted), copies.most
+        copies = Copies(min(most, with_rules.least), min(most, with_rules.most))
+    return _summed_up(plan, cloud, counted, copies)
 
 
-def _summed_up(plan: Plan, fleets: Fleets, counted: Sequence[CountedFleet], copies: Copies) -> Headroom:
+def _summed_up(plan: Plan, cloud: CloudInForms, counted: Sequence[CountedTrees], copies: Copies) -> Headroom:
     """Sum up the counts of all trees."""
     lacking: Counter[tuple[str, ...]] = Counter()
     stranded: Counter[str] = Counter()
-    for one in counted:
-        if not all(one.most):
-            full = _without_room(one)
-            lacking.update(_lacking(plan, fleets, one, full))
-            stranded.update(_stranded(plan, fleets, full))
+    full = [of_form.chosen(of_form.most == 0) for of_form in counted if not of_form.most.all()]
+    for of_form in full:
+        lacking.update(_lacking(plan, cloud, of_form))
+        for name in _classes(plan):
+            stranded[name] += total(cloud.free_in_trees[cloud.ids.classes[name]][of_form.trees.trees])
     return Headroom(
         copies=copies,
-        with_room=sum([len(one.most) - one.most.count(0) for one in counted]),
+        with_room=sum([len(of_form.most) for of_form in counted]) - sum([len(of_form.most) for of_form in full]),
         lacking=dict(sorted(lacking.items(), key=_most_trees_first)),
-        stranded=dict(sorted(stranded.items())),
+        stranded={name: stranded[name] for name in sorted(stranded) if _is_held(cloud, full, name)},
         counted=counted,
     )
+
+
+def _is_held(cloud: CloudInForms, full: Sequence[CountedTrees], name: str) -> bool:
+    return any(class_id == cloud.ids.classes[name] for one in full for _place, class_id in one.trees.form.max_units)
 
 
 def _most_trees_first(lacking: tuple[tuple[str, ...], int]) -> tuple[object, ...]:
@@ -111,54 +120,45 @@ def _most_trees_first(lacking: tuple[tuple[str, ...], int]) -> tuple[object, ...
     return -trees, not names, names
 
 
-def _without_room(counted: CountedFleet) -> Fleet:
-    """Return the trees of a fleet that have no room."""
-    fleet = counted.fleet
-    full = [not most for most in counted.most]
-    free = {cell: list(compress(column, full)) for cell, column in fleet.free.items()}
-    return Fleet(fleet.shape, list(compress(fleet.trees, full)), free=free)
-
-
-def _lacking(plan: Plan, fleets: Fleets, counted: CountedFleet, full: Fleet) -> Counter[tuple[str, ...]]:
+def _lacking(plan: Plan, cloud: CloudInForms, full: CountedTrees) -> Counter[tuple[str, ...]]:
     """Return how many trees lack which classes: those that are short whatever there is of the others."""
-    columns = FreeColumns(len(full.trees), full.free, {number: pool.free for number, pool in fleets.pools.items()})
-    without_traits = replace(plan, trait_sets=())
-    named = []
-    for name in _classes(plan):
-        class_id = fleets.cloud.classes[name]
+    without_traits, names = replace(plan, trait_sets=()), _classes(plan)
+    is_short = []
+    for name in names:
+        class_id = cloud.ids.classes[name]
         slots = [
-            replace(slot, amounts=tuple([one for one in slot.amounts if one[0] == class_id])) for slot in counted.slots
+            replace(slot, amounts=tuple([amount for amount in slot.amounts if amount[0] == class_id]))
+            for slot in full.slots
         ]
-        copies = formula_for(without_traits, slots, full.shape, {}).alone.copies(columns)
-        named.append([name if not fitting else "" for fitting in copies])
-    return Counter([tuple(filter(None, of_tree)) for of_tree in zip(*named, strict=True)])
+        copies = formula_for(without_traits, slots, full.trees.form, {}).alone.copies(full.trees.free)
+        is_short.append(copies == 0)
+    rows, numbers, _first = distinct_rows(np.column_stack(is_short))
+    trees = zip(rows, np.bincount(numbers).tolist(), strict=True)
+    return Counter({tuple(compress(names, row)): number for row, number in trees})
 
 
 def _classes(plan: Plan) -> list[str]:
     return sorted({name for slot in plan.slots for name, _amount in slot.resources})
 
 
-def _stranded(plan: Plan, fleets: Fleets, full: Fleet) -> dict[str, int]:
-    names = {fleets.cloud.classes[name]: name for name in _classes(plan)}
-    found: Counter[str] = Counter()
-    for (_place, class_id), column in full.free.items():
-        if class_id in names:
-            found[names[class_id]] += sum(column)
-    return dict(found)
-
-
-def models(plan: Plan, fleets: Fleets, found: Headroom, placed: PlacedTrees | None = None) -> list[HostModel]:
+def models(
+    plan: Plan, cloud: CloudInForms, counted: Sequence[CountedTrees], placed: PlacedTrees | None = None
+) -> list[HostModel]:
     """Return what one more of each model of tree would be good for, the best first."""
-    counter = CopyCounter(plan, fleets, Budget(STEPS))
-    models = [*_models(counter, found.counted)]
+    counter = CopyCounter(plan, cloud, Budget(STEPS))
+    models = [model for of_form in counted for model in _models(counter, of_form)]
     if placed is not None:
         each = placed.in_empty({model.like: model.each.most for model in models})
         models = [replace(model, each=each[model.like]) for model in models]
     return sorted(models, key=lambda model: (-model.each.least, model.like))
 
 
-def _models(counter: CopyCounter, counted: Sequence[CountedFleet]) -> Iterator[HostModel]:
-    for one in counted:
-        known = one.fleet.models
-        for (like, trees), each in zip(known.values(), counter.empty(one, [*known]), strict=True):
-            yield HostModel(like, trees, each)
+def _models(counter: CopyCounter, of_form: CountedTrees) -> Iterator[HostModel]:
+    trees = of_form.trees
+    likes = np.array([*trees.models], dtype=np.int64)
+    firsts = trees.chosen(np.isin(trees.roots, likes))
+    empty = counter.counted(firsts, firsts.empty)
+    if empty is not None:
+        rooms = zip(firsts.roots.tolist(), empty.least.tolist(), empty.most.tolist(), strict=True)
+        for like, *each in rooms:
+            yield HostModel(like, int(trees.models[like].sum()), Copies(*each))

@@ -1,0 +1,391 @@
+"""The trees of a cloud by form: how they are built, and whatever else of them requests name, but not what is in use.
+
+A cloud has thousands of hosts of a few models. What a request can do in a tree depends on its form; how often, on what
+is free: a number for each provider and class. So all trees of a form are counted at once, in columns.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from placement.candidates.serving import ProviderSets
+from placement.cloud.columns import CloudColumns, Flags, Ints, ProviderColumns
+from placement.cloud.view import CloudView
+from placement.domain.ancestry import upwards
+from placement.domain.search_plan import NamedIds
+
+Cell = tuple[int, int]
+"""A provider, by its place in the form, and a class, by id. The places of pools are below 0."""
+
+Amounts = tuple[tuple[int, int], ...]
+"""(class id, amount)."""
+
+ENDLESS = 2**50
+"""The number of copies of something that takes nothing; columns have room for sums of it."""
+
+NO_ROOM: Ints = np.zeros(0, dtype=np.int64)
+
+
+class SetsToRead(ProviderSets, Protocol):
+    """Sets of providers, of which several can be read at once."""
+
+    def read_aggregates(self, aggregate_ids: Collection[int]) -> None:
+        """Find out who is in each of some aggregates."""
+
+
+class SharedPool(NamedTuple):
+    """A sharing provider: its id and position, the root of its tree, by class the most at once and what is free."""
+
+    provider: int
+    position: int
+    root: int
+    max_units: Mapping[int, int]
+    free: Mapping[int, int]
+
+
+class PoolOfTree(NamedTuple):
+    """A provider that shares with a tree and with others.
+
+    Args:
+        place: its place in the tree if it belongs to it, else -1.
+        number: its number in all trees, below 0.
+        root: the root of its own tree.
+    """
+
+    place: int
+    number: int
+    root: int
+
+
+@dataclass(frozen=True)
+class TreeForm:
+    """How a tree is built. Its providers have places, in the order of their ids.
+
+    Args:
+        parents: the place of each provider's parent; -1 for the root.
+        max_units: by provider and class, how much of it may be taken at once.
+        pools: the providers that share with it and with other trees.
+    """
+
+    parents: tuple[int, ...]
+    max_units: Mapping[Cell, int]
+    pools: tuple[PoolOfTree, ...] = ()
+
+    @cached_property
+    def own_pools(self) -> Mapping[int, int]:
+        """The numbers of the tree's own pools, by place."""
+        return {pool.place: pool.number for pool in self.pools if pool.place >= 0}
+
+    @cached_property
+    def parents_by_place(self) -> Mapping[int, int | None]:
+        """The parent of each provider of the tree, with its own pools under their numbers."""
+        number = self.own_pools
+        pairs = enumerate(self.parents)
+        return {number.get(one, one): number.get(above, above) if above >= 0 else None for one, above in pairs}
+
+    def above(self, place: int) -> list[int]:
+        """Return a provider and its ancestors; in other trees, where these are unknown, all pools of its tree."""
+        if place in self.parents_by_place:
+            return list(upwards(place, self.parents_by_place))
+        root_of = {pool.number: pool.root for pool in self.pools}
+        return [pool for pool in root_of if root_of[pool] == root_of[place]]
+
+
+class FreeAmounts:
+    """What is free in some trees of one form: a column for each cell; pools once for all trees.
+
+    Args:
+        starts: the position of the first provider of each tree.
+        by_class: what is free of each class, by position.
+        pools: the pools by number.
+    """
+
+    def __init__(self, starts: Ints, by_class: Mapping[int, Ints], pools: Mapping[int, SharedPool]) -> None:
+        self.starts = starts
+        self._by_class = by_class
+        self._pools = pools
+        self._cells: dict[Cell, Ints] = {}
+
+    def cell(self, cell: Cell) -> Ints:
+        """Return what is free of a class on a provider, or in a pool."""
+        column = self._cells.get(cell)
+        if column is None:
+            place, class_id = cell
+            if place < 0:
+                column = np.full(len(self.starts), self._pools[place].free[class_id])
+            else:
+                column = self._by_class[class_id][self.starts + place]
+            self._cells[cell] = column
+        return column
+
+    def rows(self, cells: Sequence[Cell]) -> "DistinctRows":
+        """Return what is free of some cells, tree by tree."""
+        table = np.column_stack([self.cell(cell) for cell in cells]) if cells else np.zeros((len(self.starts), 0))
+        return distinct_rows(table.astype(np.int64))
+
+    def room(self, place: int, amounts: Amounts) -> Ints:
+        """Return how many times some amounts fit on a provider."""
+        if not amounts:
+            return np.full(len(self.starts), ENDLESS)
+        rooms = [self.cell((place, class_id)) // amount for class_id, amount in amounts]
+        return rooms[0] if len(rooms) == 1 else np.minimum.reduce(rooms)
+
+    def of(self, chosen: Flags) -> "FreeAmounts":
+        """Return the same of some of the trees."""
+        return FreeAmounts(self.starts[chosen], self._by_class, self._pools)
+
+
+class DistinctRows(NamedTuple):
+    """The rows of a table that differ, in the order in which they come, and for each row the number of its equal."""
+
+    rows: list[tuple[int, ...]]
+    numbers: Ints
+    first: Ints
+
+
+def distinct_rows(table: npt.NDArray[Any]) -> DistinctRows:
+    """Return the rows of a table that differ."""
+    data, width = np.ascontiguousarray(table).tobytes(), table.shape[1] * table.itemsize
+    known: dict[bytes, int] = {}
+    numbers = [known.setdefault(data[at * width : (at + 1) * width], len(known)) for at in range(len(table))]
+    _numbers, first = np.unique(numbers, return_index=True)
+    return DistinctRows([*map(tuple, table[first].tolist())], np.array(numbers, dtype=np.int64), first)
+
+
+@dataclass(frozen=True, eq=False)
+class TreesOfForm:
+    """All trees of one form.
+
+    Args:
+        number: the number of the form.
+        form: how they are built.
+        trees: the indices of the trees, ascending.
+        roots: the ids of their roots.
+        free: what is free in them.
+        empty: what would be free if they were empty.
+    """
+
+    number: int
+    form: TreeForm
+    trees: Ints
+    roots: Ints
+    free: FreeAmounts
+    empty: FreeAmounts
+
+    def chosen(self, chosen: Flags) -> "TreesOfForm":
+        """Return some of these trees."""
+        trees, roots = self.trees[chosen], self.roots[chosen]
+        return replace(self, trees=trees, roots=roots, free=self.free.of(chosen), empty=self.empty.of(chosen))
+
+    @cached_property
+    def models(self) -> Mapping[int, Flags]:
+        """Trees of the same capacities: the root of the first one -> which trees they are."""
+        equal = self.empty.rows(sorted(self.form.max_units)).numbers
+        models = {}
+        for number in range(int(equal.max(initial=-1)) + 1):
+            is_equal = equal == number
+            roots = self.roots[is_equal]
+            # Trees that do not exist have ids below 0; real ones take precedence.
+            models[int(roots[roots > 0][0] if roots[-1] > 0 else roots[0])] = is_equal
+        return models
+
+
+class CloudInForms:
+    """A cloud in the forms of its trees.
+
+    Args:
+        columns: its providers and what they have.
+        sets: who meets which condition.
+        ids: the ids of all names in the requests.
+        like: the root of each tree that does not exist -> the root of the tree that it is modelled on.
+    """
+
+    def __init__(
+        self, columns: CloudColumns, sets: SetsToRead, ids: NamedIds, like: Mapping[int, int] | None = None
+    ) -> None:
+        self.columns = columns
+        self.sets = sets
+        self.ids = ids
+        self.like = like or {}
+
+    @cached_property
+    def capacity(self) -> Mapping[int, Ints]:
+        """By class, what each provider has if nothing is in use, by position."""
+        return {class_id: self._by_position(class_id, usage=0) for class_id in self.ids.classes.values()}
+
+    @cached_property
+    def free(self) -> Mapping[int, Ints]:
+        """By class, what is free, by position."""
+        return {class_id: self._by_position(class_id, usage=1) for class_id in self.ids.classes.values()}
+
+    def _by_position(self, class_id: int, *, usage: int) -> Ints:
+        stock, amounts = self.columns.stock(class_id), np.zeros(len(self.columns.providers.ids), dtype=np.int64)
+        amounts[stock.at] = np.maximum(0, np.trunc(stock.capacity).astype(np.int64) - usage * stock.used)
+        return amounts
+
+    @cached_property
+    def free_in_trees(self) -> Mapping[int, Ints]:
+        """By class, what is free in each tree."""
+        starts = self.columns.providers.starts[:-1]
+        return {
+            class_id: np.add.reduceat(free, starts) if len(starts) else free for class_id, free in self.free.items()
+        }
+
+    @cached_property
+    def pools(self) -> Mapping[int, SharedPool]:
+        """By number the providers that share with trees other than their own."""
+        return {-number: pool for number, (pool, _trees) in enumerate(self._sharing, start=1)}
+
+    @cached_property
+    def forms(self) -> Sequence[TreesOfForm]:
+        """The trees by form, in the order of their first trees."""
+        providers = self.columns.providers
+        numbers = self._form_numbers()
+        order = np.argsort(numbers, kind="stable")
+        members = np.split(order, np.cumsum(np.bincount(numbers))[:-1]) if len(numbers) else []
+        forms = []
+        for number, trees in enumerate(members):
+            starts = providers.starts[trees]
+            free = FreeAmounts(starts, self.free, self.pools)
+            empty = FreeAmounts(starts, self.capacity, self.pools)
+            forms.append(TreesOfForm(number, self._form(int(trees[0])), trees, providers.roots[trees], free, empty))
+        return forms
+
+    @cached_property
+    def first_trees(self) -> Ints:
+        """The index of the first tree of each form, ascending."""
+        return np.array([of_form.trees[0] for of_form in self.forms], dtype=np.int64)
+
+    def _form_numbers(self) -> Ints:
+        """Return the number of each tree's form. O(providers)."""
+        table, starts = self._table, self.columns.providers.starts.tolist()
+        data, width, known = table.tobytes(), table.shape[1] * table.itemsize, dict[bytes, int]()
+        numbers = [known.setdefault(data[start * width : end * width], len(known)) for start, end in pairwise(starts)]
+        return np.array(numbers, dtype=np.int64)
+
+    @cached_property
+    def _table(self) -> npt.NDArray[np.int32]:
+        """A row for each provider, with all that tells forms apart."""
+        providers, columns = self.columns.providers, [self._local_parents, self._codes_of_pools]
+        for class_id in sorted(self.ids.classes.values()):
+            stock = self.columns.stock(class_id)
+            units = np.full((3, len(providers.ids)), -1)
+            units[:, stock.at] = stock.min_unit, stock.max_unit, stock.step_size
+            columns += [*units]
+        marks = np.packbits(np.stack(marks), axis=0) if (marks := self._marks()) else ()
+        return np.ascontiguousarray(np.column_stack([*columns, *marks]).astype(np.int32))
+
+    def _marks(self) -> list[Flags]:
+        """Return who has each trait, is in each aggregate, and is in each tree that requests name."""
+        providers, ids = self.columns.providers, self.ids
+        named_trees = sorted({*ids.roots.values()})
+        return [
+            *[self.sets.with_trait(id_) for id_ in sorted(ids.traits.values())],
+            *[self.sets.in_aggregate(id_) for id_ in sorted(ids.aggregates.values())],
+            *[providers.trees == index for index in providers.tree_indices(named_trees).tolist()],
+        ]
+
+    @cached_property
+    def _local_parents(self) -> Ints:
+        providers = self.columns.providers
+        parents = providers.positions(providers.parents)
+        return np.where(parents >= 0, parents - providers.starts[providers.trees], -1)
+
+    def _form(self, tree: int) -> TreeForm:
+        providers = self.columns.providers
+        start, end = providers.starts[tree : tree + 2].tolist()
+        max_units = {}
+        for class_id in self.ids.classes.values():
+            stock = self.columns.stock(class_id)
+            rows = slice(*np.searchsorted(stock.at, (start, end)))
+            places = (stock.at[rows] - start).tolist()
+            max_units.update(
+                {(place, class_id): most for place, most in zip(places, stock.max_unit[rows].tolist(), strict=True)}
+            )
+        return TreeForm(tuple(self._local_parents[start:end].tolist()), max_units, self._pools_of_trees.get(tree, ()))
+
+    @cached_property
+    def _sharing(self) -> list[tuple[SharedPool, Ints]]:
+        """The pools, each with the indices of the trees that it shares with."""
+        if not self.ids.shares:
+            return []
+        providers = self.columns.providers
+        at = np.flatnonzero(self.sets.with_trait(self.ids.sharing_trait))
+        aggregates = self.sets.aggregates_of(providers.ids[at].tolist())
+        self.sets.read_aggregates(sorted({one for of_provider in aggregates.values() for one in of_provider}))
+        sharing = []
+        for provider, position in sorted(zip(providers.ids[at].tolist(), at.tolist(), strict=True)):
+            members = [self.sets.in_aggregate(one) for one in aggregates.get(provider, ())]
+            trees = np.unique(providers.trees[np.logical_or.reduce(members)]) if members else NO_ROOM
+            own = providers.trees[position]
+            if len(trees[trees != own]):
+                sharing.append((self._pool(provider, position, int(providers.roots[own])), trees))
+        return sharing
+
+    def _pool(self, provider: int, position: int, root: int) -> SharedPool:
+        max_units = {}
+        for class_id in self.ids.classes.values():
+            stock = self.columns.stock(class_id)
+            row = int(np.searchsorted(stock.at, position))
+            if row < len(stock.at) and stock.at[row] == position:
+                max_units[class_id] = int(stock.max_unit[row])
+        free = {class_id: int(self.free[class_id][position]) for class_id in max_units}
+        return SharedPool(provider, position, root, max_units, free)
+
+    @cached_property
+    def _pools_of_trees(self) -> Mapping[int, tuple[PoolOfTree, ...]]:
+        """By index of a tree, the pools that share with it."""
+        providers, pools = self.columns.providers, defaultdict[int, list[PoolOfTree]](list)
+        for number, (pool, trees) in enumerate(self._sharing, start=1):
+            own, start = int(providers.trees[pool.position]), int(providers.starts[providers.trees[pool.position]])
+            for tree in trees.tolist():
+                pools[tree].append(PoolOfTree(pool.position - start if tree == own else -1, -number, pool.root))
+        return {tree: tuple(of_tree) for tree, of_tree in pools.items()}
+
+    @cached_property
+    def _codes_of_pools(self) -> Ints:
+        """For each provider, a number for the pools that share with its tree."""
+        codes, known = np.zeros(len(self.columns.providers.roots), dtype=np.int64), dict[tuple[PoolOfTree, ...], int]()
+        for tree, pools in self._pools_of_trees.items():
+            codes[tree] = known.setdefault(pools, len(known) + 1)
+        return codes[self.columns.providers.trees]
+
+
+class SetsInView:
+    """The sets of providers in a cloud as it would be.
+
+    Args:
+        sets: those in the real one.
+        view: the cloud as it would be.
+        real: the providers of the real one.
+    """
+
+    def __init__(self, sets: SetsToRead, view: CloudView, real: ProviderColumns) -> None:
+        self._sets = sets
+        self._view = view
+        self._real = real
+
+    def with_trait(self, trait_id: int) -> Flags:
+        """Return who has a trait."""
+        return self._sets.with_trait(trait_id)[self._view.origin]
+
+    def in_aggregate(self, aggregate_id: int) -> Flags:
+        """Return who is in an aggregate."""
+        return self._sets.in_aggregate(aggregate_id)[self._view.origin]
+
+    def read_aggregates(self, aggregate_ids: Collection[int]) -> None:
+        """Find out who is in each of some aggregates."""
+        self._sets.read_aggregates(aggregate_ids)
+
+    def aggregates_of(self, providers: Collection[int]) -> Mapping[int, Collection[int]]:
+        """Return the aggregates of some providers, given by id."""
+        at = self._view.columns.providers.positions([*providers])
+        originals = dict(zip(providers, self._real.ids[self._view.origin[at]].tolist(), strict=True))
+        aggregates = self._sets.aggregates_of({*originals.values()})
+        return {provider: aggregates.get(original, ()) for provider, original in originals.items()}
