@@ -7,10 +7,10 @@ from marshmallow import pre_load
 
 from placement.api.call import Call
 from placement.api.fields import Array, Uuid
-from placement.api.of_provider import ONE, body_for, generation
+from placement.api.provider_query import ONE, body_for, generation
 from placement.api.routing import Route
 from placement.api.validation import Schema
-from placement.domain.uuids import fitting_uuid
+from placement.domain.names import fitting_uuid
 from placement.services import aggregates as service
 
 RULE = "placement:resource_providers:aggregates:"

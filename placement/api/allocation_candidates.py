@@ -9,8 +9,7 @@ from flask import Response
 
 from placement.api.call import JSON, Call
 from placement.api.candidate_json import candidates_json, texts_by_tree, written_json
-from placement.api.candidate_options import judge_in_force, ranking_of, search_options
-from placement.api.candidate_query import KEYS, candidate_request
+from placement.api.candidate_query import KEYS, candidate_request, judge_in_force, ranking_of, search_options
 from placement.api.pieces import answer_in_pieces
 from placement.api.routing import Route
 from placement.candidates.explain.wording import cause_in_words

@@ -1,4 +1,4 @@
-"""Schemas of request bodies with allocations, one per range of microversions; all load to the same shape.
+"""Schemas of request bodies with allocations, one per range of microversions; all load to the same shape of claim.
 
 A loaded body is ``{"allocations": {provider uuid: resources}, ...}`` at any microversion, with ``project_id``,
 ``user_id``, ``consumer_generation`` and ``consumer_type`` where the microversion has them.
@@ -8,9 +8,11 @@ from typing import Any
 
 from marshmallow import fields, post_load
 
+from placement.api.call import Call
 from placement.api.fields import Array, Integer, JsonText, Mapping, Object, Uuid
 from placement.api.validation import Schema
 from placement.api.versions import Versioned
+from placement.domain.allocation import Claim
 from placement.domain.names import MAX_NAME_LENGTH, NAME_PATTERN
 
 UUID_KEY = "[0-9a-fA-F-]{36}"
@@ -150,3 +152,22 @@ POST: Versioned[Schema] = Versioned(
         (1, 38): ByConsumer(WithType),
     }
 )
+
+
+def claim_of(call: Call, consumer_uuid: str, entry: dict[str, Any]) -> Claim:
+    """Return one consumer's claim from a body loaded by ``allocation_schemas``."""
+    defaults = call.server.settings.placement
+    return Claim(
+        consumer_uuid=consumer_uuid,
+        allocations=entry["allocations"],
+        project_id=entry.get("project_id", defaults.incomplete_consumer_project_id),
+        user_id=entry.get("user_id", defaults.incomplete_consumer_user_id),
+        consumer_type=entry.get("consumer_type"),
+        checks_generation=call.since(28),
+        consumer_generation=entry.get("consumer_generation"),
+    )
+
+
+def claims_of(call: Call, entries: dict[str, dict[str, Any]]) -> list[Claim]:
+    """Return the claims of entries keyed by consumer uuid."""
+    return [claim_of(call, consumer_uuid, entry) for consumer_uuid, entry in entries.items()]

@@ -6,12 +6,11 @@ from typing import Any
 from flask import Response
 
 from placement.api import allocation_schemas as schemas
+from placement.api.allocation_schemas import claim_of, claims_of
 from placement.api.call import Call
-from placement.api.claims import claim_of, claims_of
 from placement.api.routing import Route
 from placement.domain.allocation import Claim, ConsumerAllocations, ProviderAllocations
-from placement.domain.names import UNTYPED
-from placement.domain.uuids import canonical_uuid, is_uuid_like
+from placement.domain.names import UNTYPED, canonical_uuid, is_uuid_like
 from placement.errors import Invalid
 from placement.services import allocations as service
 

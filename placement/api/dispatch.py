@@ -13,8 +13,7 @@ from placement.api.planner.index import is_planner_path
 from placement.api.routes import PLAIN_ROUTES, ROUTES
 from placement.api.routing import NO_SUCH_PATH, LazyRule, Resource, resources
 from placement.api.versions import MAXIMUM, UnacceptableVersion, Version, requested_version
-from placement.domain.identity import Identity
-from placement.domain.origin import CURRENT_ORIGIN, Origin
+from placement.domain.identity import CURRENT_ORIGIN, Identity, Origin
 from placement.errors import Invalid, NotFound, Unauthorized
 from placement.logs import CURRENT_REQUEST, log_for, log_for_none
 from placement.open_paths import is_console, is_open

@@ -11,7 +11,7 @@ from typing import Any
 from marshmallow import ValidationError, fields, missing
 
 from placement.api.validation import Fault, shown
-from placement.domain.uuids import is_uuid_like
+from placement.domain.names import is_uuid_like
 
 MAX_INTEGER = 2**63 - 1
 MAX_COLUMN_VALUE = 2**31 - 1

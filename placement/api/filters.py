@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from placement.api.fields import MAX_INTEGER
 from placement.api.query import PREFIX
 from placement.api.versions import Version
-from placement.domain.uuids import fitting_uuid, is_uuid_like
+from placement.domain.names import fitting_uuid, is_uuid_like
 from placement.errors import Invalid
 
 FORBIDDEN_TRAITS = (1, 22)

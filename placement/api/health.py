@@ -1,9 +1,16 @@
-"""GET /healthcheck and /readycheck, for load balancers. They need no credentials, and reveal nothing else."""
+"""What the server says of itself: its versions, its health, its metrics.
+
+GET /, /healthcheck and /readycheck need no credentials, and reveal nothing else. GET /metrics, for Prometheus, is
+guarded by a policy rule; the separate metrics port, if configured, is not.
+"""
 
 from flask import Response
 
 from placement.api.call import Call
-from placement.api.routing import Route
+from placement.api.routing import NO_SUCH_PATH, Route
+from placement.api.versions import MAXIMUM, MINIMUM
+from placement.errors import NotFound
+from placement.telemetry.meters import CONTENT_TYPE
 
 
 def healthy(call: Call) -> Response:
@@ -27,7 +34,36 @@ def ready(call: Call) -> Response:
     return call.json(document)
 
 
+def show_metrics(call: Call) -> Response:
+    """Return all metrics in the Prometheus text format."""
+    text = call.server.meters.exposition()
+    if text is None:
+        raise NotFound(NO_SUCH_PATH)
+    return Response(text, content_type=CONTENT_TYPE)
+
+
+DISCOVERY = {
+    "versions": [
+        {
+            "id": "v1.0",
+            "min_version": str(MINIMUM),
+            "max_version": str(MAXIMUM),
+            "status": "CURRENT",
+            # Deliberately relative: clients join it to the endpoint they know.
+            "links": [{"rel": "self", "href": ""}],
+        }
+    ]
+}
+
+
+def discover(call: Call) -> Response:
+    """Return the supported range of microversions."""
+    return call.json(DISCOVERY)
+
+
 ROUTES = (
+    Route(method="GET", path="/", view=discover),
     Route(method="GET", path="/healthcheck", view=healthy),
     Route(method="GET", path="/readycheck", view=ready),
+    Route(method="GET", path="/metrics", view=show_metrics, rule="placement:metrics:show"),
 )

@@ -6,7 +6,7 @@ from flask import Response
 
 from placement.api.call import Call
 from placement.api.inventory_schemas import AllInventories, ChangedInventory, NewInventory, inventory_of
-from placement.api.of_provider import ONE, body_for, path_of
+from placement.api.provider_query import ONE, body_for, path_of
 from placement.api.routing import Route
 from placement.domain.inventory import Inventory
 from placement.services import inventories as service

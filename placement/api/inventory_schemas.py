@@ -3,7 +3,7 @@
 from typing import Any
 
 from placement.api.fields import MAX_COLUMN_VALUE, Integer, JsonNumber, JsonText, Mapping, Object
-from placement.api.of_provider import generation
+from placement.api.provider_query import generation
 from placement.api.validation import Schema
 from placement.domain.inventory import Inventory
 from placement.domain.names import NAME_PATTERN

@@ -1,9 +1,16 @@
-"""The query string that selects providers, in GET /resource_providers and in the planner's bulk read."""
+"""What routes of providers have in common: the query string that selects them, and the parts below one provider."""
 
+from typing import Any
+
+from placement.api.call import Call
+from placement.api.fields import Integer
 from placement.api.filters import parse_member_of, parse_required, parse_resources
 from placement.api.query import ANY, Query, ValueRule
+from placement.api.validation import Schema
 from placement.api.versions import Version, Versioned
 from placement.domain.provider import ProviderFilter
+from placement.errors import Invalid
+from placement.services.providers import provider
 
 LAST_UUID = ValueRule(uuid=True, only_last_counts=True)
 _OLDEST = {"name": ANY, "uuid": LAST_UUID}
@@ -38,3 +45,25 @@ def provider_filter(query: Query, version: Version) -> ProviderFilter:
         member_of=member_of,
         forbidden_aggregates=forbidden_aggregates,
     )
+
+
+ONE = "/resource_providers/<uuid>"
+
+
+def path_of(uuid: str, *below: str) -> str:
+    """Return the path of a provider, or of something below it."""
+    return "/".join(("/resource_providers", uuid, *below))
+
+
+def generation(*, required: bool = True) -> Integer:
+    """Return a field for the generation at which the client saw the provider."""
+    return Integer(required=required)
+
+
+def body_for(call: Call, uuid: str, schemas: Versioned[Schema] | Schema) -> Any:
+    """Return the validated body of a write to a provider; a missing provider is reported before an invalid body."""
+    try:
+        return call.body(schemas)
+    except Invalid:
+        provider(call.database, uuid)
+        raise

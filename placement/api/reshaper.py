@@ -2,9 +2,8 @@
 
 from flask import Response
 
-from placement.api.allocation_schemas import UUID_KEY, WithGeneration, WithMappings, WithType, by_consumer
+from placement.api.allocation_schemas import UUID_KEY, WithGeneration, WithMappings, WithType, by_consumer, claims_of
 from placement.api.call import Call
-from placement.api.claims import claims_of
 from placement.api.fields import Mapping, Object
 from placement.api.inventory_schemas import AllInventories, inventory_of
 from placement.api.routing import Route

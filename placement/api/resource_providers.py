@@ -7,13 +7,12 @@ from flask import Response
 
 from placement.api.call import Call
 from placement.api.fields import JsonText, Uuid
-from placement.api.of_provider import ONE, body_for, path_of
-from placement.api.provider_query import FILTERS, provider_filter
+from placement.api.provider_query import FILTERS, ONE, body_for, path_of, provider_filter
 from placement.api.routing import Route
 from placement.api.validation import Schema
 from placement.api.versions import Versioned
+from placement.domain.names import canonical_uuid
 from placement.domain.provider import Move, Provider
-from placement.domain.uuids import canonical_uuid
 from placement.services import providers as service
 
 RULE = "placement:resource_providers:"

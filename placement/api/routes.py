@@ -6,11 +6,9 @@ from placement.api import (
     allocations,
     health,
     inventories,
-    metrics,
     reshaper,
     resource_classes,
     resource_providers,
-    root,
     traits,
     usages,
 )
@@ -18,10 +16,8 @@ from placement.api.planner import routes as planner
 from placement.api.routing import Route
 
 PLAIN_ROUTES: tuple[Route, ...] = (
-    *root.ROUTES,
-    *allocation_candidates.ROUTES,
     *health.ROUTES,
-    *metrics.ROUTES,
+    *allocation_candidates.ROUTES,
     *resource_providers.ROUTES,
     *inventories.ROUTES,
     *aggregates.ROUTES,

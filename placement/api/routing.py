@@ -9,9 +9,8 @@ from typing import Any
 from flask import Request, Response
 from werkzeug.routing import Rule
 
-from placement.api.accept import accepted_types
 from placement.api.call import JSON, Call
-from placement.api.errors import MethodNotAllowed, NotAcceptable, UnsupportedMediaType
+from placement.api.errors import MethodNotAllowed, NotAcceptable, UnsupportedMediaType, accepted_types
 from placement.api.query import ValueRule
 from placement.api.validation import Schema
 from placement.api.versions import MAXIMUM, MINIMUM, Version, Versioned

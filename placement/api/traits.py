@@ -8,7 +8,7 @@ from flask import Response
 from placement.api.call import Call
 from placement.api.fields import Array, JsonText
 from placement.api.filters import check_size
-from placement.api.of_provider import ONE, generation
+from placement.api.provider_query import ONE, generation
 from placement.api.query import ANY
 from placement.api.routing import Route
 from placement.api.validation import Schema

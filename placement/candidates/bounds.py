@@ -10,8 +10,8 @@ from placement.candidates.compose.own_parts import OwnAmounts
 from placement.candidates.fragmentation import TreeFragmentation
 from placement.candidates.frontier import Key
 from placement.candidates.ranking import MAX_SCORE, Ranking, Shared, TreeScores
-from placement.domain.amounts import ResourceAmounts
 from placement.domain.places import Position
+from placement.domain.quantities import ResourceAmounts
 from placement.domain.search_plan import Plan
 
 MANY_SLOTS = 8

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.device_judge import DeviceJudge
 from placement.candidates.scores import CandidateScorer, Score
-from placement.domain.amounts import ResourceAmounts, summed
+from placement.domain.quantities import ResourceAmounts, summed
 
 Taken = Mapping[int, ResourceAmounts]
 """Provider -> the amounts taken from it."""

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from placement.candidates.reading import Reader
 from placement.candidates.wrapped import WrappedReader
-from placement.domain.amounts import ResourceAmounts
 from placement.domain.overlay import Overlay
 from placement.domain.planner_tree import Stock
+from placement.domain.quantities import ResourceAmounts
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree, TreesRead
 

@@ -7,7 +7,7 @@ from placement.allocators.compactness import MAX_COMPACTNESS, Counts, compactnes
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import OwnPart, ScoredNode
 from placement.candidates.ranking import MAX_SCORE
-from placement.domain.amounts import ResourceAmounts, summed
+from placement.domain.quantities import ResourceAmounts, summed
 
 
 class Score(NamedTuple):

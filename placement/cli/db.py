@@ -7,8 +7,7 @@ from dataclasses import replace
 import click
 
 from placement.cli.configuration import configured, connected, filled, progress, settings_of
-from placement.cli.output import table
-from placement.cli.plain_errors import PlainErrors
+from placement.cli.output import PlainErrors, table
 from placement.errors import ConfigurationError
 from placement.settings import Settings, with_own_database
 from placement.store.checks import schema_check

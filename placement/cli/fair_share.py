@@ -6,10 +6,9 @@ from typing import Any
 import click
 
 from placement.api.planner.fair_share_json import tree_json
-from placement.cli.asking import server_options
 from placement.cli.configuration import configured, readable, settings_of
 from placement.cli.fair_share_text import tree_text
-from placement.cli.http_client import Client
+from placement.cli.http_client import Client, server_options
 from placement.cli.output import available_width
 from placement.services.fair_share.shares import all_shares
 from placement.services.fair_share.usage_cache import UsageCache

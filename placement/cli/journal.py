@@ -11,19 +11,17 @@ from urllib.parse import urlencode
 import click
 
 from placement.api.planner.journal_json import entry_json
-from placement.cli.asking import server_options
 from placement.cli.cadf import write_cadf
 from placement.cli.configuration import configured, settings_of, with_journal
-from placement.cli.http_client import Client
-from placement.cli.interrupts import Interrupts, noted_interrupts
-from placement.cli.journal_text import entry_text
-from placement.cli.output import Document
-from placement.domain.uuids import canonical_uuid, is_uuid_like
+from placement.cli.http_client import Client, server_options
+from placement.cli.output import Document, Interrupts, noted_interrupts
+from placement.domain.names import canonical_uuid, is_uuid_like
 from placement.errors import ConfigurationError
 from placement.services.journal import newest, prune, read_feed, read_trail
 from placement.store.connection.database import Database
 from placement.store.journal.cursor import Cursor
 from placement.store.journal.reading import Wanted
+from placement.store.journal.watched import NAME_KINDS
 
 PATH = "/planner/v1/journal"
 LOOK_EVERY_S = 1.0
@@ -141,3 +139,33 @@ def prune_journal(context: click.Context, *, keep_days: int | None) -> None:
 
 
 journal.add_command(write_cadf)
+
+
+def entry_text(entry: Document) -> str:
+    """Return a row as one line: when, what, which provider or consumer, and who did it."""
+    parts = [entry["time"], f"{entry['kind']} {entry['action']}", *_about(entry)]
+    if "request_id" in entry:
+        by = entry.get("by_user_id", "nobody")
+        parts.append(f"by {by}: {entry.get('route', '')} [{entry['request_id']}]")
+    return "  ".join(parts)
+
+
+def _about(entry: Document) -> list[str]:
+    named = (("of", "consumer_uuid"), ("on", "provider_uuid"))
+    about = [f"{word} {entry[name]}" for word, name in named if name in entry]
+    if entry["kind"] in NAME_KINDS:
+        about.insert(0, " -> ".join(entry[side]["name"] for side in ("old", "new") if side in entry))
+    elif "resource_class" in entry:
+        about.insert(0, f"{entry['resource_class']} {_amounts(entry)}")
+    elif "name" in entry:
+        about.insert(0, entry["name"])
+    elif "generation" in entry:
+        about.append(f"generation {entry['generation']}")
+    return about
+
+
+def _amounts(entry: Document) -> str:
+    """Return an amount with its sign, or both amounts of a change: "4", "-4", "4 -> 2"."""
+    if entry["action"] == "changed":
+        return f"{entry.get('old_amount')} -> {entry.get('new_amount')}"
+    return f"-{entry['old_amount']}" if entry["action"] == "deleted" else str(entry.get("new_amount"))

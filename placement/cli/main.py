@@ -5,7 +5,7 @@ import importlib
 import click
 
 from placement import __version__
-from placement.cli.plain_errors import PlainErrors
+from placement.cli.output import PlainErrors
 
 COMMANDS = {
     "serve": ("placement.cli.serve:serve", "Serve the API."),

@@ -5,9 +5,8 @@ from collections.abc import Callable
 import click
 
 from placement import __version__
-from placement.cli.boxes import box
 from placement.cli.configuration import configured, connected, progress, settings_of
-from placement.cli.plain_errors import PlainErrors
+from placement.cli.output import PlainErrors, box
 from placement.errors import ConfigurationError, PlacementError
 from placement.settings import Settings
 from placement.store.connection.database import Database

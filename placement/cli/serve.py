@@ -12,7 +12,6 @@ import click
 from placement.app import create_app
 from placement.cli import http_server
 from placement.cli.http_server import Processes
-from placement.cli.machine import cores
 from placement.errors import ConfigurationError
 from placement.logs import configure_logging
 from placement.services.health import connection_limit
@@ -23,6 +22,9 @@ from placement.tuning import tune_process
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
+import math
+import os
+from pathlib import Path
 
 LOG = logging.getLogger(__name__)
 
@@ -150,3 +152,23 @@ def _connections(database: DatabaseSettings, processes: Processes, limit: int | 
             limit,
         )
     return f"at most {most} of the {limit} connections that the database allows"
+
+
+QUOTA = Path("/sys/fs/cgroup/cpu.max")
+"""A container's CPU quota: quota and period in microseconds, or ``max``."""
+
+
+def cores(quota: Path = QUOTA) -> int:
+    """Return how many cores this process may use, taking a container's quota into account."""
+    present = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    share = _share(quota)
+    return present if share is None else max(1, min(present, math.ceil(share)))
+
+
+def _share(quota: Path) -> float | None:
+    """Return the quota in cores, or None if there is none ("max") or it is malformed."""
+    try:
+        given, period = quota.read_text().split()
+        return int(given) / int(period)
+    except (OSError, ValueError, ZeroDivisionError):
+        return None

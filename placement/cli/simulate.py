@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from placement.cli.output import available_width
+from placement.cli.replay.cheapest import POLICIES
 from placement.cli.replay.command import come_and_go, fill
-from placement.cli.replay.policies import POLICIES
 from placement.cli.simulation.cloud import Cloud, servers
 from placement.cli.simulation.curves import svg
 from placement.cli.simulation.policies import policies

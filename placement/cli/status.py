@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 from placement.auth.policy_file import policy_file
-from placement.cli.boxes import stack
 from placement.cli.configuration import configured, connected, settings_of
+from placement.cli.output import stack
 from placement.errors import PlacementError
 from placement.settings import Settings
 from placement.store.connection.database import Database

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from placement.domain.amounts import ResourceAmounts
+from placement.domain.quantities import ResourceAmounts
 
 StockName = tuple[str, str]
 """A provider's uuid and the name of a resource class; ``StockKey`` has their ids."""

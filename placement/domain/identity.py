@@ -1,5 +1,6 @@
-"""The caller: the result of authentication, independent of the strategy."""
+"""The caller, whatever the strategy of authentication, and the origin of a change as the journal records it."""
 
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 
@@ -25,3 +26,30 @@ class Identity:
     service_project_id: str | None = None
     service_project_domain_id: str | None = None
     is_admin_project: bool = True
+
+
+MAX_LENGTH = 255
+"""The number of characters of each field to keep."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A request and its sender. ``route`` is its method and path pattern."""
+
+    request_id: str
+    user: str
+    project: str
+    route: str
+
+    @property
+    def parts(self) -> tuple[str, str, str, str]:
+        """All fields in storable form: truncated, and without characters that a database might interpret."""
+        return _plain(self.request_id), _plain(self.user), _plain(self.project), _plain(self.route)
+
+
+CURRENT_ORIGIN: ContextVar[Origin | None] = ContextVar("placement_origin", default=None)
+"""The request that this thread is serving, if it may change something; whoever serves requests sets it."""
+
+
+def _plain(text: str) -> str:
+    return "".join([one for one in text if one.isprintable() and one != "\\"])[:MAX_LENGTH]

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from placement.domain.amounts import ResourceAmounts, summed
+from placement.domain.quantities import ResourceAmounts, summed
 
 ProviderAmounts = Mapping[int, ResourceAmounts]
 """Provider id -> resource class -> amount."""

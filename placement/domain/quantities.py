@@ -1,6 +1,8 @@
-"""Parses amounts as Kubernetes and its plugins' documents write them: 4, "4", "1GiB", "8Gi"."""
+"""Amounts of resource classes, their sums, and as Kubernetes and its plugins' documents write them: "1GiB", "8Gi"."""
 
 import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from math import ceil
 
@@ -78,3 +80,19 @@ def _bytes_in_one(resource_class: str) -> int | None:
 def _bytes(unit: str) -> int:
     base = 1024 if unit.endswith("i") else 1000
     return int(base ** _POWERS[unit.removesuffix("i")])
+
+
+ResourceAmounts = Mapping[str, int]
+"""Resource class -> amount."""
+
+
+def summed(amounts: Iterable[ResourceAmounts]) -> dict[str, int]:
+    """Add up amounts class by class.
+
+    >>> summed([{"VCPU": 1, "PGPU": 1}, {"VCPU": 2}])
+    {'VCPU': 3, 'PGPU': 1}
+    """
+    total: Counter[str] = Counter()
+    for one in amounts:
+        total.update(one)
+    return dict(total)

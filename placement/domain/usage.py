@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from placement.domain.amounts import ResourceAmounts
+from placement.domain.quantities import ResourceAmounts
 
 
 @dataclass(frozen=True, slots=True)

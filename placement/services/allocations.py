@@ -12,7 +12,7 @@ from placement.services.held_places import refuse_held_places
 from placement.store import allocations as store
 from placement.store.connection.unit_of_work import Transaction, reads_once, writes
 from placement.store.consumers import delete_consumers, lock_consumers
-from placement.store.kept_usage.write_gate import pass_write_gate
+from placement.store.locks import pass_write_gate
 from placement.store.providers import lock_providers
 
 

@@ -15,7 +15,7 @@ from placement.domain.place_lock import PlaceLock
 from placement.errors import ConcurrentUpdate, Invalid
 from placement.store import allocations as store
 from placement.store.allocations import HeldRow
-from placement.store.connection.chunks import MAX_PARAMETERS
+from placement.store.connection.statements import MAX_PARAMETERS
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.consumers import (
     Consumer,
@@ -25,8 +25,7 @@ from placement.store.consumers import (
     insert_consumers,
     lock_consumers,
 )
-from placement.store.kept_usage.write_gate import pass_write_gate
-from placement.store.locks import UsedLocks
+from placement.store.locks import UsedLocks, pass_write_gate
 from placement.store.owners import owner_ids
 from placement.store.providers import LockedProvider, lock_providers, lock_providers_by_uuid, providers_by_uuid
 

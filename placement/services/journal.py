@@ -7,7 +7,9 @@ from datetime import datetime, timedelta
 from placement.errors import NotFound, PlacementError, Unavailable
 from placement.services.background import BackgroundWork
 from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, reads, writes
+from placement.store.connection.unit_of_work import Transaction, reads, reads_anywhere, writes
+from placement.store.console import changes as store
+from placement.store.console.changes import ToldChange
 from placement.store.journal import order, reading
 from placement.store.journal.beginning import JournalExtent, extent
 from placement.store.journal.cursor import BEGINNING, Cursor
@@ -174,3 +176,14 @@ def _number_some(tx: Transaction) -> bool:
 @writes
 def _make_ours(tx: Transaction) -> None:
     order.make_ours(tx)
+
+
+__all__ = ["ToldChange", "changes"]
+
+
+@reads_anywhere
+def changes(
+    tx: Transaction, *, most: int, provider: str | None = None, consumer: str | None = None
+) -> list[ToldChange]:
+    """Return the latest changes, newest first."""
+    return store.told_changes(tx, limit=most, provider=provider, consumer=consumer)

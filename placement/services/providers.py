@@ -5,8 +5,8 @@ from collections.abc import Collection
 from placement.domain.provider import Move, Provider, ProviderFilter, subtree
 from placement.errors import DuplicateName, Invalid, ProviderHasChildren, ProviderInUse, ProviderNotFound
 from placement.store import provider_list
-from placement.store import provider_tree as trees
 from placement.store import providers as store
+from placement.store import providers as trees
 from placement.store.connection.unit_of_work import Transaction, reads, reads_once, writes
 from placement.store.names import NameTable
 from placement.store.provider_list import ProviderList, ProviderRow

@@ -2,9 +2,11 @@
 
 A snapshot in which any tree has changed gets the next number. Snapshots may come out of order: an older one is told
 which trees may differ from the newest state. The columns follow the journal to the newest state; trees that differ in a
-snapshot, or whose changes the journal does not fully cover, are read in that snapshot.
+snapshot, or whose changes the journal does not fully cover, are read in that snapshot. Rows of MariaDB's journal are
+numbered in the background, for readers who cannot write in their snapshots.
 """
 
+import logging
 import math
 import random
 import threading
@@ -16,7 +18,7 @@ from typing import Any, NamedTuple
 
 from placement.cloud.columns import CloudColumns, CloudRows
 from placement.cloud.derived import NO_CHANGES, CloudChanges
-from placement.services.numbering import BackgroundNumbering
+from placement.services.journal import put_in_order
 from placement.store.connection.database import Database
 from placement.store.connection.prepared import PreparedScalars, Values
 from placement.store.connection.unit_of_work import Transaction
@@ -293,3 +295,44 @@ class TreeHistories:
     def all(self) -> list[tuple[Database, TreeHistory]]:
         """Return every database with its history."""
         return [*self._by_database.values()]
+
+
+LOG = logging.getLogger(__name__)
+
+TOLERATED = 50
+"""With more rows than so many without numbers, it costs less to number them than to remember them."""
+
+PAUSE_S = 60.0
+"""After a failure, it is left to others for so long."""
+
+THREAD = "numbering"
+
+
+class BackgroundNumbering:
+    """Numbers the rows of one database, in one thread at a time.
+
+    Args:
+        clock: the time in seconds, from any moment on.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.tolerates = random.randint(TOLERATED, 2 * TOLERATED)  # noqa: S311 - of many workers, usually one begins
+        """With more rows than so many without numbers, a reader should begin."""
+        self._clock = clock
+        self._busy = threading.Lock()
+        self._paused_until = clock()
+
+    def begin(self, database: Database) -> None:
+        """Begin, for a standby on its primary, unless it is under way or has just failed."""
+        if self._clock() >= self._paused_until and self._busy.acquire(blocking=False):
+            where = database.primary or database
+            threading.Thread(target=self._number, args=(where,), name=THREAD, daemon=True).start()
+
+    def _number(self, database: Database) -> None:
+        try:
+            put_in_order(database)
+        except Exception as error:
+            self._paused_until = self._clock() + PAUSE_S
+            LOG.info("The journal's rows could not be numbered: %s", error)
+        finally:
+            self._busy.release()

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 
-from placement.domain.amounts import ResourceAmounts
+from placement.domain.quantities import ResourceAmounts
 from placement.domain.usage import ProviderUsage, TypeUsage
 from placement.errors import ProviderNotFound
 from placement.store import usages as store

@@ -14,8 +14,8 @@ from sqlalchemy import bindparam, delete, func, select, update
 from placement.domain.capacity import Supply
 from placement.domain.inventory import Inventory
 from placement.domain.place_lock import PlaceLock
-from placement.store.connection.chunks import chunks
 from placement.store.connection.prepared import PreparedInsert, PreparedStatement
+from placement.store.connection.statements import chunks
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.completeness import have_changed, revision_column
 from placement.store.locks import UsedLocks, lock_columns, lock_values, used_locks

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, bindparam, select
 
-from placement.store.connection.chunks import chunks
 from placement.store.connection.prepared import PreparedStatement
+from placement.store.connection.statements import chunks
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.cursor import Cursor
 from placement.store.journal.order import JournalOfAnother, cursor_of

@@ -1,4 +1,4 @@
-"""Exclusively held places: those whose level's lock class is used up.
+"""The gate to ``allocations``, and exclusively held places: those whose level's lock class is used up.
 
 Whoever takes a place exclusively locks all providers below it first (``services/planner/allocating.py``), so that
 anyone who has locked one of them sees the lock here.
@@ -8,14 +8,15 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, bindparam, exists, select
+from sqlalchemy import ColumnElement, Connection, bindparam, exists, select, text
 
 from placement.domain.ancestry import upwards
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.place_lock import PlaceLock
-from placement.store.connection.chunks import chunks
 from placement.store.connection.prepared import PreparedStatement
+from placement.store.connection.statements import chunks
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.kept_usage.postgresql_triggers import GATE_SETTING, WRITE_GATE_KEY
 from placement.store.search.parents import parents_in
 from placement.store.search.ranges import EVERYWHERE, Extent, Scope, within
 from placement.store.stock import stock_by_tree
@@ -153,3 +154,18 @@ def _held(scope: Scope | None, *, keeps_usage: bool) -> PreparedStatement:
             *where,
         )
     )
+
+
+_PASS = PreparedStatement(
+    text(f"SELECT set_config('{GATE_SETTING}', 'passed', true), pg_advisory_xact_lock_shared({WRITE_GATE_KEY})")
+)
+
+
+def pass_write_gate(connection: Connection) -> None:
+    """Announce that this transaction will write allocations; on PostgreSQL this must be its first statement.
+
+    Without it the trigger would treat the transaction as foreign: slower, and perhaps a deadlock to retry, but still
+    correct.
+    """
+    if connection.dialect.name == "postgresql":
+        _PASS.tuples(connection)

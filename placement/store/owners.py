@@ -6,9 +6,9 @@ from itertools import zip_longest
 
 from sqlalchemy import Column, Table, bindparam, literal_column, select, union_all
 
-from placement.store.connection.chunks import chunks
 from placement.store.connection.dialects import insert_unless_exists
 from placement.store.connection.prepared import PreparedStatement
+from placement.store.connection.statements import chunks
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import consumer_types, projects, users
 

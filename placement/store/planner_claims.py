@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import bindparam, delete, func, select
 
-from placement.store.connection.chunks import chunks
 from placement.store.connection.prepared import PreparedInsert, PreparedStatement
+from placement.store.connection.statements import chunks
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import consumers, planner_claims
 

@@ -1,4 +1,4 @@
-"""Resource providers: find, lock and change single rows. Lists and trees have modules of their own.
+"""Resource providers: find, lock and change single rows, and move trees. Lists have a module of their own.
 
 Whoever changes what a provider has or supplies locks its row first and increments its generation in the same
 transaction; several rows are locked in the order of their ids.
@@ -11,8 +11,8 @@ from sqlalchemy import BigInteger, bindparam, delete, exists, func, insert, or_,
 
 from placement.domain.provider import Provider
 from placement.errors import ConcurrentUpdate, ProviderNotFound
-from placement.store.connection.chunks import chunks
 from placement.store.connection.prepared import PreparedStatement
+from placement.store.connection.statements import chunks
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import (
     allocations,
@@ -276,3 +276,39 @@ def delete_provider(tx: Transaction, provider_id: int) -> None:
     # MariaDB refuses to delete a row that references itself.
     tx.change(_LEAVE_TREE, {"provider_id": provider_id})
     tx.change(_DELETE, {"provider_id": provider_id})
+
+
+_SET_ROOT = (
+    update(resource_providers)
+    .where(RP.id.in_(bindparam("ids", expanding=True)))
+    .values(root_provider_id=bindparam("new_root"))
+)
+_SET_PARENT = (
+    update(resource_providers)
+    .where(RP.id == bindparam("provider_id"))
+    .values(parent_provider_id=bindparam("new_parent"))
+)
+
+
+def providers_in_locked_trees(tx: Transaction, uuids: Collection[str]) -> dict[str, Provider]:
+    """Lock the roots of the trees of some providers, then return those of the providers that exist, by uuid.
+
+    While it waits for a lock, another transaction may move a provider to a tree that then has to be locked as well.
+    """
+    found = providers_by_uuid(tx, uuids)
+    while True:
+        roots = {provider.root_id for provider in found.values()}
+        lock_providers(tx, roots)
+        found = providers_by_uuid(tx, uuids)
+        if roots >= {provider.root_id for provider in found.values()}:
+            return found
+
+
+def move_providers(tx: Transaction, ids: Collection[int], *, to_root: int) -> None:
+    """Assign providers to the tree of another root."""
+    tx.execute(_SET_ROOT, {"ids": sorted(ids), "new_root": to_root})
+
+
+def set_parent(tx: Transaction, provider_id: int, parent_id: int | None) -> None:
+    """Put a provider directly below another, or below none."""
+    tx.execute(_SET_PARENT, {"provider_id": provider_id, "new_parent": parent_id})

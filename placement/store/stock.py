@@ -25,8 +25,7 @@ from sqlalchemy import (
 )
 
 from placement.domain.inventory import UNBOUNDED
-from placement.store.kept_usage.usage_source import usage_source
-from placement.store.tables import inventories, provider_usages, resource_providers
+from placement.store.tables import allocations, inventories, provider_usages, resource_providers
 from placement.store.whole_numbers import whole_capacity
 
 # Literals rather than parameters, so that the query planner sees them.
@@ -171,3 +170,23 @@ def stock_by_tree(*, keeps_usage: bool) -> FromClause:
         .where(owner.root_provider_id.is_not(None))
         .subquery()
     )
+
+
+_SUMMED = (
+    select(
+        allocations.c.resource_provider_id,
+        allocations.c.resource_class_id,
+        # MariaDB sums integers to decimals.
+        cast(func.sum(allocations.c.used), BigInteger).label("used"),
+    )
+    .group_by(allocations.c.resource_provider_id, allocations.c.resource_class_id)
+    .subquery("summed_usages")
+)
+
+
+def usage_source(*, keeps_usage: bool) -> FromClause:
+    """Return a selectable with ``resource_provider_id``, ``resource_class_id`` and ``used``.
+
+    A provider and class without a row has no usage.
+    """
+    return provider_usages if keeps_usage else _SUMMED

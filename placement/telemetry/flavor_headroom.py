@@ -1,4 +1,4 @@
-"""The headroom of flavors as metrics, named as by StackHPC's os-capacity so that its dashboards keep working.
+"""The capacity of the cloud and the headroom of flavors as metrics, with the names that existing dashboards know.
 
 https://github.com/stackhpc/os-capacity: ``openstack_free_capacity_by_flavor_total{flavor_name, public}`` and
 ``openstack_free_capacity_hypervisor_by_flavor{hypervisor, flavor_name, az_aggregate, project_aggregate}``.
@@ -12,12 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from placement.candidates.headroom.plans import CountedRequest
 from placement.domain.place_lock import PlaceLock
 from placement.errors import Invalid, PlacementError
-from placement.services.capacity import trees_in
+from placement.services.capacity import AllocationRow, CapacityRow, trees_in
 from placement.services.cloud_cache import CloudCache
 from placement.services.planner.request_rooms import Headrooms, Listing, headrooms
 from placement.settings import HeadroomSettings, PlannerSettings
 from placement.store.connection.database import Database
-from placement.telemetry.capacity_text import ESCAPES
 
 LOG = logging.getLogger(__name__)
 
@@ -122,3 +121,39 @@ def with_help(lines: list[str]) -> Iterator[str]:
         if own:
             yield f"# HELP {name} {meaning}\n# TYPE {name} gauge\n"
             yield from own
+
+
+ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+
+GAUGES = (
+    ("openstack_placement_resource_total", "Inventory of a resource class.", 2),
+    ("openstack_placement_resource_allocation_ratio", "How often it may be given out.", 3),
+    ("openstack_placement_resource_reserved", "How much is reserved.", 4),
+    ("openstack_placement_resource_usage", "How much is allocated.", 5),
+    ("openstack_placement_resource_generation", "Generation of the provider.", 6),
+)
+"""Name, help text, and index in a row."""
+
+
+def capacity_lines(rows: Sequence[CapacityRow] | None) -> Iterator[str]:
+    """Yield the lines of the gauges; without rows, only that the database answers."""
+    yield "# HELP openstack_placement_up Whether the database answers.\n# TYPE openstack_placement_up gauge\n"
+    yield "openstack_placement_up 1\n"
+    if rows is None:
+        return
+    labels = [f'{{hostname="{row[0].translate(ESCAPES)}",resourcetype="{row[1]}"}}' for row in rows]
+    for name, help_text, index in GAUGES:
+        yield f"# HELP {name} {help_text}\n# TYPE {name} gauge\n"
+        for label, row in zip(labels, rows, strict=True):
+            yield f"{name}{label} {row[index]}\n"
+
+
+def allocation_lines(rows: Sequence[AllocationRow]) -> Iterator[str]:
+    """Yield the lines of the gauge of allocations."""
+    name = "openstack_placement_resource_provider_allocations"
+    yield f"# HELP {name} How much a consumer holds.\n# TYPE {name} gauge\n"
+    for host, consumer, resource_class, amount in rows:
+        yield (
+            f'{name}{{hostname="{host.translate(ESCAPES)}",uuid="{consumer.translate(ESCAPES)}",'
+            f'resourcetype="{resource_class}"}} {amount}\n'
+        )

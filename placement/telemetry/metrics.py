@@ -24,8 +24,7 @@ from placement.services.journal import journal_extent
 from placement.settings import MetricsSettings
 from placement.store.connection.database import Database
 from placement.store.journal.beginning import JournalExtent
-from placement.telemetry.capacity_text import allocation_lines, capacity_lines
-from placement.telemetry.flavor_headroom import FlavorHeadroom, with_help
+from placement.telemetry.flavor_headroom import FlavorHeadroom, allocation_lines, capacity_lines, with_help
 from placement.telemetry.meters import SearchSeen
 from placement.telemetry.process_gauges import ProcessGauges, memory_lines
 from placement.telemetry.record import RequestRecord

@@ -1,14 +1,15 @@
-"""The console as a Flask blueprint: its pages by path, its headers, and errors rendered as pages."""
+"""The console as a Flask blueprint: its pages by path, the frame around them, its headers, and errors as pages."""
 
 import logging
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
-from flask import Blueprint, Flask, Response, g, render_template, request
+from flask import Blueprint, Flask, Response, g, render_template, request, url_for
 from jinja2 import StrictUndefined
 from werkzeug.exceptions import HTTPException
 
-from placement.api.call import Server
+from placement.api.call import Call, Server
 from placement.api.errors import SENTENCES, log_unexpected, status_of
 from placement.api.routing import View
 from placement.errors import NotFound, PlacementError
@@ -17,10 +18,10 @@ from placement.rationed_log import RationedLog
 from placement.ui import cloud_map, consumers, overview, projects, search, shares, tree, try_request
 from placement.ui.changes import in_words
 from placement.ui.explained import install_explained
-from placement.ui.frame import START, elsewhere, frame
 from placement.ui.names import install_names
 from placement.ui.numbers import install_filters
-from placement.ui.page import HTML, Page, call_of
+from placement.ui.page import HTML, Page, call_of, navigation
+from placement.ui.projects import PROJECT_RULE
 from placement.ui.security import allows, authorize, refuse_nul, secure
 from placement.ui.static_files import install_static_files
 
@@ -97,3 +98,34 @@ def _error_page(server: Server, status: HTTPStatus, message: str) -> Response:
         "request_id": g.get("request_id", ""),
     }
     return Response(render_template("ui/error.html", **values), status, content_type=HTML)
+
+
+REFRESH_S = 10
+START = "overview"
+
+
+def frame(server: Server, pages: tuple[Page, ...]) -> dict[str, Any]:
+    """Return the variables that every template has."""
+    page: Page | None = g.get("page")
+    identity = g.get("identity")
+    links = [] if identity is None else navigation(pages, call_of(server))
+    return {
+        "navigation": links,
+        "here": page and (page.below or page.endpoint),
+        "region": server.settings.ui.title,
+        "colour": server.settings.ui.colour,
+        "who": identity,
+        "searches": any(link.endpoint in ("providers", "consumers") for link in links),
+        "sees_map": any(link.endpoint == "map" for link in links),
+        "now": datetime.now(UTC),
+        "refresh_s": REFRESH_S if request.args.get("refresh") == str(REFRESH_S) else 0,
+    }
+
+
+def elsewhere(pages: tuple[Page, ...], call: Call) -> str | None:
+    """Return where to send a caller who may not see the overview: to its own project, or to any other page."""
+    project = call.identity.project_id
+    if project and call.is_allowed(PROJECT_RULE, project_id=project):
+        return url_for("ui.project", id=project)
+    others = navigation(pages, call)
+    return url_for(f"ui.{others[0].endpoint}") if others else None

@@ -8,9 +8,8 @@ from placement.api.call import Call
 from placement.api.planner.journal import RULE, keeps_journal
 from placement.api.planner.journal_json import moment_of
 from placement.errors import Invalid, NotFound
-from placement.services.console.changes import ToldChange
-from placement.services.console.changes import changes as latest
-from placement.services.journal import read_history
+from placement.services.journal import ToldChange, read_history
+from placement.services.journal import changes as latest
 from placement.store.journal.history import PastProvider, TooLongAgo
 from placement.store.journal.reading import Entry
 from placement.ui.names import visible

@@ -7,8 +7,7 @@ from placement.domain.names import UNTYPED
 from placement.errors import NotFound
 from placement.services.console.consumers import ConsumerSearch, consumer_with_holdings, found_consumers
 from placement.ui.changes import shown_changes
-from placement.ui.page import Page, show
-from placement.ui.paging import paging_of
+from placement.ui.page import Page, paging_of, show
 
 FIELDS = ("uuid", "project", "type")
 

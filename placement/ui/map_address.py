@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from flask import Request, url_for
 
 from placement.api.call import Call
-from placement.api.candidate_options import search_options
+from placement.api.candidate_query import search_options
 from placement.api.planner.headroom import request_of_text
 from placement.api.planner.journal import RULE as JOURNAL
 from placement.api.planner.journal import keeps_journal

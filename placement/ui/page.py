@@ -1,13 +1,15 @@
-"""The pages of the console: what defines one, and how it is rendered."""
+"""The pages of the console: what defines one, how it is rendered, and paging through long lists."""
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
-from flask import Response, g, render_template, request
+from flask import Request, Response, g, render_template, request
 
 from placement.api.call import Call, Server
 from placement.api.routing import View
 from placement.api.versions import MAXIMUM
+from placement.errors import Invalid
 from placement.ui.security import allows
 
 HTML = "text/html; charset=utf-8"
@@ -54,3 +56,41 @@ def navigation(pages: tuple[Page, ...], call: Call) -> list[Page]:
 def _opens(page: Page, call: Call) -> bool:
     one_of = not page.any_of or any(call.is_allowed(rule) for rule in page.any_of)
     return one_of and allows(call, page.rules)
+
+
+SIZE = 50
+LAST = 100_000
+"""Nobody turns that many pages; a search is the better way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paging:
+    """A page of a list: ``number`` counts from 1; ``path`` and ``query`` are those of the request."""
+
+    number: int
+    path: str
+    query: tuple[tuple[str, str], ...]
+    size: int = SIZE
+
+    @property
+    def first(self) -> int:
+        """How many rows precede this page."""
+        return (self.number - 1) * self.size
+
+    def url(self, number: int) -> str:
+        """Return the link to another page of the same list."""
+        others = [(name, value) for name, value in self.query if name != "page" and value]
+        return f"{self.path}?{urlencode([*others, ('page', number)])}"
+
+
+def paging_of(request: Request, *, size: int = SIZE) -> Paging:
+    """Return the page that a request asks for with ``page``.
+
+    Raises:
+        Invalid: it is not a number from 1 to LAST.
+    """
+    text = request.args.get("page", "1")
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= LAST):
+        raise Invalid(f"page must be a number from 1 to {LAST}.")
+    query = tuple(request.args.items(multi=True))
+    return Paging(int(text), request.script_root + request.path, query, size)

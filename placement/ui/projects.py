@@ -11,8 +11,7 @@ from placement.api.planner.fair_share import RULE
 from placement.errors import Invalid
 from placement.services.console.projects import project_standing
 from placement.services.fair_share.shares import all_shares
-from placement.ui.page import Page, show
-from placement.ui.paging import paging_of
+from placement.ui.page import Page, paging_of, show
 from placement.ui.reclaiming import ReclaimAnswer, reclaimed
 
 PROJECT_RULE = "placement:usages"

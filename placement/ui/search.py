@@ -3,7 +3,7 @@
 from flask import Response, url_for
 
 from placement.api.call import Call
-from placement.services.console.search import known_as
+from placement.services.console.names_in_use import known_as
 from placement.ui.consumers import CONSUMER_RULES
 from placement.ui.page import Page, show
 from placement.ui.projects import PROJECT_RULE

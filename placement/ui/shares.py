@@ -12,8 +12,7 @@ from placement.api.planner.fair_share import RULE, visible_path
 from placement.errors import NotFound
 from placement.services.fair_share.shares import Shares, all_shares
 from placement.ui.numbers import amount_in_words, percent
-from placement.ui.page import Page, show
-from placement.ui.paging import paging_of
+from placement.ui.page import Page, paging_of, show
 
 CHILDREN = 50
 """Children of the opened branch on one page."""

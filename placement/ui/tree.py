@@ -1,6 +1,7 @@
-"""Providers: the list with its search, and the page of one provider in its tree."""
+"""Providers: the list with its search, and the page of one in its tree, with its traits and commands to copy."""
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 
 from flask import Response
 
@@ -13,11 +14,9 @@ from placement.services.console.maintenance import evacuation
 from placement.services.console.providers import FoundProviders, ListOrder, ProviderSearch, found_providers
 from placement.services.console.tree import provider_in_tree
 from placement.ui.changes import sees_journal, shown_changes, shown_past
-from placement.ui.commands import commands_for_consumer, commands_for_host
+from placement.ui.names import visible
 from placement.ui.numbers import one_scale
-from placement.ui.page import Page, show
-from placement.ui.paging import paging_of
-from placement.ui.traits import grouped
+from placement.ui.page import Page, paging_of, show
 
 FIELDS = (
     *("q", "resources", "required", "member_of", "in_tree"),
@@ -164,3 +163,38 @@ PAGES = (
         ),
     ),
 )
+
+
+def commands_for_host(uuid: str, name: str) -> list[str]:
+    """Return commands that take a host out of service, and that show the same data as its page."""
+    disable = f"openstack compute service set --disable --disable-reason maintenance {shlex.quote(name)} nova-compute"
+    return [
+        # Nova knows no host whose name has invisible characters, and such a name is unsafe to paste.
+        *([disable] if visible(name) == name else []),
+        f"openstack resource provider show --allocations {uuid}",
+        f"openstack resource provider inventory list {uuid}",
+    ]
+
+
+def commands_for_consumer(uuid: str, type_: str | None) -> list[str]:
+    """Return commands that move a consumer, and that show what it holds."""
+    move = [f"openstack server migrate --live-migration {uuid}"] if type_ in ("INSTANCE", None) else []
+    return [*move, f"openstack resource provider allocation show {uuid}"]
+
+
+MAX_UNGROUPED = 8
+"""Up to this many are shown without groups."""
+
+TWO_WORDS = frozenset({"HW", "MISC"})
+"""For these prefixes the second word belongs to the topic: HW_CPU, HW_GPU, HW_NUMA."""
+
+
+def grouped(traits: Sequence[str]) -> dict[str, list[str]]:
+    """Return traits grouped by the beginning of their names; a few of them form one unnamed group."""
+    if len(traits) <= MAX_UNGROUPED:
+        return {"": list(traits)} if traits else {}
+    groups: dict[str, list[str]] = {}
+    for name in traits:
+        words = name.split("_")
+        groups.setdefault("_".join(words[: 2 if words[0] in TWO_WORDS else 1]), []).append(name)
+    return groups

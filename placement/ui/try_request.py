@@ -4,7 +4,8 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from flask import Response, url_for
@@ -13,8 +14,7 @@ from placement.allocators.entries import Number
 from placement.allocators.ranking_profile import RankingProfile
 from placement.api.address import root_url
 from placement.api.call import Call
-from placement.api.candidate_options import judge_in_force, ranking_of, search_options
-from placement.api.candidate_query import candidate_request
+from placement.api.candidate_query import candidate_request, judge_in_force, ranking_of, search_options
 from placement.api.errors import status_of
 from placement.api.planner.explain import FIRST_VERSION
 from placement.api.planner.explain_json import ExplainJson, explanation_json, telling_steps
@@ -23,12 +23,10 @@ from placement.api.versions import MAXIMUM, Version, requested_version
 from placement.candidates.scores import Score
 from placement.errors import Forbidden, Invalid, PlacementError
 from placement.services.allocation_candidates import Candidate
-from placement.services.console.names_in_use import names_in_use
+from placement.services.console.names_in_use import NamesInUse, names_in_use
 from placement.services.trial import CandidateInDetail, Showing, Trial, trial
 from placement.ui.candidate_drawing import Drawings, DrawnNode, LeftAmount, givers
-from placement.ui.meant import meant
-from placement.ui.page import Page, show
-from placement.ui.paging import Paging, paging_of
+from placement.ui.page import Page, Paging, paging_of, show
 from placement.ui.pasting import pasted
 from placement.ui.request_form import form_fields, query_string
 
@@ -300,3 +298,35 @@ PAGES = (
         rules=("placement:allocation_candidates:list", "placement:resource_providers:list"),
     ),
 )
+
+_OF_CLASSES = re.compile(r"(resources[\w-]*=)([^&]*)")
+_OF_TRAITS = re.compile(r"((?:required[\w-]*|root_required)=)([^&]*)")
+_NAME = re.compile(r"\b[A-Z][A-Z0-9_]+\b")
+MAX_SUGGESTIONS = 3
+
+
+class Meant(NamedTuple):
+    """A name as written, the similar name, and the request that uses it instead."""
+
+    written: str
+    name: str
+    query: str
+
+
+def meant(query: str, known: NamesInUse) -> list[Meant]:
+    """Return suggestions for the names in a query string that the cloud does not have."""
+    of_classes, of_traits = _OF_CLASSES.findall(query), _OF_TRAITS.findall(query)
+    return [
+        *_like(query, [value for _, value in of_classes], known.classes),
+        *_like(query, [value for _, value in of_traits], known.traits),
+    ][:MAX_SUGGESTIONS]
+
+
+def _like(query: str, values: Sequence[str], known: Sequence[str]) -> list[Meant]:
+    written = dict.fromkeys([name for value in values for name in _NAME.findall(value)])
+    return [
+        Meant(name, like, re.sub(rf"\b{re.escape(name)}\b", like, query))
+        for name in written
+        if name not in known
+        for like in get_close_matches(name, known, n=1)
+    ]

@@ -11,7 +11,7 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from placement.api.handover import Connection
-from placement.api.planner.journal_events import Following
+from placement.api.planner.journal_json import Following
 from placement.api.planner.listeners import Listeners, Pace, TooManyListeners
 from placement.app import create_app
 from placement.services.journal import newest, prune

@@ -5,7 +5,7 @@ from random import Random
 from flask import Flask
 from sqlalchemy import TextClause, bindparam, text
 
-from placement.domain.origin import CURRENT_ORIGIN, Origin
+from placement.domain.identity import CURRENT_ORIGIN, Origin
 
 BURST, BURSTS = 1000, 9
 _ROOTS = text("SELECT id FROM resource_providers WHERE parent_provider_id IS NULL ORDER BY id")

@@ -21,8 +21,8 @@ from statistics import fmean
 from typing import Any
 
 from placement.cli.replay import traces
+from placement.cli.replay.cheapest import PUBLISHED_AS
 from placement.cli.replay.command import FIRST_SEED
-from placement.cli.replay.policies import PUBLISHED_AS
 from placement.cli.replay.run import MILESTONES, filled
 from tests.bench.packing_bounds import bound
 

@@ -10,7 +10,7 @@ from pycadf import cadftaxonomy
 from pycadf.event import Event
 from pycadf.resource import Resource
 
-from placement.domain.origin import CURRENT_ORIGIN, Origin
+from placement.domain.identity import CURRENT_ORIGIN, Origin
 from tests import servers
 from tests.cli.commands import Command
 from tests.databases import migrate, open_database

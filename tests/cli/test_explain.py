@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from placement.cli.explain import query_string
-from placement.cli.explain_text import explanation_text
+from placement.cli.explain import explanation_text, query_string
 from tests.cli.commands import Command
 from tests.databases import migrate, open_database
 from tests.small_clouds import Inventory, Node, load

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from placement.store import consumers, provider_tree, providers
+from placement.store import consumers, providers
 from placement.store.connection.prepared import PreparedStatement
 from tests import reference
 from tests.interleavings.arenas import opened_arena
@@ -38,7 +38,7 @@ def consumers_of_a_claim(patch: pytest.MonkeyPatch) -> None:
 
 
 def roots_of_trees(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(provider_tree, "lock_providers", lambda _tx, _ids: {})
+    patch.setattr(providers, "lock_providers", lambda _tx, _ids: {})
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import Connection, text
 
-from placement.domain.origin import CURRENT_ORIGIN, Origin
+from placement.domain.identity import CURRENT_ORIGIN, Origin
 
 VCPU, MEMORY_MB, DISK_GB = 0, 1, 2
 

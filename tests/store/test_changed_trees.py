@@ -28,7 +28,7 @@ from placement.services.written_trees import TextsOfTree
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.journal.changes import MAX_CHANGED, look
-from placement.store.kept_usage.write_gate import pass_write_gate
+from placement.store.locks import pass_write_gate
 from placement.store.search.devices import ProviderAmount, left_by_provider
 from placement.store.search.names import ids_for
 from tests.databases import open_database

@@ -12,7 +12,7 @@ from placement.services.tree_history import TreeHistory
 from placement.store.connection.database import Database, engine_for
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.connection.url import normalised
-from placement.store.kept_usage.write_gate import pass_write_gate
+from placement.store.locks import pass_write_gate
 from placement.store.search.cloud_rows import cloud_rows
 from tests.store.conftest import THREE_KINDS
 from tests.store.rows import (

@@ -14,10 +14,10 @@ from placement.store.connection.database import Database
 from placement.store.journal.cursor import BEGINNING, Cursor
 from placement.store.journal.history import PastProvider
 from placement.store.journal.reading import Entry, Wanted
-from placement.store.kept_usage.write_gate import pass_write_gate
 from placement.store.lifecycle import copying, schema
 from placement.store.lifecycle.maintenance import exclusively
 from placement.store.lifecycle.standard_names import sync_standard_names
+from placement.store.locks import pass_write_gate
 from placement.store.tables import utc_now
 from tests.databases import open_database
 from tests.store.rows import add_providers, allocate, run, stocking

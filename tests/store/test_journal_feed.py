@@ -15,7 +15,7 @@ from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.journal.cursor import BEGINNING, Cursor, Seen, cursor_from
 from placement.store.journal.order import CursorGone, cursor_of
 from placement.store.journal.reading import Entry, Wanted
-from placement.store.kept_usage.write_gate import pass_write_gate
+from placement.store.locks import pass_write_gate
 from tests.databases import open_database
 from tests.store.racing_writers import PROVIDERS, RacingWriters
 from tests.store.replayed import Tables, assert_same, journal_rows, replayed, tables_of

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from placement.domain.origin import CURRENT_ORIGIN, Origin
+from placement.domain.identity import CURRENT_ORIGIN, Origin
 from placement.store.connection.database import Database
 from tests.rows_of_a_cloud import fill
 from tests.store.replayed import journal_rows

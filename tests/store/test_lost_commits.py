@@ -18,8 +18,8 @@ from placement.services.journal import newest, prune, read_feed
 from placement.store.connection.database import Database
 from placement.store.journal.cursor import BEGINNING, Cursor, cursor_from
 from placement.store.journal.order import CursorGone
-from placement.store.kept_usage.write_gate import pass_write_gate
 from placement.store.lifecycle import schema
+from placement.store.locks import pass_write_gate
 from tests.postgresql import PROGRAMS
 from tests.store.rows import VCPU, add_providers, allocate, run, stocking
 from tests.store.test_completeness import cached_order, true_order

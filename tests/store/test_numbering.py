@@ -6,9 +6,8 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import text
 
-from placement.services import numbering
-from placement.services.numbering import TOLERATED, BackgroundNumbering
-from placement.services.tree_history import Moment, TreeHistory
+from placement.services import tree_history
+from placement.services.tree_history import TOLERATED, BackgroundNumbering, Moment, TreeHistory
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.journal.tree_rows_on_mariadb import MAX_UNNUMBERED
@@ -29,7 +28,7 @@ def database(mariadb_url: str) -> Iterator[Database]:
 def wait() -> None:
     """Wait until nothing is being numbered."""
     for thread in threading.enumerate():
-        if thread.name == numbering.THREAD:
+        if thread.name == tree_history.THREAD:
             thread.join()
 
 
@@ -96,5 +95,5 @@ def test_after_a_failure_it_is_left_to_others_for_a_minute(database: Database) -
     with database.writer.begin() as connection:
         run(connection, "RENAME TABLE elsewhere TO placement_journal")
     assert tried() == left
-    now[0] += numbering.PAUSE_S
+    now[0] += tree_history.PAUSE_S
     assert tried() == 0

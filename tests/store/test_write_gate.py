@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
 from placement.store.connection.database import Database
-from placement.store.kept_usage.write_gate import pass_write_gate
+from placement.store.locks import pass_write_gate
 from tests.databases import open_database
 from tests.store.rows import VCPU, add_providers, allocate, kept, run, stocking
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from placement.cli.machine import cores
+from placement.cli.serve import cores
 
 PRESENT = len(os.sched_getaffinity(0))
 

@@ -1,8 +1,10 @@
 """POST /planner/v1/claims: plan and allocate in one transaction, for one or several consumers."""
 
+import hashlib
 import uuid
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
 
 from flask import Response
 
@@ -10,7 +12,6 @@ from placement.api.call import JSON, Call
 from placement.api.fields import Object
 from placement.api.planner.candidates import options_for
 from placement.api.planner.claim_answers import streamed, what_fitted
-from placement.api.planner.claim_digest import digest_of
 from placement.api.planner.fair_share_terms import FairShareTerms, unfair_members
 from placement.api.planner.gang_rules import gang_rules
 from placement.api.planner.index import PATH
@@ -18,7 +19,9 @@ from placement.api.planner.request_document import Body, explains, planner_reque
 from placement.api.planner.request_schemas import ClaimSchema
 from placement.api.routing import Route
 from placement.domain.allocation import Claim
-from placement.domain.uuids import canonical_uuid
+from placement.domain.fabric import ANYWHERE, GangRules
+from placement.domain.names import canonical_uuid
+from placement.domain.planner_request import PlannerRequest
 from placement.errors import InvalidAt
 from placement.services.planner.claims import ClaimTerms, claim, claim_what_fits
 from placement.services.planner.members import ClaimMember
@@ -134,3 +137,42 @@ ROUTES = (
         body=SCHEMA,
     ),
 )
+
+
+def digest_of(members: Iterable[ClaimMember], gang: GangRules = ANYWHERE) -> str:
+    """Return the same text for the same claim.
+
+    Args:
+        members: the consumers and what each wants.
+        gang: how the members are to be placed on the fabric.
+
+    Omitted fields are equal to empty ones (``"required": []``), and the order of keys, groups and sets is irrelevant.
+    """
+    digest = hashlib.sha256(b"" if gang.are_none else repr(_ordered(gang)).encode())
+    requests: dict[int, str] = {}
+    for member in members:
+        request = member.request
+        if id(request) not in requests:  # Usually one object for all members, which keep it alive.
+            requests[id(request)] = repr(_of_request(request))
+        who = member.consumer
+        owner = (who.project_id, who.user_id, who.consumer_type)
+        said = (who.consumer_uuid, *owner, who.consumer_generation, member.replaces, requests[id(request)])
+        digest.update(repr(said).encode())
+    return digest.hexdigest()
+
+
+def _of_request(request: PlannerRequest) -> Any:
+    groups = sorted(request.groups, key=lambda one: one.suffix)
+    return _ordered(groups), {**_ordered(request), "groups": None}
+
+
+def _ordered(value: Any) -> Any:
+    if is_dataclass(value):
+        return {field.name: _ordered(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return sorted((key, _ordered(inner)) for key, inner in value.items())
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, list | tuple):
+        return [_ordered(inner) for inner in value]
+    return value

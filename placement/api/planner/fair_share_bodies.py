@@ -7,8 +7,7 @@ from placement.api.allocation_schemas import UUID_KEY
 from placement.api.fields import MAX_COLUMN_VALUE, Array, Integer, JsonNumber, JsonText, Mapping, Object, Uuid
 from placement.api.planner.request_schemas import RequestSchema
 from placement.api.validation import Schema
-from placement.domain.names import MAX_NAME_LENGTH, NAME_PATTERN
-from placement.domain.uuids import both_spellings
+from placement.domain.names import MAX_NAME_LENGTH, NAME_PATTERN, both_spellings
 from placement.errors import InvalidAt
 from placement.services.fair_share.giving_back import ReclaimOptions
 from placement.services.fair_share.shares import Wish

@@ -7,8 +7,7 @@ from flask import Response
 from placement.api.call import JSON, Call
 from placement.api.handover import EVENT_STREAM, KEEPER, connection_number
 from placement.api.planner.index import PATH
-from placement.api.planner.journal_events import Following, next_event, opening
-from placement.api.planner.journal_json import entry_json, moment_of, time_text
+from placement.api.planner.journal_json import Following, entry_json, moment_of, next_event, opening, time_text
 from placement.api.query import ANY, UUID, ValueRule
 from placement.api.routing import Route
 from placement.errors import Invalid, NotFound

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from placement.api.handover import Connection
-from placement.api.planner.journal_events import Following, heartbeat, next_event
+from placement.api.planner.journal_json import Following, heartbeat, next_event
 from placement.errors import Gone, Unavailable
 from placement.services.journal import newest
 from placement.store.connection.database import Database

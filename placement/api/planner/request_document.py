@@ -13,9 +13,9 @@ from placement.domain.candidate_request import RequestGroup
 from placement.domain.group_words import group_paths
 from placement.domain.koordinator import KEYS as KOORDINATOR
 from placement.domain.koordinator import in_planner_words
+from placement.domain.names import both_spellings
 from placement.domain.planner_request import THE_DEVICE, Affinity, Exclusive, PlannerGroup, PlannerRequest, Within
 from placement.domain.pods import in_koordinators_words
-from placement.domain.uuids import both_spellings
 from placement.errors import InvalidAt
 from placement.services.planner.changes import Changes
 from placement.settings import PlannerSettings

@@ -7,8 +7,8 @@ all of them takes 4; one that wants a GPU for each place, but at least two, take
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from placement.domain.amounts import ResourceAmounts
 from placement.domain.planner_request import PlannerRequest
+from placement.domain.quantities import ResourceAmounts
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 

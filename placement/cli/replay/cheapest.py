@@ -1,9 +1,10 @@
 """The cheapest host for each task while hosts fill up: only changed hosts are judged again."""
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
-from placement.allocators.fragmentation import DeviceTask, FreeDevice, FreeHost, Outlook
+from placement.allocators.fragmentation import CostWeights, DeviceTask, FreeDevice, FreeHost, Outlook
 
 TaskPlace = tuple[int, tuple[int, ...]]
 """The number of a host, and the numbers of its devices of which a task holds a share."""
@@ -71,3 +72,15 @@ class FillingHosts:
             cost = costs[id(host)]
             if cost is not None:
                 yield cost, number, self._changes[number]
+
+
+POLICIES: Mapping[str, CostWeights] = MappingProxyType(
+    {
+        "best fit": CostWeights(gradient=0, offcut=0, scarcity=0, fit=1),
+        "gradient": CostWeights(gradient=1, offcut=0, scarcity=0, fit=0.00001),  # The fit only breaks ties.
+        "fragmentation": CostWeights(),
+    }
+)
+
+PUBLISHED_AS: Mapping[str, str] = MappingProxyType({"best fit": "BestFit", "gradient": "FGD", "fragmentation": "FGD"})
+"""The published policy that each of ours is compared with."""

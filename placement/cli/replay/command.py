@@ -14,8 +14,8 @@ import click
 
 from placement.cli.output import available_width, table
 from placement.cli.replay import traces
+from placement.cli.replay.cheapest import PUBLISHED_AS
 from placement.cli.replay.departures import ComeAndGone, come_and_gone
-from placement.cli.replay.policies import PUBLISHED_AS
 from placement.cli.replay.run import MILESTONES, WHOLE_DEVICES, FilledCluster, filled
 from placement.cli.simulation.curves import Chart, svg
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from placement.allocators.fragmentation import Outlook
-from placement.cli.replay.cheapest import FillingHosts, TaskPlace
-from placement.cli.replay.policies import POLICIES
+from placement.cli.replay.cheapest import POLICIES, FillingHosts, TaskPlace
 from placement.cli.replay.run import kind_of
 from placement.cli.replay.traces import Trace
 

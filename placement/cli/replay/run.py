@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from placement.allocators.fragmentation import DeviceTask, FreeHost, Outlook
-from placement.cli.replay.cheapest import FillingHosts
-from placement.cli.replay.policies import POLICIES
+from placement.cli.replay.cheapest import POLICIES, FillingHosts
 from placement.cli.replay.traces import SIZE, Trace
 
 MILESTONES = (100, 110, 120, 130)

@@ -13,7 +13,7 @@ from placement.services.planner.request_rooms import Changes, Copies, Headrooms,
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import tree as store
-from placement.store.console.disabled import DISABLED
+from placement.store.console.stocks import DISABLED
 from placement.store.console.tree import PlacedAmount, TreePart
 from placement.store.providers import required_provider
 

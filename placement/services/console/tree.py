@@ -10,8 +10,7 @@ from placement.domain.provider import subtree
 from placement.services.console.lists import Excerpt
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import tree as store
-from placement.store.console.disabled import DISABLED
-from placement.store.console.stocks import ClassTotals, stocks_of_trees
+from placement.store.console.stocks import DISABLED, ClassTotals, stocks_of_trees
 from placement.store.console.tree import SHARES, ServedTree, Sharer, TreeHolder, TreePart
 from placement.store.providers import required_provider
 

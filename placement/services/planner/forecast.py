@@ -12,9 +12,9 @@ from placement.candidates.frontier import FAILS, LAST, ROOT, Key, Portion
 from placement.candidates.key_order import KeyColumns, KeyOrder
 from placement.candidates.ranking import Ranking, TreeScores
 from placement.candidates.reading import Reader, SumsAsRead, promising_first, shared_by
-from placement.domain.amounts import ResourceAmounts, summed
 from placement.domain.overlay import Overlay
 from placement.domain.planner_tree import PlannerTree
+from placement.domain.quantities import ResourceAmounts, summed
 from placement.domain.tree import Tree
 from placement.services.planner.ground import Ground
 from placement.services.planner.overlays import overlaid

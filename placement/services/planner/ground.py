@@ -15,13 +15,13 @@ from placement.candidates.ranking import Ranking, TreeScores
 from placement.candidates.reading import SumsAsRead, shared_by
 from placement.candidates.tree_reader import TreeReader
 from placement.candidates.wrapped import RememberingReader
-from placement.domain.amounts import ResourceAmounts
 from placement.domain.candidate_request import RequestGroup
+from placement.domain.names import similar_names
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
+from placement.domain.quantities import ResourceAmounts
 from placement.domain.search_plan import Plan
-from placement.domain.similar_names import similar_names
 from placement.errors import InvalidAt
 from placement.services.cloud_cache import tree_reader
 from placement.services.families import classes_in_families

@@ -16,7 +16,7 @@ from placement.store.search.planner_trees import roots_of
 from placement.store.search.summaries import tree_summaries
 
 if TYPE_CHECKING:
-    from placement.domain.amounts import ResourceAmounts
+    from placement.domain.quantities import ResourceAmounts
 
 
 def released(tx: Transaction, consumer_uuids: Collection[str], overlay: Overlay = AS_IT_IS) -> Overlay:

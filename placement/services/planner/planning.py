@@ -11,10 +11,10 @@ from placement.candidates.frontier import Key, Keyed, Portion, best_bounded_firs
 from placement.candidates.host_sketches import HostSketch, host_sketch
 from placement.candidates.overlaid import with_stocks
 from placement.candidates.scores import Score, score, score_of_pools
-from placement.domain.amounts import summed
 from placement.domain.ancestry import upwards
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_tree import NO_STOCKS, PlannerTree
+from placement.domain.quantities import summed
 from placement.domain.tree import Tree
 from placement.services.planner.detailed_composer import DetailedComposer
 from placement.services.planner.details import MAX_BATCH, ReadingAhead

@@ -6,7 +6,7 @@ its triggers could read: the rows are completed just before the commit, while no
 
 from sqlalchemy import Connection
 
-from placement.domain.origin import CURRENT_ORIGIN, Origin
+from placement.domain.identity import CURRENT_ORIGIN, Origin
 from placement.store.connection import direct
 from placement.store.journal.watched import REQUEST_SETTING, REQUEST_VARIABLE, SEPARATOR
 

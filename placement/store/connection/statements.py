@@ -1,7 +1,12 @@
-"""Count the SQL statements that this thread has sent: the cost of a request is the difference of two counts."""
+"""Statements: how many this thread has sent, and how long lists are split.
+
+The cost of a request is the difference of two counts. A statement takes only so many parameters (SQLite 32,766,
+PostgreSQL 65,535).
+"""
 
 import threading
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 
 import sqlalchemy
 from sqlalchemy import Engine, event
@@ -31,3 +36,14 @@ def _count(*_statement: Any) -> None:
 def record_statements(engine: Engine, tracer: Any) -> None:
     """Let ``osprofiler.sqlalchemy`` trace an engine's statements and their durations from now on."""
     tracer.add_tracing(sqlalchemy, engine, "db")
+
+
+T = TypeVar("T")
+
+MAX_PARAMETERS = 10_000
+
+
+def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Yield the values in chunks that fit into one statement."""
+    for start in range(0, len(values), MAX_PARAMETERS):
+        yield values[start : start + MAX_PARAMETERS]

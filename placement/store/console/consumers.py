@@ -1,14 +1,14 @@
-"""Lists of consumers, page by page, and single consumers with what they hold."""
+"""Lists of consumers, page by page, single consumers, and what they hold on which trees."""
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, FromClause, Select, func, select
 
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.console.counting import counted
-from placement.store.console.held import A, sums_held
+from placement.store.console.stocks import summed
 from placement.store.providers import RP
 from placement.store.tables import allocations, consumer_types, consumers, projects, resource_providers, users
 
@@ -118,3 +118,48 @@ def held_by(tx: Transaction, uuid: str, *, first: int, most: int) -> list[HeldAm
     rows = tx.tuples(query)
     names = tx.names.classes.names(tx.connection, {row[4] for row in rows})
     return [HeldAmount(*row)._replace(class_name=names[row[4]]) for row in rows]
+
+
+COUNTED_MOST = 100_000
+"""Counting stops here."""
+
+
+def counted(tx: Transaction, rows: Select[Any]) -> int | None:
+    """Return how many rows a query finds; None for COUNTED_MOST or more."""
+    found = rows.limit(COUNTED_MOST).subquery("found")
+    count = int(tx.execute(select(func.count()).select_from(found)).scalar_one())
+    return count if count < COUNTED_MOST else None
+
+
+Key = TypeVar("Key")
+
+A = allocations.c
+
+OF_PROJECT = consumers.join(projects, projects.c.id == consumers.c.project_id)
+HELD = OF_PROJECT.join(allocations, A.consumer_id == consumers.c.uuid)
+HELD_IN_TREES = HELD.join(resource_providers, RP.id == A.resource_provider_id)
+IN_TREES = allocations.join(resource_providers, RP.id == A.resource_provider_id)
+
+
+def is_project(project: str) -> ColumnElement[bool]:
+    """Return the condition that a row belongs to a project."""
+    return projects.c.external_id == project
+
+
+def sums_held(
+    tx: Transaction, source: FromClause, key: ColumnElement[Key], *, where: Sequence[ColumnElement[bool]]
+) -> dict[Key, dict[str, int]]:
+    """Return how much of each class is held, by the value of a column, over rows that meet the conditions."""
+    query = (
+        select(key, A.resource_class_id, summed(A.used))
+        .select_from(source)
+        .where(*where)
+        .group_by(key, A.resource_class_id)
+        .order_by(A.resource_class_id)
+    )
+    rows: Sequence[Any] = tx.tuples(query)
+    names = tx.names.classes.names(tx.connection, {row[1] for row in rows})
+    found: dict[Key, dict[str, int]] = defaultdict(dict)
+    for value, class_id, used in rows:
+        found[value][names[class_id]] = int(used)
+    return found

@@ -6,8 +6,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, distinct, exists, func, select
 
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.console.counting import counted
-from placement.store.console.held import HELD, HELD_IN_TREES, OF_PROJECT, A, is_project, sums_held
+from placement.store.console.consumers import HELD, HELD_IN_TREES, OF_PROJECT, A, counted, is_project, sums_held
 from placement.store.providers import RP
 from placement.store.search.ranges import HAS_ROOT
 from placement.store.tables import allocations, consumer_types, consumers, projects, resource_providers

@@ -1,15 +1,17 @@
-"""The stocks of providers and trees by resource class, summed in SQL."""
+"""The stocks of providers and trees by resource class, summed in SQL, and the hosts that nova has disabled."""
 
 from collections import defaultdict
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
+import os_traits
 from sqlalchemy import BigInteger, ColumnElement, FromClause, Select, case, cast, func, select
 
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.providers import RP
+from placement.store.search.ranges import HAS_ROOT
 from placement.store.stock import StockSource, stock_by_tree
-from placement.store.tables import inventories, resource_providers
+from placement.store.tables import inventories, resource_provider_traits, resource_providers
 
 INV = inventories.c
 
@@ -99,3 +101,21 @@ def per_tree_and_class(tx: Transaction) -> Select[Any]:
         summed(case((has.capacity > 0, has.capacity), else_=0)).label("capacity"),
         summed(has.used).label("used"),
     ).group_by(has.root_provider_id, has.resource_class_id)
+
+
+DISABLED: str = os_traits.COMPUTE_STATUS_DISABLED
+"""The trait that nova puts on the root of a host whose compute service is disabled."""
+
+_HAS = resource_provider_traits.c
+
+
+def with_disabled(tx: Transaction) -> Select[tuple[int]]:
+    """Return a query for the providers that have the trait."""
+    trait = tx.names.traits.ids(tx.connection, [DISABLED]).get(DISABLED)
+    return select(_HAS.resource_provider_id).where(_HAS.trait_id == trait)
+
+
+def disabled_hosts(tx: Transaction) -> set[int]:
+    """Return the roots of the trees in which any provider has the trait."""
+    query = select(RP.root_provider_id).where(RP.id.in_(with_disabled(tx)), HAS_ROOT).distinct()
+    return {root for (root,) in tx.tuples(query)}

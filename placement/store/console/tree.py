@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Join, Select, and_, distinct, func, select
 
 from placement.store.bulk_read import BulkRead, bulk_read
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.console.held import IN_TREES, A, sums_held
+from placement.store.console.consumers import IN_TREES, A, sums_held
 from placement.store.providers import RP
 from placement.store.tables import (
     consumer_types,

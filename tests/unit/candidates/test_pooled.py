@@ -18,7 +18,7 @@ from placement.candidates.in_memory import TreesInMemory
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.reading import shared_by
 from placement.candidates.search import found_candidates
-from placement.domain.amounts import summed
+from placement.domain.quantities import summed
 from placement.domain.search_limits import SearchLimits
 from placement.domain.search_plan import Choice, plan_for
 from placement.domain.tree import Tree

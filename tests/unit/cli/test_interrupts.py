@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from placement.cli.interrupts import noted_interrupts
+from placement.cli.output import noted_interrupts
 
 
 @pytest.fixture(autouse=True)
