@@ -121,7 +121,8 @@ def requested(call: Call, text: str) -> CandidateRequest | None:
     if not text:
         return None
     call.authorize(HEADROOM)
-    return request_of_text(pasted(text, call.server.settings.planner.flavors))
+    planner = call.server.settings.planner
+    return request_of_text(pasted(text, planner.flavors, planner.flavor_root_required))
 
 
 def compared(call: Call, address: MapAddress) -> tuple[str, ...]:

@@ -101,8 +101,8 @@ class CandidatePart:
 
 def try_request(call: Call) -> Response:
     """Show the form; with a request, also its candidates, or why there are none."""
-    arguments = call.request.args
-    text = pasted(arguments.get("query", ""), call.server.settings.planner.flavors)
+    arguments, planner = call.request.args, call.server.settings.planner
+    text = arguments.get("query", "").strip()
     version = arguments.get("microversion", "").strip() or NEWEST
     if not text and "suffix" in arguments:
         text = query_string(arguments.to_dict(flat=False))
@@ -110,6 +110,7 @@ def try_request(call: Call) -> Response:
     if not text:
         return _page(call, text, version)
     try:
+        text = pasted(text, planner.flavors, planner.flavor_root_required)
         return _page(call, text, version, **_outcome(call, text, version))
     except Forbidden:
         raise

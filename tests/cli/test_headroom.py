@@ -7,6 +7,7 @@ import pytest
 from tests.cli.commands import Command
 from tests.databases import migrate, open_database
 from tests.small_clouds import Inventory, Node, load
+from tests.worked_flavors import AT_ROOT
 
 FLAVORS = "flavors:\n  small: resources=VCPU:2\n  wide: resources=VCPU:6\n  none: resources=PCPU:1\n"
 
@@ -69,6 +70,7 @@ def test_without_flavors_the_command_says_how_to_get_some(placement: Command, cl
     assert "placement flavors import" in placement.run("headroom", "--flavors").stderr
 
 
+TINY = f"resources=DISK_GB:1,MEMORY_MB:512,VCPU:1{AT_ROOT}"
 LISTED = [
     {"ID": "1", "Name": "m1.tiny", "RAM": 512, "Disk": 1, "Ephemeral": 0, "VCPUs": 1, "Swap": "", "Properties": None},
     {
@@ -89,9 +91,7 @@ def test_flavors_are_imported(placement: Command) -> None:
     (placement.home / "flavors.json").write_text(json.dumps(LISTED))
     done = placement.run("flavors", "import", "flavors.json")
     assert done.stdout == (
-        "flavors:\n"
-        "  m1.tiny: resources=DISK_GB:1,MEMORY_MB:512,VCPU:1\n"
-        "  g1.large: resources=DISK_GB:110,MEMORY_MB:65536,PGPU:1,VCPU:8\n"
+        f"flavors:\n  m1.tiny: {TINY}\n  g1.large: resources=DISK_GB:110,MEMORY_MB:65536,PGPU:1,VCPU:8{AT_ROOT}\n"
     )
     assert done.stderr == "g1.large: not asked of Placement: hw:numa_nodes\n"
 
@@ -100,35 +100,56 @@ def test_private_flavors_are_listed(placement: Command) -> None:
     listed = [{**LISTED[0], "Is Public": True}, {**SHOWN, "os-flavor-access:is_public": False}]
     (placement.home / "flavors.json").write_text(json.dumps(listed))
     done = placement.run("flavors", "import", "flavors.json")
-    assert done.stdout.endswith("  old: resources=MEMORY_MB:512,VCPU:1\nprivate_flavors:\n- old\n")
+    assert done.stdout.endswith(f"  old: resources=MEMORY_MB:512,VCPU:1{AT_ROOT}\nprivate_flavors:\n- old\n")
 
 
 def test_one_flavor_is_imported(placement: Command) -> None:
     (placement.home / "flavor.json").write_text(json.dumps(SHOWN))
     done = placement.run("flavors", "import", "flavor.json")
-    assert done.stdout == "flavors:\n  old: resources=MEMORY_MB:512,VCPU:1\n"
+    assert done.stdout == f"flavors:\n  old: resources=MEMORY_MB:512,VCPU:1{AT_ROOT}\n"
     assert done.stderr == "old: not asked of Placement: hw:a\n"
 
 
-def test_flavors_that_are_no_request_are_left_out(placement: Command) -> None:
-    """The server did not start with the section that was printed."""
-    nothing = {"Name": "nothing", "VCPUs": 0, "RAM": 0, "Disk": 0}
-    policy = {"resources1:PGPU": "1", "resources2:PGPU": "1", "group_policy": "any"}
-    alone = {"Name": "alone", "VCPUs": 1, "RAM": 1, "Disk": 0, "Properties": policy}
-    (placement.home / "flavors.json").write_text(json.dumps([nothing, LISTED[0], alone]))
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (
+            {"Name": "bad", "VCPUs": 0},
+            "bad: left out: There must be at least one resources or resources[$S] parameter.",
+        ),
+        ({"Name": "bad", "VCPUs": 1, "RAM": "much"}, "bad: left out: ram is 'much', not a number."),
+        ({"Name": "bad", "VCPUs": 1, "Properties": 5}, "bad: left out: the properties are neither an object nor text."),
+        (
+            {"Name": "bad", "VCPUs": 1, "Properties": "hw:cpu_policy='mixed', hw:cpu_dedicated_mask='0,1'"},
+            "bad: left out: nova refuses hw:cpu_dedicated_mask=0,1: it selects none or all of the CPUs, or others.",
+        ),
+        (
+            {"Name": "bad", "VCPUs": 1, "Properties": {"resources1:PGPU": "1", "resources2:PGPU": "1"}},
+            "bad: left out: Placement refuses more than one numbered group without group_policy.",
+        ),
+        ({"VCPUs": 1}, "flavor 1: left out: it has no name."),
+        (5, "flavor 1: left out: it has no name."),
+    ],
+)
+def test_a_bad_flavor_is_left_out_with_its_reason(placement: Command, bad: object, reason: str) -> None:
+    (placement.home / "flavors.json").write_text(json.dumps([bad, LISTED[0]]))
     done = placement.run("flavors", "import", "flavors.json")
-    assert done.stdout == "flavors:\n  m1.tiny: resources=DISK_GB:1,MEMORY_MB:512,VCPU:1\n"
-    first, second = done.stderr.splitlines()
-    assert first == "nothing: left out: There must be at least one resources or resources[$S] parameter."
-    assert second.startswith("alone: left out: Invalid query string parameters: 'any' is not one of ['none'")
+    assert (done.returncode, done.stdout) == (0, f"flavors:\n  m1.tiny: {TINY}\n")
+    assert done.stderr == f"{reason}\n"
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", '[{"Name": "a", "RAM": "much"}]', '{"ram": 1}'])
-def test_what_are_no_flavors_is_refused(placement: Command, text: str) -> None:
+def test_traits_that_the_clouds_nova_requires_are_given(placement: Command) -> None:
+    (placement.home / "flavors.json").write_text(json.dumps(LISTED[0]))
+    done = placement.run("flavors", "import", "--root-required", "OWNER_NOVA", "flavors.json")
+    assert "&root_required=OWNER_NOVA,!COMPUTE_STATUS_DISABLED\n" in done.stdout
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", "[]"])
+def test_a_file_without_flavors_is_refused(placement: Command, text: str) -> None:
     (placement.home / "flavors.json").write_text(text)
     done = placement.run("flavors", "import", "flavors.json")
-    assert done.returncode == 1
-    assert done.stderr.startswith("Error: ")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[-1].startswith("Error: ")
 
 
 def test_what_a_server_refuses_is_told_in_its_words(placement: Command, cloud: str) -> None:

@@ -7,62 +7,22 @@ import pytest
 from placement.domain.flavors import Flavor, flavor_query
 from placement.errors import ConfigurationError
 from placement.settings.planner.sections import load_planner
-
-PLAIN = Flavor(vcpus=4, ram=8192, disk=20)
-
-
-def with_specs(**specs: str) -> Flavor:
-    return Flavor(vcpus=4, ram=8192, disk=20, extra_specs={key.replace("__", ":"): it for key, it in specs.items()})
+from tests.worked_flavors import WORKED
 
 
-@pytest.mark.parametrize(
-    ("flavor", "query"),
-    [
-        pytest.param(PLAIN, "resources=DISK_GB:20,MEMORY_MB:8192,VCPU:4", id="plain"),
-        pytest.param(Flavor(vcpus=1, ram=512), "resources=MEMORY_MB:512,VCPU:1", id="no disk"),
-        pytest.param(
-            Flavor(vcpus=1, ram=512, disk=10, ephemeral=5, swap=1025),
-            "resources=DISK_GB:17,MEMORY_MB:512,VCPU:1",
-            id="ephemeral and swap are disk",
-        ),
-        pytest.param(
-            with_specs(hw__cpu_policy="dedicated"), "resources=DISK_GB:20,MEMORY_MB:8192,PCPU:4", id="dedicated"
-        ),
-        pytest.param(
-            with_specs(resources__VCPU="0", resources__PGPU="1"),
-            "resources=DISK_GB:20,MEMORY_MB:8192,PGPU:1",
-            id="a class is overridden",
-        ),
-        pytest.param(
-            with_specs(trait__HW_A="required", trait__HW_B="forbidden", hw__cpu_thread_policy="isolate"),
-            "resources=DISK_GB:20,MEMORY_MB:8192,VCPU:4&required=!HW_B,!HW_CPU_HYPERTHREADING,HW_A",
-            id="traits",
-        ),
-        pytest.param(
-            with_specs(resources1__VGPU="1", trait1__HW_A="required", resources_N__PGPU="1", group_policy="isolate"),
-            "resources=DISK_GB:20,MEMORY_MB:8192,VCPU:4&resources1=VGPU:1&required1=HW_A&resources_N=PGPU:1"
-            "&group_policy=isolate",
-            id="groups",
-        ),
-        pytest.param(
-            with_specs(hw__mem_encryption="true"),
-            "resources=DISK_GB:20,MEMORY_MB:8192,MEM_ENCRYPTION_CONTEXT:1,VCPU:4",
-            id="encrypted memory",
-        ),
-    ],
-)
-def test_a_flavor_asks_what_nova_asks(flavor: Flavor, query: str) -> None:
-    assert flavor_query(flavor).query == query
+@pytest.mark.parametrize(("flavor", "query"), [row[1:] for row in WORKED], ids=[row[0] for row in WORKED])
+def test_a_flavor_asks_what_nova_asks(flavor: Flavor, query: str | None) -> None:
+    if query is None:
+        with pytest.raises(ValueError, match=r"^(nova|Placement) refuses"):
+            flavor_query(flavor)
+    else:
+        assert flavor_query(flavor).query == query
 
 
-def test_what_only_nova_looks_at_is_told() -> None:
-    found = flavor_query(with_specs(hw__numa_nodes="2", hw__cpu_policy="mixed", quota__disk_read_iops_sec="9"))
-    assert found.without_meaning == ("hw:cpu_policy", "hw:numa_nodes", "quota:disk_read_iops_sec")
-
-
-def test_an_amount_that_is_none_is_refused() -> None:
-    with pytest.raises(ValueError, match="many"):
-        flavor_query(with_specs(resources__PGPU="many"))
+def test_what_only_nova_looks_at_is_named() -> None:
+    specs = {"hw:numa_nodes": "2", "hw:cpu_policy": "dedicated", "resources:PGPU": "many", "hw:tpm_model": "tpm-tis"}
+    without = flavor_query(Flavor(4, 8192, extra_specs=specs)).without_meaning
+    assert without == ("hw:numa_nodes", "hw:tpm_model", "resources:PGPU")
 
 
 def section(path: Path, text: str):
@@ -73,7 +33,9 @@ def section(path: Path, text: str):
 
 def test_the_planner_file_has_queries_and_flavors(tmp_path: Path) -> None:
     text = "flavors:\n  a: resources=VCPU:1\n  b: {vcpus: 2, ram: 1024, extra_specs: {'resources:PGPU': '1'}}\n"
-    assert section(tmp_path, text).flavors == {"a": "resources=VCPU:1", "b": "resources=MEMORY_MB:1024,PGPU:1,VCPU:2"}
+    flavors = section(tmp_path, f"flavor_root_required: [OWNER_NOVA]\n{text}").flavors
+    asked = "resources=MEMORY_MB:1024,PGPU:1,VCPU:2&root_required=OWNER_NOVA,!COMPUTE_STATUS_DISABLED"
+    assert flavors == {"a": "resources=VCPU:1", "b": asked}
 
 
 def test_private_flavors_are_some_of_the_flavors(tmp_path: Path) -> None:
@@ -85,7 +47,12 @@ def test_private_flavors_are_some_of_the_flavors(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("flavor", "expected"),
-    [("5", "a query string"), ("{cpus: 2}", "one of the keys vcpus"), ("{vcpus: many}", "a whole number")],
+    [
+        ("5", "a query string"),
+        ("{cpus: 2}", "one of the keys vcpus"),
+        ("{vcpus: many}", "a whole number"),
+        ("{vcpus: 1, extra_specs: {hw:cpu_policy: mixed}}", r"a flavor that nova boots \(nova refuses hw:cpu_policy"),
+    ],
 )
 def test_a_flavor_that_is_none_stops_the_start(tmp_path: Path, flavor: str, expected: str) -> None:
     with pytest.raises(ConfigurationError, match=f"line 2: .*expected {expected}"):

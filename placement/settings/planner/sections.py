@@ -18,7 +18,11 @@ from placement.settings.planner.devices import read_devices
 from placement.settings.planner.document import DocumentEntry, read_document
 from placement.settings.planner.exclusive import read_exclusive
 from placement.settings.planner.fair_share import read_fair_share
-from placement.settings.planner.flavors import read_flavors, read_private_flavors
+from placement.settings.planner.flavors import (
+    read_flavor_root_required,
+    read_flavors,
+    read_private_flavors,
+)
 from placement.settings.planner.levels import read_levels
 from placement.settings.planner.profiles import read_default_profile, read_profiles
 from placement.settings.planner.values import PlannerSettings
@@ -35,6 +39,7 @@ SECTIONS: Mapping[str, Callable[[DocumentEntry, PlannerSettings], Any]] = {
     "fair_share": read_fair_share,
     "exclusive": read_exclusive,
     "devices": read_devices,
+    "flavor_root_required": read_flavor_root_required,
     "flavors": read_flavors,
     "private_flavors": read_private_flavors,
     "aggregates": read_aggregates,

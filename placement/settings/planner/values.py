@@ -46,6 +46,7 @@ class PlannerSettings:
         fair_share: how resources are shared among projects.
         exclusive: level -> the class of the inventory that locks its providers.
         devices: the device types that requests may use.
+        flavor_root_required: the traits that nova's request filters require of hosts, whatever the flavor.
         flavors: named requests whose headroom is counted, as query strings of GET /allocation_candidates.
         private_flavors: the flavors that not every project may use.
         aggregates: kind (zone, rack, ...) -> name -> the uuids of its aggregates, outermost kind first.
@@ -57,6 +58,7 @@ class PlannerSettings:
     fair_share: FairShareSettings = field(default_factory=FairShareSettings)
     exclusive: Mapping[str, str] = field(default_factory=lambda: DEFAULT_LOCKS)
     devices: DeviceSettings = field(default_factory=DeviceSettings)
+    flavor_root_required: tuple[str, ...] = ()
     flavors: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     private_flavors: frozenset[str] = frozenset()
     aggregates: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=lambda: MappingProxyType({}))
