@@ -81,7 +81,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: [item.path.parent.name != name for name in LONGEST])
     if config.getoption("--deep"):
         return
-    left_out = {item for item in items if _is_left_out(item)}
+    is_long = config.getoption("--long")
+    left_out = {item for item in items if _is_left_out(item) or (item.get_closest_marker("nightly") and not is_long)}
     config.hook.pytest_deselected(items=[*left_out])
     items[:] = [item for item in items if item not in left_out]
 

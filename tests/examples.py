@@ -6,7 +6,7 @@
 
 from hypothesis import HealthCheck, settings
 
-QUICK = 25
+QUICK = 20
 DEEPER = 16
 
 

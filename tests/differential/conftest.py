@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("differential")
-    group.addoption("--rounds", type=int, default=60, help="how many rounds (default: 60)")
+    group.addoption("--rounds", type=int, default=30, help="how many rounds (default: %(default)s)")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -85,7 +85,7 @@ def on_postgresql(disk: SmallDisk, postgres_server: PostgreSQL) -> Iterator[str]
     postgres_server.drop("beside_full_disk")
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.nightly)])
 def test_a_full_disk_is_waited_out(disk: SmallDisk, kind: str, request: pytest.FixtureRequest, tmp_path: Path):
     directory = configured(tmp_path / "server", request.getfixturevalue(f"on_{kind}"))
     served = servers.started_server(servers.this_project(), directory, workers=1)

@@ -173,6 +173,7 @@ def test_who_does_not_take_an_answer_is_disconnected(impatient: str, connect: Co
         assert len(everything(client)) < int(whole.headers["content-length"])
 
 
+@pytest.mark.nightly
 def test_crowds_of_idle_connections_leave_room(tmp_path: Path, connect: Connect):
     with serving(tmp_path, "worker_connections = 20") as url:
         for _ in range(CLIENTS):

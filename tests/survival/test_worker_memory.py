@@ -4,6 +4,7 @@ import signal
 import subprocess
 from pathlib import Path
 
+import pytest
 from sqlalchemy import create_engine
 
 from tests import servers
@@ -16,6 +17,7 @@ PROVIDERS = 15_000
 MAX_GROWTH_MB = 15
 
 
+@pytest.mark.nightly
 def test_a_worker_that_holds_too_much_is_replaced_after_its_answer(sqlite_url: str, tmp_path: Path) -> None:
     sections = servers.default_sections(sqlite_url)
     servers.write_configuration(tmp_path, sections)

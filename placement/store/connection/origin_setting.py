@@ -1,4 +1,4 @@
-"""Tell the journal's triggers on whose behalf a writing transaction runs (``domain/origin.py``).
+"""Tell the journal's triggers on whose behalf a writing transaction runs (``domain/identity.py``).
 
 PostgreSQL gets it in the message that begins the transaction, MariaDB in one more. SQLite has no session variable that
 its triggers could read: the rows are completed just before the commit, while no other writer can be inside.
