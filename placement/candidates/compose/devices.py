@@ -1,14 +1,13 @@
 """Composes a planner request of groups in one tree: from providers and rules to the device allocator and back.
 
-The device allocator decides, but it is asked last. Cheaper questions come first, and rule out most trees: are there
-enough providers for each group, have they room for all groups together (``device_room``), and for each that must stay
-in one place with others (``common_places``, ``room_alone``)?
+The device allocator decides, once for all trees that pose it the same problem. Before the details of a tree are read,
+two questions rule out many: are there enough providers for each group, and have they room for all groups together
+(``device_room``)?
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -16,8 +15,6 @@ from placement.allocators.budget import Budget
 from placement.allocators.compactness import Counts
 from placement.allocators.devices import THE_DEVICE, DeviceAllocation, Host, InOnePlace, Joint, Request
 from placement.allocators.natural_order import natural_key
-from placement.candidates.compose.common_heads import CommonHeads
-from placement.candidates.compose.common_places import CommonPlaces, WantedOfParts
 from placement.candidates.compose.device_memo import DeviceMemo
 from placement.candidates.compose.device_parts import (
     DeviceCase,
@@ -34,8 +31,6 @@ from placement.candidates.compose.free_places import WantedFree, wanted_free
 from placement.candidates.compose.locks import Locks
 from placement.candidates.compose.one_place import with_single_places
 from placement.candidates.compose.proposals import Proposal, Proposals
-from placement.candidates.compose.room_alone import RoomAlone, only_room_decides
-from placement.candidates.compose.torn_subtrees import TornSubtrees
 from placement.candidates.device_judge import DeviceJudge
 from placement.candidates.useful_room import useful_room
 from placement.domain.places import Levels
@@ -43,9 +38,6 @@ from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
-
-STEPS_OF_ROOM = 100_000
-"""How many steps one request may take to find out which trees have no room, before the best way is looked for."""
 
 ChosenProviders = list[list[int]]
 """For each part the providers that serve it."""
@@ -91,14 +83,7 @@ class DeviceComposer:
         self._misfits = Misfits()
         self._useful = useful_room(plan)
         self._least = self._least_by_demand()
-        self._torn = TornSubtrees(request, self._parts)
         self._room = DeviceRoom(self._parts, isolate=request.isolate)
-        self._common_places = CommonPlaces(request, self._parts, levels)
-        self._room_alone = RoomAlone(self._parts, plan, isolate=request.isolate)
-        self._only_room_decides = only_room_decides(request, plan)
-        is_simple = bool(request.same_subtree) and only_room_decides(replace(request, same_subtree=()), plan)
-        self._common_heads = CommonHeads(self._parts) if is_simple else None
-        self._steps_of_room = Budget(STEPS_OF_ROOM)
 
     @property
     def requested(self) -> Mapping[str, int]:
@@ -116,25 +101,9 @@ class DeviceComposer:
         """What has to be free of use, because something wants to be alone there."""
         return list(dict.fromkeys(wanted_free(self._parts, self._levels.names)))
 
-    @property
-    def by_room(self) -> Callable[[Tree, Budget], bool | None] | None:
-        """What answers ``serves`` without the details of a tree; None if these may matter."""
-        groups = self._request.groups
-        if self._locks.are_any or any([one.device is not None or one.everything for one in groups]):
-            return None
-        if self._common_places.are_asked_for:
-            return None
-        return self._serves_by_room if self._only_room_decides else None
-
-    @property
-    def tells_at_once(self) -> bool:
-        """Whether room alone shows quickly that a tree has no way; only while there are steps left for that."""
-        return self._only_room_decides and not self._steps_of_room.is_used_up
-
     def is_hopeless(self, tree: Tree) -> bool:
         """Tell whether a tree has too few providers for some group, as far as that is known without its details."""
-        is_short = any([len(tree.options[demand]) < number for demand, number in self._least.items()])
-        return is_short or self._torn.are_in(tree)
+        return any([len(tree.options[demand]) < number for demand, number in self._least.items()])
 
     def lacks_room(self, tree: Tree, *, members: int = 1) -> bool:
         """Tell whether a tree has too little for all groups of so many members, as far as a few sums show."""
@@ -150,9 +119,7 @@ class DeviceComposer:
         composition = self._composition(tree, details, judge)
         options = self._locks.usable([composition.options(part) for part in self._parts], details)
         counts = [composition.count(part) for part in self._parts]
-        wanted = [*zip(options, counts, strict=True)]
-        # Room, and rules about one place, may show in few steps that there is no way; other rules only forbid more.
-        if not all(counts) or self._have_places(tree, wanted, details, self._steps_of_room) is False:
+        if not all(counts):
             return Proposals()
         found: list[tuple[tuple[int, ...], ChosenProviders]] = []
         complete = True
@@ -172,15 +139,8 @@ class DeviceComposer:
         counts = [composition.count(part) for part in self._parts]
         if not all(counts):
             return False
-        if self._only_room_decides:
-            return self._have_places(tree, [*zip(options, counts, strict=True)], details, budget)
         complete = True
         for heads, allowed in composition.heads(self._parts, options, counts):
-            if self._common_heads is not None:
-                has_room = partial(self._have_places, tree, details=details, budget=self._steps_of_room)
-                wanted = [*zip(allowed, counts, strict=True)]
-                if self._common_heads.are_found(wanted, heads, ancestry=composition.ancestry, has_room=has_room):
-                    return True
             problem = self._problem(composition, allowed, counts, heads)
             result = self._some_way.allocate(problem.host, problem.request, budget)
             if result.allocations:
@@ -200,18 +160,6 @@ class DeviceComposer:
             useful=self._useful,
             judge=judge,
         )
-
-    def _serves_by_room(self, tree: Tree, budget: Budget) -> bool | None:
-        wanted = [(tree.options[part.slot.demand], part.group.count) for part in self._parts]
-        return self._room_alone.serves(tree, wanted, budget)
-
-    def _have_places(self, tree: Tree, wanted: WantedOfParts, details: PlannerTree, budget: Budget) -> bool | None:
-        """Tell whether all parts have providers with room, those that belong together in one place.
-
-        None if the budget runs out first.
-        """
-        has_room = partial(self._room_alone.serves, tree, budget=budget, card_of=partial(device_of, details))
-        return self._common_places.serve(wanted, details, has_room)
 
     def _choice(self, allocation: DeviceAllocation, providers: Sequence[int]) -> ChosenProviders:
         rows = [allocation.devices[str(index)] for index in range(len(self._parts))]

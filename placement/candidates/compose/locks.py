@@ -24,11 +24,6 @@ class Locks:
         self._classes = {level: name for level, name in classes.items() if level in levels or level == THE_DEVICE}
         self._levels = list(levels)
 
-    @property
-    def are_any(self) -> bool:
-        """Whether anything can be held by a lock class."""
-        return bool(self._classes)
-
     def usable(self, rows: Sequence[Sequence[int]], details: PlannerTree) -> list[list[int]]:
         """Return the options outside all places that are held exclusively, or whose lock class is used up."""
         held = {

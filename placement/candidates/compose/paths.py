@@ -148,16 +148,6 @@ class PathComposer:
         """Nothing: nested groups never want a place to themselves."""
         return ()
 
-    @property
-    def by_room(self) -> None:
-        """Nothing: nested groups need a look at the details."""
-        return None
-
-    @property
-    def tells_at_once(self) -> bool:
-        """No: nested groups need a search."""
-        return False
-
     def is_hopeless(self, tree: Tree) -> bool:  # noqa: ARG002 - what is nested has to be looked at
         """Leave it to the search."""
         return False

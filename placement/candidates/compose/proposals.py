@@ -1,6 +1,6 @@
 """Proposals of the planner: which providers serve each group, what is taken of each, and how compact that is."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -79,14 +79,6 @@ class ProposalComposer(Protocol):
     @property
     def wanted_free(self) -> Sequence[WantedFree]:
         """What has to be free of use, because a group wants a place to itself."""
-
-    @property
-    def by_room(self) -> Callable[[Tree, Budget], bool | None] | None:
-        """What answers ``serves`` without the details of a tree; None if these may matter."""
-
-    @property
-    def tells_at_once(self) -> bool:
-        """Whether a few sums show that a tree has no way: then it does not pay to remember that by kinds of trees."""
 
     def is_hopeless(self, tree: Tree) -> bool:
         """Tell whether a tree has too few providers, as far as that is known without its details."""

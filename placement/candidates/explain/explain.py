@@ -50,7 +50,7 @@ def _trees_left(cloud: FilteredCloud, budget: RequestBudget) -> Iterator[tuple[C
         yield filter_.condition, left
     for stage in stages(cloud.plan):
         if left:
-            left = cloud.search(stage.plan).possible(left, budget)
+            left = cloud.search(stage.plan).served(left, budget).possible
         yield stage.condition, left
 
 

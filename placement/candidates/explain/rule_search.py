@@ -2,7 +2,7 @@
 
 Each kind of tree is searched once, because the hosts of a cloud are much alike. Where they are not, earlier answers
 still settle most questions: a tree without a candidate has none under a further rule, and one with a candidate keeps it
-under fewer rules. Trees are read only where neither room nor places in use decide.
+under fewer rules. Trees are read only where neither sums nor places in use decide.
 """
 
 from collections import defaultdict
@@ -43,7 +43,7 @@ class SearchedHosts(NamedTuple):
 
     Args:
         trees: the trees, with the options of the demands that all requests share.
-        room_of: classifies trees by their options: all of a kind can serve a request that only room decides, or none.
+        room_of: classifies trees by their options: all of a kind have the same room.
         kind: classifies trees by their outlines: all of a kind can serve a request, or none.
         outlines_of: reads the outlines of some of the trees.
         places_in_use: returns where anything is in use in any of them.
@@ -132,16 +132,12 @@ class RuleSearch:
     def _questions(self, request: PlannerRequest, left: AbstractSet[int]) -> Iterator[tuple[Iterable[int], _Serves]]:
         """Yield the roots of trees of one kind, and what tells whether they serve; skip those that certainly do not."""
         composer, roomy = self._composer_for(request), self._roomy(request)
-        by_room = composer.by_room
         candidates: list[Tree] = []
         for alike in self._alike_in_room(left):
             one = alike[0]
-            if composer.is_hopeless(one) or (one.root not in roomy and composer.lacks_room(one)):
-                continue
-            if by_room is not None:
-                yield [tree.root for tree in alike], partial(by_room, one, self._budget)
-            candidates += alike
-        if by_room is None and candidates:
+            if not composer.is_hopeless(one) and (one.root in roomy or not composer.lacks_room(one)):
+                candidates += alike
+        if candidates:
             yield from self._questions_of_outlines(composer, candidates)
 
     def _roomy(self, request: PlannerRequest) -> AbstractSet[int]:
@@ -160,7 +156,7 @@ class RuleSearch:
     def _questions_of_outlines(
         self, composer: ProposalComposer, trees: Sequence[Tree]
     ) -> Iterator[tuple[Iterable[int], _Serves]]:
-        """Yield the same as ``_questions``, for trees of which room alone does not decide."""
+        """Yield the same as ``_questions``, for trees that may have room."""
         wanted = composer.wanted_free
         if wanted:
             places = self._hosts.places_in_use()

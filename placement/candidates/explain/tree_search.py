@@ -1,12 +1,11 @@
 """Finds the trees of a cloud that have any candidate, for explanations.
 
 Most trees of a cloud are alike: hosts of one model, some of them in use. So of trees that look the same, only one is
-put together and sketched. Of each canonical form, only one tree is asked whether it has room, and only one is searched;
-none that obviously has too little.
+put together and sketched, and of each canonical form, only one is searched.
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +18,6 @@ from placement.candidates.compose.slots import SlotComposer
 from placement.candidates.explain.conditions import Condition
 from placement.candidates.explain.demands import FilteredDemand, OptionsByTree
 from placement.candidates.explain.lookalikes import Lookalikes, LookOf
-from placement.candidates.explain.plan_room import PlanRoom
 from placement.candidates.explain.summed_room import RoomOf
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
@@ -28,9 +26,6 @@ STEPS_OF_A_TREE = 5
 """The steps charged per slot of the plan for looking at a tree."""
 STEPS_OF_A_SEARCH = 35
 """The steps charged per slot for starting a search, on top of that."""
-
-MAX_KINDS_OF_ROOM = 10_000
-"""How many kinds of room to remember in a search: in a busy cloud there are thousands, each of them small."""
 
 
 @dataclass(slots=True)
@@ -92,8 +87,6 @@ class TreeSearch:
         self._forms: Memo[int] = Memo()
         """Numbers of forms: they compare faster."""
         self._memo: Memo[Choice | None] = Memo()
-        self._lacking: Memo[bool] = Memo()
-        self._sufficing: Memo[bool] = Memo(MAX_KINDS_OF_ROOM)
 
     def served(self, roots: AbstractSet[int], budget: RequestBudget) -> SearchedTrees:
         """Find the trees with a candidate, among trees that have a provider for every demand.
@@ -122,28 +115,6 @@ class TreeSearch:
         budget.was_hit = was_hit or bool(found.undecided)
         return found
 
-    def possible(self, roots: AbstractSet[int], budget: RequestBudget) -> AbstractSet[int]:
-        """Return the trees not known to have no candidate, among trees that have a provider for every demand.
-
-        If room decides, only trees are searched of which it is hard to tell whether they have enough.
-        """
-        if self._plan.is_unconstrained or not self._room_needed.decides:
-            return self.served(roots, budget).possible
-        was_hit = budget.was_hit
-        verdicts = {
-            root: self._suffices(root, budget)
-            for root in sorted(roots)
-            if budget.take(STEPS_OF_A_TREE * len(self._plan.slots))
-        }
-        budget.was_hit = was_hit
-        serving = {root for root, suffices in verdicts.items() if suffices}
-        unknown = {root for root in roots if verdicts.get(root) is None}
-        return serving | self.served(unknown, budget).possible
-
-    @cached_property
-    def _room_needed(self) -> PlanRoom:
-        return PlanRoom(self._plan)
-
     def _candidate(self, root: int, composer: SlotComposer, budget: RequestBudget) -> Choice | None:
         """Return a candidate of a tree; None if there is none, or if the budget runs out first."""
         if not budget.take(STEPS_OF_A_TREE * len(self._plan.slots)):
@@ -152,7 +123,7 @@ class TreeSearch:
         if drawn.form in self._memo:
             known = self._memo[drawn.form]
             return None if known is None else self._read_off(known, root, drawn)
-        if self._is_lacking(drawn) or not budget.take(STEPS_OF_A_SEARCH * len(self._plan.slots)):
+        if not budget.take(STEPS_OF_A_SEARCH * len(self._plan.slots)):
             return None
         choice = next(composer.searched(drawn.tree), None)
         found = None if choice is None else numbered([choice], drawn.providers)[0]
@@ -164,47 +135,6 @@ class TreeSearch:
         """Return a choice of numbered providers as one of a tree that looks as drawn."""
         members = self._lookalikes.members(root)
         return tuple([members[drawn.places[number]] for number in choice])
-
-    def _is_lacking(self, drawn: "_Drawn") -> bool:
-        """Tell whether trees certainly have too little room."""
-        known = self._lacking.get(drawn.form)
-        if known is None:
-            known = self._room_needed.is_lacking(drawn.tree)
-            self._lacking.remember(drawn.form, known)
-        return known
-
-    def _suffices(self, root: int, budget: RequestBudget) -> bool | None:
-        """Tell whether a tree has room for all slots; None if the steps of a tree run out first."""
-        kind = self._kind_of_room(root)
-        known = self._sufficing.get(kind)
-        if known is None:
-            known = self._room_needed.suffices(self._tree(root), budget)
-            if known is not None:
-                self._sufficing.remember(kind, known)
-        return known
-
-    def _kind_of_room(self, root: int) -> Hashable:
-        """Return the kind of a tree: what its providers can serve, and their room, wherever that is."""
-        kinds, (own, shared) = self._kinds, self._served_by
-        kind_of = kinds.kind_of
-        serves = {one: of for one in kinds.own_by_tree.get(root, ()) if (of := own.get(kind_of[one]))}
-        for pool in kinds.shared_by_tree.get(root, ()):
-            if of := serves.get(pool, 0) | shared.get(kind_of[pool], 0):
-                serves[pool] = of
-        asked = self._left_by_bits
-        can = [(of, *[left(one) if of & asking else None for asking, left in asked]) for one, of in serves.items()]
-        return tuple(sorted(can))
-
-    @cached_property
-    def _served_by(self) -> tuple[Mapping[int, int], Mapping[int, int]]:
-        """By kind, the demands that providers can serve, as bits: in their own tree, and by sharing."""
-        own: dict[int, int] = defaultdict(int)
-        shared: dict[int, int] = defaultdict(int)
-        for number, demand in enumerate(self._demands):
-            for found, options in ((own, demand.own), (shared, demand.shared)):
-                for kind in options.options(self._without):
-                    found[kind] |= 1 << number
-        return own, shared
 
     def _drawn_as(self, root: int) -> "_Drawn":
         """Return a tree as it looks, drawn once for all that look the same."""
@@ -245,11 +175,6 @@ class TreeSearch:
         """Each contended class, the demands that ask for it, and how much may be taken of it."""
         plan, room = self._plan, self._lookalikes.room
         return [(name, _asking(plan, name), room.of(plan, name, self._without)) for name in plan.contended]
-
-    @cached_property
-    def _left_by_bits(self) -> Sequence[tuple[int, RoomOf]]:
-        """The same with the demands as bits."""
-        return [(sum([1 << demand for demand in asking]), left) for _name, asking, left in self._left]
 
     @cached_property
     def _root_of_sharing(self) -> Mapping[int, int]:

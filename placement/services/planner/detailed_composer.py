@@ -111,8 +111,7 @@ class DetailedComposer:
         if self._without_room and self._prepared.kind(tree, details) in self._without_room:
             return Proposals()
         found = self._composer.proposals(tree, details, self._composers.budget_now)
-        # The kind of each further tree has to be told then, which takes longer than a look at its room.
-        if not found.found and found.complete and not self._composer.tells_at_once:
+        if not found.found and found.complete:
             self._without_room.add(self._prepared.kind(tree, details))
         return found
 

@@ -2,7 +2,7 @@
 
 A request that fails by its rules fails in thousands of hosts, hardly two of which have the same in use. To a kind it
 does not matter which of several equal devices are in use, so these hosts are of few kinds: the same rules fail in hosts
-with the same structure. Where room alone decides, each tree is judged by itself: that takes less than telling its kind.
+with the same structure.
 """
 
 from collections import defaultdict
@@ -50,9 +50,6 @@ class ServingKinds:
         These are none if it takes telling their kinds, and hardly two of them are alike.
         """
         composer, outlines = self._composer, self._outlines_of(trees)
-        if composer.tells_at_once:
-            serves = [composer.serves(tree, one, self._budget) for tree, one in zip(trees, outlines, strict=True)]
-            return {tree.root for tree, verdict in zip(trees, serves, strict=True) if verdict is False}
         alike: dict[Hashable, list[tuple[Tree, PlannerTree]]] = defaultdict(list)
         for tree, outline in zip(trees, outlines, strict=True):
             alike[self._kind(tree, outline)].append((tree, outline))

@@ -9,7 +9,7 @@ from flask import Flask
 from placement.allocators.budget import Budget
 from placement.allocators.ranking_profile import RankingProfile
 from placement.domain.candidate_request import RequestGroup
-from placement.domain.planner_request import Affinity, PlannerGroup, PlannerRequest, Within
+from placement.domain.planner_request import PlannerGroup, PlannerRequest, Within
 from placement.services.planner.composers import PlannerOptions
 from placement.services.planner.ground import ground_for
 from placement.services.planner.planning import planning_for
@@ -89,21 +89,6 @@ def cpu_in_a(level: str) -> PlannerRequest:
     """Return a request for a CPU in a place of a level; hosts have theirs in NUMA nodes, around the switches."""
     group = PlannerGroup(group=RequestGroup(suffix="_A", resources={"VCPU": 1}))
     return PlannerRequest(groups=(group,), within=(Within(groups=("_A",), level=level, required=True),), limit=1)
-
-
-def test_hosts_that_all_differ_are_not_read_in_detail_in_vain(app: Flask, request: pytest.FixtureRequest) -> None:
-    """Hardly two are of one kind, as they have room for different amounts; and how many NICs are best only ranks."""
-    database, first = app.extensions["placement"].database, 1000 * request.config.getoption("--seed")
-    make_names(database)
-    chance = Random(first)
-    load(database, at_work(chance, random_hosts(chance, HOSTS)))
-    beside = Affinity(primary="_0", secondaries=("_1",), level="numa", required=False)
-    nics = PlannerGroup(group=RequestGroup(suffix="_1", resources={"SRIOV_NET_VF": 1}), per_subtree=True)
-    asked = cpu_in_a("pcie")
-    asked = replace(asked, groups=(*asked.groups, *devices(1).groups, nics), affinity=(beside,))
-    is_served, hopeful, read = searched(database, asked)
-    assert not is_served
-    assert read < hopeful // 2
 
 
 @reads

@@ -106,10 +106,9 @@ def test_as_many_trees_are_left_as_trying_everything_finds(situation):
 def test_no_tree_is_ruled_out_for_lack_of_steps(situation, steps):
     request, cloud = situation
     filtered = cloud_of(request, cloud)
-    possible = filtered.search(filtered.plan).possible(
-        filtered.trees(), RequestBudget(per_tree=steps, per_request=steps)
-    )
-    assert Definition(request, cloud).trees() <= possible
+    budget = RequestBudget(per_tree=steps, per_request=steps)
+    served = filtered.search(filtered.plan).served(filtered.trees(), budget)
+    assert Definition(request, cloud).trees() <= served.possible
 
 
 def test_what_shares_with_a_tree_is_told_apart_by_its_own_tree_only_where_trees_may_not_mix():
