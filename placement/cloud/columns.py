@@ -97,6 +97,11 @@ class ProviderColumns:
         places = places_in(ascending, np.asarray(ids, dtype=np.int64))
         return np.where(places >= 0, order[places], -1) if len(order) else places
 
+    def positions_of_trees(self, roots: Collection[int]) -> Ints:
+        """Return the positions of all providers of trees by the ids of their roots, without those that are not here."""
+        indices = self.tree_indices(sorted(roots))
+        return self.positions_in(indices[indices >= 0])
+
     def tree_indices(self, roots: npt.ArrayLike) -> Ints:
         """Return the indices of trees by the ids of their roots, -1 for those that are not here."""
         return places_in(self.roots, np.asarray(roots, dtype=np.int64))
@@ -204,6 +209,11 @@ class CloudColumns:
     def stock(self, class_id: int) -> StockColumns:
         """Return what providers have of a class; nothing for one that nobody has."""
         return self._stocks.get(class_id, _NO_STOCK)
+
+    @property
+    def class_ids(self) -> Collection[int]:
+        """The classes of which any provider has an inventory, by id."""
+        return self._stocks.keys()
 
     def sums(self, class_id: int) -> TreeSums:
         """Return what whole trees have of a class."""

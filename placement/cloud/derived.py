@@ -21,7 +21,8 @@ class CloudChanges(NamedTuple):
 
     Args:
         roots: the roots of the trees in which anything does.
-        marks: the traits and aggregates, by kind and id, of which any provider was given one or lost it.
+        marks: the traits and aggregates, by kind and id, of which any provider was given one or lost it; and the trees,
+            by kind and root, in which the providers themselves, or their names, do.
     """
 
     roots: frozenset[int] = frozenset()
@@ -60,7 +61,7 @@ class Kept(NamedTuple):
     Args:
         value: the value; shared, so nobody may change it.
         changed: the roots of the trees that may have changed since it was worked out.
-        marks: the traits and aggregates whose holders may have changed since.
+        marks: the traits and aggregates whose holders may have changed since, and the trees whose providers may have.
     """
 
     value: Any

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from placement.domain.ancestry import with_all_above
 from placement.domain.inventory import UNBOUNDED
@@ -63,6 +64,29 @@ class ProviderStocks(dict[str, Stock]):
 
 
 NO_STOCKS = ProviderStocks()
+
+
+class NamedMember(NamedTuple):
+    """A provider of a tree.
+
+    Args:
+        id: its id.
+        uuid: its uuid.
+        root_id: the root of its tree.
+        parent_id: its parent, None for a root.
+        own_name: its name, if it has one.
+    """
+
+    id: int
+    uuid: str
+    root_id: int
+    parent_id: int | None
+    own_name: str | None
+
+    @property
+    def name(self) -> str:
+        """Its name, or the uuid if it has none."""
+        return self.own_name or self.uuid
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from placement.candidates.key_order import KeyColumns, KeyOrder
+from placement.candidates.planner_trees import Names
 from placement.candidates.ranking import TreeScores
 from placement.candidates.serving import Serving
 from placement.candidates.tree_reader import TreeReader
@@ -21,8 +22,9 @@ from placement.domain.search_plan import NamedIds, Plan
 from placement.services.tree_history import Moment, TreeHistories, TreeHistory, reading_all_pays
 from placement.store.connection.prepared import PreparedScalars, Values
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.journal.watched import AGGREGATE, TRAIT
+from placement.store.journal.watched import AGGREGATE, PROVIDER, TRAIT
 from placement.store.search.cloud_rows import cloud_rows
+from placement.store.search.provider_names import names_in
 from placement.store.search.provider_sets import aggregates_of, members_of_aggregates, owners_of_traits
 
 MAX_LISTED = 1000
@@ -42,6 +44,15 @@ BYTES_OF_REASON = 5000
 
 NOTHING_FOUND = "nothing found"
 """The name of these requests among what was derived."""
+
+BYTES_OF_NAMES = 400
+"""What the names of a provider take."""
+
+MAX_NAMED = 100_000
+"""The most providers whose names are remembered."""
+
+TREES_NAMED_TOGETHER = 64
+"""The names in so many trees, neighbours by root, are read at a time: few enough to waste little."""
 
 Mark = tuple[str, int]
 """A trait or an aggregate: its kind, as in the journal, and its id."""
@@ -248,6 +259,46 @@ class SetsInSnapshot:
     def _keep(self, name: Hashable, value: object, *, size: int) -> None:
         if self._derived and self._moment:
             self._derived.keep(self._moment, name, value, size=size)
+
+
+class NamesInSnapshot:
+    """The uuids and names of providers in a snapshot.
+
+    Args:
+        tx: the snapshot.
+        providers: who there is.
+        cache: what is cached, if anything is.
+    """
+
+    def __init__(self, tx: Transaction, providers: ProviderColumns, cache: CloudCache | None) -> None:
+        self._tx = tx
+        self._providers = providers
+        self._derived = cache and cache.derived
+        self._moment = cache and cache.moment(tx)
+        self._names: dict[int, Names] = self._kept()
+
+    def of_trees(self, roots: Collection[int]) -> Mapping[int, Names]:
+        """Return the names in trees that exist, by root; others may be included. One query for those not known."""
+        if unknown := [root for root in roots if root not in self._names]:
+            self._names = {**self._names, **self._read(unknown)}
+            number = sum(map(len, self._names.values()))
+            if self._derived and self._moment:
+                names = self._names if number <= MAX_NAMED else {}
+                self._derived.keep(self._moment, PROVIDER, names, size=BYTES_OF_NAMES * number)
+        return self._names
+
+    def _kept(self) -> dict[int, Names]:
+        kept = self._derived.find(self._moment, PROVIDER) if self._derived and self._moment else None
+        if kept is None:
+            return {}
+        changed = {root for kind, root in kept.marks if kind == PROVIDER}
+        return {root: names for root, names in kept.value.items() if root not in changed} if changed else kept.value
+
+    def _read(self, unknown: Collection[int]) -> Mapping[int, Names]:
+        blocks = np.unique(self._providers.tree_indices(sorted(unknown)) // TREES_NAMED_TOGETHER)
+        indices = np.add.outer(blocks * TREES_NAMED_TOGETHER, np.arange(TREES_NAMED_TOGETHER)).ravel()
+        roots = self._providers.roots[indices[indices < len(self._providers.roots)]].tolist()
+        return names_in(self._tx, [root for root in roots if root not in self._names])
 
 
 def tree_reader(

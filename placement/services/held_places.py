@@ -16,7 +16,7 @@ from placement.store.allocations import StockKey
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.locks import ExclusivePlace, UsedLocks, held_around
 from placement.store.search.facts import named_providers
-from placement.store.search.parents import parents_in
+from placement.store.search.provider_names import parents_in
 from placement.store.search.ranges import Extent
 
 

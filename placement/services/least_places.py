@@ -52,8 +52,7 @@ def _sizes(
     """Return how each tree's providers for some demands are distributed over places, if each demand has any."""
     providers, at = serving.columns.providers, None
     if roots is not None:
-        trees = providers.tree_indices(sorted(roots))
-        at = providers.positions_in(trees[trees >= 0])
+        at = providers.positions_of_trees(roots)
     anchors = serving.anchors(levels, at)
     own = [serving.own_providers(serving.plan.demands[demand], at) for demand in demands]
     standing = [_standing(serving, of_demand, anchors.level_bits.keys()) for of_demand in own]

@@ -10,7 +10,7 @@ from placement.store import providers as trees
 from placement.store.connection.unit_of_work import Transaction, reads, reads_once, writes
 from placement.store.names import NameTable
 from placement.store.provider_list import ProviderList, ProviderRow
-from placement.store.search.parents import parents_in
+from placement.store.search.provider_names import parents_in
 from placement.store.search.ranges import Extent
 
 __all__ = [

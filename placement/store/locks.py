@@ -17,7 +17,7 @@ from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.statements import chunks
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.kept_usage.postgresql_triggers import GATE_SETTING, WRITE_GATE_KEY
-from placement.store.search.parents import parents_in
+from placement.store.search.provider_names import parents_in
 from placement.store.search.ranges import EVERYWHERE, Extent, Scope, within
 from placement.store.stock import stock_by_tree
 from placement.store.tables import (

@@ -8,12 +8,14 @@ import pytest
 from sqlalchemy import Connection, event, text
 
 from placement.cloud.columns import CloudColumns
+from placement.services.cloud_cache import CloudCache, NamesInSnapshot, columns_in
 from placement.services.tree_history import TreeHistory
 from placement.store.connection.database import Database, engine_for
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.connection.url import normalised
 from placement.store.locks import pass_write_gate
 from placement.store.search.cloud_rows import cloud_rows
+from placement.store.search.provider_names import names_in
 from tests.store.conftest import THREE_KINDS
 from tests.store.rows import (
     DISK_GB,
@@ -62,16 +64,17 @@ def _add_below(connection: Connection, id_: int, root: int) -> None:
 
 
 @reads
-def assert_known(tx: Transaction, history: TreeHistory) -> None:
-    """Compare the columns with the rows of the same snapshot."""
-    _compare(tx, history)
+def assert_known(tx: Transaction, cache: CloudCache) -> None:
+    """Compare the columns, and the names of providers, with the rows of the same snapshot."""
+    _compare(tx, cache)
 
 
-def _compare(tx: Transaction, history: TreeHistory) -> None:
-    moment = history.moment(tx)
-    if moment is None:
-        return
-    assert history.columns(tx, moment).is_same_as(CloudColumns.from_rows(cloud_rows(tx)))
+def _compare(tx: Transaction, cache: CloudCache) -> None:
+    columns, rows = columns_in(tx, cache), CloudColumns.from_rows(cloud_rows(tx))
+    assert columns.is_same_as(rows)
+    roots = rows.providers.roots.tolist()
+    known = NamesInSnapshot(tx, columns.providers, cache).of_trees(roots)
+    assert {root: known[root] for root in roots} == names_in(tx, roots)
 
 
 class Events:
@@ -89,7 +92,7 @@ class Events:
     def one(self) -> None:
         """Make one to three changes at once, including some that this server's requests cannot make."""
         kinds = [self.allocate] * 3 + [self.give_back, self.change_use, self.tidy] + [self.restock] * 2
-        kinds += [self.choice.choice([self.drop, self.add_class, self.move, self.come_or_go, self.mark])]
+        kinds += [self.choice.choice([self.drop, self.add_class, self.move, self.come_or_go, self.mark, self.rename])]
         is_own = self.choice.random() < 0.75
         if not is_own:
             kinds += [self.allocate_anywhere] * 5 + [self.choice.choice([self.drop, self.lose_journal])]
@@ -136,6 +139,10 @@ class Events:
         provider = self.choice.randint(1, ROOTS)
         run(connection, f"UPDATE resource_providers SET generation = generation + 1 WHERE id = {provider}")
 
+    def rename(self, connection: Connection) -> None:
+        provider, name = self.choice.randint(1, ROOTS + BELOW), f"name{self.choice.random()}"
+        run(connection, f"UPDATE resource_providers SET name = '{name}' WHERE id = {provider}")
+
     def move(self, connection: Connection) -> None:
         """Move a nested provider below another root, or make it a separate tree."""
         below = self.choice.randint(ROOTS + 1, ROOTS + BELOW)
@@ -163,31 +170,31 @@ def test_columns_are_those_of_each_snapshot_whatever_happens(cloud: Database, re
     """Others read while an older snapshot is open, and an older transaction commits after newer ones."""
     seed = request.config.getoption("--seed")
     for number in range(12 if request.config.getoption("--deep") else 1):
-        history, choice = TreeHistory(), Random(seed + number)
+        cache, choice = CloudCache(), Random(seed + number)
         events = Events(cloud, choice)
         for _ in range(EVENTS):
             if choice.random() < 0.2:
-                _beside_older_snapshot(cloud, history, events)
+                _beside_older_snapshot(cloud, cache, events)
             elif choice.random() < 0.2 and cloud.dialect == "postgresql":
-                _beside_slow_writer(cloud, history, events)
+                _beside_slow_writer(cloud, cache, events)
             else:
                 events.one()
-            assert_known(cloud, history)
+            assert_known(cloud, cache)
 
 
 @reads
-def _beside_older_snapshot(tx: Transaction, history: TreeHistory, events: Events) -> None:
+def _beside_older_snapshot(tx: Transaction, cache: CloudCache, events: Events) -> None:
     if events.choice.random() < 0.5:
-        _compare(tx, history)
+        _compare(tx, cache)
     else:
         tx.tuples(text("SELECT count(*) FROM placement_journal"))
     for _ in range(events.choice.randint(1, 3)):
         events.one()
-        assert_known(tx.database, history)
-    _compare(tx, history)
+        assert_known(tx.database, cache)
+    _compare(tx, cache)
 
 
-def _beside_slow_writer(database: Database, history: TreeHistory, events: Events) -> None:
+def _beside_slow_writer(database: Database, cache: CloudCache, events: Events) -> None:
     with database.writer.connect() as slow:
         with by_request():
             transaction = slow.begin()
@@ -195,7 +202,7 @@ def _beside_slow_writer(database: Database, history: TreeHistory, events: Events
             allocate(slow, "slow", {(SLOW, VCPU): 1})
         with transaction:
             events.one()
-            assert_known(database, history)
+            assert_known(database, cache)
 
 
 def test_what_requests_of_this_server_change_is_not_read_again(cloud: Database) -> None:
@@ -226,15 +233,16 @@ def test_what_requests_of_this_server_change_is_not_read_again(cloud: Database) 
 
 
 def test_a_snapshot_is_asked_once_where_it_stands(cloud: Database) -> None:
-    history = TreeHistory()
+    cache = CloudCache()
+    history = cache.histories.of(cloud)
 
     @reads
     def ask_twice(tx: Transaction) -> None:
         first = history.moment(tx)
         with cloud.writer.begin() as connection:
             allocate(connection, "late", {(3, VCPU): 500})
-        assert_known(cloud, history)
+        assert_known(cloud, cache)
         assert history.moment(tx) == first
-        _compare(tx, history)
+        _compare(tx, cache)
 
     ask_twice(cloud)

@@ -47,6 +47,8 @@ PLANNED = {
     "consumer": {"uuid": str(UUID(int=3)), "project_id": "demo", "user_id": "demo", "consumer_type": "INSTANCE"},
 }
 
+RULED = {"_A": {"resources": {"CUSTOM_ONE": 1}, "count": "all"}}
+
 GANG = {
     "groups": {"_A": {"resources": {"CUSTOM_ONE": 2}}},
     "consumer": {"uuid": str(UUID(int=4)), "project_id": "demo", "user_id": "demo", "consumer_type": "INSTANCE"},
@@ -100,6 +102,7 @@ STEPS = [
     Step("What it can do", "PUT", f"/resource_providers/{THIRD}/traits", ABLE),
     Step("Who can do that together", "GET", f"/allocation_candidates?{WITH_A_TRAIT}"),
     Step("Who has enough for many groups", "GET", f"/allocation_candidates?{MANY_AMOUNTS}&group_policy=none"),
+    Step("How many more fit in places", "POST", "/planner/v1/headroom", {"requests": {"_A": {"groups": RULED}}}),
     Step("What is taken of such a lock", "POST", "/planner/v1/candidates", {"groups": PLANNED["groups"]}),
 ]
 """The requests that send every statement."""

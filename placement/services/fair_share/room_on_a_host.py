@@ -11,6 +11,7 @@ from placement.allocators.fair_share.entitlement import queue_of
 from placement.allocators.fair_share.reclaim import dearness
 from placement.allocators.fair_share.tenants import all_freed
 from placement.domain.overlay import AS_IT_IS, Overlay
+from placement.domain.planner_tree import NamedMember
 from placement.services.fair_share.emptied_trees import EmptiedTrees, RoomWanted
 from placement.services.fair_share.giving_back import (
     Reclaim,
@@ -31,7 +32,6 @@ from placement.services.planner.planning import planning_for
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
-from placement.store.search.tree_rows import NamedMember
 
 
 @dataclass(frozen=True, slots=True)

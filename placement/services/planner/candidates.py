@@ -12,6 +12,7 @@ from placement.candidates.scores import Score
 from placement.cloud.view import MoreTrees
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_request import PlannerRequest
+from placement.domain.planner_tree import NamedMember
 from placement.errors import OutOfSteps
 from placement.services.explain import Explained
 from placement.services.planner.changes import AS_THEY_ARE, Changes, more_trees, overlay_of
@@ -23,7 +24,6 @@ from placement.services.planner.planned_candidate import PlannedCandidate
 from placement.services.planner.planning import Planning, planning_for
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.summaries import Summaries, TreeMember, providers_of_trees, tree_summaries
-from placement.store.search.tree_rows import NamedMember
 
 __all__ = [
     "Lock",

@@ -6,11 +6,11 @@ from placement.candidates.canonical import Memo
 from placement.candidates.compose.composer import Composed
 from placement.candidates.compose.proposals import Proposal, Proposals
 from placement.candidates.host_sketches import HostSketch, host_sketch, read_off
+from placement.candidates.planner_trees import TreesInDetail
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.tree import Tree
 from placement.services.planner.composers import Composers, Prepared
-from placement.services.planner.details import Details
 
 
 class DetailedComposer:
@@ -26,7 +26,7 @@ class DetailedComposer:
 
     def __init__(
         self,
-        details: Details,
+        details: TreesInDetail,
         composers: Composers,
         prepared: Prepared,
         *,

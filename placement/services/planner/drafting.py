@@ -11,7 +11,6 @@ from placement.services.planner.composers import Composers, Prepared
 from placement.services.planner.ground import Ground, ground_for
 from placement.services.planner.lineups import Lineup, lineup_for
 from placement.services.planner.members import ClaimMember, Draft
-from placement.services.planner.overlays import KnownStocks
 from placement.services.planner.planning import Planning, planning_for
 from placement.store.connection.unit_of_work import Transaction
 
@@ -45,7 +44,6 @@ class Drafting:
         self.overlay = overlay
         self._among = among
         self._checks_units = checks_units
-        self._stocks = KnownStocks(tx)
         self._grounds: dict[Prepared, Ground] = {}
 
     def prepared(self, member: ClaimMember) -> Prepared:
@@ -71,7 +69,6 @@ class Drafting:
                 member.request,
                 member.options,
                 composers=self.composers,
-                stocks=self._stocks,
                 overlay=self.overlay,
             )
         return self._grounds[prepared]

@@ -66,7 +66,7 @@ def _search(ground: Ground, options: PlannerOptions, plain: Explanation) -> Rule
         return DeviceComposer(request, plan, levels, locks=locks)
 
     def places_in_use() -> PlacesInUse:
-        return ground.free_places_as_it_is.places_among({tree.root for tree in trees})
+        return ground.use.places_in_use({tree.root for tree in trees}, ground.level_ids)
 
     trees = ground.reader.all_trees().trees
     room_of, kind = RoomKinds(plan).kind, ground.prepared.kind

@@ -11,27 +11,26 @@ from placement.candidates.compose.proposals import Proposal
 from placement.candidates.explain.rules import rules_of, with_rules
 from placement.candidates.fragmentation import TreeFragmentation, WantedOfHost, wanted_by
 from placement.candidates.key_order import KeyOrder
+from placement.candidates.planner_trees import Deciding, TreeOutlines, TreesInDetail, TreeUse
 from placement.candidates.ranking import Ranking, TreeScores
 from placement.candidates.reading import SumsAsRead, shared_by
+from placement.candidates.serving import Serving
 from placement.candidates.tree_reader import TreeReader
 from placement.candidates.wrapped import RememberingReader
 from placement.domain.candidate_request import RequestGroup
 from placement.domain.names import similar_names
 from placement.domain.overlay import AS_IT_IS, Overlay
+from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.quantities import ResourceAmounts
 from placement.domain.search_plan import Plan
+from placement.domain.tree import Tree
 from placement.errors import InvalidAt
-from placement.services.cloud_cache import tree_reader
+from placement.services.cloud_cache import NamesInSnapshot, tree_reader
 from placement.services.families import classes_in_families
 from placement.services.least_places import least_places
 from placement.services.planner.composers import Composers, PlannerOptions, Prepared
-from placement.services.planner.details import RememberedDetails
-from placement.services.planner.free_places import FreePlaces
-from placement.services.planner.interned_rows import Deciding, level_ids, relevant
-from placement.services.planner.nesting import Nesting
-from placement.services.planner.outlines import Outlines
 from placement.services.planner.overlays import KnownStocks
 from placement.services.planner.serving_kinds import ServingKinds
 from placement.store.connection.unit_of_work import Transaction
@@ -46,7 +45,6 @@ def ground_for(
     options: PlannerOptions,
     *,
     composers: Composers | None = None,
-    stocks: KnownStocks | None = None,
     overlay: Overlay = AS_IT_IS,
 ) -> "Ground":
     """Look up what a request names, and return the ground for planning it.
@@ -56,7 +54,6 @@ def ground_for(
         request: the request.
         options: the operator's options.
         composers: the composers to reuse and add to; new ones by default.
-        stocks: the stocks of providers read so far, to reuse and add to; likewise.
         overlay: releases every provider that any overlay of the planning releases.
 
     Raises:
@@ -75,7 +72,6 @@ def ground_for(
         request,
         options,
         composers=composers,
-        stocks=stocks or KnownStocks(tx),
         prepared=prepared,
         avoided=avoided,
         reader=reader,
@@ -90,7 +86,6 @@ class Ground:
         request: the request.
         options: the operator's options.
         composers: the composers to reuse and add to.
-        stocks: the stocks of providers read so far, to reuse and add to.
         prepared: the request as these composers prepared it.
         avoided: the roots of the trees that the request avoids.
         reader: reads the trees that can serve it.
@@ -103,7 +98,6 @@ class Ground:
         options: PlannerOptions,
         *,
         composers: Composers,
-        stocks: KnownStocks,
         prepared: Prepared,
         avoided: frozenset[int],
         reader: TreeReader,
@@ -115,14 +109,14 @@ class Ground:
         self._cache = options.cache
         self._locks = options.locks
         self.composers = composers
-        self.stocks = stocks
         self.prepared = prepared
         self.avoided = avoided
         self.served: dict[int, bool] = {}
         """By root, whether an unchanged tree can serve it, as far as known."""
         self._serving = reader.serving
+        self.stocks = KnownStocks(tx, self._serving.columns)
         self.reader = RememberingReader(reader)
-        self.nesting = Nesting(tx)
+        self.use = TreeUse(self._serving)
         """How providers are nested, and which are in use as it is."""
 
     def for_places(self, request: PlannerRequest, prepared: Prepared) -> "Ground":
@@ -142,38 +136,29 @@ class Ground:
         return level_ids(self.tx, self.prepared.levels)
 
     @cached_property
-    def details(self) -> RememberedDetails:
-        """Reads trees in all detail that decides."""
-        deciding = relevant(self.tx, self.prepared.levels, self._deciding)
-        return RememberedDetails(self.tx, self.level_ids, deciding)
+    def details(self) -> TreesInDetail:
+        """The trees in all detail that decides."""
+        names = NamesInSnapshot(self.tx, self._serving.columns.providers, self._cache)
+        return TreesInDetail(self._serving, self._deciding(self._classes), names.of_trees)
 
-    @cached_property
-    def free_places(self) -> FreePlaces:
-        """Finds trees without a free place for an exclusive group, under any overlay."""
-        spared = self._serving.spared
-        return self._free_places(Nesting(self.tx, spared=spared)) if spared else self.free_places_as_it_is
-
-    @cached_property
-    def free_places_as_it_is(self) -> FreePlaces:
-        """Finds trees without a free place for an exclusive group, with nothing released."""
-        return self._free_places(self.nesting)
-
-    def _free_places(self, nesting: Nesting) -> FreePlaces:
-        return FreePlaces(self.tx, self.prepared.composer.wanted_free, self.level_ids, nesting)
+    def without_free_places(self, trees: Sequence[Tree]) -> set[int]:
+        """Return the roots of trees that provably lack a free place for an exclusive group, under any overlay."""
+        wanted, spared = self.prepared.composer.wanted_free, self._serving.spared
+        use = TreeUse(self._serving, spared=spared) if spared else self.use
+        return use.without_free(wanted, trees, self.level_ids)
 
     @cached_property
     def any_choice(self) -> AnyChoice:
         """Finds trees where no choice of single providers serves the request."""
-        return AnyChoice(self.request, self.nesting.parents_in)
+        return AnyChoice(self.request, self.use.parents_in)
 
     @cached_property
-    def outlines(self) -> Outlines | RememberedDetails:
-        """Reads whatever decides whether trees can serve the request, but perhaps not how well."""
+    def outlines(self) -> TreeOutlines | TreesInDetail:
+        """Whatever decides whether trees can serve the request, but perhaps not how well."""
         if self.request.paths:
             return self.details  # All stocks matter to nested parts.
-        deciding = relevant(self.tx, self.prepared.levels, Deciding({*self._locks.values()}, self._named_traits))
-        counts_use = bool(self.request.exclusive)
-        return Outlines(self.tx, self.level_ids, deciding, nesting=self.nesting, counts_use=counts_use)
+        use = self.use if self.request.exclusive else None
+        return TreeOutlines(self._serving, self._deciding({*self._locks.values()}), use)
 
     @cached_property
     def serving_kinds(self) -> ServingKinds | None:
@@ -183,19 +168,15 @@ class Ground:
         composer = partial(_composer_without_wishes, self.request, self.prepared, self._locks)
         return ServingKinds(composer, self.prepared.kind, self.outlines.of)
 
-    @property
-    def _deciding(self) -> Deciding:
-        """What to read of trees in detail: nothing else tells hosts apart."""
-        # Exclusive rules depend on the usage of every class; so do fragmentation scores, and paths.
-        asks_for_all = self._judge is not None or self.request.exclusive or self.request.paths
-        classes = None if asks_for_all else {*self._locks.values(), *self.prepared.composer.requested, *self._scored}
-        return Deciding(classes, self._named_traits)
+    def _deciding(self, classes: Collection[str] | None) -> Deciding:
+        return deciding_for(self.tx, self._serving, self.request, levels=self.prepared.levels, classes=classes)
 
     @property
-    def _named_traits(self) -> frozenset[str]:
-        """The traits that rules about single devices name."""
-        devices = [one.device for one in self.request.groups if one.device is not None]
-        return frozenset().union(*[device.forbidden.union(*device.required) for device in devices])
+    def _classes(self) -> Collection[str] | None:
+        """The classes that tell trees apart; None for all."""
+        # Exclusive rules depend on the usage of every class; so do fragmentation scores, and paths.
+        asks_for_all = self._judge is not None or self.request.exclusive or self.request.paths
+        return None if asks_for_all else {*self._locks.values(), *self.prepared.composer.requested, *self._scored}
 
     @cached_property
     def _scored(self) -> Collection[str]:
@@ -285,6 +266,37 @@ class Ground:
         """By root, lower bounds on the places for the counted demands; None where unknown."""
         counted = self.prepared.composer.counted
         return least_places(self.tx, self._serving, counted, levels=self.level_ids, cache=self._cache)
+
+
+def deciding_for(
+    tx: Transaction,
+    serving: Serving,
+    request: PlannerRequest,
+    levels: Levels,
+    *,
+    classes: Collection[str] | None = None,
+) -> Deciding:
+    """Return what decides about the trees of a snapshot for a request.
+
+    Args:
+        tx: the snapshot.
+        serving: its columns.
+        request: the request.
+        levels: its levels.
+        classes: the names of the classes that decide; None for all.
+    """
+    named, connection = tx.names, tx.connection
+    known = serving.columns.class_ids if classes is None else named.classes.ids(connection, {*classes}).values()
+    devices = [one.device for one in request.groups if one.device is not None]
+    traits = frozenset(levels.traits).union(*[one.forbidden.union(*one.required) for one in devices])
+    by_id = {id_: name for name, id_ in named.traits.ids(connection, traits).items()}
+    return Deciding(level_ids(tx, levels), named.classes.names(connection, known), by_id)
+
+
+def level_ids(tx: Transaction, levels: Levels) -> list[int | None]:
+    """Return the ids of the traits of levels, None for one that does not exist."""
+    ids = tx.names.traits.ids(tx.connection, {*levels.traits})
+    return [ids.get(trait) for trait in levels.traits]
 
 
 def _composer_without_wishes(request: PlannerRequest, prepared: Prepared, locks: Mapping[str, str]) -> DeviceComposer:

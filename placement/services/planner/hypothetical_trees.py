@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from placement.cloud.view import MoreTrees
 from placement.domain.overlay import Overlay
 from placement.domain.planner_request import PlannerRequest
+from placement.domain.planner_tree import NamedMember
 from placement.services.planner.composers import PlannerOptions
 from placement.services.planner.ground import ground_for
 from placement.services.planner.overlays import emptied
 from placement.services.planner.planned_candidate import PlannedCandidate
 from placement.services.planner.planning import planning_for
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.tree_rows import NamedMember
 
 
 class HypotheticalTrees:

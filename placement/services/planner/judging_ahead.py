@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 from placement.domain.tree import Tree
-from placement.services.planner.details import MAX_BATCH, ReadingAhead
+from placement.services.planner.reading_ahead import MAX_BATCH, ReadingAhead
 from placement.services.planner.serving_kinds import ServingKinds
 
 TREES_IN_VAIN = 16

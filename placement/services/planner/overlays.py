@@ -1,18 +1,18 @@
 """Overlays on the cloud of a snapshot: what consumers would give back, and trees read with assumed changes."""
 
-from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from placement.candidates.overlaid import ChangedProvider, OverlaidReader
+from placement.candidates.planner_trees import StocksByProvider
 from placement.candidates.reading import Reader
+from placement.cloud.columns import CloudColumns
 from placement.domain.overlay import AS_IT_IS, Overlay
-from placement.domain.planner_tree import Stock
-from placement.store.allocations import held_by, supplies
+from placement.domain.planner_tree import NO_STOCKS
+from placement.store.allocations import held_by
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.planner_trees import roots_of
 from placement.store.search.summaries import tree_summaries
 
 if TYPE_CHECKING:
@@ -45,37 +45,38 @@ def emptied(tx: Transaction, roots: Collection[int], overlay: Overlay) -> Overla
 
 
 class KnownStocks:
-    """The stocks of providers that overlays change, each read once in a snapshot."""
+    """The stocks of providers that overlays change.
 
-    def __init__(self, tx: Transaction) -> None:
-        self._tx = tx
+    Args:
+        tx: the snapshot.
+        columns: what providers have in it.
+    """
+
+    def __init__(self, tx: Transaction, columns: CloudColumns) -> None:
+        self._providers = columns.providers
+        classes = tx.names.classes.names(tx.connection, columns.class_ids)
+        self._stocks = StocksByProvider(columns, classes)
         self._known: dict[int, ChangedProvider] = {}
         self._changed: dict[int, tuple[ResourceAmounts, ChangedProvider]] = {}
         """By provider, the last change asked about, and what it would have then: overlays grow one change at a time."""
 
     def under(self, overlay: Overlay) -> dict[int, ChangedProvider]:
         """Return what the providers that an overlay changes would have, and how much of it would be used."""
-        self._read(overlay.changes.keys() - self._known.keys())
+        self._look_up(overlay.changes.keys() - self._known.keys())
         for one, amounts in overlay.changes.items():
             last = self._changed.get(one)
             if last is None or last[0] != amounts:
                 self._changed[one] = amounts, self._known[one].after(amounts)
         return {one: self._changed[one][1] for one in overlay.changes}
 
-    def _read(self, unknown: Collection[int]) -> None:
-        if not unknown:
-            return
-        roots = roots_of(self._tx, unknown)
-        found = supplies(self._tx, sorted(unknown))
-        names = self._tx.names.classes.names(self._tx.connection, {class_id for _, class_id in found})
-        stocks: dict[int, dict[str, Stock]] = defaultdict(dict)
-        for (provider, class_id), supply in found.items():
-            has = supply.inventory
-            stocks[provider][names[class_id]] = Stock(
-                has.capacity, supply.used, has.min_unit, has.max_unit, has.step_size
-            )
+    def _look_up(self, unknown: Collection[int]) -> None:
+        at = self._providers.positions(sorted(unknown))
+        at = at[at >= 0]
+        stocks = self._stocks.at(at)
+        roots = self._providers.roots[self._providers.trees[at]].tolist()
+        root_of = dict(zip(self._providers.ids[at].tolist(), roots, strict=True))
         # A deleted provider is in no tree; it stands as its own root.
-        self._known |= {one: ChangedProvider(roots.get(one, one), stocks[one]) for one in unknown}
+        self._known |= {one: ChangedProvider(root_of.get(one, one), stocks.get(one, NO_STOCKS)) for one in unknown}
 
 
 def overlaid(reader: Reader, overlay: Overlay, stocks: KnownStocks) -> Reader:

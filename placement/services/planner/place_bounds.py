@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from placement.allocators.compactness import Counts
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.tree import Tree
-from placement.services.planner.details import MAX_BATCH, ReadingAhead
 from placement.services.planner.ground import Ground
+from placement.services.planner.reading_ahead import MAX_BATCH, ReadingAhead
 
 
 class PlaceBounds:

@@ -13,17 +13,16 @@ from placement.candidates.overlaid import with_stocks
 from placement.candidates.scores import Score, score, score_of_pools
 from placement.domain.ancestry import upwards
 from placement.domain.overlay import AS_IT_IS, Overlay
-from placement.domain.planner_tree import NO_STOCKS, PlannerTree
+from placement.domain.planner_tree import NO_STOCKS, NamedMember, PlannerTree
 from placement.domain.quantities import summed
 from placement.domain.tree import Tree
 from placement.services.planner.detailed_composer import DetailedComposer
-from placement.services.planner.details import MAX_BATCH, ReadingAhead
 from placement.services.planner.distinct import not_seen, once_of_pools
 from placement.services.planner.forecast import Forecast, forecast_for
 from placement.services.planner.ground import Ground
 from placement.services.planner.judging_ahead import TREES_IN_VAIN, JudgingAhead
 from placement.services.planner.place_bounds import PlaceBounds
-from placement.store.search.tree_rows import NamedMember
+from placement.services.planner.reading_ahead import MAX_BATCH, ReadingAhead
 
 RankedKey = tuple[bool, float, int, int]
 """A proposal's key: its tree's key but with its own score, followed by its number in the tree."""
@@ -259,7 +258,7 @@ class Planning:
     def _lacking(self, trees: Sequence[Tree]) -> set[int]:
         """Return the roots of trees without a free place for an exclusive group, or any choice of single providers."""
         # In a busy cloud hardly anything is free, and looking for that takes no search.
-        lacking = self._ground.free_places.lacking_in(trees)
+        lacking = self._ground.without_free_places(trees)
         return lacking | self._ground.any_choice.lacking_in([tree for tree in trees if tree.root not in lacking])
 
     def _bound(self, keyed: Keyed) -> Key:

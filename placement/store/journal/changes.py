@@ -30,7 +30,8 @@ class TreeChanges(NamedTuple):
 
     Args:
         roots: the roots of all changed trees.
-        marks: the traits and aggregates, by kind and id, that any provider has been given or has lost.
+        marks: the traits and aggregates, by kind and id, that any provider has been given or has lost; and, by kind and
+            root, the trees in which a provider has come or gone, or has another name or parent.
         uses: changes in what is in use, by the id of the class, in any order; each counts once.
         untold: the roots of the trees whose providers or amounts have changed in other ways.
     """
@@ -96,10 +97,17 @@ def _told(rows: Collection[RowOfTree], *, is_exact: bool) -> TreeChanges | None:
     changed = frozenset(named)
     if len(changed) >= MAX_CHANGED:
         return None
-    marks = frozenset([(row[2], row[4]) for row in rows if row[2] in MARK_KINDS])
+    marks = frozenset([mark for row in rows for mark in _marks(row)])
     if not is_exact:  # Rows shown without counting as seen come again: steps would be counted twice.
         return TreeChanges(changed, marks, untold=changed)
     return TreeChanges(changed, marks, *_amounts_told(rows))
+
+
+def _marks(row: RowOfTree) -> Sequence[tuple[str, int]]:
+    root, other, kind, _is_ours, mark, *_rest = row
+    if kind == PROVIDER:
+        return [(PROVIDER, of) for of in (root, other) if of is not None]
+    return [(kind, mark)] if kind in MARK_KINDS else ()
 
 
 def _amounts_told(rows: Collection[RowOfTree]) -> tuple[Mapping[int, Sequence[UseStep]], set[int]]:

@@ -35,19 +35,6 @@ def parents_of(tx: Transaction, providers: Collection[int]) -> list[tuple[int, i
     return tx.tuples(_parents(listed=_is_listed(providers)), _values(providers)) if providers else []
 
 
-def roots_of(tx: Transaction, providers: Collection[int]) -> dict[int, int]:
-    """Return the root of each provider's tree; others with ids in between may be included."""
-    return dict(tx.tuples(_roots(listed=_is_listed(providers)), _values(providers))) if providers else {}
-
-
-def in_use(tx: Transaction, roots: Collection[int]) -> list[int]:
-    """Return the providers of some trees that have usage; trees with ids in between may be included."""
-    if not roots:
-        return []
-    statement = _in_use(listed=_is_listed(roots), keeps_usage=tx.database.keeps_usage)
-    return [provider for (provider,) in tx.tuples(statement, _values(roots))]
-
-
 def free_amounts(tx: Transaction, class_ids: Sequence[int]) -> dict[int, float]:
     """Return how much all providers together have left of each class."""
     if not class_ids:
@@ -80,20 +67,8 @@ def _among(column: Any, *, listed: bool) -> Any:
 
 
 @lru_cache(maxsize=2)
-def _roots(*, listed: bool) -> PreparedStatement:
-    return PreparedStatement(select(_RP.id, _RP.root_provider_id).where(_among(_RP.id, listed=listed), HAS_ROOT))
-
-
-@lru_cache(maxsize=2)
 def _parents(*, listed: bool) -> PreparedStatement:
     return PreparedStatement(select(_RP.id, _RP.parent_provider_id).where(_among(_RP.id, listed=listed)))
-
-
-@lru_cache(maxsize=4)
-def _in_use(*, listed: bool, keeps_usage: bool) -> PreparedStatement:
-    stock = stock_by_tree(keeps_usage=keeps_usage).c
-    among = _among(stock.root_provider_id, listed=listed)
-    return PreparedStatement(select(stock.resource_provider_id).distinct().where(among, stock.used > 0))
 
 
 @lru_cache(maxsize=2)
