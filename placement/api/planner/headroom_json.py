@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from placement.allocators.headroom import Copies
+from placement.allocators.bundle_packing import Copies
 from placement.api.planner.fair_share_json import named
 from placement.candidates.headroom.totals import Headroom
 from placement.services.fair_share.headroom import ShareRoom

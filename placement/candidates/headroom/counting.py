@@ -6,7 +6,8 @@ from typing import Protocol
 
 import numpy as np
 
-from placement.allocators.headroom import Budget, Copies, drawn, exactly
+from placement.allocators.budget import Budget
+from placement.allocators.bundle_packing import Copies, drawn, exactly
 from placement.candidates.headroom.division import Least, OneSlot, OpenSlot, formula_for, open_slots
 from placement.candidates.headroom.forms import ENDLESS, Amounts, CloudInForms, FreeAmounts, TreesOfForm
 from placement.candidates.headroom.options import FormOptions

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from placement.allocators.budget import Budget
-from placement.allocators.headroom import BundlePacking, Copies, exactly, undominated
+from placement.allocators.bundle_packing import BundlePacking, Copies, exactly, undominated
 from placement.candidates.compose.proposals import Proposal, ProposalComposer
 from placement.candidates.overlaid import with_stocks
 from placement.domain.ancestry import upwards

@@ -7,7 +7,8 @@ from itertools import compress
 
 import numpy as np
 
-from placement.allocators.headroom import Budget, Copies
+from placement.allocators.budget import Budget
+from placement.allocators.bundle_packing import Copies
 from placement.candidates.headroom.counting import (
     CopyCounter,
     CountedTrees,

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.allocators.headroom import Budget, Bundle, BundlePacking, Copies, exactly, undominated
+from placement.allocators.budget import Budget
+from placement.allocators.bundle_packing import Bundle, BundlePacking, Copies, exactly, undominated
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.slots import SlotComposer
 from placement.candidates.headroom.division import OpenSlot

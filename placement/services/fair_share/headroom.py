@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from placement.allocators.bundle_packing import Copies
 from placement.allocators.fair_share import Amounts, Entitlements
 from placement.allocators.fair_share.state import NO_LIMIT
-from placement.allocators.headroom import Copies
 from placement.candidates.headroom.plans import CountedRequest
 from placement.domain.candidate_request import CandidateRequest
 from placement.errors import Invalid

@@ -5,7 +5,7 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from placement.allocators.budget import Budget
-from placement.allocators.headroom import Copies, exactly
+from placement.allocators.bundle_packing import Copies, exactly
 from placement.candidates.headroom.placed import MAX_PLANNED, MAX_WAYS, TreeFilling, beyond_reach, under
 from placement.candidates.host_sketches import host_sketch
 from placement.domain.overlay import Overlay

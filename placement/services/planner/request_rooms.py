@@ -7,7 +7,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple, TypeGuard
 
-from placement.allocators.headroom import Copies
+from placement.allocators.bundle_packing import Copies
 from placement.candidates.headroom.counting import in_all_trees
 from placement.candidates.headroom.forms import CloudInForms, SetsInView
 from placement.candidates.headroom.mix import of_mix

@@ -7,7 +7,8 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.headroom import Budget, BundlePacking, Copies, Spread, drawn, undominated
+from placement.allocators.budget import Budget
+from placement.allocators.bundle_packing import BundlePacking, Copies, drawn, undominated
 
 seeds = st.integers(0, 2**32).map(Random)
 
@@ -56,27 +57,6 @@ def test_what_few_steps_find_are_bounds(chance: Random, steps: int) -> None:
 def test_dominated_bundles_are_not_missed(chance: Random) -> None:
     bundles, free, _kinds = random_bundles(chance)
     assert most_bundles(undominated(bundles), free) == most_bundles(bundles, free)
-
-
-@given(seeds)
-def test_as_many_copies_are_spread_as_trying_everything_finds(chance: Random) -> None:
-    places = chance.randint(1, 4)
-    rows = [chance.sample(range(places), chance.randint(1, places)) for _ in range(chance.randint(1, 3))]
-    each = [chance.randint(1, 2) for _ in range(places)]
-    room = [chance.randint(0, 5) for _ in range(places)]
-    copies = [
-        {place: choice.count(place) for place in choice}
-        for choice in product(*rows)
-        if all(choice.count(place) <= each[place] for place in choice)
-    ]
-    assert Spread(rows, each).copies(room) == most_bundles(copies, room)
-
-
-def test_many_sets_of_places_give_a_bound() -> None:
-    rows = [[place, place + 1] for place in range(10)]
-    spread = Spread(rows, [1] * 11)
-    assert not spread.is_exact
-    assert spread.copies([2] * 11) >= 2
 
 
 @given(seeds)

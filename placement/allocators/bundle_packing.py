@@ -1,16 +1,14 @@
-"""How many copies of one request fit: identical slots in closed form, units of pools by flow, bundles by search.
+"""How many copies of a request fit, one after another, without moving anything that is already there.
 
-A copy of a request takes a bundle: what one of its candidates takes of each provider and class. Copies fit in any order
-if their sums fit, so the question is how often to take each way. Branch and bound decides it, ignoring cells that
-cannot run out, and independently for ways that share no cell: exact within the budget.
+A copy takes a bundle: what one of its candidates takes of each provider and class. Copies fit in any order if their
+sums fit, so the question is how often to take each way. Branch and bound decides it, ignoring cells that cannot run
+out, and independently for ways that share no cell: exact within the budget. Units of pools are a flow.
 
-Identical slots need no search. ``n`` copies can be placed if and only if, for every set T of slots, the places that T
-may use have room: ``|T| n <= sum of min(room, n each)`` over these places. ``room`` is how many slots a place can take
-in all, ``each`` how many of one copy. This is Hall's condition for slots that are needed n times each; by Koenig's edge
-colouring theorem for bipartite graphs, the result divides into n copies, none with more than ``each`` in one place.
+>>> BundlePacking([{0: 2, 1: 2}, {0: 3}, {1: 3}], [{0, 1}]).copies([5, 6], budget=Budget(100))
+Copies(least=3, most=3)
 """
 
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import pairwise
@@ -18,54 +16,6 @@ from math import gcd
 from typing import NamedTuple
 
 from placement.allocators.budget import Budget
-
-MAX_SETS = 6
-"""With more distinct sets of places than this, not all combinations of slots are checked."""
-
-
-class Spread:
-    """The identical slots of one request, each with the places that it may use.
-
-    Args:
-        rows: for each slot its places, by number.
-        each: for each place how many slots of one copy it may take.
-
-    >>> pairs = Spread([(0, 1, 2), (0, 1, 2)], each=(1, 1, 1))
-    >>> pairs.copies((5, 1, 1)), pairs.copies((2, 2, 2))
-    (2, 3)
-    """
-
-    __slots__ = ("_each", "_together", "is_exact")
-
-    def __init__(self, rows: Sequence[Collection[int]], each: Sequence[int]) -> None:
-        sets = Counter([frozenset(row) for row in rows])
-        self.is_exact = len(sets) <= MAX_SETS
-        """Whether all combinations of slots are checked; otherwise the result is only an upper bound."""
-        unions = _unions([*sets]) if self.is_exact else {*sets, frozenset[int]().union(*sets)}
-        self._each = tuple(each)
-        self._together = [
-            (sum([slots for places, slots in sets.items() if places <= union]), tuple(sorted(union)))
-            for union in unions
-        ]
-
-    def copies(self, room: Sequence[int]) -> int:
-        """Return how many copies fit, given how many slots each place can take."""
-        return min([self._copies_of(slots, places, room) for slots, places in self._together])
-
-    def _copies_of(self, slots: int, places: Sequence[int], room: Sequence[int]) -> int:
-        fitting, before = sum([room[place] for place in places]) // slots, -1
-        # The estimate only shrinks and never drops below the answer, so its first fixed point is the largest solution.
-        while fitting != before:
-            before = fitting
-            fitting = sum([min(room[place], before * self._each[place]) for place in places]) // slots
-        return fitting
-
-
-def _unions(sets: Sequence[frozenset[int]]) -> set[frozenset[int]]:
-    found: set[frozenset[int]] = set()
-    for one in sets:
-        found |= {one, *[one | other for other in found]}
-    return found
 
 
 def drawn(wanted: Mapping[frozenset[int], int], room: Mapping[int, int]) -> int:
@@ -119,10 +69,6 @@ def _path(
                 return step
             queue += [(other, step) for (other, drawn_from), number in given.items() if drawn_from == pool and number]
     return None
-
-
-ENDLESS = 2**62
-"""The number of copies of something that takes nothing."""
 
 
 class Copies(NamedTuple):
