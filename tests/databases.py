@@ -4,7 +4,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from placement.store.connection.database import Database, engine_for
+from placement.store.connection.database import Database
+from placement.store.connection.engines import engine_for
 from placement.store.connection.url import normalised
 from placement.store.lifecycle import schema
 

@@ -9,7 +9,8 @@ import click
 
 from placement.errors import ConfigurationError
 from placement.settings import Settings, load, with_own_database
-from placement.store.connection.database import Database, engine_for
+from placement.store.connection.database import Database
+from placement.store.connection.engines import engine_for
 from placement.store.connection.url import missing_file, normalised
 from placement.store.lifecycle import schema
 

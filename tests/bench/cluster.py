@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 
-from placement.store.connection.database import engine_for
+from placement.store.connection.engines import engine_for
 from placement.store.connection.url import normalised
 from placement.store.lifecycle import schema
 from tests import reference, servers

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import psycopg
 
-from placement.store.connection.database import engine_for
+from placement.store.connection.engines import engine_for
 from placement.store.connection.url import normalised
 from placement.store.lifecycle import schema
 from tests.bench.claims import measure_claims

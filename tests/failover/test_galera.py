@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Engine, inspect
 
 from placement.errors import Unavailable
-from placement.store.connection.database import engine_for
+from placement.store.connection.engines import engine_for
 from placement.store.connection.url import normalised
 from placement.store.lifecycle import schema
 from placement.store.lifecycle.cluster_turn import TURN

@@ -10,7 +10,8 @@ from sqlalchemy import Connection, event, text
 from placement.cloud.columns import CloudColumns
 from placement.services.cloud_cache import CloudCache, NamesInSnapshot, columns_in
 from placement.services.tree_history import TreeHistory
-from placement.store.connection.database import Database, engine_for
+from placement.store.connection.database import Database
+from placement.store.connection.engines import engine_for
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.connection.url import normalised
 from placement.store.locks import pass_write_gate

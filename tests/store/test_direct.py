@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
@@ -21,11 +21,14 @@ from placement.settings import AccessLogSettings, DatabaseSettings, Settings
 from placement.settings.planner import PlannerSettings
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection import direct
-from placement.store.connection.database import Database, engine_for
+from placement.store.connection.engines import engine_for
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.url import normalised
 from placement.store.tables import metadata, placement_journal
 from tests.databases import Pool
+
+if TYPE_CHECKING:
+    from placement.store.connection.database import Database
 
 STORE = Path(direct.__file__).parents[1]
 CONNECTION = Path(direct.__file__).parent

@@ -17,7 +17,8 @@ from sqlalchemy.exc import OperationalError
 
 from placement.cloud.columns import CloudColumns
 from placement.services.tree_history import TreeHistory
-from placement.store.connection.database import Database, engine_for
+from placement.store.connection.database import Database
+from placement.store.connection.engines import engine_for
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.connection.url import normalised
 from placement.store.kept_usage import usage_triggers

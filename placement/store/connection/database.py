@@ -1,4 +1,4 @@
-"""The database as one object: its engine, how it begins transactions, and what this process caches about it."""
+"""The database as one object: its engine, its turns, and what this process caches about it."""
 
 import logging
 import math
@@ -9,68 +9,23 @@ import weakref
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import sqlalchemy
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.engine import ExceptionContext
+from sqlalchemy import Engine, event
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from placement.rationed_log import RationedLog
-from placement.store.connection import direct, origin_setting
-from placement.store.connection.batching import Batching
-from placement.store.connection.faults import is_cut_off
+from placement.store.connection.batching import Batching, FairTurns
+from placement.store.connection.engines import LOOK, READ, WRITE, transactions
 from placement.store.connection.memory import compiled_statements
-from placement.store.connection.pool_log import keep_to_one_line
-from placement.store.connection.turns import FairTurns
 from placement.store.names import Names
 
 LOG = logging.getLogger(__name__)
 
-_BEGIN = "placement_begin"
-"""Execution option: the text that begins a connection's transactions; empty for statements that stand alone."""
-
-WRITE, READ, LOOK = "write", "read", "look"
-"""Kinds of units of work: those that write, that read in one snapshot, and that send a single query."""
-
-_BEGINNINGS = {
-    # IMMEDIATE takes the write lock at once: an upgrade from a read lock could fail halfway through.
-    "sqlite": {WRITE: "BEGIN IMMEDIATE", READ: "BEGIN", LOOK: ""},
-    "postgresql": {
-        WRITE: "BEGIN ISOLATION LEVEL READ COMMITTED",
-        READ: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-        LOOK: "",
-    },
-    # Sets the level of the next transaction, which the first statement begins implicitly.
-    "mysql": {
-        WRITE: "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
-        READ: "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
-        LOOK: "",
-    },
-}
-_BEGINNINGS["mariadb"] = _BEGINNINGS["mysql"]
-
-SQLITE_BUSY_TIMEOUT_S = 15.0
-
 ATTEMPTS = 12
 """The default number of attempts at a unit of work."""
-
-
-@dataclass(frozen=True, slots=True)
-class PoolOptions:
-    """How many connections a process holds, and how long it waits for them.
-
-    ``statement_s`` limits how long a statement waits for PostgreSQL; None means forever, as maintenance needs.
-    """
-
-    size: int = 8
-    overflow: int = 16
-    timeout_s: float = 30.0
-    recycle_s: int = 3600
-    statement_s: int | None = None
 
 
 class Follower(Protocol):
@@ -255,180 +210,3 @@ def _leave_to_the_parent(database: Database) -> None:
             database.claim_batches = Batching()
 
     os.register_at_fork(after_in_child=forget)
-
-
-def transactions(engine: Engine, kind: str) -> dict[str, Any]:
-    """Return the execution options for WRITE, READ or LOOK transactions."""
-    return {_BEGIN: _BEGINNINGS[engine.dialect.name][kind]}
-
-
-def engine_for(
-    url: URL | str,
-    pool: PoolOptions = PoolOptions(),
-    *,
-    sqlite_synchronous: bool = True,
-    plain_sqlalchemy: bool = False,
-) -> Engine:
-    """Create the engine for a normalised database URL (``store/connection/url.py``). It connects on first use.
-
-    ``plain_sqlalchemy`` keeps PostgreSQL statements off the fast path (``store/connection/direct.py``).
-    """
-    backend = make_url(url).get_backend_name()
-    if backend == "sqlite":
-        return _sqlite_engine(url, synchronous=sqlite_synchronous)
-    keep_to_one_line()
-    directly = backend == "postgresql" and not plain_sqlalchemy and _can_send_directly()
-    engine = create_engine(
-        url,
-        execution_options={direct.SENDS_DIRECTLY: True} if directly else {},
-        pool_size=pool.size,
-        max_overflow=pool.overflow,
-        pool_timeout=pool.timeout_s,
-        pool_recycle=pool.recycle_s,
-    )
-    if backend == "postgresql":
-        _limit_statements(engine, pool.statement_s)
-        _speak_ourselves(engine, directly=directly)
-    else:
-        event.listen(engine, "connect", _read_what_others_wrote)
-        event.listen(engine, "begin", _begin_on_mariadb)
-        event.listen(engine, "handle_error", _leave_a_node_that_is_cut_off)
-        event.listen(engine, "handle_error", _tell_a_connection_that_was_never_made)
-    return engine
-
-
-def _limit_statements(engine: Engine, limit_s: int | None) -> None:
-    # Imported late: importing psycopg would slow the start on SQLite.
-    from placement.store.connection.statement_limit import StatementLimit, TimedConnection  # noqa: PLC0415
-
-    limit = None if limit_s is None else StatementLimit(limit_s)
-
-    @event.listens_for(engine, "do_connect")
-    def connect(_dialect: Any, _record: Any, arguments: Any, parameters: Any) -> TimedConnection:
-        connection = TimedConnection.connect(*arguments, **parameters)
-        if limit is not None:
-            limit.watch(connection)
-        return connection
-
-
-def _leave_a_node_that_is_cut_off(context: ExceptionContext) -> None:
-    """Drop the connection: such a node refuses ROLLBACK as well, and the pool would log that with a traceback."""
-    if is_cut_off(context.original_exception):
-        context.is_disconnect = True
-
-
-def _tell_a_connection_that_was_never_made(context: ExceptionContext) -> None:
-    """Do not call it lost: the request would try again, and wait as long for the same silent database."""
-    if context.connection is None and context.original_exception is not None:
-        context.is_disconnect &= not isinstance(context.original_exception.__context__, TimeoutError)
-
-
-def _can_send_directly() -> bool:
-    missing = direct.unmet()
-    if missing:
-        LOG.warning(
-            "Statements go to PostgreSQL through SQLAlchemy, which takes longer: release %s lacks what the fast path "
-            "needs (%s).",
-            sqlalchemy.__version__,
-            missing,
-        )
-    return missing is None
-
-
-def _begin_on_mariadb(connection: Connection) -> None:
-    """Set the isolation level of the next transaction.
-
-    SQLAlchemy's own isolation levels are set for the session and reset afterwards: four statements instead of one, and
-    if the connection breaks at one of them, an error that no retry recognises.
-    """
-    if text := connection.get_execution_options().get(_BEGIN):
-        direct.execute_raw(connection, text)
-        if _writes(connection):
-            origin_setting.tell_mariadb(connection)
-
-
-def _read_what_others_wrote(connection: Any, _record: Any) -> None:
-    """On a Galera node, make each transaction wait for what other nodes have acknowledged before it began."""
-    with connection.cursor() as cursor:
-        cursor.execute("SHOW VARIABLES LIKE 'wsrep_on'")
-        if (found := cursor.fetchone()) and found[1] == "ON":
-            cursor.execute("SET SESSION wsrep_sync_wait = @@SESSION.wsrep_sync_wait | 1")
-
-
-def _speak_ourselves(engine: Engine, *, directly: bool) -> None:
-    """Begin and end PostgreSQL transactions ourselves.
-
-    If the driver did, every switch between reading and writing would reconfigure the connection.
-    """
-
-    @event.listens_for(engine, "connect")
-    def prepare(connection: Any, _record: Any) -> None:
-        connection.autocommit = True
-        if _has_a_session(connection):
-            connection.execute(_PRICE_OF_A_PAGE)
-        else:
-            connection.prepare_threshold = None
-
-    event.listen(engine, "begin", _begin_directly if directly else _begin_on_postgresql)
-    if directly:
-        event.listen(engine, "rollback", direct.roll_back)
-
-
-def _begin_directly(connection: Connection) -> None:
-    if text := connection.get_execution_options().get(_BEGIN, "BEGIN"):
-        request = origin_setting.postgresql_setting() if _writes(connection) else None
-        direct.begin(connection, f"{text}; {request}" if request else text)
-
-
-def _begin_on_postgresql(connection: Connection) -> None:
-    _begin(connection)
-    if _writes(connection) and (request := origin_setting.postgresql_setting()):
-        connection.exec_driver_sql(request)
-
-
-def _begin_on_sqlite(connection: Connection) -> None:
-    _begin(connection)
-    if _writes(connection):
-        origin_setting.note_on_sqlite(connection)
-
-
-def _begin(connection: Connection) -> None:
-    if text := connection.get_execution_options().get(_BEGIN, "BEGIN"):
-        connection.exec_driver_sql(text)
-
-
-def _writes(connection: Connection) -> bool:
-    """Tell whether a connection's transactions are writing units of work."""
-    beginning: str | None = connection.get_execution_options().get(_BEGIN)
-    return beginning == _BEGINNINGS[connection.dialect.name][WRITE]
-
-
-def _has_a_session(connection: Any) -> bool:
-    """Tell whether the connection owns its session rather than borrowing one per transaction from, say, pgbouncer.
-
-    A pooler reports a process id of its own making. In a shared session, statements prepared on this connection are
-    missing or shadowed by someone else's of the same name, and settings leak to other clients.
-    """
-    (process,) = connection.execute("SELECT pg_backend_pid()").fetchone()
-    return bool(process == connection.info.backend_pid)
-
-
-# PostgreSQL's default random_page_cost assumes spinning disks. With it the planner scans all inventories of a class to
-# find those of twenty trees: forty times the work in a cloud of 10,000 hosts. These tables are small enough to be
-# cached. A value that an operator has set is left alone.
-_PRICE_OF_A_PAGE = "SELECT set_config('random_page_cost', '1.1', false) WHERE current_setting('random_page_cost') = '4'"
-
-
-def _sqlite_engine(url: URL | str, *, synchronous: bool) -> Engine:
-    engine = create_engine(url, connect_args={"timeout": SQLITE_BUSY_TIMEOUT_S, "check_same_thread": False})
-
-    @event.listens_for(engine, "connect")
-    def prepare(connection: Any, _record: Any) -> None:
-        # The driver's own transaction handling cannot say BEGIN IMMEDIATE: switch it off and begin ourselves.
-        connection.isolation_level = None
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = " + ("FULL" if synchronous else "OFF"))
-
-    event.listen(engine, "begin", _begin_on_sqlite)
-    event.listen(engine, "commit", origin_setting.complete_on_sqlite)
-    return engine

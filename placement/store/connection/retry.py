@@ -13,7 +13,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from placement.errors import Unavailable
-from placement.store.connection.database import READ, Database
+from placement.store.connection.database import Database
+from placement.store.connection.engines import READ
 from placement.store.connection.faults import (
     CONNECTION,
     NO_FREE_CONNECTION,

@@ -15,7 +15,8 @@ from sqlalchemy import Connection, CursorResult, Engine, Executable
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from placement.store.connection.database import READ, WRITE, Database
+from placement.store.connection.database import Database
+from placement.store.connection.engines import READ, WRITE
 from placement.store.connection.faults import READ_ONLY, TOO_LONG, fault_of, first_line
 from placement.store.connection.prepared import NO_VALUES, PreparedInsert, PreparedStatement, Values
 from placement.store.connection.retry import OutcomeUnknown, given_up, retried

@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from placement.errors import PlacementError, Unavailable
-from placement.store.connection.database import READ, WRITE, transactions
+from placement.store.connection.engines import READ, WRITE, transactions
 from placement.store.connection.faults import fault_of, first_line
 from placement.store.journal.watched import REQUEST_VARIABLE
 from placement.store.lifecycle.cluster_turn import turn_in_cluster

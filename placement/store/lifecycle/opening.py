@@ -10,7 +10,8 @@ from sqlalchemy import URL, Engine, event
 from placement.errors import ConfigurationError, Unavailable
 from placement.settings import DatabaseSettings
 from placement.store.checks.odd_rows import odd_rows
-from placement.store.connection.database import ATTEMPTS, Database, PoolOptions, engine_for
+from placement.store.connection.database import ATTEMPTS, Database
+from placement.store.connection.engines import PoolOptions, engine_for
 from placement.store.connection.url import normalised
 from placement.store.lifecycle import schema
 from placement.store.lifecycle.following import standby_of
