@@ -23,7 +23,7 @@ from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.errors import ConfigurationError, InvalidAt
 from placement.services.background import BackgroundWork
-from placement.services.cloud_cache import CloudCache
+from placement.services.cloud_cache import CloudCache, load
 from placement.services.cloud_check import cloud_check
 from placement.services.fair_share.plain_gate import PlainGate
 from placement.services.fair_share.usage_cache import UsageCache
@@ -89,6 +89,7 @@ def _server(settings: Settings, limits: SearchLimits) -> Server:
     policy.prepare()
     database = _database(settings)
     cloud_cache = CloudCache()
+    load(database, cloud_cache)
     meters = meters_for(database, settings, _flavors(settings), cloud_cache)
     return Server(
         database=database,

@@ -3,6 +3,7 @@
 A request reads which trees its own snapshot shows changed since a value was worked out, and works out only these again.
 """
 
+import logging
 import time
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import partial
@@ -19,13 +20,17 @@ from placement.cloud.columns import CloudColumns, Flags, Ints, ProviderColumns
 from placement.cloud.derived import MAX_BYTES, Derived, Kept
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import NamedIds, Plan
+from placement.errors import PlacementError
 from placement.services.tree_history import Moment, TreeHistories, TreeHistory, reading_all_pays
+from placement.store.connection.database import Database
 from placement.store.connection.prepared import PreparedScalars, Values
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.journal.watched import AGGREGATE, PROVIDER, TRAIT
 from placement.store.search.cloud_rows import cloud_rows
 from placement.store.search.provider_names import names_in
 from placement.store.search.provider_sets import aggregates_of, members_of_aggregates, owners_of_traits
+
+LOG = logging.getLogger(__name__)
 
 MAX_LISTED = 1000
 """If more trees have changed, facts about all are read again."""
@@ -332,6 +337,23 @@ def tree_reader(
     sets.read_aggregates(ids.aggregates.values())
     serving = Serving(plan, ids, columns=columns, sets=sets, spared=spared, adds_up=adds_up)
     return TreeReader(serving, partial(tx.names.classes.ids, tx.connection), with_places=with_places, limits=limits)
+
+
+def load(database: Database, cache: CloudCache) -> None:
+    """Read the cloud ahead of all requests: processes that are forked later share its memory.
+
+    A database that cannot be read yet stops no start; the first requests read it then.
+    """
+    try:
+        _load(database, cache)
+    except PlacementError as error:
+        LOG.info("The cloud could not be read ahead of requests: %s", error.message)
+
+
+@reads
+def _load(tx: Transaction, cache: CloudCache) -> None:
+    if cache.moment(tx) is not None:
+        columns_in(tx, cache)
 
 
 def columns_in(tx: Transaction, cache: CloudCache | None) -> CloudColumns:

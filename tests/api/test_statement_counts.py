@@ -11,8 +11,10 @@ from contextlib import contextmanager
 import pytest
 from sqlalchemy import event
 
+from placement.app import create_app
 from placement.services.journal import put_in_order
-from tests.api.conftest import stop_background
+from placement.settings import DatabaseSettings, Settings
+from tests.api.conftest import Api, stop_background
 from tests.api.test_allocation_candidates import with_limits, without_ranking
 from tests.clouds import SHARES, allocate, provider
 from tests.stored_clouds import stored
@@ -173,3 +175,20 @@ def test_a_search_of_many_hosts_that_finds_nothing_takes_a_fixed_number_of_state
             assert api.get(query + further).get_json()["allocation_requests"] == []
         counts.append(len(sent))
     assert counts[1] <= counts[0] <= 12
+
+
+def test_the_cloud_is_read_before_the_first_request(app, database_url: str):
+    """Processes that are forked from the one that created the application share what it read."""
+    stored(app, *hosts(0, FEW))
+    settings = Settings(database=DatabaseSettings(connection=database_url), auth_strategy="noauth2")
+
+    def of_the_first_search(*, reads_again: bool) -> int:
+        other = create_app(settings)
+        server = other.extensions["placement"]
+        if reads_again:
+            server.cloud_cache.histories.of(server.database).drop()
+        with statements(other) as sent:
+            assert Api(other).request("GET", "/allocation_candidates?resources=VCPU:1").status_code == 200
+        return len(sent)
+
+    assert of_the_first_search(reads_again=False) < of_the_first_search(reads_again=True)
