@@ -8,16 +8,10 @@ has both may still have no place for the groups.
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from placement.allocators.compactness import Counts
-from placement.candidates.bounds import fewest
 from placement.candidates.compose.device_parts import Part
-from placement.domain.planner_tree import PlannerTree
 from placement.domain.tree import Tree
-
-if TYPE_CHECKING:
-    from placement.domain.places import Position
 
 
 class _Portions(NamedTuple):
@@ -72,23 +66,6 @@ class DeviceRoom:
         """Tell whether a tree certainly has too little for all parts together, each of them once for each member."""
         needed = self._of_several if members == 1 else self._every
         return any(sum(one.available(tree, members).values()) < one.number * members for one in needed)
-
-    def least_places(self, tree: Tree, details: PlannerTree, *, levels: int) -> Counts:
-        """Return a lower bound on the places of each level that serving all parts takes, by the room of the places."""
-        found, positions, foreign = [1] * levels, details.positions, details.foreign_providers
-        nowhere: Position = (None,) * levels
-        for portions in self._of_several:
-            at: dict[Position, float] = defaultdict(float)
-            for provider, number in portions.available(tree).items():
-                at[nowhere if provider in foreign else positions[provider]] += number
-            for level in range(levels):
-                of_place: dict[int | None, float] = defaultdict(float)
-                for position, number in at.items():
-                    of_place[position[level]] += number
-                free = of_place.pop(None, 0)
-                sizes = sorted(of_place.values(), reverse=True)
-                found[level] = max(found[level], fewest(sizes, portions.number - free))
-        return tuple(found)
 
     def _portions_of(self, name: str, parts: Sequence[Part]) -> Iterator[_Portions]:
         """Yield the portions needed of a class: for each amount asked for, those of at least it; and the sum of all."""

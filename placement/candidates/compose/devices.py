@@ -12,7 +12,6 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from placement.allocators.budget import Budget
-from placement.allocators.compactness import Counts
 from placement.allocators.devices import THE_DEVICE, DeviceAllocation, Host, InOnePlace, Joint, Request
 from placement.allocators.natural_order import natural_key
 from placement.candidates.compose.device_memo import DeviceMemo
@@ -108,10 +107,6 @@ class DeviceComposer:
     def lacks_room(self, tree: Tree, *, members: int = 1) -> bool:
         """Tell whether a tree has too little for all groups of so many members, as far as a few sums show."""
         return self._room.is_lacking(tree, members=members)
-
-    def least_places(self, tree: Tree, details: PlannerTree) -> Counts:
-        """Return a lower bound on how many places of each level any proposal touches, by a few sums."""
-        return self._room.least_places(tree, details, levels=len(self._levels.names))
 
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:
         """Return the best ways to serve the request in a tree, as far as found before the budget runs out."""

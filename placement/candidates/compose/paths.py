@@ -10,7 +10,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from placement.allocators.budget import Budget
-from placement.allocators.compactness import Counts
 from placement.allocators.group.objective import Rules
 from placement.allocators.group.place import STEPS, Placement, place
 from placement.allocators.group.requests import translated
@@ -155,10 +154,6 @@ class PathComposer:
     def lacks_room(self, tree: Tree, *, members: int = 1) -> bool:  # noqa: ARG002 - what is nested has to be looked at
         """Leave it to the search."""
         return False
-
-    def least_places(self, tree: Tree, details: PlannerTree) -> Counts:  # noqa: ARG002 - as above
-        """Leave it to the search."""
-        return ()
 
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:  # noqa: ARG002 - details say all
         """Return the best way to serve the request in a tree; none if the budget runs out before one is found."""

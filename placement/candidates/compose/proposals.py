@@ -89,9 +89,6 @@ class ProposalComposer(Protocol):
         For several members the tree has to tell the room for each class asked for, not for contended ones alone.
         """
 
-    def least_places(self, tree: Tree, details: PlannerTree) -> Counts:
-        """Return a cheap lower bound on how many places of each level any proposal touches."""
-
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:
         """Return the best ways to serve the request in a tree, as far as found before the budget runs out."""
 

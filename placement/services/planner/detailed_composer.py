@@ -1,6 +1,6 @@
 """Compose one planner request in trees read in detail, only once for trees of one canonical form."""
 
-from collections.abc import Hashable, Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 
 from placement.candidates.canonical import Memo
 from placement.candidates.compose.composer import Composed
@@ -36,8 +36,6 @@ class DetailedComposer:
         self._details = details
         self._composers = composers
         self._prepared, self._composer = prepared, prepared.composer
-        self._without_room: set[Hashable] = set()
-        """The kinds of trees that provably serve nothing."""
         self._overlay = overlay
         self._served = {} if served is None else served
         self._models: Memo[tuple[HostSketch, Proposals]] = Memo()
@@ -89,7 +87,7 @@ class DetailedComposer:
         if known is None and cached is not None:
             known = cached.get(host.form)
         if known is None:
-            known = host, self._unless_without_room(tree, details)
+            known = host, self._composer.proposals(tree, details, self._composers.budget_now)
             # Even if it was cut off: to search each tree of this form would use up as many steps again.
             self._models.remember(host.form, known)
             if cached is not None:
@@ -105,15 +103,6 @@ class DetailedComposer:
         model, found = known
         proposals = self._noted(details, found)
         return proposals if model is host else [read_off(proposal, model, host) for proposal in proposals]
-
-    def _unless_without_room(self, tree: Tree, details: PlannerTree) -> Proposals:
-        """Return the proposals in a tree, or none at once if its kind is known to serve nothing."""
-        if self._without_room and self._prepared.kind(tree, details) in self._without_room:
-            return Proposals()
-        found = self._composer.proposals(tree, details, self._composers.budget_now)
-        if not found.found and found.complete:
-            self._without_room.add(self._prepared.kind(tree, details))
-        return found
 
     def _noted(self, details: PlannerTree, found: Proposals) -> Sequence[Proposal]:
         """Record what was found in a tree, and return it."""

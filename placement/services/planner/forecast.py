@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
-from placement.allocators.compactness import Counts
 from placement.allocators.strategy_fit import ScoredNode
 from placement.candidates.bounded_reading import LeastByRoot, bounded_as_needed, bounded_first
 from placement.candidates.bounds import BoundedScores, ScoresByCount
@@ -110,21 +109,12 @@ class Forecast:
             key = scores.key_of(row, given, proposal.counts)
         return None if key[FAILS] and scores.filters else key
 
-    @property
-    def places_decide(self) -> bool:
-        """Whether some proposal found lost score by its places, so that bounds on places pay off."""
-        return (self._has_keys or self._open_counts is not None) and self._scores.falls_short
-
     def bounded_by_count(self, expected: Key, tree: Tree) -> Key:
         """Return a lower bound on the keys in a tree by the amounts that open-ended groups can take there."""
         possible = self._open_counts.amounts_in(tree) if self._open_counts else ()
         if not possible or not isinstance(self._scores, ScoresByCount):
             return expected
         return max(expected, self._scores.least_key(self._sums_as_read.of(tree.root), possible))
-
-    def bounded(self, expected: Key, counts: Counts) -> Key:
-        """Tighten a tree's expected key by a lower bound on the places touched at each level."""
-        return self._scores.lowered(expected, counts)
 
     def pools(self, proposal: Proposal) -> ScoredNode:
         """Return as one node the trees of the sharing providers that alone serve a proposal."""

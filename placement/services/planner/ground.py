@@ -2,13 +2,11 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
-from functools import cached_property, partial
+from functools import cached_property
 
 from placement.allocators.compactness import Counts
 from placement.candidates.compose.any_choice import AnyChoice
-from placement.candidates.compose.devices import DeviceComposer
 from placement.candidates.compose.proposals import Proposal
-from placement.candidates.explain.rules import rules_of, with_rules
 from placement.candidates.fragmentation import TreeFragmentation, WantedOfHost, wanted_by
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.planner_trees import Deciding, TreeOutlines, TreesInDetail, TreeUse
@@ -32,7 +30,6 @@ from placement.services.families import classes_in_families
 from placement.services.least_places import least_places
 from placement.services.planner.composers import Composers, PlannerOptions, Prepared
 from placement.services.planner.overlays import KnownStocks
-from placement.services.planner.serving_kinds import ServingKinds
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.resource_classes import all_classes
 from placement.store.search.names import ids_for
@@ -159,14 +156,6 @@ class Ground:
             return self.details  # All stocks matter to nested parts.
         use = self.use if self.request.exclusive else None
         return TreeOutlines(self._serving, self._deciding({*self._locks.values()}), use)
-
-    @cached_property
-    def serving_kinds(self) -> ServingKinds | None:
-        """Rules out trees by their outlines; None where all of a tree matters."""
-        if self.request.paths:
-            return None
-        composer = partial(_composer_without_wishes, self.request, self.prepared, self._locks)
-        return ServingKinds(composer, self.prepared.kind, self.outlines.of)
 
     def _deciding(self, classes: Collection[str] | None) -> Deciding:
         return deciding_for(self.tx, self._serving, self.request, levels=self.prepared.levels, classes=classes)
@@ -297,12 +286,6 @@ def level_ids(tx: Transaction, levels: Levels) -> list[int | None]:
     """Return the ids of the traits of levels, None for one that does not exist."""
     ids = tx.names.traits.ids(tx.connection, {*levels.traits})
     return [ids.get(trait) for trait in levels.traits]
-
-
-def _composer_without_wishes(request: PlannerRequest, prepared: Prepared, locks: Mapping[str, str]) -> DeviceComposer:
-    """Return the composer of what a tree must have: without rules that merely rank, room is mostly all that decides."""
-    needed = with_rules(request, rules_of(request))
-    return DeviceComposer(needed, prepared.plan, prepared.levels, locks=locks)
 
 
 def _check_names(tx: Transaction, request: PlannerRequest, plan: Plan) -> None:

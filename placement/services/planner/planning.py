@@ -20,8 +20,6 @@ from placement.services.planner.detailed_composer import DetailedComposer
 from placement.services.planner.distinct import not_seen, once_of_pools
 from placement.services.planner.forecast import Forecast, forecast_for
 from placement.services.planner.ground import Ground
-from placement.services.planner.judging_ahead import TREES_IN_VAIN, JudgingAhead
-from placement.services.planner.place_bounds import PlaceBounds
 from placement.services.planner.reading_ahead import MAX_BATCH, ReadingAhead
 
 RankedKey = tuple[bool, float, int, int]
@@ -62,16 +60,12 @@ def planning_for(
         ground.details, ground.composers, ground.prepared, overlay=overlay, served=ground.served
     )
     ahead = ReadingAhead(ground.details, wanted=wanted, first=min(wanted, first_trees))
-    # Kinds are of trees as they are, so they do not tell where something is released.
-    judging = JudgingAhead(None if overlay.released else ground.serving_kinds, ahead)
     # Rank, then limit: lazily in ``proposals``, so that ten proposals cost no more trees than ten need.
     return Planning(
         ground,
         forecast=forecast,
         composer=composer,
         ahead=ahead,
-        judging=judging,
-        least_places=PlaceBounds(ground, ahead, wanted=wanted),
         is_as_it_is=not (overlay.changes or overlay.held),
     )
 
@@ -84,8 +78,6 @@ class Planning:
         forecast: narrows the cloud to the trees that may serve it, most promising first.
         composer: composes in these trees.
         ahead: reads them in detail.
-        judging: rules out those of kinds that serve nothing.
-        least_places: bounds the places that are touched in each.
         is_as_it_is: whether all trees are as they were read.
     """
 
@@ -96,8 +88,6 @@ class Planning:
         forecast: Forecast,
         composer: DetailedComposer,
         ahead: ReadingAhead,
-        judging: JudgingAhead,
-        least_places: PlaceBounds,
         is_as_it_is: bool,
     ) -> None:
         self.prepared = ground.prepared
@@ -107,11 +97,8 @@ class Planning:
         self._forecast = forecast
         self._composer = composer
         self._ahead = ahead
-        self._judging = judging
         self._is_as_it_is = is_as_it_is
         self._expected: dict[int, _TreeTakenFrom] = {}
-        self._least_places = least_places
-        self._serving_trees = 0
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -262,42 +249,17 @@ class Planning:
         return lacking | self._ground.any_choice.lacking_in([tree for tree in trees if tree.root not in lacking])
 
     def _bound(self, keyed: Keyed) -> Key:
-        """Return a lower bound on the keys in a tree, tightened by its places where these decide.
-
-        The places are read for that only if the cheaper bound by count changes nothing.
-        """
-        expected, tree = keyed
-        if tree.root in self._judging.lacking:
-            return expected
-        by_count = self._forecast.bounded_by_count(expected, tree)
-        if by_count > expected or not self._forecast.places_decide:
-            return by_count
-        better = self._forecast.bounded(expected, self._least_places.of(tree))
-        if better > expected:
-            self._ahead.note([(better, tree)])
-        return better
+        """Return a lower bound on the keys in a tree."""
+        return self._forecast.bounded_by_count(*keyed)
 
     def _ranked(self, batch: Sequence[Keyed]) -> Iterator[RankedProposal]:
         """Compose in a batch of trees; yield each proposal with the key that its places give it."""
-        batch = self._possible(batch)
         self._ahead.read([tree for _key, tree in batch])
         composed = self._composer.composed([tree for _key, tree in batch])
         for (expected, _tree), one in zip(batch, composed, strict=True):
-            ways = [*one.ways]
-            self._serving_trees += bool(ways)
-            for number, proposal in enumerate(ways):
+            for number, proposal in enumerate(one.ways):
                 if key := self._forecast.key_of(expected, proposal):
                     yield (*key, number), proposal
-
-    def _possible(self, batch: Sequence[Keyed]) -> Sequence[Keyed]:
-        """Return the trees of a batch that may serve; after many failures, judge them together with the next ones."""
-        in_vain = len(self.exhausted) - TREES_IN_VAIN * self._serving_trees
-        found = self._judging.judged([tree for _key, tree in batch], in_vain=in_vain)
-        for root in found:
-            self._composer.rule_out(root)
-        if self._is_as_it_is:
-            self._ground.served.update(dict.fromkeys(found, False))
-        return [(key, tree) for key, tree in batch if tree.root not in self._judging.lacking]
 
     def allows(self, proposal: Proposal) -> bool:
         """Tell whether inventories, read already, allow what a proposal takes, unit rules included."""

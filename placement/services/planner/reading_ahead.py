@@ -1,7 +1,7 @@
 """Builds trees in detail in batches: those that are wanted now with those likely to be wanted next."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from heapq import heappop, heappush, nsmallest
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import heappop, heappush
 from itertools import count, islice
 
 from placement.candidates.frontier import Key, Keyed
@@ -46,20 +46,6 @@ class ReadingAhead:
         self._details.of([*trees, *more])
         self._left -= len(more)
         self._size = min(2 * self._size, self._left if self._left > 0 else MAX_BATCH, MAX_BATCH)
-
-    def has(self, tree: Tree) -> bool:
-        """Tell whether a tree has been read."""
-        return self._details.has(tree)
-
-    def upcoming(self, most: int, *, but: Collection[int]) -> list[Tree]:
-        """Return the next trees to be read, without those with some roots."""
-        left = [one for one in self._next if self._is_current(one) and one[2].root not in but]
-        return [tree for _key, _number, tree in nsmallest(most, left)]
-
-    def leave_out(self, roots: Collection[int]) -> None:
-        """Leave out trees from now on."""
-        for root in roots:
-            self._keys.pop(root, None)
 
     def _unread(self) -> Iterator[Tree]:
         while self._next:

@@ -1,18 +1,15 @@
 """What a tree has too little of, compared with trying every assignment of its providers."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from itertools import combinations, product
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.budget import Budget
 from placement.candidates.compose.devices import DeviceComposer
 from placement.domain.candidate_request import RequestGroup
-from placement.domain.places import Levels, Places, Position
+from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
-from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan, plan_for
 from placement.domain.tree import Tree
 from tests.examples import examples
@@ -61,17 +58,8 @@ def tree_of(plan: Plan, providers: list[tuple[int, int, bool]]) -> Tree:
     return Tree(0, options, {key: amount for key, amount in left.items() if key[1] in plan.contended})
 
 
-def can_be_served(
-    request: PlannerRequest,
-    plan: Plan,
-    tree: Tree,
-    cards: Mapping[str, Sequence[int]] | None = None,
-    places: Mapping[str, Sequence[int | None]] | None = None,
-) -> bool:
-    """Try for each group every set of different providers.
-
-    Some groups want different ``cards``; ``within`` is about ``places``, by level.
-    """
+def can_be_served(request: PlannerRequest, plan: Plan, tree: Tree) -> bool:
+    """Try for each group every set of different providers."""
     slots = {slot.suffix: slot for slot in plan.slots}
     rows = [combinations(tree.options[slots[one.suffix].demand], one.count) for one in request.groups]
     for chosen in product(*rows):
@@ -80,15 +68,6 @@ def can_be_served(
             taken.update({(provider, name): n for provider in providers for name, n in one.group.resources.items()})
         served = [provider for providers in chosen for provider in providers]
         is_apart = not request.isolate or len(set(served)) == len(served)
-        is_apart &= all(
-            len({cards[one.suffix][provider] for provider in providers}) == len(providers)
-            for one, providers in zip(request.groups, chosen, strict=True)
-            if cards and one.suffix in cards
-        )
-        for rule in request.within if places else ():
-            tied = [of for one, of in zip(request.groups, chosen, strict=True) if one.suffix in rule.groups]
-            around = {places[rule.level][provider] for of in tied for provider in of}
-            is_apart &= len(around) == 1 and None not in around
         if is_apart and all(amount <= tree.room.get(key, amount) for key, amount in taken.items()):
             return True
     return False
@@ -116,43 +95,3 @@ def test_portions_that_fit_one_by_one_and_not_together() -> None:
         request = request_of([("PGPU", 3, 1, False), ("PGPU", 2 + (not isolate), 1, False)], isolate=isolate)
         plan = plan_for(request.plain)
         assert composer_of(request, plan).lacks_room(tree_of(plan, providers))
-
-
-@examples(150)
-@given(wanted, stocks, st.lists(st.sampled_from((None, 10, 11, 12)), min_size=4, max_size=4), st.booleans())
-def test_no_way_touches_fewer_places_than_their_room_tells(
-    groups: list[tuple[str, int, int, bool]],
-    providers: list[tuple[int, int, bool]],
-    places: list[int | None],
-    isolate: bool,
-) -> None:
-    request = request_of(groups, isolate=isolate)
-    plan = plan_for(request.plain)
-    composer = DeviceComposer(request, plan, Levels(("numa",), ("HW_NUMA_ROOT",)), locks={})
-    tree = tree_of(plan, providers)
-    details = _details(places[: len(providers)])
-    (least,) = composer.least_places(tree, details)
-    found = composer.proposals(tree, details, Budget(1_000_000)).found
-    # The best touches fewest: with a single level, that is what the search minimises first.
-    assert all(least <= proposal.counts[0] for proposal in found)
-
-
-def test_the_room_of_places_tells_that_one_is_too_small() -> None:
-    """For three portions; and for amounts that differ, of which each would fit alone."""
-    for providers, groups in (([5, 5], [2, 2, 2, 2]), ([4, 4], [1, 4])):
-        request = request_of([("VCPU", amount, 1, False) for amount in groups], isolate=False)
-        plan = plan_for(request.plain)
-        composer = DeviceComposer(request, plan, Levels(("numa",), ("HW_NUMA_ROOT",)), locks={})
-        tree = tree_of(plan, [(0, left, False) for left in providers])
-        assert composer.least_places(tree, _details([10, 11])) == (2,)
-
-
-def _details(places: Sequence[int | None]) -> PlannerTree:
-    """Return a host whose providers, by their numbers, lie in places."""
-    anchors = sorted({place for place in places if place is not None})
-    parents = {99: None, **dict.fromkeys(anchors, 99), **{n: place or 99 for n, place in enumerate(places)}}
-    positions: dict[int, Position] = {one: (one if one in anchors else None,) for one in parents}
-    positions |= {number: (place,) for number, place in enumerate(places)}
-    masks = {one: 1 << anchors.index(at) for one, (at,) in positions.items() if at is not None}
-    names = {one: str(one) for one in parents}
-    return PlannerTree(99, parents, names, positions=positions, places=Places(masks, (0b111,)))
