@@ -14,7 +14,7 @@ from placement.domain.capacity import Supply, check_fit
 from placement.domain.place_lock import PlaceLock
 from placement.errors import ConcurrentUpdate, Invalid
 from placement.store import allocations as store
-from placement.store.allocations import HeldRow
+from placement.store.allocations import HeldKey, HeldRow
 from placement.store.connection.statements import MAX_PARAMETERS
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.consumers import (
@@ -160,21 +160,17 @@ def carry_out(
         # Before the fit is checked: of several that create the same consumer, all but one have to fail because of that.
         insert_consumers(tx, new)
     check_fit([portion for claim in claims for portion in claim.portions()], supplies, situation.freed)
-    _replace(tx, claims, situation)
+    store.replace_allocations(tx, situation.held, _wanted(claims, situation))
     store.advance_providers(tx, _touched(claims, situation))
     _settle_consumers(tx, situation)
 
 
-def _replace(tx: Transaction, claims: Sequence[Claim], situation: Situation) -> None:
-    if situation.held:
-        store.delete_allocations(tx, {held.consumer_uuid for held in situation.held})
-    rows = [
-        HeldRow(claim.consumer_uuid, situation.providers[provider_uuid].id, situation.class_ids[name], amount)
+def _wanted(claims: Sequence[Claim], situation: Situation) -> dict[HeldKey, int]:
+    return {
+        HeldKey(claim.consumer_uuid, situation.providers[uuid].id, situation.class_ids[name]): amount
         for claim in claims
-        for (provider_uuid, name), amount in claim.portions()
-    ]
-    if rows:
-        store.insert_allocations(tx, rows)
+        for (uuid, name), amount in claim.portions()
+    }
 
 
 def _touched(claims: Sequence[Claim], situation: Situation) -> set[int]:

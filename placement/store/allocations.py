@@ -4,7 +4,7 @@ Whoever changes allocations locks consumers by uuid first, then providers by id.
 holding a provider, except when inserting a new consumer, which comes last.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from sqlalchemy import bindparam, delete, func, select, update
 from placement.domain.capacity import Supply
 from placement.domain.inventory import Inventory
 from placement.domain.place_lock import PlaceLock
-from placement.store.connection.prepared import PreparedInsert, PreparedStatement
+from placement.store.connection.prepared import PreparedInsert, PreparedStatement, PreparedUpdate
 from placement.store.connection.statements import chunks
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.completeness import have_changed, revision_column
@@ -37,7 +37,7 @@ A = allocations.c
 
 _MODIFIED = func.coalesce(A.updated_at, A.created_at)
 _HELD = PreparedStatement(
-    select(A.consumer_id, A.resource_provider_id, A.resource_class_id, A.used).where(
+    select(A.consumer_id, A.resource_provider_id, A.resource_class_id, A.used, A.id).where(
         A.consumer_id.in_(bindparam("consumers", expanding=True))
     ),
     by_key=True,
@@ -83,6 +83,8 @@ _OF_PROVIDER = PreparedStatement(
 _DELETE = PreparedStatement(
     delete(allocations).where(A.consumer_id.in_(bindparam("consumers", expanding=True))), by_key=True
 )
+_DELETE_ROWS = PreparedStatement(delete(allocations).where(A.id.in_(bindparam("ids", expanding=True))), by_key=True)
+_CHANGE = PreparedUpdate(A.id, A.used)
 _INSERT = PreparedInsert(allocations, A.consumer_id, A.resource_provider_id, A.resource_class_id, A.used)
 _ADVANCE_PROVIDERS = PreparedStatement(
     update(resource_providers)
@@ -117,6 +119,14 @@ def _supply_query(locks: int, *, keeps_usage: bool, dialect: str) -> PreparedSta
     )
 
 
+class HeldKey(NamedTuple):
+    """What a consumer holds at most one allocation of."""
+
+    consumer_uuid: str
+    provider_id: int
+    class_id: int
+
+
 class HeldRow(NamedTuple):
     """A consumer's allocation of one class from one provider."""
 
@@ -124,6 +134,12 @@ class HeldRow(NamedTuple):
     provider_id: int
     class_id: int
     used: int
+    id: int
+
+    @property
+    def key(self) -> HeldKey:
+        """What is held."""
+        return HeldKey(*self[:3])
 
 
 class SuppliesWithLocks(NamedTuple):
@@ -197,17 +213,30 @@ def delete_allocations(tx: Transaction, consumer_uuids: Collection[str]) -> None
         tx.change(_DELETE, {"consumers": some})
 
 
-def insert_allocations(tx: Transaction, rows: Sequence[HeldRow]) -> None:
-    """Insert allocations."""
-    tx.insert(_INSERT, [_inserted(row) for row in rows])
+def replace_allocations(tx: Transaction, held: Sequence[HeldRow], wanted: Mapping[HeldKey, int]) -> None:
+    """Turn what some consumers hold into what they want, writing only rows that differ.
+
+    Args:
+        tx: a transaction in which the consumers are locked.
+        held: all that they hold.
+        wanted: amounts.
+    """
+    kept = {row.key: row for row in held if row.key in wanted}
+    if gone := [row.id for row in held if kept.get(row.key) is not row]:
+        for some in chunks(gone):
+            tx.change(_DELETE_ROWS, {"ids": some})
+    if changed := {row.id: wanted[key] for key, row in kept.items() if row.used != wanted[key]}:
+        _CHANGE.change(tx.connection, changed)
+    if new := [_inserted(key, amount) for key, amount in wanted.items() if key not in kept]:
+        tx.insert(_INSERT, new)
 
 
-def _inserted(row: HeldRow) -> dict[str, Any]:
+def _inserted(key: HeldKey, used: int) -> dict[str, Any]:
     return {
-        "consumer_id": row.consumer_uuid,
-        "resource_provider_id": row.provider_id,
-        "resource_class_id": row.class_id,
-        "used": row.used,
+        "consumer_id": key.consumer_uuid,
+        "resource_provider_id": key.provider_id,
+        "resource_class_id": key.class_id,
+        "used": used,
     }
 
 

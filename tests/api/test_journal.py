@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from flask import Flask
+from sqlalchemy import text
 
 from placement.app import create_app
 from placement.services.journal import prune
@@ -52,6 +53,30 @@ def test_a_claim_and_its_end_are_told_with_who_did_it(api: Api) -> None:
     assert (last["by_user_id"], last["route"]) == ("admin", "DELETE /allocations/<consumer_uuid>")
     assert (last["project_id"], last["user_id"], last["consumer_type"]) == ("project", "owner", "INSTANCE")
     assert (last["provider_uuid"], last["resource_class"]) == (provider, "VCPU")
+
+
+def put_again(api: Api, consumer: str, **amounts: int) -> list[tuple[Any, ...]]:
+    """Claim other amounts for a consumer; return the new rows of the journal, oldest first."""
+    cursor = api.get(f"{PATH}?after=now").get_json()["cursor"]
+    body = api.get(f"/allocations/{consumer}").get_json()
+    ((provider, held),) = body["allocations"].items()
+    body["allocations"] = {provider: {"resources": held["resources"] | amounts}}
+    answer = api.put(f"/allocations/{consumer}", body)
+    assert answer.status_code == 204, answer.text
+    added = api.get(f"{PATH}?after={cursor}").get_json()["entries"]
+    return [(one["kind"], one["action"], one.get("old_amount"), one.get("new_amount")) for one in added]
+
+
+def test_a_claim_that_changes_nothing_tells_the_generations_alone(api: Api) -> None:
+    consumer = claim(api, make_provider(api, VCPU=8))
+    told = put_again(api, consumer)
+    assert sorted(row[:2] for row in told) == [("consumer", "changed"), ("generation", "changed")]
+
+
+def test_a_resize_is_told_as_one_change_with_before_and_after(api: Api) -> None:
+    consumer = claim(api, make_provider(api, VCPU=8, DISK_GB=10))
+    told = [row for row in put_again(api, consumer, VCPU=3, DISK_GB=5) if row[0] == "allocation"]
+    assert told == [("allocation", "changed", 2, 3), ("allocation", "created", None, 5)]
 
 
 def test_a_host_tells_what_became_of_it(api: Api) -> None:
@@ -211,3 +236,13 @@ def silent(database_url: str) -> Iterator[Api]:
 def test_without_a_journal_there_is_nothing_to_read(silent: Api) -> None:
     claim(silent, make_provider(silent, VCPU=8))
     assert silent.get(PATH).status_code == 404
+
+
+def test_a_stock_that_a_consumer_holds_twice_is_held_once_after_its_next_claim(api: Api) -> None:
+    """Nothing in the schema forbids two rows."""
+    consumer = claim(api, make_provider(api, VCPU=8))
+    with api.app.extensions["placement"].database.writer.begin() as connection:
+        names = "resource_provider_id, resource_class_id, consumer_id, used"
+        connection.execute(text(f"INSERT INTO allocations ({names}) SELECT {names} FROM allocations"))
+    told = [row for row in put_again(api, consumer, VCPU=2) if row[0] == "allocation"]
+    assert told == [("allocation", "deleted", 2, None)]

@@ -95,7 +95,7 @@ class TenantsByHost:
         tx, found = self._tx, defaultdict[str, list[tuple[int, str, int]]](list)
         rows = held_by(tx, sorted(uuids)) if uuids else []
         names = tx.names.classes.names(tx.connection, {row.class_id for row in rows})
-        for uuid, provider, class_id, used in rows:
+        for uuid, provider, class_id, used, _id in rows:
             found[uuid].append((provider, names[class_id], used))
         self._in_detail |= {uuid: (self._counted(freed), tuple(sorted(freed))) for uuid, freed in found.items()}
 

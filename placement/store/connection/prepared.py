@@ -1,15 +1,15 @@
 """Statements built once and sent often: straight to PostgreSQL where possible, else through SQLAlchemy."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, Executable, Table, bindparam, func, insert, select
+from sqlalchemy import Column, ColumnElement, Connection, Executable, Table, bindparam, func, insert, select, update
 
 from placement.store.connection import direct
 from placement.store.connection.direct import Values
 
-__all__ = ["NO_VALUES", "PreparedInsert", "PreparedScalars", "PreparedStatement", "Values"]
+__all__ = ["NO_VALUES", "PreparedInsert", "PreparedScalars", "PreparedStatement", "PreparedUpdate", "Values"]
 
 NO_VALUES: Values = {}
 
@@ -101,3 +101,22 @@ class PreparedInsert:
             self._of_lists.change(connection, {name: [row[name] for row in rows] for name in self._names})
         else:
             connection.execute(insert(self._table), rows)
+
+
+class PreparedUpdate:
+    """An UPDATE of one column, with a value of its own for each row; PostgreSQL gets them in one statement."""
+
+    def __init__(self, key: Column[int], changed: Column[int]) -> None:
+        columns = {"key": key, "value": changed}
+        lists: Any = func.unnest(*(bindparam(name, type_=direct.array_of(of.type)) for name, of in columns.items()))
+        rows = lists.table_valued(*columns).render_derived()
+        change = update(key.table)
+        self._of_lists = PreparedStatement(change.where(key == rows.c.key).values({changed: rows.c.value}))
+        self._of_each = change.where(key == bindparam("key")).values({changed: bindparam("value")})
+
+    def change(self, connection: Connection, values: Mapping[int, int]) -> None:
+        """Change the rows with some keys."""
+        if direct.is_used(connection):
+            self._of_lists.change(connection, {"key": [*values], "value": [*values.values()]})
+        else:
+            connection.execute(self._of_each, [{"key": key, "value": value} for key, value in values.items()])
