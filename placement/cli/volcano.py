@@ -6,6 +6,7 @@ hierarchical queues (HDRF).
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Any
 
 import yaml
@@ -13,7 +14,7 @@ import yaml
 from placement.allocators.entries import resource_class
 from placement.domain.device_types import DeviceSettings
 from placement.domain.koordinator import type_of
-from placement.domain.quantities import amount_in_manifest
+from placement.domain.quantities import quantity_in_manifest
 
 PROFILE = "volcano"
 HIERARCHY, WEIGHTS = "volcano.sh/hierarchy", "volcano.sh/hierarchy-weights"
@@ -200,7 +201,7 @@ class _Translator:
         for name, quantity in amounts.items():
             try:
                 resource = self._class(name)
-                found[resource] = amount_in_manifest(name, resource, quantity)
+                found[resource] = ceil(quantity_in_manifest(name, resource, quantity))
             except ValueError as wrong:
                 self._leave_out(f"{name} of the queue {queue}: {wrong}")
         return found

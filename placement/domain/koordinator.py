@@ -1,10 +1,12 @@
 """Translates Koordinator's device hints and joint allocation into the planner's terms."""
 
+import math
 import re
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from typing import Any
 
-from placement.domain.device_types import DeviceSettings, DeviceType
+from placement.domain.device_types import PERCENT, DeviceSettings, DeviceType
 from placement.domain.planner_request import THE_DEVICE
 from placement.errors import InvalidAt
 
@@ -13,6 +15,8 @@ KEYS = frozenset({JOINT, HINT, REQUESTS})
 """The keys of a request body that are Koordinator's."""
 
 Annotations = Mapping[str, Any]
+Instances = tuple[int | str, int]
+"""How many devices, and how much of each."""
 
 
 def in_planner_words(body: Annotations, devices: DeviceSettings) -> dict[str, Any]:
@@ -35,7 +39,10 @@ def in_planner_words(body: Annotations, devices: DeviceSettings) -> dict[str, An
     amounts = _amounts(body.get(REQUESTS, {}), devices)
     joint = [name for name in body.get(JOINT, {}).get("deviceTypes", ()) if name in amounts]
     joint = [name for name in joint if hints.get(name, {}).get("allocateStrategy") != "ApplyForAll"]
-    groups = {_suffix(name): _group(name, amounts[name], hints.get(name, {}), devices) for name in amounts}
+    groups = {
+        _suffix(name): _group(name, _instances(name, amounts[name], body, devices), hints.get(name, {}), devices)
+        for name in amounts
+    }
     for name in joint[1:]:
         groups[_suffix(name)] |= _one_in_each_place(groups[_suffix(name)])
     return {
@@ -59,34 +66,59 @@ def _check_types(body: Annotations, devices: DeviceSettings) -> None:
 def type_of(resource: str, devices: DeviceSettings) -> str | None:
     """Return the device type that a resource name requests, or None."""
     for name, kind in devices.types.items():
-        if resource == name or resource in kind.resources:
+        if resource in (name, kind.shared) or resource in kind.resources:
             return name
     return None
 
 
-def _amounts(requests: Mapping[str, int], devices: DeviceSettings) -> dict[str, int]:
-    """Return the amount requested of each device type."""
-    found: dict[str, int] = {}
+def is_requestable(resource: str, devices: DeviceSettings) -> bool:
+    """Tell whether a name is one of a device type or a resource class."""
+    return type_of(resource, devices) is not None or re.fullmatch("[A-Z0-9_]+", resource) is not None
+
+
+def label_trait(prefix: str, *parts: str) -> str:
+    """Return the trait for a label: ``type=fakeW`` is CUSTOM_NIC_LABEL_TYPE_FAKEW."""
+    return prefix + "_".join([re.sub("[^A-Z0-9]+", "_", part.upper()) for part in parts])
+
+
+def _amounts(requests: Mapping[str, int], devices: DeviceSettings) -> dict[str, Fraction]:
+    """Return the amount requested of each device type, in units of its class."""
+    amounts: dict[str, Fraction] = {}
+    percent: set[str] = set()
     for resource, amount in requests.items():
-        if (name := type_of(resource, devices)) is not None:
-            if name in found:
-                raise InvalidAt((REQUESTS, resource), f"The device type {name} is requested twice.")
-            found[name] = amount
-    return found
+        name = type_of(resource, devices)
+        if name is None or resource == devices.types[name].shared:
+            continue
+        kind = devices.types[name]
+        for_one = kind.resources.get(resource, kind.whole)
+        if name in amounts and not (for_one == PERCENT and name in percent):
+            raise InvalidAt((REQUESTS, resource), f"The device type {name} is requested twice.")
+        percent |= {name} if for_one == PERCENT else set()
+        # Cores and memory are shares of the same devices, so the larger one counts.
+        amounts[name] = max(amounts.get(name, Fraction()), Fraction(amount * kind.whole, for_one))
+    for name, kind in devices.types.items():
+        if _shared_by(requests, kind) and name not in amounts:
+            raise InvalidAt((REQUESTS, str(kind.shared)), "A share is requested by gpu-core or gpu-memory-ratio, too.")
+    return amounts
+
+
+def _shared_by(requests: Mapping[str, int], kind: DeviceType) -> int | None:
+    """Return on how many devices shares are requested, None if that is left open."""
+    return None if kind.shared is None else requests.get(kind.shared)
 
 
 def _rest(requests: Mapping[str, int], devices: DeviceSettings) -> dict[str, Any]:
     """Return the unsuffixed group for everything but devices, whose names must be resource classes."""
     rest = {name: amount for name, amount in requests.items() if type_of(name, devices) is None}
     for name in rest:
-        if not re.fullmatch("[A-Z0-9_]+", name):
+        if not is_requestable(name, devices):
             raise InvalidAt((REQUESTS, name), "This is neither a resource of a device type nor a resource class.")
     return {"": {"resources": rest}} if rest else {}
 
 
-def _group(name: str, asked: int, hint: Annotations, devices: DeviceSettings) -> dict[str, Any]:
+def _group(name: str, instances: Instances, hint: Annotations, devices: DeviceSettings) -> dict[str, Any]:
     kind = devices.types[name]
-    count, amount = _instances(name, asked, hint, kind)
+    count, amount = instances
     resources = {kind.resource_class: amount}
     group: dict[str, Any] = {}
     # Kubernetes writes null for absent values.
@@ -100,8 +132,11 @@ def _group(name: str, asked: int, hint: Annotations, devices: DeviceSettings) ->
     return {"resources": resources, **group, "count": count}
 
 
-def _instances(name: str, asked: int, hint: Annotations, kind: DeviceType) -> tuple[int | str, int]:
+def _instances(name: str, asked: Fraction, body: Annotations, devices: DeviceSettings) -> Instances:
     """Return how many devices to request, and how much of each."""
+    kind, hint = devices.types[name], body.get(HINT, {}).get(name, {})
+    if count := _shared_by(body[REQUESTS], kind):
+        return count, _units(name, asked / count, kind)
     strategy = hint.get("allocateStrategy")
     if asked > kind.whole:
         if asked % kind.whole:
@@ -110,12 +145,30 @@ def _instances(name: str, asked: int, hint: Annotations, kind: DeviceType) -> tu
             )
             raise InvalidAt((REQUESTS,), sentence)
         # As in Koordinator, this means whole devices, whatever the hint says.
-        return asked // kind.whole, kind.whole
+        return int(asked // kind.whole), kind.whole
+    amount = _units(name, asked, kind)
     if strategy == "ApplyForAll":
-        return "all", asked
+        return "all", amount
     if strategy == "RequestsAsCount":
-        return asked, kind.whole if hint.get("exclusivePolicy") == "DeviceLevel" else 1
-    return 1, asked
+        return amount, kind.whole if hint.get("exclusivePolicy") == "DeviceLevel" else 1
+    return 1, amount
+
+
+def _units(name: str, amount: Fraction, kind: DeviceType) -> int:
+    """Return an amount of one device in units of its class, rounded up.
+
+    Raises:
+        InvalidAt: it is a share, and the class only counts whole devices; or it is more than the device has.
+    """
+    if amount > kind.whole:
+        raise InvalidAt((REQUESTS,), f"More than a whole device of the type {name} is requested of each device.")
+    if kind.whole == 1 and amount != 1:
+        line = f"class: CUSTOM_{name.upper()}_SHARE, whole: {PERCENT}"
+        sentence = (
+            f"{kind.resource_class} is allocated whole; for shares, planner.yaml needs, under devices.types.{name}"
+        )
+        raise InvalidAt((REQUESTS,), f"{sentence}: {line}.")
+    return math.ceil(amount)
 
 
 def _one_in_each_place(group: Annotations) -> dict[str, Any]:
@@ -130,7 +183,7 @@ def _affinity(names: list[str], joint: Annotations, devices: DeviceSettings) -> 
 
 
 def _exclusive(
-    hints: Mapping[str, Annotations], amounts: Mapping[str, int], devices: DeviceSettings
+    hints: Mapping[str, Annotations], amounts: Mapping[str, Fraction], devices: DeviceSettings
 ) -> Iterator[dict[str, Any]]:
     levels = {"PCIeLevel": devices.same_pcie, "DeviceLevel": THE_DEVICE}
     for name, hint in hints.items():
@@ -141,15 +194,15 @@ def _exclusive(
 def _traits(selector: Annotations, kind: DeviceType, path: tuple[str, ...]) -> Iterator[str]:
     """Yield the traits that a label selector demands; a bare key is a trait as well, for Exists and DoesNotExist."""
     for key, value in selector.get("matchLabels", {}).items():
-        yield _trait(kind, key, value)
+        yield label_trait(kind.label_prefix, key, value)
     for index, expression in enumerate(selector.get("matchExpressions", ())):
         key, operator = expression["key"], expression["operator"]
-        values = [_trait(kind, key, value) for value in expression.get("values", ())]
+        values = [label_trait(kind.label_prefix, key, value) for value in expression.get("values", ())]
         if bool(values) == (operator in ("Exists", "DoesNotExist")):
             raise InvalidAt(
                 (*path, "matchExpressions", index, "values"), f"{operator} has {_some_or_no(operator)} values."
             )
-        yield from _expression(operator, _trait(kind, key), values)
+        yield from _expression(operator, label_trait(kind.label_prefix, key), values)
 
 
 def _some_or_no(operator: str) -> str:
@@ -164,8 +217,3 @@ def _expression(operator: str, key: str, values: list[str]) -> list[str]:
         "DoesNotExist": [f"!{key}"],
     }
     return said[operator]
-
-
-def _trait(kind: DeviceType, *parts: str) -> str:
-    """Return the trait for a label: ``type=fakeW`` is CUSTOM_NIC_LABEL_TYPE_FAKEW."""
-    return kind.label_prefix + "_".join([re.sub("[^A-Z0-9]+", "_", part.upper()) for part in parts])

@@ -44,8 +44,8 @@ def amount_in(resource_class: str, quantity: int | str) -> int:
     return ceil(number * _bytes(unit) / of_class)
 
 
-def amount_in_manifest(name: str, resource_class: str, quantity: object) -> int:
-    """Convert what a Kubernetes manifest asks for of the resource ``name`` to the unit of a class, rounded up.
+def quantity_in_manifest(name: str, resource_class: str, quantity: object) -> Fraction:
+    """Convert what a Kubernetes manifest asks for of the resource ``name`` to the unit of a class, not rounded.
 
     As in Kubernetes, memory and storage without a unit are bytes. A resource that has the class's own name is counted
     as the class is.
@@ -53,12 +53,10 @@ def amount_in_manifest(name: str, resource_class: str, quantity: object) -> int:
     Raises:
         ValueError: it is not a quantity, or it is in bytes and the class is not.
 
-    >>> amount_in_manifest("cpu", "VCPU", "1500m"), amount_in_manifest("cpu", "VCPU", 0.5)
-    (2, 1)
-    >>> amount_in_manifest("memory", "MEMORY_MB", 1073741824), amount_in_manifest("memory", "MEMORY_MB", "1.5Gi")
-    (1024, 1536)
-    >>> amount_in_manifest("MEMORY_MB", "MEMORY_MB", "1024")
-    1024
+    >>> quantity_in_manifest("cpu", "VCPU", "1500m"), quantity_in_manifest("MEMORY_MB", "MEMORY_MB", "1024")
+    (Fraction(3, 2), Fraction(1024, 1))
+    >>> quantity_in_manifest("memory", "MEMORY_MB", 1073741824), quantity_in_manifest("memory", "MEMORY_MB", "1.5Gi")
+    (Fraction(1024, 1), Fraction(1536, 1))
     """
     match = None if isinstance(quantity, bool) else re.fullmatch(_IN_MANIFESTS, str(quantity))
     if match is None:
@@ -69,7 +67,7 @@ def amount_in_manifest(name: str, resource_class: str, quantity: object) -> int:
     if in_bytes and of_class is None:
         raise ValueError(f"{resource_class} is not counted in bytes; write a whole number instead of {quantity}.")
     number *= _PARTS.get(unit) or _bytes(unit)
-    return ceil(number / of_class) if in_bytes and of_class else ceil(number)
+    return number / of_class if in_bytes and of_class else number
 
 
 def _bytes_in_one(resource_class: str) -> int | None:

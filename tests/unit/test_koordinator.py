@@ -1,5 +1,7 @@
 """From Koordinator's terms to the planner's: how many instances, how much of each, and under which conditions."""
 
+from dataclasses import replace
+
 import pytest
 
 from placement.domain.device_types import DeviceSettings
@@ -80,3 +82,52 @@ def test_label_selectors_are_traits(expression, traits) -> None:
 def test_expressions_have_the_values_that_they_need(expression) -> None:
     with pytest.raises(InvalidAt, match=r"rdma.selector.matchExpressions\[0\].values: "):
         rdma(1, selector={"matchExpressions": [{"key": "type", **expression}]})
+
+
+GPU = DeviceSettings().types["gpu"]
+SHARES = DeviceSettings(types={"gpu": replace(GPU, resource_class="CUSTOM_GPU_SHARE", whole=100)})
+
+
+@pytest.mark.parametrize(
+    ("requests", "amount", "count"),
+    [
+        pytest.param({"nvidia.com/gpu": 2}, 100, 2, id="two GPUs"),
+        pytest.param({"koordinator.sh/gpu": 100}, 100, 1, id="a GPU"),
+        pytest.param({"koordinator.sh/gpu": 50}, 50, 1, id="half a GPU"),
+        pytest.param({"koordinator.sh/gpu": 200}, 100, 2, id="two GPUs in percent"),
+        pytest.param({"koordinator.sh/gpu-core": 30, "koordinator.sh/gpu-memory-ratio": 60}, 60, 1, id="the larger"),
+        pytest.param(
+            {
+                "koordinator.sh/gpu.shared": 2,
+                "koordinator.sh/gpu-core": 100,
+                "koordinator.sh/gpu-memory-ratio": 100,
+            },
+            50,
+            2,
+            id="half of each of two GPUs",
+        ),
+    ],
+)
+def test_shares_of_gpus_are_those_of_koordinator(requests: dict[str, int], amount: int, count: int) -> None:
+    group = in_planner_words({"requests": requests}, SHARES)["groups"]["_gpu"]
+    assert (group["resources"], group["count"]) == ({"CUSTOM_GPU_SHARE": amount}, count)
+
+
+def test_whole_gpus_need_no_class_for_shares() -> None:
+    requests = {"koordinator.sh/gpu.shared": 2, "koordinator.sh/gpu": 200}
+    assert in_planner_words({"requests": requests}, DEVICES)["groups"]["_gpu"] == {"resources": {"PGPU": 1}, "count": 2}
+
+
+@pytest.mark.parametrize(
+    ("requests", "devices", "sentence"),
+    [
+        ({"koordinator.sh/gpu": 150}, SHARES, "in multiples of 100, not 150"),
+        ({"koordinator.sh/gpu": 50}, DEVICES, "devices.types.gpu: class: CUSTOM_GPU_SHARE, whole: 100.$"),
+        ({"koordinator.sh/gpu.shared": 1, "koordinator.sh/gpu": 150}, SHARES, "More than a whole device"),
+        ({"koordinator.sh/gpu.shared": 1}, SHARES, "gpu.shared: A share is requested"),
+        ({"nvidia.com/gpu": 1, "koordinator.sh/gpu": 100}, SHARES, "requested twice"),
+    ],
+)
+def test_shares_that_koordinator_refuses_are_refused(requests, devices, sentence) -> None:
+    with pytest.raises(InvalidAt, match=sentence):
+        in_planner_words({"requests": requests}, devices)

@@ -26,10 +26,17 @@ def test_devices_are_what_the_operator_says(tmp_path: Path) -> None:
     text = (
         "devices:\n  same_pcie: numa\n  base: {cards: VGPU}\n"
         "  types:\n    tpu: {class: CUSTOM_TPU, whole: 8, resources: [google.com/tpu]}\n"
+        "    gpu: {class: CUSTOM_GPU_SHARE, whole: 100, shared: a/gpu.shared,\n"
+        "          resources: {nvidia.com/gpu: 1, a/gpu: 100}}\n"
     )
     devices = read(tmp_path, text).devices
     assert (devices.same_pcie, dict(devices.base)) == ("numa", {"cards": "VGPU"})
-    assert dict(devices.types) == {"tpu": DeviceType("CUSTOM_TPU", 8, resources=("google.com/tpu",))}
+    assert dict(devices.types) == {
+        "tpu": DeviceType("CUSTOM_TPU", 8, resources={"google.com/tpu": 8}),
+        "gpu": DeviceType(
+            "CUSTOM_GPU_SHARE", 100, resources={"nvidia.com/gpu": 1, "a/gpu": 100}, shared="a/gpu.shared"
+        ),
+    }
 
 
 @pytest.mark.parametrize(

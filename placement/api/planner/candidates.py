@@ -5,7 +5,7 @@ from flask import Response
 from placement.api.call import Call
 from placement.api.planner.index import PATH
 from placement.api.planner.proposal_json import answer_json
-from placement.api.planner.request_document import Body, changes_of, planner_request
+from placement.api.planner.request_document import Body, changes_of, ignored_in, planner_request
 from placement.api.planner.request_schemas import CandidatesSchema
 from placement.api.planner.scores import profile_of
 from placement.api.routing import Route
@@ -19,7 +19,8 @@ def plan(call: Call) -> Response:
     body = call.document(SCHEMA)
     request = planner_request(body, call.server.settings.planner)
     found = planned_candidates(call.database, request, options_for(call, body), changes=changes_of(body))
-    return call.json(answer_json(found))
+    ignored = ignored_in(call.server.settings.planner, body)
+    return call.json({**answer_json(found), **({"ignored": ignored} if ignored else {})})
 
 
 def options_for(call: Call, body: Body) -> PlannerOptions:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+import orjson
 from flask import Response
 
 from placement.api.call import JSON, Call
@@ -15,7 +16,7 @@ from placement.api.planner.claim_answers import streamed, what_fitted
 from placement.api.planner.fair_share_terms import FairShareTerms, unfair_members
 from placement.api.planner.gang_rules import gang_rules
 from placement.api.planner.index import PATH
-from placement.api.planner.request_document import Body, explains, planner_request
+from placement.api.planner.request_document import Body, explains, ignored_in, planner_request
 from placement.api.planner.request_schemas import ClaimSchema
 from placement.api.routing import Route
 from placement.domain.allocation import Claim
@@ -45,15 +46,28 @@ def make_claim(call: Call) -> Response:
     gang = gang_rules(body, call.server.settings.planner, members=len(members))
     unfair, dry_run = unfair_members(call, body, members), body.get("dry_run", False)
     terms = ClaimTerms(digest_of(members, gang), unfair, dry_run=dry_run, gang=gang)
+    ignored = ignored_in(call.server.settings.planner, body, *_requests_of_members(body))
     if not body.get("all_or_nothing", True):
         outcomes = claim_what_fits(call.database, members, terms)
-        return streamed(outcomes) if body.get("stream") else what_fitted(members, list(outcomes))
+        return streamed(outcomes) if body.get("stream") else _naming(ignored, what_fitted(members, list(outcomes)))
     outcome = claim(call.database, members, terms)
     answers = [outcome.answers[member.uuid] for member in members]
     text = answers[0] if "members" not in body else f'{{"members":[{",".join(answers)}]}}'
-    response = Response(text, 201 if outcome.is_new else 200, content_type=JSON)
+    response = _naming(ignored, Response(text, 201 if outcome.is_new else 200, content_type=JSON))
     if "members" not in body and not body.get("dry_run"):
         call.locate(response, f"/allocations/{members[0].uuid}")
+    return response
+
+
+def _requests_of_members(body: Body) -> list[Body]:
+    members = body.get("members")
+    return [member["request"] for member in members if "request" in member] if isinstance(members, list) else []
+
+
+def _naming(ignored: list[str], response: Response) -> Response:
+    """Add what is not applied of pods to an answer."""
+    if ignored:
+        response.set_data(b'%s,"ignored":%s}' % (response.get_data()[:-1], orjson.dumps(ignored)))
     return response
 
 

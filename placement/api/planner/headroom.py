@@ -14,7 +14,7 @@ from placement.api.fields import Mapping as MappingField
 from placement.api.planner.candidates import options_for
 from placement.api.planner.headroom_json import counted_json, headrooms_json, shares_json
 from placement.api.planner.index import PATH
-from placement.api.planner.request_document import changes_of, planner_request
+from placement.api.planner.request_document import changes_of, ignored_in, planner_request
 from placement.api.planner.request_fields import OneOf
 from placement.api.planner.request_schemas import ChangesSchema, RequestSchema
 from placement.api.query import Query
@@ -85,6 +85,9 @@ def count(call: Call) -> Response:
         cache=call.server.cloud_cache,
     )
     answer = headrooms_json(found)
+    for name, written in asked.items():
+        if isinstance(written, dict) and (ignored := ignored_in(call.server.settings.planner, written)):
+            answer["headroom"][name]["ignored"] = ignored
     if taken is not None:
         copies = {name: room.copies for name, room in found.of.items()}
         for name, rooms in by_share(call.database, call.server.usage_cache, copies, taken).items():

@@ -74,17 +74,18 @@ def _devices(devices: DeviceSettings, levels: Collection[str]) -> dict[str, Any]
     types = {name: _device_type(kind) for name, kind in devices.types.items()}
     scopes = {"same_pcie": devices.same_pcie, "same_numa": devices.same_numa}
     known = {scope: level for scope, level in scopes.items() if level in levels}
-    return {"types": types, "base": dict(devices.base), "host": dict(devices.host), **known}
+    maps = {"base": dict(devices.base), "host": dict(devices.host), "labels": dict(devices.labels)}
+    return {"types": types, **maps, **known}
 
 
 def _device_type(kind: DeviceType) -> dict[str, Any]:
-    of_functions = {} if kind.virtual_function is None else {"virtual_function": kind.virtual_function}
+    optional = {"virtual_function": kind.virtual_function, "shared": kind.shared}
     return {
         "class": kind.resource_class,
         "whole": kind.whole,
-        **of_functions,
         "label_prefix": kind.label_prefix,
-        "resources": list(kind.resources),
+        "resources": dict(kind.resources),
+        **{key: value for key, value in optional.items() if value is not None},
     }
 
 

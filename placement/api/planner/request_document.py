@@ -15,7 +15,7 @@ from placement.domain.koordinator import KEYS as KOORDINATOR
 from placement.domain.koordinator import in_planner_words
 from placement.domain.names import both_spellings
 from placement.domain.planner_request import THE_DEVICE, Affinity, Exclusive, PlannerGroup, PlannerRequest, Within
-from placement.domain.pods import in_koordinators_words
+from placement.domain.pods import PastedPod, pasted_pod
 from placement.errors import InvalidAt
 from placement.services.planner.changes import Changes
 from placement.settings import PlannerSettings
@@ -40,9 +40,9 @@ def planner_request(body: Body, settings: PlannerSettings) -> PlannerRequest:
         InvalidAt: fields contradict each other or name something unknown.
     """
     if "pod" in body:
-        if twice := sorted(KOORDINATOR & body.keys()):
-            raise InvalidAt((twice[0],), "The pod already specifies this.")
-        body = {**body, **load_document(SCHEMA, in_koordinators_words(body["pod"], settings.devices))}
+        body = _with_pod(body, settings)
+    elif about_pods := {"task", "ignore_unknown"} & body.keys():
+        raise InvalidAt((min(about_pods),), "This is for a pod, and there is none.")
     if KOORDINATOR & body.keys():
         said = load_document(SCHEMA, in_planner_words(body, settings.devices))
         body = {
@@ -55,6 +55,31 @@ def planner_request(body: Body, settings: PlannerSettings) -> PlannerRequest:
     for path, sentence in _faults(request, settings):
         raise InvalidAt(path, sentence)
     return request
+
+
+def ignored_in(settings: PlannerSettings, *bodies: Body) -> list[str]:
+    """Return the paths of what is not applied of the pods in bodies."""
+    return list(dict.fromkeys(path for body in bodies if "pod" in body for path in _pod(body, settings).ignored))
+
+
+def _with_pod(body: Body, settings: PlannerSettings) -> Body:
+    if twice := sorted(KOORDINATOR & body.keys()):
+        raise InvalidAt((twice[0],), "The pod already specifies this.")
+    words = load_document(SCHEMA, _pod(body, settings).words)
+    written, of_labels = body.get("root_required", NOTHING), words["root_required"]
+    words["root_required"] = Expressions(
+        (*written.required, *of_labels.required), written.forbidden | of_labels.forbidden
+    )
+    return {**body, **words}
+
+
+def _pod(body: Body, settings: PlannerSettings) -> PastedPod:
+    return pasted_pod(
+        body["pod"],
+        settings.devices,
+        task=body.get("task"),
+        ignores_unknown=body.get("ignore_unknown", False),
+    )
 
 
 def explains(body: Body, *, by_default: bool) -> bool:

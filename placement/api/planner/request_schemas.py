@@ -159,6 +159,8 @@ class RequestSchema(HintingSchema):
     device_joint_allocate = Object(JointAllocateSchema, required=False)
     device_allocate_hint = Mapping(".{1,64}", Object(HintSchema), required=False)
     pod = Mapping(".{1,255}", Anything(), required=False)
+    task = JsonText(shortest=1, longest=255, required=False)
+    ignore_unknown = Flag(required=False)
     profile = ProfileField(required=False)
     score = Object(ScoreSchema, required=False)
     explain = Flag(required=False)

@@ -87,7 +87,7 @@ _PLAN = record(
         "complete": FLAG,
         "searched": COUNT,
     },
-    {"explanation": shared("Explanation")},
+    {"explanation": shared("Explanation"), "ignored": array(TEXT)},
 )
 _SCORES = record(
     {
@@ -99,7 +99,7 @@ _CONSUMER = record(
     {"uuid": UUID, "project_id": TEXT, "user_id": TEXT, "consumer_type": TEXT, "consumer_generation": COUNT}
 )
 _REFUSED = record({"consumer": UUID, "code": TEXT, "detail": TEXT}, {"complete": FLAG})
-_MEMBERS = record({"members": array(shared("Claimed"))}, {"refused": array(_REFUSED)})
+_MEMBERS = record({"members": array(shared("Claimed"))}, {"refused": array(_REFUSED), "ignored": array(TEXT)})
 _CLAIM = {"anyOf": [shared("Claimed"), _MEMBERS]}
 
 # What identifies a leaf of the fair-share tree: a project or a consumer type, as configured.
@@ -120,7 +120,7 @@ _HEADROOM = record(
         "trees": array(record(_TREE_NAME | _COPIES)),
         "aggregates": array(record({"uuid": UUID} | _COPIES)),
     },
-    {"shares": array(record({"path": TEXT} | _COPIES, _LEAF))},
+    {"shares": array(record({"path": TEXT} | _COPIES, _LEAF)), "ignored": array(TEXT)},
 )
 _HEADROOMS = record({"headroom": by_name(shared("Headroom")), "complete": FLAG}, {"mix": record(_COPIES)})
 
@@ -205,7 +205,8 @@ _PROFILE = record(
     },
 )
 _DEVICE_TYPE = record(
-    {"class": TEXT, "whole": COUNT, "label_prefix": TEXT, "resources": array(TEXT)}, {"virtual_function": TEXT}
+    {"class": TEXT, "whole": COUNT, "label_prefix": TEXT, "resources": by_name(COUNT)},
+    {"virtual_function": TEXT, "shared": TEXT},
 )
 _PROFILES = record(
     {
@@ -214,7 +215,7 @@ _PROFILES = record(
         "levels": by_name(TEXT),
         "exclusive": by_name(TEXT),
         "devices": record(
-            {"types": by_name(_DEVICE_TYPE), "base": by_name(TEXT), "host": by_name(TEXT)},
+            {"types": by_name(_DEVICE_TYPE), "base": by_name(TEXT), "labels": by_name(TEXT), "host": by_name(TEXT)},
             {"same_pcie": TEXT, "same_numa": TEXT},
         ),
         "aggregates": by_name(by_name(array(TEXT))),
@@ -280,7 +281,7 @@ COMPONENTS: dict[str, Json] = {
     "ExplainedStep": _STEP,
     "Explanation": _EXPLANATION,
     "Headroom": _HEADROOM,
-    "Claimed": record({"consumer": _CONSUMER} | _REQUEST),
+    "Claimed": record({"consumer": _CONSUMER} | _REQUEST, {"ignored": array(TEXT)}),
 }
 """Schemas that several answers share."""
 

@@ -18,7 +18,7 @@ def read_devices(entry: DocumentEntry, known: PlannerSettings) -> DeviceSettings
     Raises:
         ConfigurationError: an entry is invalid; the message names its line.
     """
-    parts = entry.fields("types", "base", "host", "same_pcie", "same_numa")
+    parts = entry.fields("types", "base", "host", "labels", "same_pcie", "same_numa")
     given: dict[str, Any] = {}
     if "types" in parts:
         given["types"] = MappingProxyType({name: _type(each) for name, each in parts["types"].mapping().items()})
@@ -26,6 +26,8 @@ def read_devices(entry: DocumentEntry, known: PlannerSettings) -> DeviceSettings
         given["base"] = _base(parts["base"])
     if "host" in parts:
         given["host"] = _base(parts["host"])
+    if "labels" in parts:
+        given["labels"] = MappingProxyType({name: _prefix(each) for name, each in parts["labels"].mapping().items()})
     if "same_pcie" in parts:
         given["same_pcie"] = parts["same_pcie"].word(*known.levels)
     if "same_numa" in parts:
@@ -36,21 +38,36 @@ def read_devices(entry: DocumentEntry, known: PlannerSettings) -> DeviceSettings
 def _type(entry: DocumentEntry) -> DeviceType:
     if not entry.is_named_like(NAME):
         raise entry.misnamed("the name of a device type in lower case, such as rdma")
-    parts = entry.fields("class", "whole", "virtual_function", "label_prefix", "resources", required=["class"])
+    parts = entry.fields(
+        "class", "whole", "virtual_function", "label_prefix", "resources", "shared", required=["class"]
+    )
     given: dict[str, Any] = {"resource_class": _class(parts["class"])}
     if "whole" in parts:
         given["whole"] = parts["whole"].whole_number(least=1)
     if "virtual_function" in parts:
         given["virtual_function"] = _class(parts["virtual_function"])
     if "label_prefix" in parts:
-        given["label_prefix"] = parts["label_prefix"].text("CUSTOM_[A-Z0-9_]{0,200}", "the beginning of a custom trait")
+        given["label_prefix"] = _prefix(parts["label_prefix"])
     if "resources" in parts:
-        given["resources"] = tuple(each.text() for each in parts["resources"].items())
+        given["resources"] = _resources(parts["resources"], given.get("whole", 1))
+    if "shared" in parts:
+        given["shared"] = parts["shared"].text()
     return DeviceType(**given)
+
+
+def _resources(entry: DocumentEntry, whole: int) -> Mapping[str, int]:
+    """Return how many of each resource make a device; those of a list are counted as the class is."""
+    if entry.is_list:
+        return MappingProxyType({each.text(): whole for each in entry.items()})
+    return MappingProxyType({name: each.whole_number(least=1) for name, each in entry.mapping().items()})
 
 
 def _base(entry: DocumentEntry) -> Mapping[str, str]:
     return MappingProxyType({name: _class(each) for name, each in entry.mapping().items()})
+
+
+def _prefix(entry: DocumentEntry) -> str:
+    return entry.text("CUSTOM_[A-Z0-9_]{0,200}", "the beginning of a custom trait")
 
 
 def _class(entry: DocumentEntry) -> str:

@@ -134,7 +134,7 @@ def test_metadata_of_a_pod_are_objects(api: Api, metadata: object, place: str) -
         ({"spec": {}}, "A pod has one container or more."),
         ({**pod(FOUR_AND_ONE), "metadata": {"annotations": {JOINT: "{"}}}, "The annotation is not JSON"),
         (pod({"cpu": "1Gi"}), "VCPU is not counted in bytes; write a whole number instead of 1Gi."),
-        (pod({"example.com/tpu": 1}), "neither a resource of a device type nor a resource class"),
+        (pod({"example.com/tpu": 1}), "No device type and no class stands for it under devices"),
         (
             pod(FOUR_AND_ONE, joint={"deviceTypes": ["tpu"]}),
             "There is no device type 'tpu'; there are gpu, rdma, fpga.",
