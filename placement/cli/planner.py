@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TextIO
 
 import click
@@ -10,7 +11,7 @@ from placement.api.planner.headroom import requests_of_flavors
 from placement.cli.configuration import configured
 from placement.cli.volcano import NotFromVolcano, translated_from_volcano
 from placement.domain.device_types import DeviceSettings
-from placement.errors import InvalidAt
+from placement.errors import ConfigurationError, InvalidAt
 from placement.settings.loading import read
 from placement.settings.planner import PlannerSettings
 from placement.settings.planner.document import DocumentEntry, read_document
@@ -55,10 +56,23 @@ def import_(file: TextIO) -> None:
     that are not device types in the sample planner.yaml keep their vendors' names.
     """
     try:
-        imported = translated_from_volcano(file.read(), DeviceSettings())
+        text = translated_from_volcano(file.read(), DeviceSettings()).text()
     except NotFromVolcano as wrong:
         raise click.ClickException(str(wrong)) from wrong
-    click.echo(imported.text(), nl=False)
+    _check_text(text)
+    click.echo(text, nl=False)
+
+
+def _check_text(text: str) -> None:
+    """Refuse a translation that a server would refuse, and show it."""
+    with TemporaryDirectory() as name:
+        path = Path(name) / "planner.yaml"
+        path.write_text(text, encoding="utf-8")
+        try:
+            load_planner(path)
+        except ConfigurationError as wrong:
+            reason = wrong.message.replace(f"{path}, ", "")
+            raise click.ClickException(f"{text}\nThe planner file above would be refused: {reason}") from wrong
 
 
 def _check_flavors(flavors: Mapping[str, str], document: DocumentEntry) -> None:

@@ -1,12 +1,12 @@
 """Translation of Volcano's files to planner files: scheduler configurations, and queues.
 
-After Volcano's documents on resource-strategy-fit, whose defaults these are, on the plugin proportional, and on
-hierarchical queues (HDRF).
+After Volcano's documents on resource-strategy-fit, whose defaults these are, on the plugin proportional, on
+hierarchical queues (HDRF), and on the plugin capacity.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from math import ceil
 from typing import Any
 
 import yaml
@@ -16,7 +16,9 @@ from placement.domain.device_types import DeviceSettings
 from placement.domain.koordinator import type_of
 from placement.domain.quantities import quantity_in_manifest
 
-PROFILE = "volcano"
+PROFILE, ROOT = "volcano", "root"
+_PROMISES = (("guarantee", "guarantee"), ("deserved", "deserved"), ("limit", "capability"))
+"""What a queue has in the planner file, and in Volcano's."""
 HIERARCHY, WEIGHTS = "volcano.sh/hierarchy", "volcano.sh/hierarchy-weights"
 GIGABYTE_IN_MB = 10**9 / 2**20
 """Volcano counts memory proportions in units of 10^9 bytes, MEMORY_MB in units of 2^20."""
@@ -25,7 +27,7 @@ YamlMapping = Mapping[str, Any]
 
 
 class NotFromVolcano(ValueError):
-    """A document is neither a scheduler configuration nor has queues."""
+    """A document is neither a scheduler configuration nor has queues, or Volcano would refuse it."""
 
 
 @dataclass(slots=True)
@@ -166,48 +168,123 @@ class _Translator:
         return resource_class(name)
 
     def queues(self, queues: Iterable[YamlMapping]) -> None:
-        """Add queues: those with a hierarchy by their paths, the others directly below the root."""
-        classes: dict[str, None] = {}
-        lines: list[dict[str, Any]] = []
-        for queue in queues:
-            metadata, spec = queue.get("metadata") or {}, queue.get("spec") or {}
-            name, annotations = metadata.get("name", ""), metadata.get("annotations") or {}
-            weight = spec.get("weight", 1)
-            line = {
-                "hierarchy": annotations.get(HIERARCHY, f"root/{name}"),
-                "weights": annotations.get(WEIGHTS, f"1/{weight}"),
-                "projects": [],
-            }
-            guarantee = (spec.get("guarantee") or {}).get("resource")
-            for key, amounts in (
-                ("guarantee", guarantee),
-                ("deserved", spec.get("deserved")),
-                ("limit", spec.get("capability")),
-            ):
-                if said := self._amounts(name, amounts or {}):
-                    line[key] = said
-                    classes.update(dict.fromkeys(said))
-            for key in sorted(spec.keys() - {"weight", "guarantee", "deserved", "capability"}):
+        """Add queues, at the places that their parents or their hierarchies give them."""
+        tree = _VolcanoQueues(queues)
+        classes: dict[str, None] = dict.fromkeys(("VCPU", "MEMORY_MB"))
+        lines: dict[str, dict[str, Any]] = {}
+        for path, weight in tree.weights.items():
+            lines[path] = {"weight": weight}
+        for name, spec in tree.specs.items():
+            promises = self._promises(name, spec)
+            for key in sorted(spec.keys() - {"weight", "parent", *dict(_PROMISES).values()}):
                 self._leave_out(f"spec.{key} of the queue {name}")
-            lines.append(line)
+            if (path := tree.paths[name]) == ROOT:
+                self._found.left_out += [f"{key} of the queue {ROOT}: all that the cloud has" for key in promises]
+                continue
+            lines[path] |= promises
+            classes |= dict.fromkeys(resource for amounts in promises.values() for resource in amounts)
+        for path, line in lines.items():
+            if not any(other.startswith(f"{path}/") for other in lines):
+                line["projects"] = []
         self._leave_out("who is in the queues: write the ids of projects under projects")
-        section: dict[str, Any] = {
-            "classes": ["VCPU", "MEMORY_MB", *[c for c in classes if c not in {"VCPU", "MEMORY_MB"}]]
-        }
-        self._found.sections["fair_share"] = {**section, "queues": lines}
+        self._found.sections["fair_share"] = {"classes": list(classes), "tree": lines}
+
+    def _promises(self, queue: str, spec: YamlMapping) -> dict[str, dict[str, int]]:
+        """Return what a queue is guaranteed, deserves, and may have at most."""
+        promises = {}
+        for key, written in _PROMISES:
+            amounts = spec.get(written) or {}
+            if translated := self._amounts(queue, amounts.get("resource") or {} if key == "guarantee" else amounts):
+                promises[key] = translated
+        _check_promises(queue, promises)
+        return promises
 
     def _amounts(self, queue: str, amounts: YamlMapping) -> dict[str, int]:
         found = {}
         for name, quantity in amounts.items():
             try:
                 resource = self._class(name)
-                found[resource] = ceil(quantity_in_manifest(name, resource, quantity))
+                found[resource] = math.ceil(quantity_in_manifest(name, resource, quantity))
             except ValueError as wrong:
                 self._leave_out(f"{name} of the queue {queue}: {wrong}")
         return found
 
     def _leave_out(self, what: str) -> None:
         self._found.left_out.append(what.rstrip("."))
+
+
+def _check_promises(queue: str, promises: Mapping[str, Mapping[str, int]]) -> None:
+    """Refuse a queue of which Volcano refuses the amounts."""
+    words = dict(_PROMISES)
+    for smaller, larger in (("guarantee", "deserved"), ("deserved", "limit"), ("guarantee", "limit")):
+        for resource, amount in promises.get(smaller, {}).items():
+            bound = promises.get(larger, {}).get(resource, amount)
+            if amount > bound:
+                what = f"a {words[smaller]} of {amount} {resource}, above its {words[larger]} of {bound}"
+                raise NotFromVolcano(f"The queue {queue} has {what}.")
+
+
+class _VolcanoQueues:
+    """Volcano's queues as a tree: by the annotations of hierarchical DRF, or by ``spec.parent``.
+
+    Attributes:
+        specs: the spec of each queue by name.
+        paths: the path of each queue by name.
+        weights: path -> weight, parents first.
+    """
+
+    def __init__(self, queues: Iterable[YamlMapping]) -> None:
+        self.specs: dict[str, YamlMapping] = {}
+        annotations: dict[str, YamlMapping] = {}
+        for queue in queues:
+            metadata = queue.get("metadata") or {}
+            name = str(metadata.get("name", ""))
+            if name in self.specs:
+                raise NotFromVolcano(f"The queue {name} is written twice.")
+            self.specs[name], annotations[name] = queue.get("spec") or {}, metadata.get("annotations") or {}
+        self.paths = {
+            name: annotations[name].get(HIERARCHY) or "/".join(self._names_to(name, ())) for name in self.specs
+        }
+        self.weights: dict[str, float] = {}
+        names: dict[str, str] = {}
+        for name, path in self.paths.items():
+            if names.setdefault(path, name) != name:
+                raise NotFromVolcano(f"The queues {names[path]} and {name} have the same place {path}.")
+            self._add_weights(name, path.split("/"), annotations[name].get(WEIGHTS))
+
+    def _names_to(self, name: str, below: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the names from the root to a queue; a parent that is not in the file is below the root."""
+        if name == ROOT:
+            return (ROOT,)
+        if name in below:
+            raise NotFromVolcano(f"The queue {name} is its own ancestor.")
+        parent = self.specs.get(name, {}).get("parent") or ROOT
+        return (*self._names_to(str(parent), (*below, name)), name)
+
+    def _add_weights(self, name: str, names: list[str], written: str | None) -> None:
+        """Add the weights on a path as Volcano reads them.
+
+        The first weight is never read, one that is no number or below 1 is 1, and the first queue on a path decides.
+        """
+        weights = None if written is None else str(written).split("/")
+        if weights is not None and len(weights) != len(names):
+            raise NotFromVolcano(f"The queue {name} needs {len(names)} weights for {'/'.join(names)}, as 1/2/8.")
+        for end in range(2, len(names) + 1):
+            path = "/".join(names[:end])
+            if weights is not None:
+                self.weights.setdefault(path, _weight(weights[end - 1]))
+            elif end == len(names):
+                self.weights[path] = self.specs[name].get("weight") or 1
+            else:
+                self.weights.setdefault(path, 1)
+
+
+def _weight(text: str) -> float:
+    try:
+        weight = float(text)
+    except ValueError:
+        return 1
+    return max(1, int(weight) if weight == int(weight) else weight) if math.isfinite(weight) else 1
 
 
 def _nested(arguments: YamlMapping) -> dict[str, Any]:

@@ -135,9 +135,86 @@ def test_seed_001_queues(placement: Command) -> None:
     assert "# Left out: spec.reclaimable of the queue prod.\n" in text
     assert "# Left out: who is in the queues: write the ids of projects under projects.\n" in text
     assert planner.fair_share.classes == ("VCPU", "MEMORY_MB", "PGPU")
-    assert set(planner.fair_share.queues.weights) >= {"root/eng/prod", "root/science"}
-    section = yaml.safe_load(text)["fair_share"]["queues"][1]
-    assert (section["guarantee"], section["limit"]) == ({"VCPU": 4}, {"VCPU": 8, "MEMORY_MB": 32768, "PGPU": 2})
+    assert yaml.safe_load(text)["fair_share"]["tree"] == {
+        "root/eng": {"weight": 2},
+        "root/eng/prod": {"weight": 8, "projects": []},
+        "root/science": {
+            "weight": 3,
+            "guarantee": {"VCPU": 4},
+            "limit": {"VCPU": 8, "MEMORY_MB": 32768, "PGPU": 2},
+            "projects": [],
+        },
+    }
+
+
+def queue(name: str, hierarchy: str = "", weights: str = "", **spec: object) -> dict[str, object]:
+    """Return a queue of Volcano."""
+    annotations = {"volcano.sh/hierarchy": hierarchy, "volcano.sh/hierarchy-weights": weights} if hierarchy else {}
+    return {"kind": "Queue", "metadata": {"name": name, "annotations": annotations}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("queues", "tree"),
+    [
+        pytest.param(
+            [
+                queue("root", capability={"cpu": 100}),
+                queue("dev", parent="eng", weight=2, deserved={"cpu": 4}),
+                queue("eng", parent="root", weight=3, capability={"cpu": 8}),
+            ],
+            {
+                "root/eng": {"weight": 3, "limit": {"VCPU": 8}},
+                "root/eng/dev": {"weight": 2, "deserved": {"VCPU": 4}, "projects": []},
+            },
+            id="parents make the tree, and root is the root",
+        ),
+        pytest.param(
+            [queue("a", "root/a", "root/1"), queue("b", "root/b", "1/0.5"), queue("c", "root/c", "1/x")],
+            {path: {"weight": 1, "projects": []} for path in ("root/a", "root/b", "root/c")},
+            id="the root's weight is not read, and weights are 1 at least",
+        ),
+        pytest.param(
+            [queue("a", "root/eng/a", "1/2/3"), queue("b", "root/eng/b", "1/9/4.5")],
+            {
+                "root/eng": {"weight": 2},
+                "root/eng/a": {"weight": 3, "projects": []},
+                "root/eng/b": {"weight": 4.5, "projects": []},
+            },
+            id="the first queue decides the weights on its path",
+        ),
+    ],
+)
+def test_queues_make_the_tree_that_they_make_in_volcano(placement: Command, queues: object, tree: object) -> None:
+    text, _planner = imported(placement, yaml.safe_dump_all(queues))
+    found = yaml.safe_load(text)["fair_share"]["tree"]
+    assert found == tree
+
+
+@pytest.mark.parametrize(
+    ("queues", "reason"),
+    [
+        (
+            [queue("a", deserved={"cpu": 8}, capability={"cpu": 4})],
+            "The queue a has a deserved of 8 VCPU, above its capability of 4.",
+        ),
+        (
+            [queue("a", guarantee={"resource": {"cpu": 8}}, deserved={"cpu": 4})],
+            "The queue a has a guarantee of 8 VCPU, above its deserved of 4.",
+        ),
+        ([queue("a", parent="b"), queue("b", parent="a")], "The queue a is its own ancestor."),
+        ([queue("a"), queue("a")], "The queue a is written twice."),
+        ([queue("a", "root/eng/a", "1/2")], "The queue a needs 3 weights for root/eng/a, as 1/2/8."),
+        ([queue("a", "root/a", "1/1"), queue("b", "root/a", "1/1")], "The queues a and b have the same place root/a."),
+        ([queue("a", weight=-1)], "would be refused: line 6: fair_share.tree.root/a.weight: expected a number"),
+    ],
+)
+def test_queues_that_the_planner_would_refuse_are_refused_by_name(
+    placement: Command, queues: object, reason: str
+) -> None:
+    (placement.home / "volcano.yaml").write_text(yaml.safe_dump_all(queues))
+    done = placement.run("planner", "import", "volcano.yaml")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert reason in done.stderr
 
 
 @pytest.mark.parametrize(
