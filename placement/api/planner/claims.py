@@ -17,7 +17,7 @@ from placement.api.planner.fair_share_terms import FairShareTerms, unfair_member
 from placement.api.planner.gang_rules import gang_rules
 from placement.api.planner.index import PATH
 from placement.api.planner.request_document import Body, explains, ignored_in, planner_request
-from placement.api.planner.request_schemas import ClaimSchema
+from placement.api.planner.request_schemas import ClaimSchema, RequestSchema
 from placement.api.routing import Route
 from placement.domain.allocation import Claim
 from placement.domain.fabric import ANYWHERE, GangRules
@@ -35,6 +35,15 @@ class ClaimBody(ClaimSchema):
 
 
 SCHEMA = ClaimBody()
+
+INHERITED = {key: {key, "score"} for key in ("profile", "score", "explain")}
+"""Terms that a claim sets for all members, and the keys of a member's own request that override each.
+
+Members avoid all trees that the claim and their own request name.
+"""
+
+REQUESTED = RequestSchema().fields.keys() - INHERITED.keys() - {"avoid"}
+"""What a claim requests for those members that have no request of their own."""
 
 
 def make_claim(call: Call) -> Response:
@@ -99,15 +108,24 @@ def _members(call: Call, body: Body) -> Iterator[ClaimMember]:
 
 
 def _listed(call: Call, body: Body, members: Sequence[Body]) -> Iterator[ClaimMember]:
+    if all("request" in one for one in members) and (unused := sorted(REQUESTED & body.keys())):
+        raise InvalidAt((unused[0],), "It applies to no member: each has its own request.")
     same: ClaimMember | None = None
     for one in members:
         if "request" in one:
-            member = _member(call, one["consumer"], one["request"])
+            member = _member(call, one["consumer"], _with_terms_of_all(one["request"], body))
         elif same is None:
             member = same = _member(call, one["consumer"], body)
         else:
             member = replace(same, consumer=_consumer(one["consumer"]))
         yield replace(member, replaces=body.get("replaces", False))
+
+
+def _with_terms_of_all(request: Body, body: Body) -> Body:
+    """Return a member's own request with what the claim says of all members, where the request says nothing itself."""
+    trees = [tree for said in (body, request) for tree in said.get("avoid", {}).get("trees", ())]
+    inherited = {key: body[key] for key, silent in INHERITED.items() if key in body and not silent & request.keys()}
+    return {**inherited, **request, "avoid": {"trees": trees}}
 
 
 def _member(call: Call, consumer: Body, body: Body) -> ClaimMember:

@@ -97,8 +97,9 @@ def test_without_a_place_nothing_is_written(api: Api) -> None:
 @pytest.mark.parametrize("said", [{"explain": False}, {"score": {"explain": False}}])
 def test_a_refusal_is_not_explained_to_those_who_do_not_want_it(api: Api, said: dict[str, object]) -> None:
     register(api)
-    for members in ({"consumer": consumer()}, {"members": [{"consumer": consumer(), "request": {**TWELVE, **said}}]}):
-        answer = api.post(CLAIMS, {**TWELVE, **said, **members})
+    own, same = {"consumer": consumer(), "request": {**TWELVE, **said}}, {"consumer": consumer(), "request": TWELVE}
+    for body in ({**TWELVE, **said, "consumer": consumer()}, {"members": [own]}, {**said, "members": [same]}):
+        answer = api.post(CLAIMS, body)
         assert answer.status_code == 409
         (error,) = answer.json["errors"]
         assert error["code"] == "placement.planner.no_room"
@@ -130,6 +131,21 @@ def test_members_may_want_different_things(api: Api) -> None:
     answer = ask(api, "POST", CLAIMS, body={"members": members})["members"]
     assert [one["consumer"]["uuid"] for one in answer] == [member["consumer"]["uuid"] for member in members]
     assert [len(one["mappings"]["_GPU"]) for one in answer] == [2, 6]
+
+
+def test_what_a_claim_avoids_all_members_avoid(api: Api) -> None:
+    register(api)
+    members = [{"consumer": consumer(), "request": TWO}, {"consumer": consumer()}]
+    body = {**TWO, "avoid": {"trees": [uuid_of("host")]}, "members": members}
+    assert "The trees to avoid were left out" in refused(api, body)
+    members[1]["request"] = {**TWO, "avoid": {"trees": [uuid_of("host-gpu0")]}}
+    assert "found none beside 1 others" in refused(api, {"members": members})
+
+
+def test_a_request_that_is_of_no_member_is_refused(api: Api) -> None:
+    register(api)
+    body = {**EIGHT, "members": [{"consumer": consumer(), "request": TWO}]}
+    assert refused(api, body, 400) == "groups: It applies to no member: each has its own request."
 
 
 def gpu_on(api: Api, root: str, *names: str, **changed: object) -> None:
