@@ -1,15 +1,19 @@
-"""Small random clouds and requests, as rows and as facts."""
+"""Small random clouds and requests, as rows and as columns."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
+import numpy as np
 from hypothesis import strategies as st
 from sqlalchemy import Connection, text
 
+from placement.candidates.explain.provider_masks import ConditionMasks
+from placement.candidates.serving import Serving
+from placement.cloud.columns import NO_PARENT, CloudColumns, CloudRows, Flags, ProviderColumns
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.facts import EqualStocks, Facts
+from placement.domain.search_plan import NamedIds, plan_for
 from placement.store.connection.database import Database
 from tests.clouds import SHARES
 
@@ -34,6 +38,10 @@ class Inventory:
     @property
     def left(self) -> float:
         return (self.total - self.reserved) * self.allocation_ratio - self.used
+
+    @property
+    def units(self) -> tuple[int, int, int]:
+        return self.min_unit, self.max_unit, self.step_size
 
 
 @dataclass(frozen=True)
@@ -149,26 +157,56 @@ situations = st.integers(0, 2**32).map(random_situation)
 """A request and a cloud. Hypothesis draws only the seed, because it is slow for large structures."""
 
 
-def facts_of(cloud: Cloud) -> Facts:
-    """Return the facts of a cloud, as the store would read them."""
-    stocks = defaultdict(lambda: defaultdict(list))
-    owners, members = defaultdict(set), defaultdict(set)
-    for node in cloud.values():
-        for name, stock in node.inventories.items():
-            stocks[name][stock.left, stock.min_unit, stock.max_unit, stock.step_size].append(node.id)
-        for trait in node.traits:
-            owners[trait].add(node.id)
-        for aggregate in node.aggregates:
-            members[aggregate].add(node.id)
-    return Facts(
-        stocks={name: [EqualStocks(*key, ids) for key, ids in equal.items()] for name, equal in stocks.items()},
-        owners=dict(owners),
-        members=dict(members),
-        root_of={node.id: node.root for node in cloud.values()},
-        parents={node.id: node.parent for node in cloud.values()},
+def masks_of(request: CandidateRequest, cloud: Cloud) -> ConditionMasks:
+    """Return the conditions of a request in a cloud in memory, as the store would find who meets them."""
+    plan = plan_for(request)
+    names = [*plan.trait_names, SHARES], [*AGGREGATES]
+    traits, aggregates = ({name: number for number, name in enumerate(of_kind, 1)} for of_kind in names)
+    ids = NamedIds(
+        classes={name: number for number, name in enumerate(CLASSES)},
+        traits=traits,
+        aggregates=aggregates,
         roots={node.uuid: node.root for node in cloud.values()},
-        shares=shares_of(cloud),
+        highest_root=max(cloud),
+        shares=any(SHARES in node.traits for node in cloud.values()),
     )
+    columns = columns_of(cloud)
+    return ConditionMasks(Serving(plan, ids, columns=columns, sets=SetsInMemory(cloud, ids, columns.providers)))
+
+
+def columns_of(cloud: Cloud) -> CloudColumns:
+    """Return a cloud as columns."""
+    stocks = [
+        (node.id, CLASSES.index(name), stock.left + stock.used, stock.used, *stock.units)
+        for node in cloud.values()
+        for name, stock in node.inventories.items()
+    ]
+    providers = [(node.root, node.id, node.parent or NO_PARENT) for node in cloud.values()]
+    return CloudColumns.from_rows(CloudRows(providers, stocks))
+
+
+@dataclass(frozen=True)
+class SetsInMemory:
+    """The sets of providers that meet conditions in a cloud in memory."""
+
+    cloud: Cloud
+    ids: NamedIds
+    providers: ProviderColumns
+
+    def with_trait(self, trait_id: int) -> Flags:
+        owned = {name for name, id_ in self.ids.traits.items() if id_ == trait_id}
+        return self._flags([not owned.isdisjoint(self.cloud[id_].traits) for id_ in self.providers.ids.tolist()])
+
+    def in_aggregate(self, aggregate_id: int) -> Flags:
+        shared = {name for name, id_ in self.ids.aggregates.items() if id_ == aggregate_id}
+        return self._flags([not shared.isdisjoint(self.cloud[id_].aggregates) for id_ in self.providers.ids.tolist()])
+
+    def aggregates_of(self, providers: Collection[int]) -> Mapping[int, Collection[int]]:
+        found = {id_: [self.ids.aggregates[name] for name in self.cloud[id_].aggregates] for id_ in providers}
+        return {id_: aggregates for id_, aggregates in found.items() if aggregates}
+
+    def _flags(self, values: Sequence[bool]) -> Flags:
+        return np.array(values, dtype=bool)
 
 
 def shares_of(cloud: Cloud) -> dict[int, list[int]]:

@@ -129,40 +129,21 @@ class Serving:
             at: the positions of the providers to look at, ascending; None for all.
             sharing: whether they are to share: then a membership of their root does not count.
         """
-        return self._meeting(demand, at, [rule for _name, rule in self._rules(demand)], sharing=sharing)
+        return self._meeting(demand, at, [rule for _name, rule in self.rules(demand)], sharing=sharing)
 
     def possible_providers(self, demand: Demand, at: Ints, *, sharing: bool = False) -> Ints:
         """Return the same, but whatever is in use."""
         return self._meeting(demand, at, [rule for _name, rule in _UNIT_RULES], sharing=sharing)
 
     def _meeting(self, demand: Demand, at: Ints | None, rules: Sequence[Rule], *, sharing: bool) -> Ints:
-        for stock, amount in self._stocks(demand):
+        for stock, amount in self.stocks(demand):
             at, rows = _owners(stock, at)
             at = at[np.logical_and.reduce([rule(stock, rows, amount) for rule in rules])]
         if at is None:
             at = np.arange(len(self.columns.providers.ids))
-        for _name, flags in self._conditions(demand, sharing=sharing):
+        for flags in self._conditions(demand, sharing=sharing):
             at = at[flags[at]]
         return at
-
-    def condition_that_left_nobody(self, demand: Demand) -> str | None:
-        """Return the condition after which no provider is left to serve a demand, by its name in explanations."""
-        at = np.arange(len(self.columns.providers.ids))
-        stocks = self._stocks(demand)
-        for stock, _amount in stocks:
-            at, _rows = _owners(stock, at)
-        if not len(at):
-            return "inventory"
-        for name, rule in self._rules(demand):
-            for stock, amount in stocks:
-                at = at[rule(stock, places_in(stock.at, at), amount)]
-            if not len(at):
-                return name
-        for name, flags in self._conditions(demand, sharing=False):
-            at = at[flags[at]]
-            if not len(at):
-                return name
-        return None
 
     def own_providers(self, demand: Demand, at: Ints | None = None) -> Ints:
         """Return the same, but only those in trees that meet all conditions on trees."""
@@ -187,10 +168,11 @@ class Serving:
                     level_bits[id_] |= 1 << level
         return AnchorsOfLevels(level_bits, root_of)
 
-    def _stocks(self, demand: Demand) -> list[tuple[StockColumns, int]]:
+    def stocks(self, demand: Demand) -> list[tuple[StockColumns, int]]:
+        """Return the stock of each class that a demand asks for, with the amount."""
         return [(self.columns.stock(self.ids.classes[name]), amount) for name, amount in demand.resources]
 
-    def _rules(self, demand: Demand) -> Iterator[tuple[str, Rule]]:
+    def rules(self, demand: Demand) -> Iterator[tuple[str, Rule]]:
         """Yield the rules for taking an amount, by their names in explanations, in the order of these."""
         if demand.ignores_usage:
             yield "capacity", _has_capacity
@@ -206,38 +188,40 @@ class Serving:
 
     @cached_property
     def _is_spared(self) -> Flags:
-        return self._flags(self.columns.providers.positions(sorted(self.spared)))
+        return self.flags(self.columns.providers.positions(sorted(self.spared)))
 
-    def _flags(self, at: Ints) -> Flags:
+    def flags(self, at: Ints) -> Flags:
+        """Return positions as flags; -1 stands for nobody."""
         flags = np.zeros(len(self.columns.providers.ids), dtype=bool)
         flags[at[at >= 0]] = True
         return flags
 
-    def _conditions(self, demand: Demand, *, sharing: bool) -> Iterator[tuple[str, Flags]]:
-        """Yield the other conditions on single providers, likewise, each with who meets it."""
+    def _conditions(self, demand: Demand, *, sharing: bool) -> Iterator[Flags]:
+        """Yield who meets each of the other conditions on single providers."""
         group = demand.group
         if demand.required:
-            yield "required", np.logical_and.reduce([self.with_any_trait(any_of) for any_of in demand.required])
+            yield np.logical_and.reduce([self.with_any_trait(any_of) for any_of in demand.required])
         if group.forbidden:
-            yield "forbidden", ~self.with_any_trait(group.forbidden)
+            yield ~self.with_any_trait(group.forbidden)
         if group.member_of:
-            member = np.logical_and.reduce([self._in_any_aggregate(any_of) for any_of in group.member_of])
+            member = np.logical_and.reduce([self.in_any_aggregate(any_of) for any_of in group.member_of])
             if not (group.is_granular or sharing):
                 # The unsuffixed group is served by all of a tree whose root is a member.
-                member = member | self._of_roots(member)[self.columns.providers.trees]
-            yield "member_of", member
+                member = member | self.of_roots(member)[self.columns.providers.trees]
+            yield member
         if group.forbidden_aggregates:
-            yield "forbidden_aggregates", ~self._in_any_aggregate(group.forbidden_aggregates)
+            yield ~self.in_any_aggregate(group.forbidden_aggregates)
         # A granular group without resources is found in any tree, as in the reference.
         if group.in_tree is not None and demand.resources:
             index = self.columns.providers.tree_indices([self.ids.roots.get(group.in_tree, UNKNOWN_ROOT)])
-            yield "in_tree", self._flags(self.columns.providers.positions_in(index[index >= 0]))
+            yield self.flags(self.columns.providers.positions_in(index[index >= 0]))
 
     def with_any_trait(self, names: Collection[str]) -> Flags:
         """Return who has any of some traits."""
         return self._any_of([self.sets.with_trait(self.ids.traits[name]) for name in names])
 
-    def _in_any_aggregate(self, uuids: Collection[str]) -> Flags:
+    def in_any_aggregate(self, uuids: Collection[str]) -> Flags:
+        """Return who is in any of some aggregates."""
         known = self.ids.aggregates
         return self._any_of([self.sets.in_aggregate(known[uuid]) for uuid in uuids if uuid in known])
 
@@ -247,7 +231,7 @@ class Serving:
         flags: Flags = np.logical_or.reduce([np.zeros(len(self.columns.providers.ids), dtype=bool), *sets])
         return flags
 
-    def _of_roots(self, flags: Flags) -> Flags:
+    def of_roots(self, flags: Flags) -> Flags:
         """Return by tree whether its root is in a set of providers."""
         at = self.columns.providers.root_positions
         return (at >= 0) & flags[at]
@@ -256,11 +240,11 @@ class Serving:
     def possible_trees(self) -> Flags | None:
         """Which trees meet all conditions on roots, and on trees as a whole; None for all."""
         request = self.plan.request
-        conditions = [self._of_roots(self.with_any_trait([name])) for name in request.root_required]
+        conditions = [self.of_roots(self.with_any_trait([name])) for name in request.root_required]
         if request.root_forbidden:
-            conditions.append(~self._of_roots(self.with_any_trait(request.root_forbidden)))
+            conditions.append(~self.of_roots(self.with_any_trait(request.root_forbidden)))
         if self.plan.forbidden_root_aggregates:
-            conditions.append(~self._of_roots(self._in_any_aggregate(self.plan.forbidden_root_aggregates)))
+            conditions.append(~self.of_roots(self.in_any_aggregate(self.plan.forbidden_root_aggregates)))
         # If providers share, a trait may come from outside the tree, so its own providers do not decide.
         if not self.ids.shares:
             starts = self.columns.providers.starts[:-1]
@@ -283,9 +267,10 @@ class Serving:
                 servants.update(providers.ids[self.providers(demand, sharing, sharing=True)].tolist())
         serving = sorted(set().union(*options))
         root_of = providers.roots[providers.trees[providers.positions(serving)]].tolist()
-        return Sharing(options, dict(zip(serving, root_of, strict=True)), self._trees_shared_with(serving))
+        return Sharing(options, dict(zip(serving, root_of, strict=True)), self.trees_shared_with(serving))
 
-    def _trees_shared_with(self, serving: Collection[int]) -> Mapping[int, Ints]:
+    def trees_shared_with(self, serving: Collection[int]) -> Mapping[int, Ints]:
+        """Return by id the indices of the trees that sharing providers share with; none for those in no aggregate."""
         trees = self.columns.providers.trees
         return {
             provider: np.unique(trees[self._any_of([self.sets.in_aggregate(one) for one in aggregates])])
@@ -319,7 +304,7 @@ class Serving:
     def fit_counts(self, demand: Demand, at: Ints) -> Floats:
         """Return how often a demand fits on providers that can serve it, in millionths, class by class added up."""
         counts = np.zeros(len(at))
-        for stock, amount in self._stocks(demand):
+        for stock, amount in self.stocks(demand):
             rows = places_in(stock.at, at)
             counts += np.trunc((stock.capacity[rows] - stock.used[rows]) * MILLION / amount)
         return counts

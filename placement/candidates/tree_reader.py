@@ -42,8 +42,6 @@ class TreeReader:
         self._with_places = with_places
         self._limits = limits
         self._was_in_vain = False
-        self.found_any = False
-        """Whether any tree read so far has a provider for every slot."""
 
     @property
     def plan(self) -> Plan:
@@ -80,13 +78,6 @@ class TreeReader:
     def most_listed(self) -> int:
         """The most trees that can be read by a list of their roots."""
         return len(self._providers.roots) + 1
-
-    @property
-    def nobody(self) -> Mapping[int, str]:
-        """The demands that no provider can serve, each with the condition after which none is left."""
-        asked = [(index, demand) for index, demand in enumerate(self.plan.demands) if not demand.ignores_usage]
-        left = [(index, self.serving.condition_that_left_nobody(demand)) for index, demand in asked]
-        return {index: condition for index, condition in left if condition is not None}
 
     def sums(
         self, classes: Sequence[str], found_by: Sequence[str], roots: Collection[int] | None = None
@@ -147,7 +138,6 @@ class TreeReader:
             has_any[self._providers.trees[of_demand]] = True
             complete &= has_any
         if complete.any():
-            self.found_any = True
             roomy = self.serving.trees_with_room(at)
             complete = complete if roomy is None else complete & roomy
         return np.flatnonzero(complete)

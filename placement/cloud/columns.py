@@ -67,7 +67,7 @@ class ProviderColumns:
         """Return the positions of providers and of all that they are in."""
         reached = [np.unique(at)]
         while len(reached[-1]):
-            above = self._parent_positions[reached[-1]]
+            above = self.parent_positions[reached[-1]]
             reached.append(np.unique(above[above >= 0]))
         return np.unique(np.concatenate(reached))
 
@@ -77,7 +77,8 @@ class ProviderColumns:
         return dict(zip(self.ids[at].tolist(), parents, strict=True))
 
     @cached_property
-    def _parent_positions(self) -> Ints:
+    def parent_positions(self) -> Ints:
+        """The position of each provider's parent, -1 for roots."""
         return self.positions(self.parents)
 
     @cached_property

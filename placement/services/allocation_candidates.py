@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from placement.candidates.bounds import BoundedScores, bounds_pay
 from placement.candidates.budget import RequestBudget
 from placement.candidates.explain.conditions import Condition, ConditionKind
-from placement.candidates.explain.quick import quick_cause
+from placement.candidates.explain.explain import quick_cause
+from placement.candidates.explain.provider_masks import ConditionMasks
 from placement.candidates.fragmentation import wanted_by
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
@@ -275,11 +276,8 @@ class _Answering:
         scores = self._order.scores
         if scores is not None and scores.filters and self._serves_unranked():
             return Condition(ConditionKind.PROPORTION)
-        # If there was a tree at all, every demand has a provider.
-        some_tree = self._reader.found_any
-        nobody = {} if some_tree else self._reader.nobody
         held = self._unheld is not None and self._unheld.left_out
-        return quick_cause(self._plan, nobody, some_tree=some_tree, some_held=held)
+        return quick_cause(self._plan, ConditionMasks(self._reader.serving), some_held=held)
 
     def _serves_unranked(self) -> bool:
         """Tell whether there is a candidate that only the profile leaves out."""

@@ -329,14 +329,32 @@ def tree_reader(
         adds_up: whether all slots take from a tree at the same time.
         limits: the sizes of the portions.
     """
+    levels = ids.levels if with_places else ()
+    serving = serving_in(tx, plan, ids, cache, levels=levels, spared=spared, adds_up=adds_up)
+    return TreeReader(serving, partial(tx.names.classes.ids, tx.connection), with_places=with_places, limits=limits)
+
+
+def serving_in(
+    tx: Transaction,
+    plan: Plan,
+    ids: NamedIds,
+    cache: CloudCache | None,
+    *,
+    levels: Sequence[int | None] = (),
+    spared: Collection[int] = (),
+    adds_up: bool = False,
+) -> Serving:
+    """Return what finds who can serve a plan in a snapshot; see ``tree_reader``.
+
+    ``levels`` are the traits of levels to read along.
+    """
     columns = columns_in(tx, cache)
     sets = SetsInSnapshot(tx, columns, cache)
-    levels = [trait_id for trait_id in ids.levels if trait_id is not None and with_places]
     sharing = [ids.sharing_trait] if ids.shares else []
-    sets.read_traits({*levels, *sharing, *[ids.traits[name] for name in plan.trait_names]})
+    known_levels = [trait_id for trait_id in levels if trait_id is not None]
+    sets.read_traits({*known_levels, *sharing, *[ids.traits[name] for name in plan.trait_names]})
     sets.read_aggregates(ids.aggregates.values())
-    serving = Serving(plan, ids, columns=columns, sets=sets, spared=spared, adds_up=adds_up)
-    return TreeReader(serving, partial(tx.names.classes.ids, tx.connection), with_places=with_places, limits=limits)
+    return Serving(plan, ids, columns=columns, sets=sets, spared=spared, adds_up=adds_up)
 
 
 def load(database: Database, cache: CloudCache) -> None:

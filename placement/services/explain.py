@@ -6,15 +6,18 @@ from dataclasses import dataclass, replace
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.explain.explain import explain
 from placement.candidates.explain.explanation import Explanation
+from placement.candidates.explain.provider_masks import ConditionMasks
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.place_lock import PlaceLock
-from placement.domain.search_plan import plan_for
+from placement.domain.search_plan import Plan, plan_for
 from placement.services.allocation_candidates import Ranking, SearchOptions, answer_to
+from placement.services.cloud_cache import CloudCache, serving_in
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
-from placement.store.search.facts import Named, facts_for, named_providers
+from placement.store.locks import withheld_providers
 from placement.store.search.names import ids_for
+from placement.store.search.provider_names import Named, named_providers
 
-__all__ = ["Explained", "Named", "explained", "explanation_of"]
+__all__ = ["Explained", "Named", "condition_masks", "explained", "explanation_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,7 @@ def explanation_of(
     *,
     locks: Sequence[PlaceLock] = (),
     profile: RankingProfile | None = None,
+    cache: CloudCache | None = None,
 ) -> Explained:
     """Explain a request in one snapshot.
 
@@ -40,11 +44,12 @@ def explanation_of(
         request: the request.
         locks: the locks of places.
         profile: the ranking profile, if any: it may leave candidates out.
+        cache: what is cached of the cloud; None reads all of it.
 
     Raises:
         Invalid: a resource class or trait does not exist.
     """
-    return explained(tx, request, locks=locks, profile=profile)
+    return explained(tx, request, locks=locks, profile=profile, cache=cache)
 
 
 def explained(
@@ -53,12 +58,38 @@ def explained(
     *,
     locks: Sequence[PlaceLock] = (),
     profile: RankingProfile | None = None,
+    cache: CloudCache | None = None,
 ) -> Explained:
     """Explain a request within the caller's transaction; see ``explanation_of``."""
     plan = plan_for(request)
-    explanation = explain(plan, facts_for(tx, plan, ids_for(tx, plan, locks=locks)))
+    explanation = explain(plan, condition_masks(tx, plan, locks=locks, cache=cache))
     if explanation.found and profile is not None and profile.filters:
         options = SearchOptions(locks=tuple(locks))
-        if not answer_to(tx, replace(request, limit=1), options, Ranking(profile)).candidates:
+        if not answer_to(tx, replace(request, limit=1), options, Ranking(profile), cache=cache).candidates:
             explanation = explanation.left_out_by_profile()
     return Explained(explanation, named_providers(tx, explanation.providers()))
+
+
+def condition_masks(
+    tx: Transaction,
+    plan: Plan,
+    *,
+    locks: Sequence[PlaceLock] = (),
+    cache: CloudCache | None = None,
+    only_root: int | None = None,
+) -> ConditionMasks:
+    """Return the conditions of a plan in a snapshot.
+
+    Args:
+        tx: the snapshot.
+        plan: the plan.
+        locks: the locks of places: whoever is inside one that is held serves nobody else.
+        cache: what is cached of the cloud; None reads all of it.
+        only_root: the root of the only tree to look at; None for all trees.
+
+    Raises:
+        Invalid: a resource class or trait does not exist.
+    """
+    ids = ids_for(tx, plan, locks=locks)
+    held = withheld_providers(tx, ids.locks) if ids.locks else ()
+    return ConditionMasks(serving_in(tx, plan, ids, cache), held=held, only_root=only_root)

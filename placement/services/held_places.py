@@ -15,8 +15,7 @@ from placement.services.claims import Situation
 from placement.store.allocations import StockKey
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.locks import ExclusivePlace, UsedLocks, held_around
-from placement.store.search.facts import named_providers
-from placement.store.search.provider_names import parents_in
+from placement.store.search.provider_names import named_providers, parents_in
 from placement.store.search.ranges import Extent
 
 

@@ -12,7 +12,7 @@ from placement.services.explain import Explained, explained
 from placement.services.fragmentation import FragmentationJudge
 from placement.services.scores import forest_of
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
-from placement.store.search.facts import Named, named_providers
+from placement.store.search.provider_names import Named, named_providers
 
 __all__ = ["CandidateInDetail", "Named", "Showing", "Trial", "trial"]
 

@@ -19,7 +19,7 @@ from placement.store.connection.unit_of_work import reads
 from placement.store.search.names import ids_for
 from tests.definition_of_candidates import without_part
 from tests.examples import examples
-from tests.small_clouds import Cloud, facts_of, load, random_situation, situations
+from tests.small_clouds import Cloud, load, masks_of, random_situation, situations
 
 on_one_database = examples(6, settings(suppress_health_check=[HealthCheck.function_scoped_fixture]))
 
@@ -51,7 +51,7 @@ def test_a_request_is_explained_by_what_is_in_the_database(database, situation):
     request, cloud = situation
     load(database, cloud)
     found = explanation_of(database, request)
-    assert found.explanation == explain(plan_for(request), facts_of(cloud))
+    assert found.explanation == explain(plan_for(request), masks_of(request, cloud))
     assert found.explanation.found == len(trees_with_candidates(database, request))
     assert {named.uuid for named in found.providers.values()} == {
         cloud[provider].uuid for provider in found.explanation.providers()

@@ -1,8 +1,9 @@
-"""Why a request has no candidates: pure functions from counted facts to an explanation.
+"""Why a request has no candidates: the masks of the search, counted one by one, and with one left out.
 
 ``conditions`` names what a request asks for, ``explanation`` is the answer, and ``wording`` puts it into sentences. A
-condition on single providers, or on whole trees, is a set of those that meet it (``provider_filters``, ``demands``,
-``tree_filters``, and all of them in a ``cloud``). What only a search can check is added condition by condition
-(``stages``, ``tree_search``); so are the rules of a planner request (``rules``, ``rule_search``). ``explain`` and
-``explain_rules`` go through all of that. ``near_misses`` tells what would help, and ``hints`` what newcomers get wrong.
+condition on single providers is a mask over the columns of a cloud (``provider_masks``), one on whole trees a mask over
+its trees (``cloud_masks``). What only the search can check is added condition by condition (``stages``); the search is
+asked in one tree of those that are alike (``alike_trees``, ``tree_search``). So are the rules of a planner request
+(``rules``, ``rule_search``). ``explain`` and ``explain_rules`` go through all of that. ``near_misses`` tells what would
+help, and ``hints`` what newcomers get wrong.
 """

@@ -1,9 +1,13 @@
 """The conditions of a request by name, as explanations mention them."""
 
-from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
+
+from placement.domain.candidate_request import UNSUFFIXED
+
+LOOSE = (UNSUFFIXED,)
+"""The groups of a condition of the unsuffixed group."""
 
 
 class ConditionKind(StrEnum):
@@ -91,12 +95,12 @@ def any_of_value(any_of: AbstractSet[str], *, forbidden: bool = False) -> str:
     return f"!{text}" if forbidden else text
 
 
-def resources_value(resources: Iterable[tuple[str, int]]) -> str:
-    """Write amounts the way ``resources`` does."""
-    return ",".join(f"{name}:{amount}" for name, amount in resources)
-
-
 def subtree_condition(suffixes: AbstractSet[str]) -> Condition:
     """Return the condition of a same_subtree."""
     groups = tuple(sorted(suffixes))
     return Condition(ConditionKind.SAME_SUBTREE, groups, ",".join(groups))
+
+
+def traits_condition(any_of: AbstractSet[str]) -> Condition:
+    """Return the condition that the providers of the unsuffixed group together have any of some traits."""
+    return Condition(ConditionKind.REQUIRED, LOOSE, any_of_value(any_of))

@@ -1,27 +1,28 @@
 """Providers that illustrate a near miss, with the numbers and names that show how near it is."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from placement.candidates.explain.cloud import FilteredCloud
+import numpy as np
+
+from placement.candidates.explain.cloud_masks import CloudMasks
 from placement.candidates.explain.conditions import (
+    LOOSE,
     NUMERIC,
-    OF_AMOUNTS,
     Condition,
     ConditionKind,
-    any_of_value,
-    resources_value,
+    traits_condition,
 )
 from placement.candidates.explain.explanation import Example, Largest
-from placement.candidates.explain.provider_kinds import KindSet, ProviderKinds
-from placement.candidates.explain.tree_filters import LOOSE
-from placement.candidates.explain.tree_search import SearchedTrees
-from placement.domain.facts import EqualStocks, Facts
+from placement.candidates.explain.provider_masks import MaskedDemand
+from placement.candidates.explain.tree_search import ServingTrees
+from placement.cloud.columns import Flags, Ints, places_in
+from placement.domain.search_plan import Choice
 
 MAX_EXAMPLES = 5
+MAX_TREES = 50
+"""In how many trees to look for examples: thousands may lack only what one sharing provider has too little of."""
 
 WORDS = {
     ConditionKind.REQUIRED: "lacks",
@@ -38,115 +39,121 @@ NUMBERS = dict(zip(NUMERIC, ("free", "min_unit", "max_unit", "step_size"), stric
 """Which number shows how a provider fails a condition on an amount."""
 
 
-def examples(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) -> Iterator[Example]:
+def examples(cloud: CloudMasks, condition: Condition, served: ServingTrees) -> Iterator[Example]:
     """Yield a few providers, each in a different tree, that would serve but for a condition."""
-    chosen = list(islice(_failing(cloud, condition, served), MAX_EXAMPLES)) or sorted(served.trees)[:MAX_EXAMPLES]
-    numbers = _numbers(cloud.facts, condition, frozenset(chosen)) if condition.kind in OF_AMOUNTS else {}
-    word = WORDS.get(condition.kind)
-    for provider in chosen:
-        if word is not None:
-            yield Example(provider, {word: condition.value.removeprefix("!")})
-        else:
-            yield Example(provider, numbers.get(provider, {}))
+    positions = [*islice(dict.fromkeys(_failing(cloud, condition, served)), MAX_EXAMPLES)]
+    roots = cloud.providers.root_positions[served.trees[:MAX_EXAMPLES]].tolist()
+    word, shown = (
+        WORDS.get(condition.kind),
+        [NUMBERS[kind] for kind in NUMERIC if condition.kind in {kind, ConditionKind.AMOUNT}],
+    )
+    for position in positions or roots:
+        facts: dict[str, Any] = {} if word is None else {word: condition.value.removeprefix("!")}
+        if shown and (numbers := _numbers(cloud, condition.resource_class, position)):
+            facts = {"asked": int(condition.value.partition(":")[2]), **{name: numbers[name] for name in shown}}
+        yield Example(int(cloud.providers.ids[position]), facts)
 
 
-def shortages(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) -> Iterator[Example]:
+def shortages(cloud: CloudMasks, condition: Condition, trees: Ints) -> Iterator[Example]:
     """Yield the providers with the most left of a class, in trees that would serve without it."""
-    name = condition.value
+    name, providers = condition.value, cloud.providers
     amounts = (dict(demand.asked.resources).get(name) for demand in cloud.demands if demand.groups == condition.groups)
     asked = next(amount for amount in amounts if amount is not None)
-    root_of, stocks = cloud.facts.root_of, cloud.facts.stocks.get(name, ())
-    by_left = [(-equal.left, provider, equal) for equal in stocks for provider in equal.providers]
-    best: dict[int, Example] = {}
-    for _left, provider, equal in sorted([one for one in by_left if root_of[one[1]] in served.trees]):
-        best.setdefault(root_of[provider], Example(provider, {"asked": asked, **_shown(equal)}))
-        if len(best) == MAX_EXAMPLES:
-            break
-    yield from best.values()
+    stock = cloud.masks.columns.stock(cloud.masks.serving.ids.classes[name])
+    at = stock.at[np.isin(providers.trees[stock.at], trees)]
+    left = (stock.capacity - stock.used)[places_in(stock.at, at)]
+    at = at[np.lexsort((providers.ids[at], -left))]
+    _trees, first = np.unique(providers.trees[at], return_index=True)
+    chosen = at[np.sort(first)[:MAX_EXAMPLES]].tolist()
+    for position in chosen:
+        yield Example(int(providers.ids[position]), {"asked": asked, **_numbers(cloud, name, position)})
 
 
-def largest(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) -> Largest | None:
+def largest(cloud: CloudMasks, condition: Condition, trees: Ints) -> Largest | None:
     """Return the largest amount available of a class whose amount is the only obstacle.
 
     This is what a single provider can give, ignoring what else the request takes from it; None if nothing.
     """
-    found: dict[int, int] = {}
+    serving = np.zeros(len(cloud.providers.ids), dtype=bool)
     for demand in cloud.demands:
-        amounts = [asked for asked in demand.asked.resources if resources_value([asked]) == condition.value]
-        if demand.groups == condition.groups and amounts:
-            amount = Condition(ConditionKind.AMOUNT, demand.groups, condition.value)
-            providers = {*cloud.kinds.providers(demand.own.options(amount) | demand.shared.options(amount))}
-            found |= _usable(cloud.facts, condition.resource_class, providers, served)
-    counted = Counter(found.values())
-    most = max(counted, default=0)
-    return Largest(most, counted[most]) if most else None
+        for amount in demand.amounts:
+            if demand.groups == condition.groups and amount.value == condition.value:
+                serving[demand.own.options(amount)] = True
+                serving[demand.shared.options(amount)] = True
+    stock = cloud.masks.columns.stock(cloud.masks.serving.ids.classes[condition.resource_class])
+    is_counted = serving[stock.at] & _reaches(cloud, trees)[stock.at]
+    most = np.minimum(stock.capacity - stock.used, stock.max_unit).astype(np.int64)
+    most = most // np.maximum(1, stock.step_size) * stock.step_size
+    usable = most[is_counted & (most >= stock.min_unit) & (most > 0)]
+    return Largest(int(usable.max()), int((usable == usable.max()).sum())) if len(usable) else None
 
 
-def _usable(facts: Facts, name: str, providers: AbstractSet[int], served: SearchedTrees) -> dict[int, int]:
-    """Return, for providers of these trees or sharing with them, the largest amount that can be taken at once."""
-    serving = {
-        provider
-        for provider in providers
-        if not served.trees.keys().isdisjoint((facts.root_of[provider], *facts.shares.get(provider, ())))
-    }
-    usable: dict[int, int] = {}
-    for equal in facts.stocks.get(name, ()):
-        if most := equal.most:
-            usable |= dict.fromkeys(serving.intersection(equal.providers), most)
-    return usable
+def _reaches(cloud: CloudMasks, trees: Ints) -> Flags:
+    """Return who is in one of some trees, or shares with one of them."""
+    is_one = np.zeros(len(cloud.providers.roots), dtype=bool)
+    is_one[trees] = True
+    flags = is_one[cloud.providers.trees]
+    for pool, shared_with in cloud.masks.trees_shared_with.items():
+        flags[pool] |= is_one[shared_with].any()
+    return flags
 
 
-def _failing(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) -> Iterator[int]:
-    """Yield for each tree a provider that fails a condition, if a single one can be named."""
+def _failing(cloud: CloudMasks, condition: Condition, served: ServingTrees) -> Iterator[int]:
+    """Yield for each tree the position of a provider that fails a condition, if a single one can be named.
+
+    That is preferably the one in the candidate found, if one was composed.
+    """
     if condition.kind == ConditionKind.REQUIRED and condition.groups == LOOSE:
-        return _without_trait(cloud, condition, served)
-    failing = frozenset[int]()
-    for demand in cloud.demands:
-        for options in (demand.own, demand.shared):
-            failing |= options.failing_only.get(condition, frozenset())
-    return _one_of_each(cloud.kinds, failing, served)
+        yield from _without_trait(cloud, condition, served)
+        return
+    failing = np.unique(np.concatenate([demand.failing_only(condition) for demand in cloud.demands]))
+    pools = {int(one): cloud.masks.trees_shared_with.get(int(one)) for one in failing if one in cloud.masks.sharing}
+    for tree in served.trees[:MAX_TREES].tolist() if len(failing) else ():
+        choice = served.choice(tree)
+        if choice is not None and (chosen := [one for one in _positions(cloud, choice) if one in failing]):
+            yield chosen[0]
+            continue
+        first, after = cloud.providers.starts[tree : tree + 2]
+        own = failing[np.searchsorted(failing, first) : np.searchsorted(failing, after)].tolist()
+        shared = [pool for pool, trees in pools.items() if trees is not None and tree in trees]
+        if own or shared:
+            yield min((*own, *shared), key=cloud.providers.ids.__getitem__)
 
 
-def _without_trait(cloud: FilteredCloud, condition: Condition, served: SearchedTrees) -> Iterator[int]:
+def _without_trait(cloud: CloudMasks, condition: Condition, served: ServingTrees) -> Iterator[int]:
     """Yield for each tree a provider that would serve the unsuffixed group but, like all others, lacks a trait."""
-    owners = frozenset[int]().union(
-        *[cloud.facts.owners_of_any(one) for one in cloud.plan.trait_sets if any_of_value(one) == condition.value]
-    )
-    loose = [demand.by_tree() for demand in cloud.demands if demand.groups == LOOSE]
-    for root, choice in served.trees.items():
-        serving: Iterable[int] = [provider for of_tree in loose for provider in of_tree[root]]
-        if choice is not None:
-            serving = [one for slot, one in zip(cloud.plan.slots, choice, strict=True) if not slot.is_granular]
-        yield from islice((provider for provider in serving if provider not in owners), 1)
+    any_of = next(one for one in cloud.plan.trait_sets if traits_condition(one) == condition)
+    owns = cloud.masks.serving.with_any_trait(any_of)
+    loose = [demand for demand in cloud.demands if demand.groups == LOOSE]
+    for tree in served.trees[:MAX_TREES].tolist():
+        choice = served.choice(tree)
+        if choice is None:
+            serving = [position for demand in loose for position in _options_in(cloud, demand, tree)]
+        else:
+            placed = zip(cloud.plan.slots, _positions(cloud, choice), strict=True)
+            serving = [position for slot, position in placed if not slot.is_granular]
+        yield from islice([position for position in serving if not owns[position]], 1)
 
 
-def _one_of_each(kinds: ProviderKinds, failing: KindSet, served: SearchedTrees) -> Iterator[int]:
-    """Yield for each tree a failing provider, preferring the one in the candidate found, if one was composed."""
-    by_root: dict[int, int] = {}
-    for provider in sorted(kinds.providers(failing), reverse=True):
-        for root in (kinds.facts.root_of[provider], *kinds.facts.shares.get(provider, ())):
-            by_root[root] = provider
-    shown: set[int] = set()
-    for root, choice in served.trees.items():
-        chosen = [provider for provider in choice or () if kinds.kind_of[provider] in failing]
-        shows = chosen[0] if chosen else by_root.get(root)
-        if shows is not None and shows not in shown:
-            shown.add(shows)
-            yield shows
+def _options_in(cloud: CloudMasks, demand: MaskedDemand, tree: int) -> list[int]:
+    """Return who can serve a demand in a tree, by id."""
+    own = demand.own.fitting
+    own = own[cloud.providers.trees[own] == tree].tolist()
+    shared = [pool for pool in demand.shared.fitting.tolist() if tree in cloud.masks.trees_shared_with[pool]]
+    return sorted({*own, *shared}, key=cloud.providers.ids.__getitem__)
 
 
-def _numbers(facts: Facts, condition: Condition, providers: frozenset[int]) -> Mapping[int, Mapping[str, Any]]:
-    name, _, amount = condition.value.partition(":")
-    of_condition = [NUMBERS[kind] for kind in NUMERIC if condition.kind in {kind, ConditionKind.AMOUNT}]
-    found = {}
-    for equal in facts.stocks.get(name, ()):
-        for provider in providers.intersection(equal.providers):
-            shown = _shown(equal)
-            found[provider] = {"asked": int(amount), **{key: shown[key] for key in of_condition}}
-    return found
+def _positions(cloud: CloudMasks, choice: Choice) -> list[int]:
+    positions: list[int] = cloud.providers.positions(choice).tolist()
+    return positions
 
 
-def _shown(stocks: EqualStocks) -> dict[str, float]:
-    """Name the numbers of stocks, writing whole capacities as integers."""
-    named = dict(zip(NUMBERS.values(), stocks.numbers, strict=True))
-    return {name: int(number) if number == int(number) else number for name, number in named.items()}
+def _numbers(cloud: CloudMasks, name: str, position: int) -> Mapping[str, Any]:
+    """Return what a provider has of a class, writing whole capacities as integers; nothing if it has no inventory."""
+    stock = cloud.masks.columns.stock(cloud.masks.serving.ids.classes[name])
+    row = places_in(stock.at, np.array([position]))[0]
+    if row < 0:
+        return {}
+    columns = (stock.capacity - stock.used, stock.min_unit, stock.max_unit, stock.step_size)
+    numbers = zip(NUMBERS.values(), [column[row].item() for column in columns], strict=True)
+    return {name: int(number) if number == int(number) else number for name, number in numbers}

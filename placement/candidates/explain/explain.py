@@ -1,17 +1,21 @@
-"""Turns a plan and the facts of a cloud into an explanation: what each condition leaves, and which leaves nothing."""
+"""Turns a plan and a cloud into an explanation: what each condition leaves, and which one leaves nothing."""
 
-from collections.abc import Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
 
 from placement.candidates.budget import RequestBudget
-from placement.candidates.explain.cloud import FilteredCloud, cloud_under
+from placement.candidates.explain.alike_trees import AlikeTrees
+from placement.candidates.explain.cloud_masks import CloudMasks, first_emptied
 from placement.candidates.explain.conditions import Condition, ConditionKind
 from placement.candidates.explain.explanation import Explanation, Remainder
 from placement.candidates.explain.hints import hints
 from placement.candidates.explain.near_misses import near_misses
+from placement.candidates.explain.provider_masks import ConditionMasks
 from placement.candidates.explain.stages import stages, with_traits_apart
-from placement.candidates.explain.tree_filters import common
-from placement.domain.facts import Facts
+from placement.candidates.explain.tree_search import SlotSearch, serving_trees
+from placement.cloud.columns import Flags
 from placement.domain.search_plan import Plan
 
 STEPS_PER_TREE = 50_000
@@ -19,42 +23,53 @@ STEPS_FOR_CAUSE = 1_000_000
 STEPS_FOR_NEAR_MISSES = 500_000
 
 
-def explain(plan: Plan, facts: Facts) -> Explanation:
-    """Explain why a request has no candidates, or say in how many trees it has some.
+class _Left(NamedTuple):
+    """A condition that the search checks, and the trees left after it; undecided ones count as left."""
 
-    O(conditions x providers), once, to sort these into kinds; then filters of kinds, and a bounded search.
-    """
-    plan = with_traits_apart(plan)
-    cloud = cloud_under(plan, facts)
+    condition: Condition
+    trees: Flags
+
+
+def explain(plan: Plan, masks: ConditionMasks) -> Explanation:
+    """Explain why a request has no candidates, or say in how many trees it has some."""
+    cloud = CloudMasks(with_traits_apart(plan), masks)
+    alike = AlikeTrees(cloud)
     budget = RequestBudget(per_tree=STEPS_PER_TREE, per_request=STEPS_FOR_CAUSE)
-    left = [*_trees_left(cloud, budget)]
-    trees = tuple([Remainder(condition, None, len(roots)) for condition, roots in left])
-    demands = tuple(demand.described for demand in cloud.demands)
-    cause = next(_emptied([step for demand in demands for step in demand.steps], trees), None)
+    searched = [*_searched(alike, budget)]
+    trees = [*cloud.trees_left(), *[Remainder(each.condition, None, int(each.trees.sum())) for each in searched]]
+    demands = tuple([demand.described for demand in cloud.demands])
+    cause = first_emptied(cloud) or next((each.condition for each in searched if not each.trees.any()), None)
     if cause is None:
-        return Explanation(None, demands, trees, complete=not budget.was_hit, serving=left[-1][1])
+        serving = cloud.providers.roots[searched[-1].trees if searched else cloud.trees].tolist()
+        return Explanation(None, demands, tuple(trees), complete=not budget.was_hit, serving=frozenset(serving))
     # Near misses get a budget of their own, because they are searched for in more trees than the cause.
     more = RequestBudget(per_tree=STEPS_PER_TREE, per_request=STEPS_FOR_NEAR_MISSES)
-    missed = near_misses(cloud, more)
-    return Explanation(
-        cause, demands, trees, missed, tuple(hints(cloud)), complete=not (budget.was_hit or more.was_hit)
-    )
+    missed = near_misses(alike, more)
+    complete = not (budget.was_hit or more.was_hit)
+    return Explanation(cause, demands, tuple(trees), missed, tuple(hints(cloud)), complete=complete)
 
 
-def _trees_left(cloud: FilteredCloud, budget: RequestBudget) -> Iterator[tuple[Condition, AbstractSet[int]]]:
-    """Yield the trees left after each condition. Those that the search cannot decide count as left."""
-    left: AbstractSet[int] = common(cloud.reached) or frozenset()
-    yield Condition(ConditionKind.EVERY_GROUP), left
-    for filter_ in cloud.filters:
-        left = left & filter_.trees
-        yield filter_.condition, left
-    for stage in stages(cloud.plan):
-        if left:
-            left = cloud.search(stage.plan).served(left, budget).possible
-        yield stage.condition, left
+def quick_cause(plan: Plan, masks: ConditionMasks, *, some_held: bool = False) -> Condition:
+    """Return why a search found nothing, for a log line and a counter: as precise as possible without searching again.
+
+    Args:
+        plan: what was searched for.
+        masks: its conditions.
+        some_held: whether any provider was left out because its place is held exclusively.
+    """
+    plan = with_traits_apart(plan)
+    if (emptied := first_emptied(CloudMasks(plan, masks))) is not None:
+        return emptied
+    searched = [Condition(ConditionKind.HELD)] if some_held else []
+    searched += [stage.condition for stage in stages(plan)]
+    return searched[0] if len(searched) == 1 else Condition(ConditionKind.TOGETHER)
 
 
-def _emptied(of_providers: Sequence[Remainder], of_trees: Sequence[Remainder]) -> Iterator[Condition]:
-    """Yield the conditions after which nothing is left."""
-    yield from (step.condition for step in of_providers if not step.providers)
-    yield from (step.condition for step in of_trees if not step.trees)
+def _searched(alike: AlikeTrees, budget: RequestBudget) -> Iterator[_Left]:
+    """Yield the conditions that the search checks, each with the trees left after it and all before it."""
+    left = alike.cloud.trees
+    for stage in stages(alike.cloud.plan):
+        possible = np.zeros(len(left), dtype=bool)
+        possible[serving_trees(alike, SlotSearch(stage.plan, budget), left).possible] = True
+        left = possible
+        yield _Left(stage.condition, left)

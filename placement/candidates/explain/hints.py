@@ -1,141 +1,136 @@
 """Detects what newcomers to Placement get wrong in a request without candidates."""
 
 from collections.abc import Iterator
-from collections.abc import Set as AbstractSet
+from typing import NamedTuple
 
-from os_traits import MISC_SHARES_VIA_AGGREGATE as SHARES
+import numpy as np
 
-from placement.candidates.explain.cloud import FilteredCloud
-from placement.candidates.explain.conditions import Condition, ConditionKind, any_of_value
-from placement.candidates.explain.demands import FilteredDemand
+from placement.candidates.explain.cloud_masks import CloudMasks
+from placement.candidates.explain.conditions import LOOSE, Condition, ConditionKind, any_of_value, traits_condition
 from placement.candidates.explain.explanation import Hint, HintKind
-from placement.candidates.explain.provider_kinds import KindSet, ProviderKinds
-from placement.candidates.explain.tree_filters import LOOSE
-from placement.domain.candidate_request import RequestGroup
-from placement.domain.facts import Facts, owners_in
-from placement.domain.search_plan import Demand
+from placement.candidates.explain.provider_masks import NOBODY, MaskedDemand
+from placement.cloud.columns import Ints
 
 
-def hints(cloud: FilteredCloud) -> Iterator[Hint]:
+class _Wanted(NamedTuple):
+    """A condition that a provider has to have something, and the positions of those that have it."""
+
+    condition: Condition
+    havers: Ints
+
+
+def hints(cloud: CloudMasks) -> Iterator[Hint]:
     """Yield hints on what no provider has, what the wrong provider of a tree has, and pools that share with none."""
     yield from dict.fromkeys(_nobody(cloud))
     for demand in cloud.demands:
         yield from _elsewhere(cloud, demand)
     yield from _apart(cloud)
-    for index, demand in enumerate(cloud.demands):
-        yield from _sharing_with_nobody(cloud, index, demand)
+    for demand in cloud.demands:
+        yield from _sharing_with_nobody(cloud, demand)
 
 
-def _nobody(cloud: FilteredCloud) -> Iterator[Hint]:
-    facts = cloud.facts
+def _nobody(cloud: CloudMasks) -> Iterator[Hint]:
+    masks = cloud.masks
     for demand in cloud.demands:
         for name, _amount in demand.asked.resources:
-            if not facts.stocks.get(name):
+            if not np.isin(masks.with_stock(name), masks.around).any():
                 yield Hint(HintKind.NO_INVENTORY, Condition(ConditionKind.INVENTORY, demand.groups, name))
-        yield from _without_holder(facts, demand)
-    for filter_ in cloud.filters:
-        if filter_.condition.kind == ConditionKind.ROOT_REQUIRED and not facts.owners.get(filter_.condition.value):
-            yield Hint(HintKind.NO_OWNER, filter_.condition)
+        for condition in [wanted.condition for wanted in _wanted(cloud, demand) if not len(wanted.havers)]:
+            is_trait = condition.kind == ConditionKind.REQUIRED
+            yield Hint(HintKind.NO_OWNER if is_trait else HintKind.NO_MEMBER, condition)
+        tree = demand.asked.group.in_tree
+        if tree is not None and tree not in masks.serving.ids.roots:
+            yield Hint(HintKind.NO_TREE, Condition(ConditionKind.IN_TREE, demand.groups, tree))
+    of_roots = [mask.condition for mask in cloud.filters if mask.condition.kind == ConditionKind.ROOT_REQUIRED]
+    owned = [masks.serving.with_any_trait([condition.value])[masks.around].any() for condition in of_roots]
+    yield from [Hint(HintKind.NO_OWNER, condition) for condition, has in zip(of_roots, owned, strict=True) if not has]
 
 
-def _without_holder(facts: Facts, demand: FilteredDemand) -> Iterator[Hint]:
-    group = demand.asked.group
-    for kind, any_of, havers in _wanted(facts, group):
-        if not havers:
-            hint = HintKind.NO_OWNER if kind == ConditionKind.REQUIRED else HintKind.NO_MEMBER
-            yield Hint(hint, Condition(kind, demand.groups, any_of_value(any_of)))
-    if group.in_tree is not None and group.in_tree not in facts.roots:
-        yield Hint(HintKind.NO_TREE, Condition(ConditionKind.IN_TREE, demand.groups, group.in_tree))
+def _wanted(cloud: CloudMasks, demand: MaskedDemand) -> list[_Wanted]:
+    """Return the traits and aggregates that a demand wants."""
+    masks, serving, group = cloud.masks, cloud.masks.serving, demand.asked.group
+    flags = [(ConditionKind.REQUIRED, any_of, serving.with_any_trait(any_of)) for any_of in group.required]
+    flags += [(ConditionKind.MEMBER_OF, any_of, serving.in_any_aggregate(any_of)) for any_of in group.member_of]
+    return [
+        _Wanted(Condition(kind, demand.groups, any_of_value(any_of)), masks.around[has[masks.around]])
+        for kind, any_of, has in flags
+    ]
 
 
-def _wanted(facts: Facts, group: RequestGroup) -> list[tuple[ConditionKind, frozenset[str], AbstractSet[int]]]:
-    """Return the traits and aggregates that a group wants, each with the providers that have it."""
-    required = [(ConditionKind.REQUIRED, any_of, facts.owners_of_any(any_of)) for any_of in group.required]
-    return required + [(ConditionKind.MEMBER_OF, any_of, facts.members_of_any(any_of)) for any_of in group.member_of]
-
-
-def _elsewhere(cloud: FilteredCloud, demand: FilteredDemand) -> Iterator[Hint]:
+def _elsewhere(cloud: CloudMasks, demand: MaskedDemand) -> Iterator[Hint]:
     """Yield a hint for each trait and aggregate that is all a provider lacks, and that another of its tree has.
 
     Not if that other one has what is asked for as well: then it is merely too small or full, nothing is misplaced.
     """
-    stocked = _stocked(cloud.kinds.sample, demand.asked)
-    for kind, any_of, havers in _wanted(cloud.kinds.sample, demand.asked.group):
-        condition = Condition(kind, demand.groups, any_of_value(any_of))
-        hint = HintKind.TRAIT_ELSEWHERE if kind == ConditionKind.REQUIRED else HintKind.AGGREGATE_DOES_NOT_SPAN
-        # The unsuffixed group has no filter for its traits: ``_apart`` looks at them together.
-        lacking = demand.own.failing_only.get(condition, frozenset())
-        helped = cloud.kinds.trees(stocked & havers)
-        yield from _told(cloud.kinds, hint, condition, lacking=lacking, havers=havers, helped=helped)
-        if kind == ConditionKind.MEMBER_OF:
-            yield from _sharers(cloud, condition, demand, any_of)
+    stocked = cloud.masks.around
+    for name, _amount in demand.asked.resources:
+        stocked = np.intersect1d(stocked, cloud.masks.with_stock(name), assume_unique=True)
+    for wanted in _wanted(cloud, demand):
+        is_trait = wanted.condition.kind == ConditionKind.REQUIRED
+        hint = HintKind.TRAIT_ELSEWHERE if is_trait else HintKind.AGGREGATE_DOES_NOT_SPAN
+        # The unsuffixed group has no mask for its traits: ``_apart`` looks at them together.
+        is_masked = wanted.condition in demand.conditions
+        lacking = demand.own.failing_only(wanted.condition) if is_masked else NOBODY
+        yield from _misplaced(cloud, hint, wanted, lacking=lacking, serving=stocked)
+        if not is_trait:
+            yield from _sharers(cloud, wanted, demand)
 
 
-def _stocked(facts: Facts, asked: Demand) -> AbstractSet[int]:
-    """Return the providers that have inventory of every class of a demand."""
-    owners = [owners_in(facts.stocks.get(name, ())) for name, _amount in asked.resources]
-    return frozenset.intersection(*owners) if owners else facts.root_of.keys()
-
-
-def _apart(cloud: FilteredCloud) -> Iterator[Hint]:
+def _apart(cloud: CloudMasks) -> Iterator[Hint]:
     """Yield a hint for each trait of the unsuffixed group that no provider with its resources has, but others have."""
-    loose = [demand for demand in cloud.demands if demand.groups == LOOSE]
-    serving = frozenset[int]().union(*[demand.own.fitting | demand.shared.fitting for demand in loose])
+    loose = [one for demand in cloud.demands if demand.groups == LOOSE for one in (demand.own, demand.shared)]
+    serving = np.unique(np.concatenate([NOBODY, *[one.fitting for one in loose]]))
     for any_of in cloud.plan.trait_sets:
-        havers = cloud.kinds.sample.owners_of_any(any_of)
-        helped = cloud.kinds.trees(serving & havers)
-        condition = Condition(ConditionKind.REQUIRED, LOOSE, any_of_value(any_of))
-        yield from _told(
-            cloud.kinds, HintKind.TRAIT_ELSEWHERE, condition, lacking=serving, havers=havers, helped=helped
-        )
+        has = cloud.masks.serving.with_any_trait(any_of)
+        condition = traits_condition(any_of)
+        wanted = _Wanted(condition, cloud.masks.around[has[cloud.masks.around]])
+        yield from _misplaced(cloud, HintKind.TRAIT_ELSEWHERE, wanted, lacking=serving, serving=serving)
 
 
-def _sharers(
-    cloud: FilteredCloud, condition: Condition, demand: FilteredDemand, any_of: AbstractSet[str]
-) -> Iterator[Hint]:
+def _sharers(cloud: CloudMasks, wanted: _Wanted, demand: MaskedDemand) -> Iterator[Hint]:
     """Yield a hint if a provider that could share with a tree lacks an aggregate that the tree has."""
-    facts = cloud.facts
-    pools = [*cloud.kinds.providers(demand.shared.failing_only.get(condition, frozenset()))]
-    members = facts.members_of_any(any_of) if pools else ()
-    member_in = {facts.root_of[member]: member for member in sorted(members, reverse=True)}
-    spoilt = [(root, pool) for pool in pools for root in facts.shares[pool] if root in member_in and root != pool]
+    pools = demand.shared.failing_only(wanted.condition)
+    if not len(pools):
+        return
+    providers = cloud.providers
+    members = wanted.havers[np.argsort(-providers.ids[wanted.havers])]
+    member_in = dict(zip(providers.trees[members].tolist(), members.tolist(), strict=True))
+    shared = [(tree, pool) for pool in pools.tolist() for tree in cloud.masks.trees_shared_with[pool].tolist()]
+    spoilt = [(tree, pool) for tree, pool in shared if tree in member_in and providers.root_positions[tree] != pool]
     if spoilt:
-        first, pool = min(spoilt)
-        trees = len({root for root, _pool in spoilt})
-        yield Hint(HintKind.SHARER_NOT_MEMBER, condition, trees, pool, member_in[first])
+        first, pool = min(spoilt, key=lambda each: (each[0], providers.ids[each[1]]))
+        here, there = int(providers.ids[pool]), int(providers.ids[member_in[first]])
+        yield Hint(HintKind.SHARER_NOT_MEMBER, wanted.condition, len({tree for tree, _pool in spoilt}), here, there)
 
 
-def _sharing_with_nobody(cloud: FilteredCloud, index: int, demand: FilteredDemand) -> Iterator[Hint]:
+def _sharing_with_nobody(cloud: CloudMasks, demand: MaskedDemand) -> Iterator[Hint]:
     """Yield a hint if trees lack only what a sharing provider has that is in no aggregate with any other tree."""
-    facts = cloud.facts
-    sharing = cloud.kinds.providers(demand.own.fitting & cloud.kinds.sample.owners.get(SHARES, frozenset()))
-    pools = [pool for pool in sharing if _is_alone(facts, pool)]
-    trees = (cloud.trees_but_for(index) or frozenset()) - demand.reached
-    if pools and trees and demand.asked.resources:
+    serving, providers = cloud.masks.serving, cloud.providers
+    trees = np.flatnonzero(cloud.trees_but_for(demand))
+    if not (serving.ids.shares and len(trees) and demand.asked.resources):
+        return
+    shares = serving.sets.with_trait(serving.ids.sharing_trait)
+    pools = [pool for pool in demand.own.fitting.tolist() if shares[pool] and _is_alone(cloud, pool)]
+    if pools:
         classes = ",".join([name for name, _amount in demand.asked.resources])
         condition = Condition(ConditionKind.INVENTORY, demand.groups, classes)
-        yield Hint(HintKind.SHARER_ALONE, condition, len(trees), min(trees), min(pools))
+        here, there = int(providers.roots[trees[0]]), int(providers.ids[pools].min())
+        yield Hint(HintKind.SHARER_ALONE, condition, len(trees), here, there)
 
 
-def _is_alone(facts: Facts, pool: int) -> bool:
+def _is_alone(cloud: CloudMasks, pool: int) -> bool:
     """Tell whether a sharing provider is in no aggregate with another tree."""
-    return {facts.root_of[pool]}.issuperset(facts.shares.get(pool, ()))
+    return {int(cloud.providers.trees[pool])}.issuperset(cloud.masks.trees_shared_with.get(pool, NOBODY).tolist())
 
 
-def _told(
-    kinds: ProviderKinds,
-    hint: HintKind,
-    condition: Condition,
-    *,
-    lacking: KindSet,
-    havers: KindSet,
-    helped: AbstractSet[int] = frozenset(),
-) -> Iterator[Hint]:
+def _misplaced(cloud: CloudMasks, hint: HintKind, wanted: _Wanted, *, lacking: Ints, serving: Ints) -> Iterator[Hint]:
     """Yield a hint if some tree has both a provider that fails only a condition and another that meets it.
 
-    Trees that are ``helped`` meet it all the same.
+    Trees in which a provider that could serve meets it are all right.
     """
-    trees = (kinds.trees(lacking) & kinds.trees(havers)) - helped
-    if trees:
-        first = min(trees)
-        yield Hint(hint, condition, len(trees), kinds.first_in(first, lacking), kinds.first_in(first, havers))
+    masks, providers = cloud.masks, cloud.providers
+    helped = masks.trees_of(np.intersect1d(serving, wanted.havers, assume_unique=True))
+    trees = np.flatnonzero(masks.trees_of(lacking) & masks.trees_of(wanted.havers) & ~helped)
+    if len(trees):
+        shown = [int(providers.ids[at[providers.trees[at] == trees[0]]].min()) for at in (lacking, wanted.havers)]
+        yield Hint(hint, wanted.condition, len(trees), *shown)

@@ -1,12 +1,18 @@
-"""The conditions that only the search can check, in stages: each is a plan with one condition more."""
+"""Plans with less: the conditions that only the search can check, one by one, and a plan without one of its parts."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from placement.candidates.explain.conditions import Condition, ConditionKind, any_of_value, subtree_condition
-from placement.candidates.explain.tree_filters import LOOSE
-from placement.domain.candidate_request import CandidateRequest
+from placement.candidates.explain.conditions import (
+    LOOSE,
+    Condition,
+    ConditionKind,
+    any_of_value,
+    subtree_condition,
+    traits_condition,
+)
+from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import Plan, plan_for
 
 
@@ -57,7 +63,7 @@ def without(plan: Plan, condition: Condition) -> Plan:
         case ConditionKind.TRAIT_PLACEMENT:
             return replace(plan, trait_sets=())
         case ConditionKind.REQUIRED if condition.groups == LOOSE:
-            kept = tuple(any_of for any_of in plan.trait_sets if any_of_value(any_of) != condition.value)
+            kept = tuple([any_of for any_of in plan.trait_sets if traits_condition(any_of) != condition])
             return replace(plan, trait_sets=kept)
         case ConditionKind.GROUP_POLICY:
             # Groups that may share a provider may compete there.
@@ -103,3 +109,47 @@ def _isolates(plan: Plan) -> bool:
 def _asking(plan: Plan, name: str) -> tuple[str, ...]:
     asking = (slot.suffix for slot in plan.slots if name in dict(slot.resources))
     return tuple(dict.fromkeys(asking))
+
+
+def removable_parts(plan: Plan) -> Iterator[tuple[Condition, CandidateRequest]]:
+    """Yield each part with the rest of the request: first classes, of groups that ask for several, then groups.
+
+    Groups that ask for the same are left out together. A part is not, if nothing would be asked for without it.
+    """
+    for index, demand in enumerate(plan.demands):
+        groups = groups_of(plan, index)
+        for name, _amount in demand.resources:
+            if len(demand.group.resources) > 1:
+                less = replace(plan.request, groups=tuple(_without_class(plan, name, groups)))
+                yield Condition(ConditionKind.RESOURCE, groups, name), less
+    for groups in dict.fromkeys(groups_of(plan, index) for index in range(len(plan.demands))):
+        less = _without_groups(plan.request, frozenset(groups))
+        if any(group.resources for group in less.groups):
+            yield Condition(ConditionKind.GROUP, groups, ",".join(groups)), less
+
+
+def _without_class(plan: Plan, name: str, groups: tuple[str, ...]) -> Iterator[RequestGroup]:
+    for group in plan.request.groups:
+        if group.suffix in groups:
+            resources = {other: amount for other, amount in group.resources.items() if other != name}
+            yield replace(group, resources=resources)
+        else:
+            yield group
+
+
+def _without_groups(request: CandidateRequest, suffixes: frozenset[str]) -> CandidateRequest:
+    tied = (of_set - suffixes for of_set in request.same_subtree)
+    return replace(
+        request,
+        groups=tuple(group for group in request.groups if group.suffix not in suffixes),
+        same_subtree=tuple(of_set for of_set in tied if of_set),
+    )
+
+
+def groups_of(plan: Plan, demand: int) -> tuple[str, ...]:
+    """Return the suffixes of the groups behind a demand, given its index."""
+    asked = plan.demands[demand]
+    if asked.ignores_usage:
+        # It stands beside the demand of the same group that has to have room.
+        demand = next(index for index, one in enumerate(plan.demands) if one.identity == asked.identity)
+    return tuple(dict.fromkeys(slot.suffix for slot in plan.slots if slot.demand == demand))

@@ -1,8 +1,7 @@
 """Explanations in words."""
 
-from placement.candidates.explain.conditions import Condition, ConditionKind
+from placement.candidates.explain.conditions import LOOSE, Condition, ConditionKind
 from placement.candidates.explain.explanation import Hint, HintKind, Largest, NearMiss, Shortfall
-from placement.candidates.explain.tree_filters import LOOSE
 
 CONDITIONS = {
     ConditionKind.INVENTORY: "inventory of {value}",

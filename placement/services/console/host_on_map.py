@@ -10,11 +10,10 @@ from placement.domain.place_lock import PlaceLock
 from placement.domain.search_plan import plan_for
 from placement.errors import Invalid, NotFound
 from placement.services.console.tree import DEEPEST, DrawnProvider, drawn_providers
-from placement.services.explain import Explained
+from placement.services.explain import Explained, condition_masks
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import cloud_map, tree
-from placement.store.search.facts import facts_for, named_providers
-from placement.store.search.names import ids_for
+from placement.store.search.provider_names import named_providers
 
 MAX_DRAWN = 40
 
@@ -86,5 +85,5 @@ def _in_order(drawn: Drawing, id_: int, depth: int) -> Iterator[tuple[int, int]]
 
 def _explained(tx: Transaction, request: CandidateRequest, root: int, locks: Sequence[PlaceLock]) -> Explained:
     plan = plan_for(request)
-    explanation = explain(plan, facts_for(tx, plan, ids_for(tx, plan, locks=locks)).of_tree(root))
+    explanation = explain(plan, condition_masks(tx, plan, locks=locks, only_root=root))
     return Explained(explanation, named_providers(tx, explanation.providers()))

@@ -16,11 +16,10 @@ from placement.candidates.explain.rules import rules_of, with_rules
 from placement.candidates.host_kinds import RoomKinds
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import plan_for
-from placement.services.explain import Explained
+from placement.services.explain import Explained, condition_masks
 from placement.services.planner.composers import STEPS_PER_REQUEST, PlannerOptions
 from placement.services.planner.ground import Ground
-from placement.store.search.facts import facts_for, named_providers
-from placement.store.search.names import ids_for
+from placement.store.search.provider_names import named_providers
 
 
 def explained_plan(ground: Ground, options: PlannerOptions, *, nothing_found: bool = True) -> Explained:
@@ -33,7 +32,7 @@ def explained_plan(ground: Ground, options: PlannerOptions, *, nothing_found: bo
     """
     request, prepared = ground.request, ground.prepared
     plan = prepared.plan if request.paths else plan_for(request.plain)
-    explanation = explain(plan, facts_for(ground.tx, plan, ids_for(ground.tx, plan)))
+    explanation = explain(plan, condition_masks(ground.tx, plan, cache=options.cache))
     if explanation.cause is None:
         # Of a plain request without rules all is known: its trees, perhaps of the whole cloud, need not be read.
         if not explanation.complete or rules_of(request) or not _is_plain(ground, _locks(ground, options)):

@@ -8,7 +8,7 @@ from placement.services.planner.drafting import Drafting
 from placement.services.planner.gang import GangPlan
 from placement.services.planner.members import ClaimMember
 from placement.services.planner.refusals import NoCandidate, refusal, refusal_of_gang, shortage
-from placement.store.search.facts import named_providers
+from placement.store.search.provider_names import named_providers
 
 
 class FabricRoom(NamedTuple):

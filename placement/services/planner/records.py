@@ -9,7 +9,7 @@ from placement.domain.allocation import Claim
 from placement.store.allocations import held_by
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.planner_claims import remembered_claims
-from placement.store.search.facts import named_providers
+from placement.store.search.provider_names import named_providers
 
 
 def new_generation(consumer: Claim) -> int:

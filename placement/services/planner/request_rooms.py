@@ -27,8 +27,8 @@ from placement.services.planner.placed_copies import PlacedCopies, placed_copies
 from placement.services.planner.tree_kinds import TreeKinds
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.locks import withheld_providers
-from placement.store.search.facts import Named, named_providers
 from placement.store.search.names import ids_for
+from placement.store.search.provider_names import Named, named_providers
 from placement.store.search.roots import roots_by_aggregate
 
 __all__ = ["Changes", "Copies", "Headrooms", "HostModel", "Listing", "Named", "RequestRoom", "headroom_in", "headrooms"]

@@ -1,10 +1,11 @@
 """What providers are called, and how they are nested."""
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import lru_cache
+from typing import NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, func, select
 
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
@@ -12,6 +13,21 @@ from placement.store.search.ranges import Extent, Scope, within
 from placement.store.tables import resource_providers
 
 _RP = resource_providers.c
+
+
+class Named(NamedTuple):
+    """A provider with its uuids and name, as shown to people."""
+
+    id: int
+    uuid: str
+    name: str
+    root_uuid: str
+
+
+def named_providers(tx: Transaction, ids: Iterable[int]) -> dict[int, Named]:
+    """Return the names of some providers."""
+    wanted = sorted(set(ids))
+    return {row[0]: Named(*row) for row in tx.tuples(_NAMED, {"ids": wanted})} if wanted else {}
 
 
 def parents_in(tx: Transaction, extent: Extent) -> dict[int, int | None]:
@@ -37,3 +53,16 @@ def _parents(scope: Scope) -> PreparedStatement:
 def _names(scope: Scope) -> PreparedStatement:
     columns = _RP.root_provider_id, _RP.id, _RP.uuid, _RP.name
     return PreparedStatement(select(*columns).where(*within(_RP.root_provider_id, scope)))
+
+
+_ROOT = resource_providers.alias("root")
+_NAMED = PreparedStatement(
+    select(
+        resource_providers.c.id,
+        resource_providers.c.uuid,
+        func.coalesce(resource_providers.c.name, resource_providers.c.uuid),
+        func.coalesce(_ROOT.c.uuid, resource_providers.c.uuid),
+    )
+    .outerjoin(_ROOT, _ROOT.c.id == _RP.root_provider_id)
+    .where(_RP.id.in_(bindparam("ids", expanding=True)))
+)

@@ -7,23 +7,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.candidates.budget import RequestBudget
-from placement.candidates.explain.cloud import FilteredCloud, cloud_under
-from placement.candidates.explain.conditions import OF_AMOUNTS, ConditionKind
+from placement.candidates.explain.alike_trees import AlikeTrees
+from placement.candidates.explain.cloud_masks import CloudMasks
+from placement.candidates.explain.conditions import OF_AMOUNTS, Condition, ConditionKind
 from placement.candidates.explain.explain import explain
 from placement.candidates.explain.explanation import Largest
-from placement.candidates.explain.near_misses import _amounts, _conditions, _tells
-from placement.candidates.explain.stages import with_traits_apart
+from placement.candidates.explain.near_misses import NOT_REMOVABLE
+from placement.candidates.explain.stages import stages, with_traits_apart
+from placement.candidates.explain.tree_search import SlotSearch, serving_trees
 from placement.domain.search_plan import plan_for
 from tests.definition_of_candidates import Definition, without_part
 from tests.examples import examples
-from tests.small_clouds import facts_of, situations
+from tests.small_clouds import masks_of, situations
 
 
 @examples(50)
 @given(situations)
 def test_there_is_a_cause_exactly_if_trying_everything_finds_nothing(situation):
     request, cloud = situation
-    explanation = explain(plan_for(request), facts_of(cloud))
+    explanation = explain(plan_for(request), masks_of(request, cloud))
     assert explanation.complete
     assert explanation.found == len(Definition(request, cloud).trees())
     assert (explanation.cause is None) == (explanation.found > 0)
@@ -33,7 +35,7 @@ def test_there_is_a_cause_exactly_if_trying_everything_finds_nothing(situation):
 @given(situations)
 def test_without_a_near_miss_so_many_trees_have_candidates(situation):
     request, cloud = situation
-    for near_miss in explain(plan_for(request), facts_of(cloud)).near_misses:
+    for near_miss in explain(plan_for(request), masks_of(request, cloud)).near_misses:
         if near_miss.condition.kind in (ConditionKind.RESOURCE, ConditionKind.GROUP):
             definition = Definition(without_part(request, near_miss.condition), cloud)
         else:
@@ -45,33 +47,48 @@ def test_without_a_near_miss_so_many_trees_have_candidates(situation):
 @given(situations)
 def test_no_near_miss_is_missed(situation):
     request, cloud = situation
-    facts = facts_of(cloud)
-    explanation = explain(plan_for(request), facts)
+    explanation = explain(plan_for(request), masks_of(request, cloud))
     if explanation.cause is None:
         return
-    named = {near_miss.condition for near_miss in explanation.near_misses}
-    filtered = filtered_cloud(request, facts)
-    helping = {one for one in _conditions(filtered) if Definition(request, cloud, one).trees()}
+    every = [*conditions_of(explanation), *[stage.condition for stage in stages(with_traits_apart(plan_for(request)))]]
+    helping = {one for one in every if one.kind not in NOT_REMOVABLE and Definition(request, cloud, one).trees()}
+    amounts = {replace(one, kind=ConditionKind.AMOUNT) for one in every if one.kind == ConditionKind.CAPACITY}
     helping |= {
         amount
-        for amount in _amounts(filtered)
-        if not any(_tells(one, amount) for one in helping) and Definition(request, cloud, amount).trees()
+        for amount in amounts
+        if not any(is_told_by(one, amount) for one in helping) and Definition(request, cloud, amount).trees()
     }
+    named = {near_miss.condition for near_miss in explanation.near_misses}
     assert helping == {
         condition for condition in named if condition.kind not in (ConditionKind.RESOURCE, ConditionKind.GROUP)
     }
+
+
+def conditions_of(explanation) -> list[Condition]:
+    """Return all conditions that an explanation counts."""
+    return [step.condition for demand in explanation.demands for step in demand.steps] + [
+        step.condition for step in explanation.trees
+    ]
+
+
+def is_told_by(condition: Condition, amount: Condition) -> bool:
+    """Tell whether a near miss already says that an amount is too large."""
+    combined = condition.kind == ConditionKind.COMBINED_CAPACITY and condition.value == amount.resource_class
+    return combined or (
+        condition.kind in OF_AMOUNTS and (condition.groups, condition.value) == (amount.groups, amount.value)
+    )
 
 
 @examples(50)
 @given(situations, st.integers(0, 200))
 def test_what_steps_do_not_suffice_for_is_undecided(situation, steps):
     request, cloud = situation
-    facts = facts_of(cloud)
-    filtered = filtered_cloud(request, facts)
+    masked = CloudMasks(with_traits_apart(plan_for(request)), masks_of(request, cloud))
     budget = RequestBudget(per_tree=steps, per_request=steps)
-    found = filtered.served(budget)
-    assert found.trees.keys() <= {*Definition(request, cloud).trees()} <= found.possible
-    assert budget.was_hit == bool(found.undecided)
+    found = serving_trees(AlikeTrees(masked), SlotSearch(masked.plan, budget), masked.trees)
+    serving, possible = ({*masked.providers.roots[of].tolist()} for of in (found.trees, found.possible))
+    assert serving <= {*Definition(request, cloud).trees()} <= possible
+    assert budget.was_hit == bool(len(found.undecided))
 
 
 @examples(50)
@@ -79,7 +96,7 @@ def test_what_steps_do_not_suffice_for_is_undecided(situation, steps):
 def test_the_largest_amount_is_what_trying_every_amount_finds(situation):
     """On any provider that could serve the group apart from the amount, in the trees of the near miss."""
     request, cloud = situation
-    for near_miss in explain(plan_for(request), facts_of(cloud)).near_misses:
+    for near_miss in explain(plan_for(request), masks_of(request, cloud)).near_misses:
         condition = near_miss.condition
         if condition.kind not in OF_AMOUNTS:
             assert near_miss.largest is None
@@ -94,10 +111,6 @@ def test_the_largest_amount_is_what_trying_every_amount_finds(situation):
         found = Counter(largest_of(cloud[provider].inventories[name]) for provider in providers)
         most = max(found, default=0)
         assert near_miss.largest == (Largest(most, found[most]) if most else None)
-
-
-def filtered_cloud(request, facts) -> FilteredCloud:
-    return cloud_under(with_traits_apart(plan_for(request)), facts)
 
 
 def largest_of(stock) -> int:

@@ -1,0 +1,208 @@
+"""Trees that differ only in the ids of their providers: what a search finds in one of them holds for all.
+
+An explanation searches the same trees dozens of times, each time with another condition left out. Which of them are
+alike is found out once, by all that any of these searches can see.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from placement.candidates.explain.cloud_masks import CloudMasks
+from placement.candidates.explain.conditions import Condition, ConditionKind, traits_condition
+from placement.candidates.explain.provider_masks import NOBODY
+from placement.cloud.columns import Flags, Ints, places_in
+from placement.domain.tree import Tree
+
+UNBOUNDED = (ConditionKind.AMOUNT, ConditionKind.COMBINED_CAPACITY)
+"""Without one of these, several slots may take as much from one provider as they like."""
+
+
+class AlikeTrees:
+    """The trees of one cloud in classes of equal ones, and single trees as the search wants them.
+
+    Args:
+        cloud: the cloud under all conditions.
+        seen: further columns of what tells providers apart, by position.
+        nested: whether it matters how providers are nested; it does for same_subtree.
+    """
+
+    def __init__(self, cloud: CloudMasks, *, seen: Sequence[Ints] = (), nested: bool = False) -> None:
+        self.cloud = cloud
+        self._providers = cloud.providers
+        self._seen = seen
+        self._nested = nested or bool(cloud.plan.request.same_subtree)
+        self._asked: Counter[str] = Counter()
+        for slot in cloud.plan.slots:
+            self._asked.update(dict(slot.resources))
+        asking = Counter([name for slot in cloud.plan.slots for name, _amount in slot.resources])
+        self._contended = [name for name, slots in asking.items() if slots > 1]
+
+    @cached_property
+    def class_of(self) -> Ints:
+        """The number of each tree's class."""
+        providers = self._providers
+        looks = [*self._looks]
+        serving = np.flatnonzero(np.logical_or.reduce([column > 0 for column in looks]))
+        at = providers.with_ancestors(serving) if self._nested else serving
+        is_sharing = np.zeros(len(providers.ids), dtype=np.int64)
+        is_sharing[self._pools] = 1
+        kinds = _numbered([column[at] for column in (*looks, *self._room, *self._seen, *self._met, is_sharing)])
+        if self._nested:
+            kinds, at = self._with_kinds_below(at, kinds)
+        trees = _sequences(providers.trees[at], kinds, len(providers.roots))
+        return _numbered([trees, self._pools_of_trees])
+
+    def tree(self, index: int, without: Condition | None) -> Tree:
+        """Return a tree with the options of each demand if a condition is left out."""
+        providers = self._providers
+        first, after = providers.starts[index : index + 2].tolist()
+        rows: list[list[int]] = []
+        serving = NOBODY
+        room: dict[tuple[int, str], float] = {}
+        pools = self._pools[self._shared_with[:, index]]
+        for demand in self.cloud.options:
+            own = demand.own.options(without)
+            own = own[np.searchsorted(own, first) : np.searchsorted(own, after)]
+            at = np.union1d(own, np.intersect1d(demand.shared.options(without), pools, assume_unique=True))
+            rows.append(sorted(providers.ids[at].tolist()))
+            serving = np.union1d(serving, at)
+            for name in {name for name, _amount in demand.asked.resources}.intersection(self._contended):
+                ids = providers.ids[at].tolist()
+                room.update(zip([(id_, name) for id_ in ids], self._room_at(name, at, without).tolist(), strict=True))
+        return Tree(
+            int(providers.roots[index]),
+            rows,
+            room,
+            met=self._met_at(serving, without),
+            parents=self._parents(index, pools),
+            root_of=self._roots_of_pools,
+            sharing=self._roots_of_pools.keys(),
+        )
+
+    @property
+    def _looks(self) -> Iterator[Ints]:
+        """Yield for each demand which providers can serve it, and which cannot for which condition alone."""
+        for demand in self.cloud.options:
+            for at, looks in demand.own.looks([*demand.amounts, *demand.conditions]):
+                column = np.zeros(len(self._providers.ids), dtype=np.int64)
+                column[at] = looks
+                yield column
+
+    def _room_at(self, name: str, at: Ints, without: Condition | None = None) -> Ints:
+        """Return how much all slots together may take of a class; more than they ask for makes no difference."""
+        asked = self._asked[name]
+        stock = self.cloud.masks.columns.stock(self.cloud.masks.serving.ids.classes[name])
+        rows = places_in(stock.at, at)
+        lifted = without.kind if without and without.resource_class == name else None
+        if lifted in UNBOUNDED:
+            return np.full(len(at), asked)
+        room = np.full(len(at), asked)
+        if lifted != ConditionKind.CAPACITY:
+            room = np.minimum(room, np.trunc(stock.capacity[rows] - stock.used[rows]).astype(np.int64))
+        if lifted != ConditionKind.MAX_UNIT:
+            room = np.minimum(room, stock.max_unit[rows])
+        return np.where(rows >= 0, room, 0)
+
+    @property
+    def _room(self) -> Iterator[Ints]:
+        """Yield what tells providers apart by the classes that slots compete for."""
+        for name in self._contended:
+            at = self.cloud.masks.with_stock(name)
+            for lifted in (ConditionKind.CAPACITY, ConditionKind.MAX_UNIT):
+                column = np.zeros(len(self._providers.ids), dtype=np.int64)
+                column[at] = np.maximum(-1, self._room_at(name, at, Condition(lifted, (), name))) + 1
+                yield column
+
+    @cached_property
+    def _met(self) -> list[Ints]:
+        """The traits of the unsuffixed group that providers have."""
+        serving = self.cloud.masks.serving
+        return [serving.with_any_trait(any_of).astype(np.int64) for any_of in self.cloud.plan.trait_sets]
+
+    def _met_at(self, at: Ints, without: Condition | None) -> dict[int, int]:
+        """Return the trait sets that providers meet, as bits, a condition on the unsuffixed group's traits left out."""
+        sets = zip(self.cloud.plan.trait_sets, self._met, strict=True)
+        kept = [column[at].tolist() for any_of, column in sets if without != traits_condition(any_of)]
+        ids = self._providers.ids[at].tolist()
+        met = [sum(bit << index for index, bit in enumerate(bits)) for bits in zip(*kept, strict=True)]
+        return dict(zip(ids, met, strict=True)) if kept else {}
+
+    @cached_property
+    def _pools(self) -> Ints:
+        """The providers that share with other trees and can serve a demand, perhaps if a condition is left out."""
+        serving = np.zeros(len(self._providers.ids), dtype=bool)
+        for demand in self.cloud.options:
+            for at, looks in demand.shared.looks([*demand.amounts, *demand.conditions]):
+                serving[at[looks > 0]] = True
+        return np.flatnonzero(serving)
+
+    @cached_property
+    def _shared_with(self) -> Flags:
+        """Which pool, by number, shares with which tree."""
+        flags = np.zeros((len(self._pools), len(self._providers.roots)), dtype=bool)
+        for number, pool in enumerate(self._pools.tolist()):
+            flags[number, self.cloud.masks.trees_shared_with[pool]] = True
+        return flags
+
+    @cached_property
+    def _pools_of_trees(self) -> Ints:
+        """What tells trees apart by who shares with them."""
+        if not len(self._pools):
+            return np.zeros(len(self._providers.roots), dtype=np.int64)
+        _unique, numbers = np.unique(np.packbits(self._shared_with, axis=0), axis=1, return_inverse=True)
+        return numbers.reshape(-1)
+
+    @cached_property
+    def _roots_of_pools(self) -> Mapping[int, int]:
+        roots = self._providers.roots[self._providers.trees[self._pools]].tolist()
+        return dict(zip(self._providers.ids[self._pools].tolist(), roots, strict=True))
+
+    def _parents(self, index: int, pools: Ints) -> Mapping[int, int | None]:
+        """Return how the providers of a tree are nested, and those of the trees of its pools, if that matters."""
+        if not self.cloud.plan.request.same_subtree:
+            return {}
+        trees = np.union1d(self._providers.trees[pools], np.array([index]))
+        return self._providers.parents_of(self._providers.positions_in(trees))
+
+    def _with_kinds_below(self, at: Ints, kinds: Ints) -> tuple[Ints, Ints]:
+        """Return the outermost of some providers, by what they and all below them are, in any order of siblings."""
+        parents = places_in(at, self._providers.parent_positions[at])
+        depths = np.zeros(len(at), dtype=np.int64)
+        above = parents
+        while (above >= 0).any():
+            depths += above >= 0
+            above = np.where(above >= 0, parents[above], -1)
+        for depth in range(int(depths.max(initial=0)), 0, -1):
+            here = np.flatnonzero(depths == depth)
+            kinds = _numbered([kinds, _sequences(parents[here], kinds[here], len(at))])
+        outermost = depths == 0
+        return kinds[outermost], at[outermost]
+
+
+def _numbered(columns: Iterable[Ints]) -> Ints:
+    """Number rows, equal ones alike."""
+    numbers: Ints = np.zeros(1, dtype=np.int64)
+    for column in columns:
+        # The numbers so far are few, so that the product stays far below 2^63.
+        _unique, numbers = np.unique(numbers * (int(column.max(initial=0)) + 1) + column, return_inverse=True)
+    return numbers
+
+
+def _sequences(owners: Ints, values: Ints, number: int) -> Ints:
+    """Number owners by what they own, in any order; 0 for those that own nothing."""
+    order = np.lexsort((values, owners))
+    owners, values = owners[order], values[order]
+    starts = np.flatnonzero(np.diff(owners, prepend=-1))
+    sizes = np.diff(np.append(starts, len(owners)))
+    numbers = np.zeros(number, dtype=np.int64)
+    largest = 0
+    for size in np.unique(sizes).tolist():
+        of_size = starts[sizes == size]
+        rows = values[of_size[:, np.newaxis] + np.arange(size)]
+        _unique, inverse = np.unique(rows, axis=0, return_inverse=True)
+        numbers[owners[of_size]] = largest + 1 + inverse.reshape(-1)
+        largest = int(numbers.max())
+    return numbers
