@@ -55,7 +55,7 @@ class ProviderColumns:
     @classmethod
     def sorted_from(cls, root_of: Ints, ids: Ints, parents: Ints) -> "ProviderColumns":
         """Return the columns for providers that are sorted already, given the root of each."""
-        starts = np.flatnonzero(np.diff(root_of, prepend=-1))
+        starts = np.flatnonzero(np.diff(root_of, prepend=root_of[:1] - 1))
         return cls(ids, parents, root_of[starts], np.append(starts, len(ids)))
 
     @cached_property

@@ -68,36 +68,35 @@ class CopyCounter:
     Args:
         plan: the plan.
         cloud: the cloud.
-        budget: limits the steps taken where formulas are not exact.
     """
 
-    def __init__(self, plan: Plan, cloud: CloudInForms, budget: Budget) -> None:
-        self._plan = plan
-        self._cloud = cloud
-        self._budget = budget
+    def __init__(self, plan: Plan, cloud: CloudInForms) -> None:
+        self.plan = plan
+        self.cloud = cloud
         self._options = FormOptions(plan, cloud)
 
-    def counted(self, trees: TreesOfForm, free: FreeAmounts | None = None) -> CountedTrees | None:
+    def counted(self, trees: TreesOfForm, free: FreeAmounts, budget: Budget) -> CountedTrees | None:
         """Count in trees of one form; None if they could not serve the plan even if they were empty.
 
         Args:
             trees: the trees.
-            free: what to count in; by default, what is free.
+            free: what to count in.
+            budget: limits the steps taken where formulas are not exact.
         """
-        rows, free = self._options.rows(trees.number), free or trees.free
+        rows = self._options.rows(trees.number)
         if rows is None:
             return None
-        slots = open_slots(self._plan, self._cloud.ids.classes, rows)
-        met = self._options.met(trees.number, {place for row in rows for place in row}) if self._plan.trait_sets else {}
-        formula = formula_for(self._plan, slots, trees.form, met)
+        slots = open_slots(self.plan, self.cloud.ids.classes, rows)
+        met = self.met(trees.number, slots)
+        formula = formula_for(self.plan, slots, trees.form, met)
         most = formula.alone.copies(free)
         least = most
         for tied in formula.mixed if formula.is_exact else (range(len(slots)),):
             chosen = [slots[number] for number in tied]
-            ways = Ways(self._sub_plan(tied), self._cloud, trees.form, slots=chosen, met=met)
+            ways = Ways(self._sub_plan(tied), self.cloud, trees.form, slots=chosen, met=met)
             if not ways.is_possible:
                 return None
-            at_least, most = ways.copies(free, most, self._budget)
+            at_least, most = ways.copies(free, most, budget)
             least = np.minimum(least, at_least)
         is_divided = formula.is_exact and not formula.mixed
         return CountedTrees(
@@ -110,23 +109,28 @@ class CopyCounter:
             is_shared=any([place < 0 for row in rows for place in row]),
         )
 
+    def met(self, number: int, slots: Sequence[OpenSlot]) -> dict[int, int]:
+        """Return which trait sets of the unsuffixed group each provider meets that may serve in trees of a form."""
+        places = {place for slot in slots for place in slot.places}
+        return self._options.met(number, places) if self.plan.trait_sets else dict.fromkeys(places, 0)
+
     def _sub_plan(self, numbers: Sequence[int]) -> Plan:
         """Return the plan of all slots, or of some that are tied only by competing with each other."""
-        if len(numbers) == len(self._plan.slots):
-            return self._plan
-        slots = tuple([self._plan.slots[number] for number in numbers])
+        if len(numbers) == len(self.plan.slots):
+            return self.plan
+        slots = tuple([self.plan.slots[number] for number in numbers])
         asked = {name for slot in slots for name, _amount in slot.resources}
         return replace(
-            self._plan,
+            self.plan,
             slots=slots,
-            request=replace(self._plan.request, same_subtree=()),
-            contended=tuple([name for name in self._plan.contended if name in asked]),
+            request=replace(self.plan.request, same_subtree=()),
+            contended=tuple([name for name in self.plan.contended if name in asked]),
             trait_sets=(),
         )
 
     def _pooled(self, slot: OneSlot, free: FreeAmounts) -> Pooled:
         own = tuple([place for place in slot.places if place >= 0])
-        pools = {place: self._cloud.pools[place].free for place in slot.places if place < 0}
+        pools = {place: self.cloud.pools[place].free for place in slot.places if place < 0}
         room = {
             place: min([much[class_id] // amount for class_id, amount in slot.amounts], default=ENDLESS)
             for place, much in pools.items()

@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -124,10 +123,9 @@ class FreeAmounts:
             self._cells[cell] = column
         return column
 
-    def rows(self, cells: Sequence[Cell]) -> "DistinctRows":
-        """Return what is free of some cells, tree by tree."""
-        table = np.column_stack([self.cell(cell) for cell in cells]) if cells else np.zeros((len(self.starts), 0))
-        return distinct_rows(table.astype(np.int64))
+    def table(self, cells: Sequence[Cell]) -> Ints:
+        """Return what is free of some cells, a row for each tree."""
+        return np.array([self.cell(cell) for cell in cells], dtype=np.int64).reshape(len(cells), len(self.starts)).T
 
     def room(self, place: int, amounts: Amounts) -> Ints:
         """Return how many times some amounts fit on a provider."""
@@ -136,7 +134,7 @@ class FreeAmounts:
         rooms = [self.cell((place, class_id)) // amount for class_id, amount in amounts]
         return rooms[0] if len(rooms) == 1 else np.minimum.reduce(rooms)
 
-    def of(self, chosen: Flags) -> "FreeAmounts":
+    def of(self, chosen: Flags | Ints) -> "FreeAmounts":
         """Return the same of some of the trees."""
         return FreeAmounts(self.starts[chosen], self._by_class, self._pools)
 
@@ -151,11 +149,13 @@ class DistinctRows(NamedTuple):
 
 def distinct_rows(table: npt.NDArray[Any]) -> DistinctRows:
     """Return the rows of a table that differ."""
-    data, width = np.ascontiguousarray(table).tobytes(), table.shape[1] * table.itemsize
-    known: dict[bytes, int] = {}
-    numbers = [known.setdefault(data[at * width : (at + 1) * width], len(known)) for at in range(len(table))]
-    _numbers, first = np.unique(numbers, return_index=True)
-    return DistinctRows([*map(tuple, table[first].tolist())], np.array(numbers, dtype=np.int64), first)
+    varying = np.ascontiguousarray(table[:, (table != table[:1]).any(axis=0)])
+    numbers = np.zeros(len(table), dtype=np.int64)
+    if varying.size:
+        data, width, known = varying.tobytes(), varying.shape[1] * varying.itemsize, dict[bytes, int]()
+        numbers[:] = [known.setdefault(data[at : at + width], len(known)) for at in range(0, len(data), width)]
+    _numbers, first = np.unique(numbers, return_index=True) if varying.size else (numbers, numbers[:1])
+    return DistinctRows([*map(tuple, table[first].tolist())], numbers, first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,22 +178,29 @@ class TreesOfForm:
     free: FreeAmounts
     empty: FreeAmounts
 
-    def chosen(self, chosen: Flags) -> "TreesOfForm":
+    def has(self, class_id: int) -> bool:
+        """Tell whether any provider of these trees has a class."""
+        return any(held == class_id for _place, held in self.form.max_units)
+
+    def chosen(self, chosen: Flags | Ints) -> "TreesOfForm":
         """Return some of these trees."""
         trees, roots = self.trees[chosen], self.roots[chosen]
         return replace(self, trees=trees, roots=roots, free=self.free.of(chosen), empty=self.empty.of(chosen))
 
     @cached_property
-    def models(self) -> Mapping[int, Flags]:
-        """Trees of the same capacities: the root of the first one -> which trees they are."""
-        equal = self.empty.rows(sorted(self.form.max_units)).numbers
-        models = {}
-        for number in range(int(equal.max(initial=-1)) + 1):
-            is_equal = equal == number
-            roots = self.roots[is_equal]
-            # Trees that do not exist have ids below 0; real ones take precedence.
-            models[int(roots[roots > 0][0] if roots[-1] > 0 else roots[0])] = is_equal
-        return models
+    def models(self) -> "TreeModels":
+        """The trees by what they have in all of each class."""
+        # Trees that do not exist have ids below 0; real ones take precedence.
+        order = np.roll(np.arange(len(self.roots)), -int(np.searchsorted(self.roots, 0)))
+        _rows, numbers, first = distinct_rows(self.empty.table(sorted(self.form.max_units))[order])
+        return TreeModels(np.bincount(numbers).tolist(), self.chosen(order[first]))
+
+
+class TreeModels(NamedTuple):
+    """Trees by capacities: how many there are of each model, and the first tree of each."""
+
+    numbers: list[int]
+    first: TreesOfForm
 
 
 class CloudInForms:
@@ -250,7 +257,7 @@ class CloudInForms:
         order = np.argsort(numbers, kind="stable")
         members = np.split(order, np.cumsum(np.bincount(numbers))[:-1]) if len(numbers) else []
         forms = []
-        for number, trees in enumerate(members):
+        for number, trees in enumerate(sorted(members, key=lambda trees: int(trees[0]))):
             starts = providers.starts[trees]
             free = FreeAmounts(starts, self.free, self.pools)
             empty = FreeAmounts(starts, self.capacity, self.pools)
@@ -264,10 +271,15 @@ class CloudInForms:
 
     def _form_numbers(self) -> Ints:
         """Return the number of each tree's form. O(providers)."""
-        table, starts = self._table, self.columns.providers.starts.tolist()
-        data, width, known = table.tobytes(), table.shape[1] * table.itemsize, dict[bytes, int]()
-        numbers = [known.setdefault(data[start * width : end * width], len(known)) for start, end in pairwise(starts)]
-        return np.array(numbers, dtype=np.int64)
+        sizes, forms = np.diff(self.columns.providers.starts), 0
+        numbers = np.zeros(len(sizes), dtype=np.int64)
+        for size in np.unique(sizes).tolist():
+            trees = np.flatnonzero(sizes == size)
+            table = self._table[self.columns.providers.positions_in(trees)]
+            equal = distinct_rows(table.reshape(len(trees), -1))
+            numbers[trees] = forms + equal.numbers
+            forms += len(equal.first)
+        return numbers
 
     @cached_property
     def _table(self) -> npt.NDArray[np.int32]:

@@ -16,9 +16,8 @@ import numpy as np
 
 from placement.allocators.budget import Budget
 from placement.allocators.bundle_packing import Copies
-from placement.candidates.headroom.counting import CountedTrees, total
+from placement.candidates.headroom.counting import CopyCounter, CountedTrees, total
 from placement.candidates.headroom.forms import ENDLESS, Cell, CloudInForms, TreesOfForm, distinct_rows
-from placement.candidates.headroom.options import FormOptions
 from placement.candidates.headroom.totals import Headroom
 from placement.candidates.headroom.ways import Ways
 from placement.cloud.columns import Ints
@@ -35,9 +34,8 @@ WaysToTake = Sequence[Mapping[Cell, int]]
 
 def of_mix(
     shares: Mapping[str, Fraction],
-    plans: Mapping[str, Plan],
+    counters: Mapping[str, CopyCounter],
     found: Mapping[str, Headroom],
-    cloud: CloudInForms,
     *,
     ruled: Collection[str] = (),
 ) -> Copies:
@@ -45,21 +43,20 @@ def of_mix(
 
     Args:
         shares: the share of all copies that each request has; they add up to 1.
-        plans: the requests.
+        counters: the requests.
         found: the headroom of each alone.
-        cloud: the cloud.
         ruled: requests with rules beyond their plans; a tree that serves one of these serves no other request.
     """
     mixed = [
         _Mixed(
-            plans[name],
+            counters[name],
             {of_form.trees.number: of_form for of_form in found[name].counted},
             found[name].copies,
-            FormOptions(plans[name], cloud),
             is_ruled=name in ruled,
         )
         for name in shares
     ]
+    cloud = mixed[0].counter.cloud
     parts = [*shares.values()]
     most = _largest(
         ENDLESS, lambda copies: all(map(_at_most, _parts(copies, parts), [one.copies.most for one in mixed]))
@@ -72,16 +69,15 @@ def of_mix(
 class _Mixed(NamedTuple):
     """One of the requests of a mix."""
 
-    plan: Plan
+    counter: CopyCounter
     counted: Mapping[int, CountedTrees]
     copies: Copies
-    options: FormOptions
     is_ruled: bool
 
     def amounts(self, classes: Mapping[str, int]) -> Counter[int]:
         """Return what a copy takes of each class."""
         amounts: Counter[int] = Counter()
-        for slot in self.plan.slots:
+        for slot in self.counter.plan.slots:
             amounts.update({classes[name]: amount for name, amount in slot.resources})
         return amounts
 
@@ -97,8 +93,8 @@ class _Mixed(NamedTuple):
         counted = self.counted.get(trees.number)
         if counted is None or self.is_ruled:
             return None
-        met = self.options.met(trees.number, {place for slot in counted.slots for place in slot.places})
-        return Ways(self.plan, cloud, trees.form, slots=counted.slots, met=met).all_ways()
+        plan, met = self.counter.plan, self.counter.met(trees.number, counted.slots)
+        return Ways(plan, cloud, trees.form, slots=counted.slots, met=met).all_ways()
 
 
 def _parts(copies: int, shares: Sequence[Fraction]) -> CopyCounts:
@@ -125,7 +121,7 @@ def _limits(mixed: Sequence[_Mixed], cloud: CloudInForms) -> list[tuple[list[int
     limits = []
     for class_id in {class_id for amounts in each for class_id in amounts}:
         amounts = [of_request[class_id] for of_request in each]
-        unit = gcd(*[amount for one in mixed for amount in _amounts_of_slots(one.plan, class_id, cloud)])
+        unit = gcd(*[amount for one in mixed for amount in _amounts_of_slots(one.counter.plan, class_id, cloud)])
         usable = sum([pool.free.get(class_id, 0) for pool in cloud.pools.values()])
         for trees in cloud.forms:
             asked = sum([one.alone(trees, at_least=False) * amount for one, amount in zip(mixed, amounts, strict=True)])
@@ -163,7 +159,7 @@ def _equal_trees(mixed: Sequence[_Mixed], cloud: CloudInForms) -> list[_EqualTre
         alone = [one.alone(trees, at_least=True) for one in mixed]
         ways = [one.ways(trees, cloud) for one in mixed]
         cells = sorted({cell for of in ways for way in of or () for cell in way if cell[0] >= 0})
-        rows, numbers, _first = distinct_rows(np.column_stack([*alone, *map(trees.free.cell, cells)]))
+        rows, numbers, _first = distinct_rows(np.column_stack([*alone, trees.free.table(cells)]))
         for row, number in zip(rows, np.bincount(numbers).tolist(), strict=True):
             if any(row[: len(mixed)]):
                 free = dict(zip(cells, row[len(mixed) :], strict=True))

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
 
 import numpy as np
 
@@ -18,11 +17,15 @@ from placement.candidates.headroom.counting import (
     total,
 )
 from placement.candidates.headroom.division import formula_for
-from placement.candidates.headroom.forms import CloudInForms, distinct_rows
+from placement.candidates.headroom.forms import CloudInForms
+from placement.cloud.columns import Flags
 from placement.domain.search_plan import Plan
 
 STEPS = 400_000
 """How many steps packing may take for one request."""
+
+MAX_TOLD = 62
+"""How many classes of a request are told apart in what trees lack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +78,16 @@ class Headroom:
         return sum(self.lacking.values())
 
 
-def headroom(plan: Plan, cloud: CloudInForms, placed: PlacedTrees | None = None) -> Headroom:
+def headroom(counter: CopyCounter, placed: PlacedTrees | None = None) -> Headroom:
     """Return how many more of a request fit into a cloud. O(trees) for most requests.
 
     Args:
-        plan: the request without its rules about places.
-        cloud: the cloud.
+        counter: counts the copies of the request without its rules about places.
         placed: counts with these rules, if there are any.
     """
-    counter = CopyCounter(plan, cloud, Budget(STEPS))
-    counted = [of_form for trees in cloud.forms if (of_form := counter.counted(trees)) is not None]
+    plan, cloud, budget = counter.plan, counter.cloud, Budget(STEPS)
+    all_counted = [counter.counted(trees, trees.free, budget) for trees in cloud.forms]
+    counted = [of_form for of_form in all_counted if of_form is not None]
     copies = in_all_trees(counted)
     if placed is not None:
         counted = as_placed(counted, placed)
@@ -97,22 +100,20 @@ def _summed_up(plan: Plan, cloud: CloudInForms, counted: Sequence[CountedTrees],
     """Sum up the counts of all trees."""
     lacking: Counter[tuple[str, ...]] = Counter()
     stranded: Counter[str] = Counter()
-    full = [of_form.chosen(of_form.most == 0) for of_form in counted if not of_form.most.all()]
-    for of_form in full:
-        lacking.update(_lacking(plan, cloud, of_form))
-        for name in _classes(plan):
-            stranded[name] += total(cloud.free_in_trees[cloud.ids.classes[name]][of_form.trees.trees])
+    for of_form in counted:
+        if not of_form.most.all():
+            is_full = of_form.most == 0
+            lacking.update(_lacking(plan, cloud, of_form, is_full))
+            for name in _classes(plan):
+                if of_form.trees.has(class_id := cloud.ids.classes[name]):
+                    stranded[name] += total(cloud.free_in_trees[class_id][of_form.trees.trees[is_full]])
     return Headroom(
         copies=copies,
-        with_room=sum([len(of_form.most) for of_form in counted]) - sum([len(of_form.most) for of_form in full]),
+        with_room=sum([int(np.count_nonzero(of_form.most)) for of_form in counted]),
         lacking=dict(sorted(lacking.items(), key=_most_trees_first)),
-        stranded={name: stranded[name] for name in sorted(stranded) if _is_held(cloud, full, name)},
+        stranded=dict(sorted(stranded.items())),
         counted=counted,
     )
-
-
-def _is_held(cloud: CloudInForms, full: Sequence[CountedTrees], name: str) -> bool:
-    return any(class_id == cloud.ids.classes[name] for one in full for _place, class_id in one.trees.form.max_units)
 
 
 def _most_trees_first(lacking: tuple[tuple[str, ...], int]) -> tuple[object, ...]:
@@ -121,45 +122,39 @@ def _most_trees_first(lacking: tuple[tuple[str, ...], int]) -> tuple[object, ...
     return -trees, not names, names
 
 
-def _lacking(plan: Plan, cloud: CloudInForms, full: CountedTrees) -> Counter[tuple[str, ...]]:
-    """Return how many trees lack which classes: those that are short whatever there is of the others."""
-    without_traits, names = replace(plan, trait_sets=()), _classes(plan)
-    is_short = []
-    for name in names:
-        class_id = cloud.ids.classes[name]
-        slots = [
-            replace(slot, amounts=tuple([amount for amount in slot.amounts if amount[0] == class_id]))
-            for slot in full.slots
-        ]
-        copies = formula_for(without_traits, slots, full.trees.form, {}).alone.copies(full.trees.free)
-        is_short.append(copies == 0)
-    rows, numbers, _first = distinct_rows(np.column_stack(is_short))
-    trees = zip(rows, np.bincount(numbers).tolist(), strict=True)
-    return Counter({tuple(compress(names, row)): number for row, number in trees})
+def _lacking(plan: Plan, cloud: CloudInForms, counted: CountedTrees, is_full: Flags) -> Counter[tuple[str, ...]]:
+    """Return how many full trees lack which classes: those that are short whatever there is of the others."""
+    without_traits, names = replace(plan, trait_sets=()), _classes(plan)[:MAX_TOLD]
+    sets, free = np.zeros(np.count_nonzero(is_full), dtype=np.int64), counted.trees.free.of(is_full)
+    for bit, name in enumerate(names):
+        slots = [slot.asking_only(cloud.ids.classes[name]) for slot in counted.slots]
+        # A slot that asks for nothing matters only if it must not meet another.
+        slots = [slot for slot in slots if slot.amounts or slot.apart is not None]
+        copies = formula_for(without_traits, slots, counted.trees.form, {}).alone.copies(free)
+        sets |= (copies == 0).astype(np.int64) << bit
+    lacking, trees = np.unique(sets, return_counts=True)
+    told = [tuple([name for bit, name in enumerate(names) if each >> bit & 1]) for each in lacking.tolist()]
+    return Counter(dict(zip(told, trees.tolist(), strict=True)))
 
 
 def _classes(plan: Plan) -> list[str]:
     return sorted({name for slot in plan.slots for name, _amount in slot.resources})
 
 
-def models(
-    plan: Plan, cloud: CloudInForms, counted: Sequence[CountedTrees], placed: PlacedTrees | None = None
-) -> list[HostModel]:
+def models(counter: CopyCounter, counted: Sequence[CountedTrees], placed: PlacedTrees | None = None) -> list[HostModel]:
     """Return what one more of each model of tree would be good for, the best first."""
-    counter = CopyCounter(plan, cloud, Budget(STEPS))
-    models = [model for of_form in counted for model in _models(counter, of_form)]
+    budget = Budget(STEPS)
+    models = [model for of_form in counted for model in _models(counter, of_form, budget)]
     if placed is not None:
         each = placed.in_empty({model.like: model.each.most for model in models})
         models = [replace(model, each=each[model.like]) for model in models]
     return sorted(models, key=lambda model: (-model.each.least, model.like))
 
 
-def _models(counter: CopyCounter, of_form: CountedTrees) -> Iterator[HostModel]:
-    trees = of_form.trees
-    likes = np.array([*trees.models], dtype=np.int64)
-    firsts = trees.chosen(np.isin(trees.roots, likes))
-    empty = counter.counted(firsts, firsts.empty)
+def _models(counter: CopyCounter, of_form: CountedTrees, budget: Budget) -> Iterator[HostModel]:
+    numbers, firsts = of_form.trees.models
+    empty = counter.counted(firsts, firsts.empty, budget)
     if empty is not None:
-        rooms = zip(firsts.roots.tolist(), empty.least.tolist(), empty.most.tolist(), strict=True)
-        for like, *each in rooms:
-            yield HostModel(like, int(trees.models[like].sum()), Copies(*each))
+        columns = firsts.roots.tolist(), numbers, empty.least.tolist(), empty.most.tolist()
+        for like, number, *each in zip(*columns, strict=True):
+            yield HostModel(like, number, Copies(*each))

@@ -91,7 +91,7 @@ class Ways:
             most: known upper bounds.
             budget: limits the steps over all trees.
         """
-        rows, numbers, _first = distinct_rows(np.column_stack([*map(free.cell, self._cells), most]))
+        rows, numbers, _first = distinct_rows(np.column_stack([free.table(self._cells), most]))
         counted = [self._of(row[:-1], row[-1], budget) for row in rows]
         least, at_most = np.array(counted, dtype=np.int64).reshape(-1, 2).T
         return least[numbers], at_most[numbers]

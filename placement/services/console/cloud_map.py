@@ -204,9 +204,7 @@ def _free(found: Headroom, cloud: CloudInForms, class_name: str) -> dict[int, in
     if class_id is None:
         return {}
     free = cloud.free_in_trees[class_id]
-    trees = [
-        of_form.trees for of_form in found.counted if any(held == class_id for _, held in of_form.trees.form.max_units)
-    ]
+    trees = [of_form.trees for of_form in found.counted if of_form.trees.has(class_id)]
     return {
         root: amount for one in trees for root, amount in zip(one.roots.tolist(), free[one.trees].tolist(), strict=True)
     }

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeGuard
 
 from placement.allocators.bundle_packing import Copies
-from placement.candidates.headroom.counting import in_all_trees
+from placement.candidates.headroom.counting import CopyCounter, in_all_trees
 from placement.candidates.headroom.forms import CloudInForms, SetsInView
 from placement.candidates.headroom.mix import of_mix
 from placement.candidates.headroom.plans import CountedRequest, all_together, counted_plan, has_rules
@@ -18,7 +18,7 @@ from placement.domain.candidate_request import CandidateRequest
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.place_lock import PlaceLock
 from placement.domain.planner_request import PlannerRequest
-from placement.domain.search_plan import NamedIds, Plan, plan_for
+from placement.domain.search_plan import NamedIds, plan_for
 from placement.errors import Invalid, InvalidAt
 from placement.services.cloud_cache import CloudCache, SetsInSnapshot, columns_in
 from placement.services.planner.changes import AS_THEY_ARE, Changes, more_trees, overlay_of
@@ -111,11 +111,11 @@ def headrooms(
     aggregates = roots_by_aggregate(tx) if listing.aggregates else {}
     by_place = {name: one for name, one in requests.items() if _depends_on_places(one, ids)}
     placed = _placed(tx, by_place, options, cloud=cloud, overlay=overlay)
-    plans = {name: counted_plan(request) for name, request in asked.items()}
-    listed = partial(_counted, cloud=cloud, listing=listing, aggregates=aggregates)
-    counted = {name: listed(plan, placed=placed.get(name)) for name, plan in plans.items()}
+    counters = {name: CopyCounter(counted_plan(request), cloud) for name, request in asked.items()}
+    listed = partial(_counted, listing=listing, aggregates=aggregates)
+    counted = {name: listed(counter, placed=placed.get(name)) for name, counter in counters.items()}
     found = {name: one.found for name, one in counted.items()}
-    together = of_mix(mix, plans, found, cloud, ruled=placed) if mix else None
+    together = of_mix(mix, counters, found, ruled=placed) if mix else None
     return Headrooms(counted, together, named_providers(tx, _mentioned(counted.values())))
 
 
@@ -195,7 +195,7 @@ def headroom_in(
     """Count how many copies of one request fit, within the caller's transaction; see ``headrooms``."""
     plan = counted_plan(request)
     cloud = _supposed(tx, ids_for(tx, plan, locks=locks), AS_THEY_ARE, overlay=AS_IT_IS, cache=cache)
-    return HeadroomInCloud(headroom(plan, cloud), cloud)
+    return HeadroomInCloud(headroom(CopyCounter(plan, cloud)), cloud)
 
 
 def _in_groups(request: CountedRequest, options: PlannerOptions | None) -> CountedRequest:
@@ -206,14 +206,13 @@ def _in_groups(request: CountedRequest, options: PlannerOptions | None) -> Count
 
 
 def _counted(
-    plan: Plan,
+    counter: CopyCounter,
     *,
-    cloud: CloudInForms,
     listing: Listing,
     placed: PlacedCopies | None,
     aggregates: Mapping[str, frozenset[int]],
 ) -> RequestRoom:
-    found = headroom(plan, cloud, placed)
+    found = headroom(counter, placed)
     if placed is not None and not found.copies.is_exact:
         least, most = found.copies
         found = replace(found, copies=Copies(max(least, placed.together(most)), most))
@@ -222,8 +221,8 @@ def _counted(
         found,
         found.copies,
         trees=by_room[: listing.limit],
-        aggregates=_by_aggregate(found, cloud, aggregates)[: listing.limit],
-        models=models(plan, cloud, found.counted, placed)[: listing.limit] if listing.models else (),
+        aggregates=_by_aggregate(found, counter.cloud, aggregates)[: listing.limit],
+        models=models(counter, found.counted, placed)[: listing.limit] if listing.models else (),
     )
 
 

@@ -6,11 +6,13 @@ from itertools import product
 
 import numpy as np
 
+from placement.candidates.headroom.counting import CopyCounter
 from placement.candidates.headroom.forms import CloudInForms, SetsInView
+from placement.candidates.headroom.totals import Headroom, headroom
 from placement.cloud.columns import CloudColumns, CloudRows
 from placement.cloud.view import Supposed, cloud_view
 from placement.domain.candidate_request import CandidateRequest
-from placement.domain.search_plan import NamedIds
+from placement.domain.search_plan import NamedIds, plan_for
 from tests.clouds import SHARES
 from tests.definition_of_candidates import Definition
 from tests.small_clouds import AGGREGATES, CLASSES, TRAITS, Cloud, shares_of
@@ -87,6 +89,10 @@ def cloud_in_forms(cloud: Cloud, supposed: Supposed | None = None) -> CloudInFor
     )
     view = cloud_view(real, supposed or Supposed(), range(len(CLASSES)))
     return CloudInForms(view.columns, SetsInView(_Sets(cloud, real), view, real.providers), _ids(cloud), view.like)
+
+
+def counted_headroom(request: CandidateRequest, in_forms: CloudInForms) -> Headroom:
+    return headroom(CopyCounter(plan_for(request), in_forms))
 
 
 def _stocks(cloud: Cloud):

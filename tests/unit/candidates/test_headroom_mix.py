@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from placement.allocators.bundle_packing import Copies
 from placement.candidates.headroom import mix
+from placement.candidates.headroom.counting import CopyCounter
 from placement.candidates.headroom.mix import of_mix
 from placement.candidates.headroom.totals import headroom
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
@@ -57,12 +58,15 @@ def drawn_mix(chance: Random, request) -> tuple[dict[str, CandidateRequest], dic
     return requests, {name: Fraction(weight, sum(weights.values())) for name, weight in weights.items()}
 
 
+def bounds_of_mix(requests, shares, in_forms) -> Copies:
+    counters = {name: CopyCounter(plan_for(request), in_forms) for name, request in requests.items()}
+    return of_mix(shares, counters, {name: headroom(counter) for name, counter in counters.items()})
+
+
 def compare(requests, shares, cloud) -> Copies:
     """Check the bounds of a mix in a cloud, and return them."""
     in_forms = cloud_in_forms(cloud)
-    plans = {name: plan_for(request) for name, request in requests.items()}
-    found = {name: headroom(plan, in_forms) for name, plan in plans.items()}
-    bounds = of_mix(shares, plans, found, in_forms)
+    bounds = bounds_of_mix(requests, shares, in_forms)
     ways = [takings(request, cloud) for request in requests.values()]
     left = {
         (node.id, name): max(0, int((stock.total - stock.reserved) * stock.allocation_ratio) - stock.used)
@@ -98,7 +102,5 @@ def test_nearly_every_mix_in_a_small_cloud_is_known_exactly() -> None:
         chance = Random(seed)
         requests, shares = drawn_mix(chance, random_request if seed % 2 else plain)
         in_forms = cloud_in_forms(random_cloud(chance))
-        plans = {name: plan_for(request) for name, request in requests.items()}
-        alone = {name: headroom(plan, in_forms) for name, plan in plans.items()}
-        found.append(of_mix(shares, plans, alone, in_forms).is_exact)
+        found.append(bounds_of_mix(requests, shares, in_forms).is_exact)
     assert sum(found) >= 90

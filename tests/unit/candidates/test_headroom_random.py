@@ -4,11 +4,9 @@ from dataclasses import replace
 
 from hypothesis import assume, given
 
-from placement.candidates.headroom.totals import headroom
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.search_plan import plan_for
 from tests.small_clouds import Cloud, Inventory, Node, shares_of, situations
-from tests.unit.candidates.filling import TooLarge, cloud_in_forms, filled
+from tests.unit.candidates.filling import TooLarge, cloud_in_forms, counted_headroom, filled
 
 
 def filled_or_too_large(request, cloud, roots=None) -> int:
@@ -22,7 +20,7 @@ def filled_or_too_large(request, cloud, roots=None) -> int:
 @given(situations)
 def test_the_headroom_is_what_filling_finds(situation) -> None:
     request, cloud = situation
-    found = headroom(plan_for(request), cloud_in_forms(cloud))
+    found = counted_headroom(request, cloud_in_forms(cloud))
     expected = filled_or_too_large(request, cloud)
     assert found.copies.least <= expected <= found.copies.most
     if not shares_of(cloud):
@@ -32,7 +30,7 @@ def test_the_headroom_is_what_filling_finds(situation) -> None:
 @given(situations)
 def test_each_tree_has_what_filling_it_alone_finds(situation) -> None:
     request, cloud = situation
-    found = headroom(plan_for(request), cloud_in_forms(cloud))
+    found = counted_headroom(request, cloud_in_forms(cloud))
     trees = found.trees()
     for root in {node.root for node in cloud.values()}:
         expected = filled_or_too_large(request, cloud, {root})
@@ -49,7 +47,7 @@ def test_each_tree_has_what_filling_it_alone_finds(situation) -> None:
 def test_a_small_tree_without_sharing_is_always_known_exactly(situation) -> None:
     request, cloud = situation
     assume(not shares_of(cloud))
-    found = headroom(plan_for(request), cloud_in_forms(cloud))
+    found = counted_headroom(request, cloud_in_forms(cloud))
     assert all(copies.is_exact for copies in found.trees().values())
 
 
@@ -57,7 +55,7 @@ def test_a_small_tree_without_sharing_is_always_known_exactly(situation) -> None
 def test_trees_that_are_alike_have_room_for_as_many(situation) -> None:
     request, cloud = situation
     assume(not shares_of(cloud) and not any(group.in_tree for group in request.groups))
-    once, twice = (headroom(plan_for(request), cloud_in_forms(one)) for one in (cloud, doubled(cloud)))
+    once, twice = (counted_headroom(request, cloud_in_forms(one)) for one in (cloud, doubled(cloud)))
     assert twice.copies == (2 * once.copies.least, 2 * once.copies.most)
     assert twice.trees() == once.trees() | {root + TWIN: copies for root, copies in once.trees().items()}
     assert (twice.with_room, twice.without_room) == (2 * once.with_room, 2 * once.without_room)
@@ -82,7 +80,7 @@ def test_classes_that_as_many_trees_lack_are_told_in_the_order_of_their_names() 
         1: Node(1, None, 1, {"VCPU": Inventory(8, used=8), "MEMORY_MB": Inventory(8)}),
         2: Node(2, None, 2, {"VCPU": Inventory(8), "MEMORY_MB": Inventory(8, used=8)}),
     }
-    plan = plan_for(CandidateRequest(groups=(RequestGroup(resources={"VCPU": 1, "MEMORY_MB": 1}),)))
-    found = headroom(plan, cloud_in_forms(cloud))
+    request = CandidateRequest(groups=(RequestGroup(resources={"VCPU": 1, "MEMORY_MB": 1}),))
+    found = counted_headroom(request, cloud_in_forms(cloud))
     assert [*found.lacking] == [("MEMORY_MB",), ("VCPU",)]
     assert [*found.stranded] == ["MEMORY_MB", "VCPU"]
