@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 
 from placement.allocators.strategy_fit import NodeScorer
+from placement.allocators.strategy_fit.scorer import ScoreFactors
 from placement.cloud.columns import Flags, Floats, Ints
 
 EXACT = 2**53
 """Below this, integers are exact as floats, and so is their quotient rounded once."""
 
 
-def scores_of(
-    scorer: NodeScorer, capacity: Sequence[Ints], used: Sequence[Ints], *, number: int
-) -> tuple[Floats, Flags]:
-    """Return the score of each tree, and whether it keeps the proportion.
+class ColumnScores:
+    """The scores of many trees.
 
     Args:
         scorer: scores one tree.
@@ -27,13 +26,37 @@ def scores_of(
         used: likewise.
         number: how many trees there are.
     """
-    columns: tuple[Sequence[Any], Sequence[Any]] = capacity, used
-    if _largest(scorer, capacity, used) >= EXACT:
-        columns = [column.astype(object) for column in capacity], [column.astype(object) for column in used]
-    numerator, denominator = _mean(scorer, *columns, number)
-    factors = scorer.factors
-    whole = numerator * factors.mean + denominator * _avoided(scorer, columns[0], number) * factors.avoided
-    return (whole / (denominator * factors.common)).astype(np.float64), _keeps_proportion(scorer, *columns, number)
+
+    def __init__(self, scorer: NodeScorer, capacity: Sequence[Ints], used: Sequence[Ints], *, number: int) -> None:
+        columns: tuple[Sequence[Any], Sequence[Any]] = capacity, used
+        if _largest(scorer, capacity, used) >= EXACT:
+            columns = [column.astype(object) for column in capacity], [column.astype(object) for column in used]
+        self._scorer = scorer
+        self._columns = columns
+        self._number = number
+        self._numerator, self._denominator = _mean(scorer, *columns, number)
+        self._avoided = _avoided(scorer, columns[0], number)
+
+    def score(self) -> Floats:
+        """Return the sum of the scores of each tree."""
+        return self._weighed(self._scorer.factors)
+
+    def fit(self) -> Floats:
+        """Return the strategy fit alone."""
+        return self._weighed(self._scorer.factors._replace(avoided=0))
+
+    def sra(self) -> Floats:
+        """Return the score for scarce resources alone."""
+        return self._weighed(self._scorer.factors._replace(mean=0))
+
+    def keeps_proportion(self) -> Flags:
+        """Return whether each tree keeps the proportion."""
+        return _keeps_proportion(self._scorer, *self._columns, self._number)
+
+    def _weighed(self, factors: ScoreFactors) -> Floats:
+        whole = self._numerator * factors.mean + self._denominator * self._avoided * factors.avoided
+        scores: Floats = (whole / (self._denominator * factors.common)).astype(np.float64)
+        return scores
 
 
 def _largest(scorer: NodeScorer, capacity: Sequence[Ints], used: Sequence[Ints]) -> int:

@@ -31,6 +31,11 @@ class DeviceJudge:
         self._settings = settings
         self._kinds = kinds
 
+    @property
+    def classes(self) -> frozenset[str]:
+        """The classes that it looks at."""
+        return frozenset({self._settings.devices, *self._settings.beside})
+
     def score(self, left: StocksLeft, taken: StocksLeft) -> float:
         """Return the score, from 0 to 100, of what is taken from the providers of a tree; 0 if there is no room.
 

@@ -15,7 +15,7 @@ import numpy as np
 from placement.allocators.compactness import MAX_COMPACTNESS, Counts, compactness
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import NodeScorer, OwnPart
-from placement.candidates.column_scores import scores_of
+from placement.candidates.column_scores import ColumnScores
 from placement.candidates.compose.composer import Composer
 from placement.candidates.compose.own_parts import OwnAmounts
 from placement.candidates.fragmentation import TreeFragmentation
@@ -189,8 +189,8 @@ class TreeScores:
         if not (self._shared and self._shared.alone and self.tell_trees_apart):
             at = [self.classes.index(name) for name in self._scorer_of_trees.classes]
             amounts = [capacity[place] for place in at], [used[place] for place in at]
-            scores, keeps = scores_of(self._scorer_of_trees, *amounts, number=len(roots))
-            fails, negated = ~keeps, -(scores * self._per_point + self._most_compact)
+            scores = ColumnScores(self._scorer_of_trees, *amounts, number=len(roots))
+            fails, negated = ~scores.keeps_proportion(), -(scores.score() * self._per_point + self._most_compact)
         return KeyColumns(roots, fails, negated)
 
     def shuffled(self, keys: Iterable[Key]) -> list[Key]:

@@ -6,7 +6,9 @@ from typing import NamedTuple
 from placement.allocators.compactness import MAX_COMPACTNESS, Counts, compactness
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import OwnPart, ScoredNode
+from placement.candidates.column_scores import ColumnScores
 from placement.candidates.ranking import MAX_SCORE
+from placement.cloud.columns import Ints
 from placement.domain.quantities import ResourceAmounts, summed
 
 
@@ -70,24 +72,55 @@ class CandidateScorer:
             touched: how many places of each level the candidate touches; none is as compact as one.
             fragmentation: what it leaves of devices, from 0 to 100 (``candidates.fragmentation``); None if unknown.
         """
-        profile, strategy, scorer = self._profile, self._profile.strategy, self._scorer
-        fit = scorer.fit(capacities, used) if strategy.fit else None
-        sra = scorer.sra(capacities, used) if strategy.sra else None
-        compact = compactness([max(1, number) for number in touched])
+        scorer, amounts = self._scorer, (capacities, used)
+        values = scorer.score(*amounts), scorer.fit(*amounts), scorer.sra(*amounts), scorer.keeps_proportion(*amounts)
+        return self._of(_Parts(*values, touched, fragmentation))
+
+    def scores(
+        self,
+        capacities: Sequence[Ints],
+        used: Sequence[Ints],
+        *,
+        touched: Sequence[Counts],
+        fragmentation: Sequence[float | None],
+    ) -> list[Score]:
+        """Return the scores of several candidates at once; the arguments are columns of those of ``score``."""
+        columns = ColumnScores(self._scorer, capacities, used, number=len(touched))
+        values = (columns.score(), columns.fit(), columns.sra(), columns.keeps_proportion())
+        rows = [*zip(*[column.tolist() for column in values], touched, fragmentation, strict=True)]
+        # Many hosts of a cloud are alike.
+        scores = {row: self._of(_Parts(*row)) for row in {*rows}}
+        return [scores[row] for row in rows]
+
+    def _of(self, parts: "_Parts") -> Score:
+        profile, strategy = self._profile, self._profile.strategy
+        fit, sra = parts.fit if strategy.fit else None, parts.sra if strategy.sra else None
+        compact = compactness([max(1, number) for number in parts.touched])
         # Term by term as ``candidates.ranking`` adds them, so that equal candidates are equal here as well.
-        best = scorer.score(capacities, used) * self._per_point + self._per_compactness * MAX_COMPACTNESS
-        total = best - self._per_compactness * (MAX_COMPACTNESS - compact) + self._per_tidiness * (fragmentation or 0.0)
+        best = parts.score * self._per_point + self._per_compactness * MAX_COMPACTNESS
+        tidy = self._per_tidiness * (parts.fragmentation or 0.0)
         return Score(
-            total=total,
+            total=best - self._per_compactness * (MAX_COMPACTNESS - compact) + tidy,
             fit=fit / self._fit_weight if fit is not None and self._fit_weight else None,
             sra=sra / self._sra_weight if sra is not None and self._sra_weight else None,
             compactness=compact if profile.compactness else None,
-            fragmentation=fragmentation if profile.fragmentation else None,
-            touched=touched,
-            keeps_proportion=scorer.keeps_proportion(capacities, used) if strategy.proportional else None,
+            fragmentation=parts.fragmentation if profile.fragmentation else None,
+            touched=parts.touched,
+            keeps_proportion=parts.keeps_proportion if strategy.proportional else None,
             raw_fit=fit,
             raw_sra=sra,
         )
+
+
+class _Parts(NamedTuple):
+    """What a candidate is scored by: the tree's scores as its scorer states them, and what it does itself."""
+
+    score: float
+    fit: float
+    sra: float
+    keeps_proportion: bool
+    touched: Counts
+    fragmentation: float | None
 
 
 def score(

@@ -71,6 +71,18 @@ class ProviderColumns:
             reached.append(np.unique(above[above >= 0]))
         return np.unique(np.concatenate(reached))
 
+    def nearest(self, at: Ints, is_place: Flags) -> Ints:
+        """Return the positions of the nearest places at or above some providers, -1 where there is none."""
+        nearest, here = np.full(len(at), -1), at
+        # No way up is longer than the largest tree.
+        for _ in range(int(np.diff(self.starts).max(initial=0))):
+            is_found = (here >= 0) & (nearest < 0) & is_place[here]
+            nearest[is_found] = here[is_found]
+            here = np.where((here >= 0) & (nearest < 0), self.parent_positions[here], -1)
+            if not (here >= 0).any():
+                break
+        return nearest
+
     def parents_of(self, at: Ints) -> dict[int, int | None]:
         """Return the parent of each of some providers by id, None for roots."""
         parents = [None if parent == NO_PARENT else parent for parent in self.parents[at].tolist()]
@@ -102,6 +114,11 @@ class ProviderColumns:
         """Return the positions of all providers of trees by the ids of their roots, without those that are not here."""
         indices = self.tree_indices(sorted(roots))
         return self.positions_in(indices[indices >= 0])
+
+    def root_of(self, ids: Collection[int]) -> list[int]:
+        """Return the id of the root of each of some providers."""
+        roots: list[int] = self.roots[self.trees[self.positions([*ids])]].tolist()
+        return roots
 
     def tree_indices(self, roots: npt.ArrayLike) -> Ints:
         """Return the indices of trees by the ids of their roots, -1 for those that are not here."""
@@ -215,6 +232,15 @@ class CloudColumns:
     def class_ids(self) -> Collection[int]:
         """The classes of which any provider has an inventory, by id."""
         return self._stocks.keys()
+
+    def left(self, class_id: int, at: Ints) -> Ints:
+        """Return how much of a class some providers have left, given their positions; 0 for none of it."""
+        stock = self.stock(class_id)
+        left, rows = np.zeros(len(at), dtype=np.int64), places_in(stock.at, at)
+        has_any = rows >= 0
+        rows = rows[has_any]
+        left[has_any] = np.trunc(stock.capacity[rows]).astype(np.int64) - stock.used[rows]
+        return left
 
     def sums(self, class_id: int) -> TreeSums:
         """Return what whole trees have of a class."""

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.candidates.device_judge import DeviceJudge
 from placement.candidates.scores import Score
 from placement.domain.candidate_request import CandidateRequest
 from placement.services.allocation_candidates import Answer, Candidate, Plan, Ranking, SearchOptions, answer_to
+from placement.services.cloud_cache import CloudCache
 from placement.services.explain import Explained, explained
 from placement.services.fragmentation import FragmentationJudge
-from placement.services.scores import forest_of
+from placement.services.scores import request_columns, scoring_by
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.provider_names import Named, named_providers
 
@@ -71,6 +71,7 @@ def trial(
     ranking: Ranking | None,
     judge: FragmentationJudge | None,
     showing: Showing,
+    cache: CloudCache,
 ) -> Trial:
     """Find the candidates for a request and look at some of them in detail, in one snapshot.
 
@@ -84,20 +85,32 @@ def trial(
         return Trial(
             answer, (), {}, explained(tx, request, locks=options.locks, profile=profile) if showing.explains else None
         )
-    shown = _served(answer, showing, judge.device_judge_in(tx) if judge else None)
+    shown = _scored(tx, _served(answer, showing), showing, judge=judge, cache=cache)
     members = answer.providers.members
     roots = {members[provider].root_id for served in shown for provider in served.taken}
     names = named_providers(tx, [member.id for member in members.values() if member.root_id in roots])
     return Trial(answer, shown, names)
 
 
-def _served(answer: Answer, showing: Showing, device_judge: DeviceJudge | None) -> list[CandidateInDetail]:
+def _served(answer: Answer, showing: Showing) -> list[CandidateInDetail]:
     chosen = answer.candidates[showing.first : showing.first + showing.count]
-    served = [_laid_out(answer.plan, candidate) for candidate in chosen]
+    return [_laid_out(answer.plan, candidate) for candidate in chosen]
+
+
+def _scored(
+    tx: Transaction,
+    served: list[CandidateInDetail],
+    showing: Showing,
+    *,
+    judge: FragmentationJudge | None,
+    cache: CloudCache,
+) -> list[CandidateInDetail]:
+    """Return candidates with their scores, if these are to be shown."""
     if showing.profile is None:
         return served
-    forest = forest_of(answer.providers, showing.profile, showing.levels or {}, device_judge)
-    return [replace(each, score=forest.score(_amounts(each))) for each in served]
+    columns = request_columns(tx, [*map(_amounts, served)], showing.levels or {}, cache=cache)
+    scored = columns.scored(scoring_by(tx, showing.profile, judge))
+    return [replace(each, score=of.score) for each, of in zip(served, scored, strict=True)]
 
 
 def _laid_out(plan: Plan, candidate: Candidate) -> CandidateInDetail:

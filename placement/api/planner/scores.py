@@ -40,7 +40,8 @@ class AllocationRequests(Array):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> list[Any]:
         entries: dict[bytes, Any] = {}
-        loaded = [self._loaded(request, entries) for request in value] if isinstance(value, list) else [None]
+        may_load = isinstance(value, list) and len(value) <= self.longest
+        loaded = [self._loaded(request, entries) for request in value] if may_load else [None]
         return super()._deserialize(value, attr, data, **options) if None in loaded else loaded
 
     def _loaded(self, request: Any, entries: dict[bytes, Any]) -> dict[str, Any] | None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.strategy_fit import OwnPart, scorer_for
-from placement.candidates.column_scores import scores_of
+from placement.candidates.column_scores import ColumnScores
 from tests.unit.allocators.test_strategy_fit_properties import CLASSES, parts, profiles
 
 amounts = st.integers(0, 10) | st.integers(0, 2**40)
@@ -19,6 +19,6 @@ def test_columns_score_as_single_trees_do(profile, part, drawn, is_alone) -> Non
     rows = [drawn[tree * len(scorer.classes) : (tree + 1) * len(scorer.classes)] for tree in range(number)]
     capacity, used = ([[amount[side] for amount in row] for row in rows] for side in (0, 1))
     columns = [[np.array(column, dtype=np.int64) for column in zip(*side, strict=True)] for side in (capacity, used)]
-    scores, keeps = scores_of(scorer, *columns, number=number)
-    assert scores.tolist() == [scorer.score(*row) for row in zip(capacity, used, strict=True)]
-    assert keeps.tolist() == [scorer.keeps_proportion(*row) for row in zip(capacity, used, strict=True)]
+    scores, trees = ColumnScores(scorer, *columns, number=number), [*zip(capacity, used, strict=True)]
+    for name in ("score", "fit", "sra", "keeps_proportion"):
+        assert getattr(scores, name)().tolist() == [getattr(scorer, name)(*tree) for tree in trees], name

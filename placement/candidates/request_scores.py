@@ -1,0 +1,189 @@
+"""The scores of allocation requests: of what each takes from one tree, many at once, on the columns of a cloud.
+
+A request is scored on one node: the tree it takes from. What providers of other trees share with it is neither part of
+the node nor charged to it, even if it is requested. What sharing providers serve alone is taken from their own trees,
+which together are the node.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from placement.allocators.ranking_profile import RankingProfile
+from placement.candidates.device_judge import DeviceJudge
+from placement.candidates.scores import CandidateScorer, Score
+from placement.cloud.columns import CloudColumns, Flags, Ints, TreeSums
+from placement.domain.quantities import ResourceAmounts, summed
+
+Taken = Mapping[int, ResourceAmounts]
+"""Provider -> the amounts taken from it."""
+
+NO_TREE = -1
+
+
+class ScoredRequest(NamedTuple):
+    """The score of a request, and whether its providers currently have room for it."""
+
+    score: Score
+    has_room: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """What makes a request good.
+
+    Args:
+        profile: the weights.
+        known: every class that providers may have; needed where the profile names scarce resources by family.
+        judge: judges devices, if the profile counts fragmentation.
+    """
+
+    profile: RankingProfile
+    known: Collection[str] = ()
+    judge: DeviceJudge | None = None
+
+
+class PlacesOfCloud(NamedTuple):
+    """Which providers of a cloud are places of each level, outermost first, and which share with other trees."""
+
+    levels: Sequence[Flags]
+    sharing: Flags
+
+
+class RequestColumns:
+    """What requests take: a row for each provider of each request, by position.
+
+    Args:
+        requests: what each takes.
+        columns: the cloud.
+        places: its places.
+        class_ids: returns the ids of classes by name, of those that exist.
+    """
+
+    def __init__(
+        self,
+        requests: Sequence[Taken],
+        columns: CloudColumns,
+        places: PlacesOfCloud,
+        class_ids: Callable[[Collection[str]], Mapping[str, int]],
+    ) -> None:
+        self._requests = requests
+        self._columns = columns
+        self._places = places
+        self._class_ids = class_ids
+        sizes = [*map(len, requests)]
+        self._starts = [0, *np.cumsum(sizes, dtype=np.int64).tolist()]
+        self._request: Ints = np.repeat(np.arange(len(requests)), sizes)
+        self._at = columns.providers.positions([provider for taken in requests for provider in taken])
+        # Whoever reads a body gives the same mapping to all requests for the same amounts.
+        amounts = [of for taken in requests for of in taken.values()]
+        distinct = {id(of): of for of in amounts}
+        numbers = {identity: number for number, identity in enumerate(distinct)}
+        self._amounts: Ints = np.array([numbers[id(of)] for of in amounts], dtype=np.int64)
+        self._distinct = [*distinct.values()]
+        self._find_trees()
+
+    def _find_trees(self) -> None:
+        """Find the tree of each request, and which rows are its own: those of its tree, or all if it has none."""
+        self._tree = self._columns.providers.trees[self._at]
+        stays = ~self._places.sharing[self._at]
+        self._tree_of_request = np.full(len(self._requests), NO_TREE)
+        self._tree_of_request[self._request[stays]] = self._tree[stays]
+        node = self._tree_of_request[self._request]
+        self._has_tree = node != NO_TREE
+        self._is_own = ~self._has_tree | (self._tree == node)
+        self.in_several_trees: list[int] = np.unique(self._request[stays & (self._tree != node)]).tolist()
+        """The indices of requests that take from several trees, sharing providers aside."""
+
+    def scored(self, scoring: Scoring) -> list[ScoredRequest]:
+        """Return the scores of the requests by a profile, in order, and whether there is room for each."""
+        scores: dict[int, Score] = {}
+        touched, tidiness = self._touched(), self._tidiness(scoring.judge)
+        groups = [
+            (CandidateScorer(scoring.profile, dict(total), dict(own), scoring.known), members)
+            for (total, own), members in self._by_amounts().items()
+        ]
+        ids = self._class_ids({name for scorer, _members in groups for name in scorer.classes})
+        sums = {name: self._sums(self._columns.sums(id_)) for name, id_ in ids.items()}
+        nothing = np.zeros((2, len(self._requests)), dtype=np.int64)
+        for scorer, members in groups:
+            capacity, used = ([sums.get(name, nothing)[side][members] for name in scorer.classes] for side in (0, 1))
+            of_members = scorer.scores(
+                capacity,
+                used,
+                touched=[touched[member] for member in members],
+                fragmentation=[tidiness[member] for member in members],
+            )
+            scores.update(zip(members, of_members, strict=True))
+        return [ScoredRequest(scores[number], has_room) for number, has_room in enumerate(self._has_room())]
+
+    def _by_amounts(self) -> Mapping[tuple[frozenset[tuple[str, int]], ...], list[int]]:
+        """Return which requests take the same in all, and the same of that from their own tree."""
+        rows = (self._amounts * 2 + self._is_own).tolist()
+        alike: dict[tuple[int, ...], list[int]] = defaultdict(list)
+        for request, (start, end) in enumerate(pairwise(self._starts)):
+            alike[tuple(rows[start:end])].append(request)
+        by_amounts: dict[tuple[frozenset[tuple[str, int]], ...], list[int]] = defaultdict(list)
+        for marks, members in alike.items():
+            total = summed([self._distinct[mark // 2] for mark in marks])
+            own = summed([self._distinct[mark // 2] for mark in marks if mark % 2])
+            by_amounts[frozenset(total.items()), frozenset(own.items())] += members
+        return by_amounts
+
+    def _sums(self, of_trees: TreeSums) -> tuple[Ints, Ints]:
+        """Return what the node of each request has and uses, given what each tree does."""
+        trees = len(self._columns.providers.roots)
+        nodes = np.unique(self._request[self._is_own] * trees + self._tree[self._is_own])
+        capacity, used = np.zeros((2, len(self._requests)), dtype=np.int64)
+        np.add.at(capacity, nodes // trees, of_trees.capacity[nodes % trees])
+        np.add.at(used, nodes // trees, of_trees.used[nodes % trees])
+        return capacity, used
+
+    def _touched(self) -> list[tuple[int, ...]]:
+        """Return how many places of each level each request touches in its tree."""
+        rows = self._is_own & self._has_tree
+        request, at, providers = self._request[rows], self._at[rows], self._columns.providers
+        counts = []
+        for is_place in self._places.levels:
+            nearest = providers.nearest(at, is_place)
+            pairs = np.unique((request * len(providers.ids) + nearest)[nearest >= 0])
+            counts.append(np.bincount(pairs // max(1, len(providers.ids)), minlength=len(self._requests)).tolist())
+        return [*zip(*counts, strict=True)] if counts else [()] * len(self._requests)
+
+    def _has_room(self) -> list[bool]:
+        """Tell for each request whether every provider has room for what is taken from it."""
+        has_room: Flags = np.ones(len(self._requests), dtype=bool)
+        for name, class_id in self._class_ids({name for amounts in self._distinct for name in amounts}).items():
+            taken = np.array([amounts.get(name, 0) for amounts in self._distinct], dtype=np.int64)[self._amounts]
+            rows = np.flatnonzero(taken)
+            left = self._columns.left(class_id, self._at[rows])
+            has_room[self._request[rows[taken[rows] > left]]] = False
+        listed: list[bool] = has_room.tolist()
+        return listed
+
+    def _tidiness(self, judge: DeviceJudge | None) -> Sequence[float | None]:
+        """Return how useful what each request leaves of devices is; None without a judge, and for sharing providers."""
+        tidiness: list[float | None] = [None] * len(self._requests)
+        if judge:
+            left = self._left_of_trees(judge.classes)
+            for request, tree in enumerate(self._tree_of_request.tolist()):
+                if tree != NO_TREE:
+                    taken = self._requests[request]
+                    tidiness[request] = judge.score(left[tree], {id_: taken[id_] for id_ in taken.keys() & left[tree]})
+        return tidiness
+
+    def _left_of_trees(self, classes: Iterable[str]) -> Mapping[int, Mapping[int, dict[str, int]]]:
+        """Return what the providers of the trees that anything is taken from have left of some classes, by tree."""
+        providers = self._columns.providers
+        at = providers.positions_in(np.unique(self._tree))
+        ids, trees = providers.ids[at].tolist(), providers.trees[at].tolist()
+        left: dict[int, dict[int, dict[str, int]]] = defaultdict(dict)
+        by_id = {id_: left[tree].setdefault(id_, {}) for id_, tree in zip(ids, trees, strict=True)}
+        for name, class_id in self._class_ids({*classes}).items():
+            for id_, amount in zip(ids, self._columns.left(class_id, at).tolist(), strict=True):
+                by_id[id_][name] = amount
+        return left
