@@ -12,7 +12,7 @@ from werkzeug.http import http_date
 
 from placement.api.planner.listeners import Listeners
 from placement.api.query import Query
-from placement.api.validation import Schema, load, load_document
+from placement.api.validation import Schema, load, load_document, refuse_deep
 from placement.api.versions import Version, Versioned
 from placement.domain.identity import Identity
 from placement.domain.search_limits import LIMITS, SearchLimits
@@ -108,9 +108,11 @@ class Call:
 
     def _json_body(self) -> Any:
         try:
-            return orjson.loads(self._whole_body())
+            document = orjson.loads(self._whole_body())
         except orjson.JSONDecodeError as error:
             raise Invalid(f"Malformed JSON: {error}") from error
+        refuse_deep(document)
+        return document
 
     def _whole_body(self) -> bytes:
         """Return the body. One of unknown length (chunked) ends at the limit: it is too large if there is more."""

@@ -9,6 +9,7 @@ The reference validates with a JSON Schema validator, and its clients and tests 
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import orjson
 from marshmallow import RAISE, ValidationError
 from marshmallow import Schema as MarshmallowSchema
 
@@ -17,8 +18,8 @@ from placement.errors import Invalid, InvalidAt
 BodyPath = tuple[str | int, ...]
 """The keys and positions that lead to a part of a body."""
 
-DEEPEST = 200
-"""How deep a body may nest: far beyond any request, and far from the end of Python's stack."""
+DEEPEST = 254
+"""How deep a body may nest, which is how deep orjson writes: far beyond any request, far from the end of the stack."""
 
 
 class Fault(str):
@@ -66,7 +67,6 @@ def load_document(schema: Schema, document: Any) -> Any:
 
 
 def _loaded(schema: Schema, document: Any, refusal: Callable[[BodyPath, Fault], Invalid]) -> Any:
-    _refuse_deep(document)
     if not isinstance(document, dict) and not getattr(schema, "bare", False):
         raise refusal((), Fault(f"{shown(document)} is not of type 'object'", "type"))
     try:
@@ -76,19 +76,16 @@ def _loaded(schema: Schema, document: Any, refusal: Callable[[BodyPath, Fault], 
         raise refusal(path, fault) from error
 
 
-def _refuse_deep(document: Any) -> None:
-    """Refuse a document that nests deeper than functions that call themselves can follow.
+def refuse_deep(document: Any) -> None:
+    """Refuse a document that nests deeper than functions that call themselves can follow; orjson counts fastest.
 
     Raises:
         Invalid: it does.
     """
-    level = [document]
-    for _ in range(DEEPEST):
-        level = [value for value in level if isinstance(value, dict | list)]
-        if not level:
-            return
-        level = [inner for value in level for inner in (value.values() if isinstance(value, dict) else value)]
-    raise Invalid(f"The JSON is nested more than {DEEPEST} deep.")
+    try:
+        orjson.dumps(document)
+    except orjson.JSONEncodeError as error:
+        raise Invalid(f"The JSON is nested more than {DEEPEST} deep.") from error
 
 
 def shown(value: Any) -> str:
