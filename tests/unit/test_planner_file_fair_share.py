@@ -216,8 +216,47 @@ def test_queues_may_have_amounts_beside_weights(tmp_path: Path) -> None:
             ),
             "lines 3 and 5: fair_share: with root/a/c, deserved adds up to 9 VCPU in root/a, the limit of which is 8.",
         ),
+        (
+            "  tree:\n    root/a: {guarantee: {VCPU: 4}}\n    root/a/b: {guarantee: {VCPU: 5}}\n",
+            "with root/a/b, guarantee adds up to 5 VCPU in root/a, the guarantee of which is 4.",
+        ),
+        (
+            (
+                "  tree:\n    root/a/b: {guarantee: {VCPU: 3}}\n    root/a/c: {guarantee: {VCPU: 2}}\n"
+                "    root/a: {guarantee: {VCPU: 4}}\n"
+            ),
+            "lines 4 and 5: fair_share: with root/a/c, guarantee adds up to 5 VCPU in root/a, ",
+        ),
+        (
+            "  tree:\n    root/a: {limit: {VCPU: 4}}\n    root/a/b/c: {guarantee: {VCPU: 5}}\n",
+            "with root/a/b/c, guarantee adds up to 5 VCPU in root/a, the limit of which is 4.",
+        ),
+        (
+            (
+                "  tree:\n    root/a: {deserved: {VCPU: 8}}\n    root/a/b: {guarantee: {VCPU: 5}}\n"
+                "    root/a/b/x: {guarantee: {VCPU: 5}}\n    root/a/c/y: {guarantee: {VCPU: 4}}\n"
+            ),
+            "lines 3 and 6: fair_share: with root/a/c/y, guarantee adds up to 9 VCPU in root/a, ",
+        ),
     ],
-    ids=["class", "order", "line", "sum"],
+    ids=["class", "order", "line", "sum", "above a guarantee", "guarantees together", "below a limit", "far below"],
 )
 def test_what_is_promised_must_be_possible(tmp_path: Path, text: str, said: str) -> None:
     assert said in refusal(tmp_path, text)
+
+
+def test_what_is_promised_inside_a_queue_counts_once(tmp_path: Path) -> None:
+    text = """
+  tree:
+    root/a: {guarantee: {VCPU: 8}}
+    root/a/b: {guarantee: {VCPU: 8}}
+    root/a/b/c: {guarantee: {VCPU: 3}}
+    root/a/b/d: {guarantee: {VCPU: 5}}
+"""
+    assert set(fair_share(tmp_path, text).queues.capacities) == {"root/a", "root/a/b", "root/a/b/c", "root/a/b/d"}
+
+
+def test_amounts_may_be_as_large_as_bytes(tmp_path: Path) -> None:
+    text = "  tree:\n    root/a: {deserved: {MEMORY_MB: 20000000000}, limit: {MEMORY_MB: 1000000000000}}\n"
+    capacity = fair_share(tmp_path, text).queues.capacities["root/a"]
+    assert (capacity.deserved, capacity.limit) == ({"MEMORY_MB": 2 * 10**10}, {"MEMORY_MB": 10**12})

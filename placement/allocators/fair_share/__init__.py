@@ -33,19 +33,21 @@ indivisible tasks that have to fit on providers, the guarantees are best effort.
 """
 
 from placement.allocators.entries import InvalidEntry
-from placement.allocators.fair_share.entitlement import Entitlements, Parting
-from placement.allocators.fair_share.fill import MAX_STEPS, Behind, Filling, Task, Turn, fill, order, want
+from placement.allocators.fair_share.entitlement import Entitlements
 from placement.allocators.fair_share.gate import (
     Competitor,
     Decision,
     Overdraft,
     Shortage,
+    beyond_entitlement,
     decide,
     decide_some,
     overdraft,
 )
+from placement.allocators.fair_share.order import MAX_STEPS, Behind, Filling, Task, Turn, fill, order, want
 from placement.allocators.fair_share.queues import Contradiction, Queue, tree_of
 from placement.allocators.fair_share.reclaim import Giving, Held, preempt, reclaim
+from placement.allocators.fair_share.rights import Parting
 from placement.allocators.fair_share.state import FairShares, NodeShare
 from placement.allocators.fair_share.tree import Amounts, Branch, Leaf, leaf_paths
 
@@ -71,6 +73,7 @@ __all__ = [
     "Shortage",
     "Task",
     "Turn",
+    "beyond_entitlement",
     "decide",
     "decide_some",
     "fill",

@@ -1,22 +1,26 @@
-"""What each node is entitled to in each class, and who may therefore give what for a claim.
-
-A node is entitled to its guarantee, what it deserves, or its portion by weight. Reclaiming asks this question, one
-class at a time and in real amounts, whereas the order of service (``shares``) compares dominant shares and scales them.
+"""What each node is entitled to, class by class and in real amounts, and what follows for the order of service.
 
 A branch divides its entitlement among its parts by water-filling: every part's level rises in proportion to its weight
-until the part has what it asks for, and the remainder goes to the others. A part starts at its guarantee and stops at
-its limit. A deserved amount set by the operator replaces the weight.
+until the part has what it may have, and the remainder goes to the others. A part starts at its guarantee and stops at
+its limit. A deserved amount set by the operator replaces the weight. Everybody is taken to want more of each class that
+it uses or waits for; who neither uses nor waits for a class leaves its part to the others.
+
+Orders, gates and reclaiming all follow from this: who holds less of its entitlement is served before who holds more.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
 from typing import NamedTuple
 
 from placement.allocators.entries import exact
-from placement.allocators.fair_share.state import NO_LIMIT, FairShares
-from placement.allocators.fair_share.tree import SEPARATOR, Amounts, Branch, Leaf, branches_of, joined, way
+from placement.allocators.fair_share.tree import SEPARATOR, Amounts, Branch, Leaf, branches_of, joined
+
+NO_LIMIT = 1 << 80
+"""More than anybody can ask for; stands for what is left where there is no limit."""
+
+BEGUN = Fraction(1, 2)
+"""The entitlement, for the order of service, of who is entitled to nothing: one unit is already too much."""
 
 
 class Vessel(NamedTuple):
@@ -35,16 +39,16 @@ def poured(amount: Fraction, vessels: Sequence[Vessel]) -> list[Fraction]:
     >>> [str(part) for part in poured(Fraction(12), [Vessel(Fraction(1), 0, 2), Vessel(Fraction(1), 0, 99)])]
     ['2', '10']
     """
-    if sum([one.most for one in vessels]) <= amount:
-        return [Fraction(one.most) for one in vessels]
+    if sum([vessel.most for vessel in vessels]) <= amount:
+        return [Fraction(vessel.most) for vessel in vessels]
     numerator, denominator, weights = _level(amount, vessels)
-    found = []
-    for one, weight in zip(vessels, weights, strict=True):
+    parts = []
+    for vessel, weight in zip(vessels, weights, strict=True):
         part = numerator * weight
-        is_within = one.least * denominator < part < one.most * denominator
-        bound = one.least if part <= one.least * denominator else one.most
-        found.append(Fraction(part, denominator) if is_within else Fraction(min(bound, one.most)))
-    return found
+        is_within = vessel.least * denominator < part < vessel.most * denominator
+        bound = vessel.least if part <= vessel.least * denominator else vessel.most
+        parts.append(Fraction(part, denominator) if is_within else Fraction(min(bound, vessel.most)))
+    return parts
 
 
 def _level(amount: Fraction, vessels: Sequence[Vessel]) -> tuple[int, int, list[int]]:
@@ -52,16 +56,16 @@ def _level(amount: Fraction, vessels: Sequence[Vessel]) -> tuple[int, int, list[
 
     Integers throughout: comparing thousands of fractions takes ten times as long.
     """
-    common = lcm(*{one.weight.denominator for one in vessels})
-    weights = [one.weight.numerator * (common // one.weight.denominator) for one in vessels]
+    common = lcm(*{vessel.weight.denominator for vessel in vessels})
+    weights = [vessel.weight.numerator * (common // vessel.weight.denominator) for vessel in vessels]
     # In this unit, every vessel's content per weight is a whole number.
     units = lcm(*{*weights})
     scale = units * amount.denominator
-    left = amount.numerator * units - scale * sum([one.least for one in vessels])
+    left = amount.numerator * units - scale * sum([vessel.least for vessel in vessels])
     turns = []
-    for one, weight in zip(vessels, weights, strict=True):
-        if one.most > one.least:
-            turns += [(one.least * (scale // weight), weight), (one.most * (scale // weight), -weight)]
+    for vessel, weight in zip(vessels, weights, strict=True):
+        if vessel.most > vessel.least:
+            turns += [(vessel.least * (scale // weight), weight), (vessel.most * (scale // weight), -weight)]
     level = rising = 0
     for at, weight in sorted(turns):
         if left <= (at - level) * rising:
@@ -77,187 +81,117 @@ class Entitlements:
     """The entitlements of a tree's nodes, computed lazily from the root down.
 
     Args:
-        shares: the tree and its usage.
+        root: the tree.
+        totals: class -> the total.
+        wanted: leaf -> the classes that it wants; it is entitled to nothing of others.
         classes: the classes to compute.
-        waiting: leaf -> everything it still asks for; by default, the task it waits for.
     """
 
     def __init__(
-        self, shares: FairShares, classes: Iterable[str], *, waiting: Mapping[str, Amounts] | None = None
+        self, root: Branch, totals: Amounts, wanted: Mapping[str, Collection[str]], *, classes: Iterable[str]
     ) -> None:
         self.classes = tuple(classes)
-        self.used = shares.holdings()
-        self._branches = dict(branches_of(shares.root))
-        self._asked = self._demands(shares, waiting)
-        totals = shares.totals()
-        self._found = {shares.root.name: {name: Fraction(totals[name]) for name in self.classes}}
+        self.totals = totals
+        self._branches = dict(branches_of(root))
+        self._asked: dict[str, dict[str, int]] = {}
+        self._guaranteed: dict[str, dict[str, int]] = {}
+        for path, branch in reversed(self._branches.items()):
+            self._ask(path, branch, wanted)
+        self._entitled = {root.name: {name: Fraction(totals[name]) for name in self.classes}}
 
-    def _demands(self, shares: FairShares, waiting: Mapping[str, Amounts] | None) -> dict[str, dict[str, int]]:
-        """Return node -> its usage plus what it asks for, capped by its limit."""
-        asked: dict[str, dict[str, int]] = {}
-        for path in reversed(self.used):
-            if path in self._branches:
-                branch = self._branches[path]
-                parts = [asked[joined(path, part.name)] for part in branch.parts]
-                together = {name: sum([part[name] for part in parts]) for name in self.classes}
-                asked[path] = {name: min(amount, branch.limit.get(name, amount)) for name, amount in together.items()}
-            else:
-                more = shares.wanted(path) if waiting is None else waiting.get(path, {})
-                asked[path] = {name: self.used[path][name] + more.get(name, 0) for name in self.classes}
-        return asked
+    def _ask(self, path: str, branch: Branch, wanted: Mapping[str, Collection[str]]) -> None:
+        """Set what a branch and its leaves may get at most, and what the branch gets at least."""
+        parts = [(joined(path, part.name), part) for part in branch.parts]
+        for inner, part in parts:
+            if isinstance(part, Leaf):
+                classes = wanted.get(inner, ())
+                self._asked[inner] = {name: NO_LIMIT if name in classes else 0 for name in self.classes}
+        self._asked[path], self._guaranteed[path] = {}, {}
+        for name in self.classes:
+            asked = sum([self._asked[inner][name] for inner, _part in parts])
+            inside = sum([self._guaranteed[inner][name] for inner, part in parts if isinstance(part, Branch)])
+            self._asked[path][name] = min(asked, branch.limit.get(name, asked))
+            # What is guaranteed to queues inside a queue is guaranteed to the queue.
+            self._guaranteed[path][name] = min(asked, max(inside, branch.guarantee.get(name, 0)))
 
     def of(self, path: str) -> Mapping[str, Fraction]:
         """Return class -> the amount a node is entitled to."""
-        if path not in self._found:
-            above = path.rpartition("/")[0]
+        if path not in self._entitled:
+            above = path.rpartition(SEPARATOR)[0]
             self._divide(above, self.of(above))
-        return self._found[path]
+        return self._entitled[path]
 
     def _divide(self, path: str, amounts: Mapping[str, Fraction]) -> None:
-        parts = self._branches[path].parts
-        paths = [joined(path, part.name) for part in parts]
-        for inner in paths:
-            self._found[inner] = {}
-        weighted = [(part, Fraction(exact(part.weight))) for part in parts]
+        parts = [(joined(path, part.name), part) for part in self._branches[path].parts]
+        for inner, _part in parts:
+            self._entitled[inner] = {}
         for name in self.classes:
-            asked = [self._asked[inner][name] for inner in paths]
-            vessels = [_vessel(one, name, much) for one, much in zip(weighted, asked, strict=True)]
-            for inner, amount in zip(paths, poured(amounts[name], vessels), strict=True):
-                self._found[inner][name] = amount
+            vessels = [self._vessel(inner, part, name) for inner, part in parts]
+            for (inner, _part), amount in zip(parts, poured(amounts[name], vessels), strict=True):
+                self._entitled[inner][name] = amount
 
-    def surplus(self, path: str) -> dict[str, int]:
-        """Return class -> the whole units by which a node exceeds its entitlement; 0 if it does not."""
-        entitled = self.of(path)
-        return {name: max(0, int(self.used[path][name] - entitled[name])) for name in self.classes}
+    def _vessel(self, path: str, part: Branch | Leaf, name: str) -> Vessel:
+        weight, asked = Fraction(exact(part.weight)), self._asked[path][name]
+        if isinstance(part, Leaf):
+            return Vessel(weight, 0, asked)
+        if name in part.deserved:
+            deserved = min(asked, part.deserved[name])
+            return Vessel(weight, deserved, deserved)
+        return Vessel(weight, min(asked, self._guaranteed[path][name]), asked)
 
-
-def _vessel(weighted: tuple[Branch | Leaf, Fraction], name: str, asked: int) -> Vessel:
-    """Return the bounds on what a weighted part may get of a class."""
-    part, weight = weighted
-    if isinstance(part, Leaf):
-        return Vessel(weight, 0, asked)
-    if name in part.deserved:
-        deserved = min(asked, part.deserved[name])
-        return Vessel(weight, deserved, deserved)
-    return Vessel(weight, min(asked, part.guarantee.get(name, 0)), asked)
+    def promised(self, path: str, part: Branch | Leaf, name: str) -> int | None:
+        """Return the amount that replaces a part's weight or may exceed it; None if only its weight counts."""
+        if isinstance(part, Leaf):
+            return None
+        return part.deserved.get(name, self._guaranteed[path][name] or None)
 
 
-@dataclass(frozen=True, slots=True)
-class Parting:
-    """Where the paths to a claimant and to a giver part: the level that decides.
+def class_weights(branch: Branch, path: str, entitlements: Entitlements) -> dict[str, list[tuple[int, int]]]:
+    """Return what the parts of a branch weigh in the order of service, class by class, as exact fractions.
 
-    Args:
-        claimant, giver: the two sibling nodes.
-        claims: class -> what the claimant's node would hold with the claim.
-        claimant_entitled: class -> what that node is entitled to.
-        holds: class -> what the giver's node holds.
-        giver_entitled: class -> what that node is entitled to.
+    A part without promises weighs its weight. One with a promise weighs as much as if its entitlement had come from a
+    weight: who holds the same fraction of what it is entitled to comes at the same turn. Empty if nothing is promised.
     """
-
-    claimant: str
-    giver: str
-    claims: Amounts
-    claimant_entitled: Mapping[str, float]
-    holds: Amounts
-    giver_entitled: Mapping[str, float]
-
-
-def lacking_for(shares: FairShares, task: Amounts) -> dict[str, int]:
-    """Return how much of each class a task lacks, judged by the totals alone."""
-    free = shares.free()
-    return {name: amount - free[name] for name, amount in task.items() if amount and amount > free[name]}
-
-
-def queue_of(leaf: str) -> str:
-    """Return the path of a leaf's branch."""
-    return leaf.rpartition(SEPARATOR)[0]
+    parts = [(joined(path, part.name), part, Fraction(exact(part.weight))) for part in branch.parts]
+    columns = []
+    for name in entitlements.classes:
+        promised = [entitlements.promised(inner, part, name) for inner, part, _weight in parts]
+        columns.append(_weights_in(entitlements, name, parts, promised))
+    if not any(column is not None for column in columns):
+        return {}
+    plain = [weight for _inner, _part, weight in parts]
+    rows = zip(*[column or plain for column in columns], strict=True)
+    return {
+        inner: [weight.as_integer_ratio() for weight in row]
+        for (inner, _part, _weight), row in zip(parts, rows, strict=True)
+    }
 
 
-class ClaimRights:
-    """The needs of a claim, and everybody's entitlement given that the claimant wants more.
+def _weights_in(
+    entitlements: Entitlements,
+    name: str,
+    parts: Sequence[tuple[str, Branch | Leaf, Fraction]],
+    promised: Sequence[int | None],
+) -> list[Fraction] | None:
+    """Return what parts weigh in one class; None if nothing of it is promised or there is nothing."""
+    total = entitlements.totals[name]
+    if not total or all(amount is None for amount in promised):
+        return None
+    levels = [
+        entitlements.of(inner)[name] / weight
+        for (inner, _part, weight), amount in zip(parts, promised, strict=True)
+        if amount is None
+    ]
+    level = max(levels, default=Fraction(0))
+    # Where all goes to promises, the level at which everybody would be without them serves for comparison.
+    unit = level or Fraction(total) / sum([weight for _inner, _part, weight in parts])
+    amounts = [
+        level * weight if amount is None else _promised_amount(entitlements.of(inner)[name], part, name)
+        for (inner, part, weight), amount in zip(parts, promised, strict=True)
+    ]
+    return [(amount or BEGUN) / unit for amount in amounts]
 
-    ``needs`` is what has to become free: (branch, class) -> amount, for the root and every limit in the way.
 
-    Args:
-        shares: the tree, its usage and what its leaves wait for.
-        claimant: the leaf.
-        task: what it wants.
-        waiting: leaf -> everything it waits for; by default, its next task.
-        classes: the classes in which entitlements are protected; by default, the lacking ones.
-    """
-
-    def __init__(
-        self,
-        shares: FairShares,
-        claimant: str,
-        task: Amounts,
-        *,
-        waiting: Mapping[str, Amounts] | None = None,
-        classes: Iterable[str] | None = None,
-    ) -> None:
-        self.root = shares.root.name
-        self.claimant = claimant
-        self._task = task
-        self.lacking = lacking_for(shares, task)
-        self.needs = {
-            (path, name): task[name] - left[name]
-            for path, left in shares.bounds(claimant)
-            for name in task
-            if task[name] and task[name] > left[name]
-        }
-        lacking = [name for _path, name in self.needs]
-        self.classes = tuple(dict.fromkeys(lacking if classes is None else classes))
-        asked = {leaf: shares.wanted(leaf) for leaf in shares.leaves()} if waiting is None else dict(waiting)
-        # The claimant may want more later: its entitlement must not depend on the size of a single claim.
-        asked[claimant] = dict.fromkeys(self.classes, NO_LIMIT)
-        self.entitlements = Entitlements(shares, self.classes, waiting=asked)
-        self._may_give: dict[str, bool] = {}
-        self._keepers: dict[str, tuple[str, ...]] = {}
-        self._surplus: dict[str, dict[str, int]] = {}
-
-    def parting(self, leaf: str) -> tuple[str, str] | None:
-        """Return the sibling nodes at which claimant and giver part; None if the giver is the claimant itself."""
-        pairs = zip(way(self.claimant), way(leaf), strict=False)
-        return next(((ours, theirs) for ours, theirs in pairs if theirs != ours), None)
-
-    def may_give(self, leaf: str) -> bool:
-        """Tell whether the claimant is entitled to its claim at the level where this leaf's path parts from its own."""
-        if leaf not in self._may_give:
-            parting = self.parting(leaf)
-            self._may_give[leaf] = parting is not None and all(
-                [
-                    self.entitlements.used[parting[0]][name] + self._task[name] <= amount
-                    for name, amount in self.entitlements.of(parting[0]).items()
-                ]
-            )
-        return self._may_give[leaf]
-
-    def keepers(self, leaf: str) -> tuple[str, ...]:
-        """Return the nodes that keep their entitlement when a leaf gives: from the parting down to the leaf's queue."""
-        if leaf not in self._keepers:
-            parting, nodes = self.parting(leaf), way(leaf)
-            from_parting = nodes[nodes.index(parting[1]) :] if parting else []
-            self._keepers[leaf] = tuple([path for path in from_parting if path != leaf or path == from_parting[0]])
-        return self._keepers[leaf]
-
-    def surplus(self, path: str) -> dict[str, int]:
-        """Return class -> how much a node may give."""
-        if path not in self._surplus:
-            self._surplus[path] = self.entitlements.surplus(path)
-        return self._surplus[path]
-
-    def partings(self, leaves: Iterable[str]) -> tuple[Parting, ...]:
-        """Return the levels that decide about these leaves, with their figures."""
-        pairs = {self.parting(leaf) for leaf in dict.fromkeys(leaves)}
-        return tuple([self._shown(*pair) for pair in sorted(filter(None, pairs))])
-
-    def _shown(self, ours: str, theirs: str) -> Parting:
-        entitlements = self.entitlements
-        return Parting(
-            claimant=ours,
-            giver=theirs,
-            claims={name: entitlements.used[ours][name] + self._task[name] for name in self.classes},
-            claimant_entitled={name: float(amount) for name, amount in entitlements.of(ours).items()},
-            holds={name: entitlements.used[theirs][name] for name in self.classes},
-            giver_entitled={name: float(amount) for name, amount in entitlements.of(theirs).items()},
-        )
+def _promised_amount(entitled: Fraction, part: Branch | Leaf, name: str) -> Fraction:
+    """Return what a part with a promise gets; what it deserves also if others left it less, or it wants nothing."""
+    return Fraction(part.deserved[name]) if isinstance(part, Branch) and name in part.deserved else entitled

@@ -1,302 +1,368 @@
-"""Selects the fewest of many things that together are enough, and among those the least valuable.
+"""Searches for the fewest of many things that together are enough, and among those for the least valuable.
 
-If a single thing is enough, the least valuable such thing wins without a search. Otherwise small inputs are searched
-exhaustively. For large ones, greedy answers in two orders are improved by exchanges with those things that give most or
-are worth least. The result is proven optimal where it meets a lower bound derived from sums.
+Things that differ only in value form a *kind*; the least valuable of a kind are taken first. What is enough is a matter
+of sums and, where places matter, of an oracle: taking more never makes it fit less.
 """
 
 from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from heapq import heapify, heappop, nsmallest
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import nsmallest
 from itertools import accumulate
-from operator import add, attrgetter, itemgetter
 from typing import NamedTuple
 
-from placement.allocators.fair_share.basket import Basket, Cost, Kind, Purse, best_of_all, exchange
+from placement.allocators.budget import Budget
+
+Purse = tuple[int, ...]
+"""A joint cap, class by class, on what may be taken from the things that draw on it."""
+
+Cost = tuple[int, int]
+"""The sort key of a choice: the number of things, then their total value."""
+
+Choice = tuple[Cost, tuple[int, ...]]
+"""The cost of a choice, and how many of each kind it takes."""
+
+Fits = Callable[[Sequence[int]], bool]
+"""The oracle: whether it fits once this many of each kind are taken."""
+
+QUESTION = 50
+"""The usual cost, in steps, of asking the oracle."""
 
 
-class Giver(NamedTuple):
-    """What all things that draw on the same purses have in common.
-
-    Args:
-        purses: the indexes of the purses.
-        is_bound: whether the purses must have room for them. Unbound things use up their purses too, but only bound
-            ones have to stay within them.
-    """
-
-    purses: tuple[int, ...] = ()
-    is_bound: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Things:
-    """The things to choose from, column by column, and the needs they have to meet.
+class Kind(NamedTuple):
+    """Things that differ only in value.
 
     Args:
         gives: how much each contributes to every need.
         takes: how much each takes out of its purses, by class.
-        values: the value of each, in any unit.
-        givers: the index of each one's giver. Ties go to the first giver.
-        needed: the needs, all above 0.
-        purses: the caps on what may be taken together.
-        of_giver: the givers.
+        values: their values in any unit, in ascending order.
+        purses: the indexes of the purses they draw on.
+        is_bound: whether their purses must have room for them. Unbound things use up their purses too, but only bound
+            ones have to stay within them.
     """
 
-    gives: Sequence[tuple[int, ...]]
-    takes: Sequence[tuple[int, ...]]
-    values: Sequence[int]
-    givers: Sequence[int]
-    needed: tuple[int, ...]
-    purses: Sequence[Purse]
-    of_giver: Sequence[Giver]
-
-    def __len__(self) -> int:
-        return len(self.values)
+    gives: tuple[int, ...]
+    takes: tuple[int, ...]
+    values: tuple[int, ...]
+    purses: tuple[int, ...] = ()
+    is_bound: bool = True
 
 
-def may_go_alone(things: Things, number: int) -> bool:
-    """Tell whether the purses of a thing have room for it when nothing else is taken."""
-    giver, takes = things.of_giver[things.givers[number]], things.takes[number]
-    return not giver.is_bound or not any(
-        [
-            taken > room
-            for purse in giver.purses
-            for taken, room in zip(takes, things.purses[purse], strict=True)
-            if taken
-        ]
-    )
+class Basket:
+    """A partial choice: how many of each kind are taken, and how much is still needed."""
 
+    def __init__(self, kinds: Sequence[Kind], needed: Sequence[int], purses: Sequence[Purse]) -> None:
+        self.kinds = kinds
+        self.counts = [0] * len(kinds)
+        self.needed = list(needed)
+        self.cost: Cost = 0, 0
+        self.purses = purses
+        self._touched: dict[int, None] = {}
+        self._taken = [[0] * len(purse) for purse in purses]
+        self._bound = [[0] * len(purse) for purse in purses]
 
-def least_valuable_first(things: Things) -> list[int] | None:
-    """Take in ascending order of value and return what of it is needed; None if even everything is not enough."""
-    taking = _Taking(things)
-    queue = list(zip(things.values, things.givers, things.takes, range(len(things)), strict=True))
-    heapify(queue)
-    while queue and not taking.is_enough():
-        taking.try_one(heappop(queue)[-1])
-    return taking.result()
-
-
-BySize = tuple[float, int, int, tuple[int, ...], int]
-"""A sort key: how much a thing gives (negated), its value, its giver and what it takes; then its index."""
-
-
-def largest_first(things: Things, numbers: Sequence[int]) -> list[int] | None:
-    """Take the things that give most of the open needs first, ties by value; None as above."""
-    taking = _Taking(things)
-    while numbers and not taking.is_enough():
-        open_needs = taking.open_needs()
-        queue = by_size(things, numbers, taking.needed)
-        heapify(queue)
-        # A need that has been met no longer counts, so the rest have to be sorted anew.
-        while queue and taking.open_needs() == open_needs:
-            taking.try_one(heappop(queue)[-1])
-        numbers = [entry[-1] for entry in queue]
-    return taking.result()
-
-
-def by_size(things: Things, numbers: Sequence[int], needed: Sequence[int]) -> list[BySize]:
-    """Return the sort keys of these things by how much of the needs they meet."""
-    sizes = [0.0] * len(numbers)
-    for place, need in enumerate(needed):
-        if need > 0:
-            gives = [things.gives[number][place] for number in numbers]
-            parts = [-amount / need if amount < need else -1.0 for amount in gives]
-            sizes = list(map(add, sizes, parts))
-    return [
-        (size, things.values[number], things.givers[number], things.takes[number], number)
-        for size, number in zip(sizes, numbers, strict=True)
-    ]
-
-
-class _Taking:
-    """What has been taken so far, what is still needed, and how full the purses are."""
-
-    def __init__(self, things: Things) -> None:
-        self._things = things
-        self.needed = list(things.needed)
-        self._taken: list[int] = []
-        self._spent = [[0] * len(purse) for purse in things.purses]
-        self._bound = [[False] * len(purse) for purse in things.purses]
-
+    @property
     def is_enough(self) -> bool:
+        """Whether every need is met."""
         return max(self.needed, default=0) <= 0
 
-    def open_needs(self) -> list[bool]:
-        return [need > 0 for need in self.needed]
+    def helps(self, number: int) -> bool:
+        """Tell whether a kind gives something that is still needed."""
+        return any([need > 0 < gives for need, gives in zip(self.needed, self.kinds[number].gives, strict=True)])
 
-    def try_one(self, number: int) -> None:
-        """Take a thing if it helps and its purses have room. Purses only fill up: what is refused never fits later."""
-        gives, takes = self._things.gives[number], self._things.takes[number]
-        giver = self._things.of_giver[self._things.givers[number]]
-        if not any([need > 0 < amount for need, amount in zip(self.needed, gives, strict=True)]):
+    def room(self, number: int, count: int) -> int:
+        """Return how many of a kind, up to this many, the purses have room for."""
+        kind = self.kinds[number]
+        for purse in kind.purses:
+            state = zip(self.purses[purse], self._taken[purse], self._bound[purse], kind.takes, strict=True)
+            for room, taken, bound, takes in state:
+                if takes and (kind.is_bound or bound):
+                    count = min(count, (room - taken) // takes)
+        return max(count, 0)
+
+    def take(self, number: int, count: int) -> None:
+        """Take this many more of a kind; a negative count puts them back."""
+        kind, before = self.kinds[number], self.counts[number]
+        after = before + count
+        worth = sum(kind.values[before:after]) if count > 0 else -sum(kind.values[after:before])
+        self.cost = self.cost[0] + count, self.cost[1] + worth
+        self.counts[number] = after
+        self._touched[number] = None
+        self.needed = [need - count * gives for need, gives in zip(self.needed, kind.gives, strict=True)]
+        for purse in kind.purses:
+            taken, bound = self._taken[purse], self._bound[purse]
+            for class_, takes in enumerate(kind.takes):
+                taken[class_] += count * takes
+                bound[class_] += count * (takes > 0 and kind.is_bound)
+
+    def empty(self) -> None:
+        """Put everything back."""
+        for number in [*self._touched]:
+            self.take(number, -self.counts[number])
+        self._touched.clear()
+
+    def taken(self) -> list[int]:
+        """Return the kinds of which something is taken, those first whose last thing is the most valuable."""
+        held = [number for number in self._touched if self.counts[number]]
+        return sorted(held, key=lambda number: (-self.kinds[number].values[self.counts[number] - 1], number))
+
+
+class _Prospects(NamedTuple):
+    """By the number of things: the most of each need that they can give, and the least they can be worth."""
+
+    most: Sequence[Sequence[int]]
+    cheapest: Sequence[int]
+
+
+def _prospects(kinds: Sequence[Kind], needs: int) -> _Prospects:
+    every = [
+        sorted([kind.gives[need] for kind in kinds for _value in kind.values], reverse=True) for need in range(needs)
+    ]
+    values = sorted([value for kind in kinds for value in kind.values])
+    return _Prospects([[0, *accumulate(gives)] for gives in every], [0, *accumulate(values)])
+
+
+def _bound(prospects: _Prospects, needed: Sequence[int]) -> Cost | None:
+    """Return a lower bound on the cost of any choice; None if, by sums, even everything is not enough."""
+    least = max([bisect_left(most, need) for most, need in zip(prospects.most, needed, strict=True)], default=0)
+    return (least, prospects.cheapest[least]) if least < len(prospects.cheapest) else None
+
+
+class FewestSearch:
+    """A search among kinds of things.
+
+    Args:
+        nothing: the empty choice, with the kinds to choose from and the needs as sums. It is empty again afterwards.
+        budget: one step per choice looked at.
+        fits: the oracle; by default, what is enough by sums fits.
+        question: the steps that one call of ``fits`` counts for.
+    """
+
+    def __init__(self, nothing: Basket, budget: Budget, *, fits: Fits | None = None, question: int = QUESTION) -> None:
+        self._basket = nothing
+        self._budget = budget
+        self._fits = fits
+        self._question = question
+        kinds = nothing.kinds
+        # Where sums decide, what gives nothing that is needed is of no use.
+        useful = [number for number in range(len(kinds)) if fits is not None or nothing.helps(number)]
+        self._order = sorted(useful, key=lambda number: (kinds[number].values[0], number))
+        self._rests: dict[int, _Prospects] = {}
+        self._best: tuple[int, tuple[int, ...]] | None = None
+
+    def _rest(self, start: int) -> _Prospects:
+        """Return the prospects of the kinds from this position on."""
+        if start not in self._rests:
+            kinds = [self._basket.kinds[number] for number in self._order[start:]]
+            self._rests[start] = _prospects(kinds, len(self._basket.needed))
+        return self._rests[start]
+
+    @property
+    def bound(self) -> Cost | None:
+        """A lower bound on the cost; None if, by the sums, even everything is not enough."""
+        return _bound(self._rest(0), self._basket.needed)
+
+    def best(self, below: Cost | None = None) -> Choice | None:
+        """Return the fewest things, among those the least valuable; a greedy answer if the budget runs out.
+
+        Args:
+            below: an upper bound; only cheaper choices count.
+        """
+        everything = [len(kind.values) for kind in self._basket.kinds]
+        if self.bound is None or not self._asked(everything):
+            return None
+        greedy = min(filter(None, [self.in_order(by_value), self.in_order(by_size)]), default=None)
+        if greedy is not None and below is not None and greedy[0] >= below:
+            greedy = None
+        return self.least(greedy[0] if greedy else below) or greedy
+
+    def least(self, below: Cost | None) -> Choice | None:
+        """Return the same without a greedy answer to fall back on: None if the budget runs out."""
+        if self.bound is None:
+            return None
+        worth = self._rest(0).cheapest
+        for count in range(self.bound[0], len(worth)):
+            if (below is not None and (count, worth[count]) >= below) or not self._budget.take():
+                break
+            self._best = (below[1], ()) if below is not None and count == below[0] else None
+            self._extend(0, count)
+            if self._best is not None and self._best[1]:
+                return (count, self._best[0]), self._best[1]
+        return None
+
+    def _asked(self, counts: Sequence[int]) -> bool:
+        return self._fits is None or (self._budget.take(self._question) and self._fits(counts))
+
+    def in_order(self, queue: Callable[[Basket], Iterable[int]]) -> Choice | None:
+        """Take things in some order until it fits, then put back what is not needed, the most valuable first."""
+        basket, taken = self._basket, list[int]()
+        for number in queue(basket):
+            if self._fits is None and basket.is_enough:
+                break
+            if basket.room(number, 1) and (self._fits is not None or basket.helps(number)):
+                basket.take(number, 1)
+                taken.append(number)
+        if not self._is_enough(taken):
+            return self._emptied(None)
+        # More never fits less, so bisection finds the shortest prefix that is enough.
+        length = bisect_left(range(1, len(taken)), 1, key=lambda length: self._is_enough(taken[:length])) + 1
+        self._is_enough(taken[:length])
+        self._drop_unneeded()
+        return self._emptied((basket.cost, tuple(basket.counts)))
+
+    def _is_enough(self, taken: Sequence[int]) -> bool:
+        """Take exactly these, and tell whether it fits."""
+        self._basket.empty()
+        for number in taken:
+            self._basket.take(number, 1)
+        return self._basket.is_enough and self._asked(self._basket.counts)
+
+    def _drop_unneeded(self) -> None:
+        tried: set[int] = set()
+        while left := [number for number in self._basket.taken() if number not in tried]:
+            if not self._dropped(left[0]):
+                tried.add(left[0])
+
+    def _dropped(self, number: int) -> bool:
+        self._basket.take(number, -1)
+        if self._basket.is_enough and self._asked(self._basket.counts):
+            return True
+        self._basket.take(number, 1)
+        return False
+
+    def _emptied(self, choice: Choice | None) -> Choice | None:
+        self._basket.empty()
+        return choice
+
+    def _extend(self, start: int, left: int) -> None:
+        """Try all ways to add exactly this many things of the kinds from this position on."""
+        basket = self._basket
+        if not self._budget.take() or not self._may_succeed(start, left):
             return
-        if not all([self._has_room(purse, takes, is_bound=giver.is_bound) for purse in giver.purses]):
+        if not left:
+            if self._asked(basket.counts):
+                self._best = basket.cost[1], tuple(basket.counts)
             return
-        self._taken.append(number)
-        self.needed = [need - amount for need, amount in zip(self.needed, gives, strict=True)]
-        for purse in giver.purses:
-            spent, bound = self._spent[purse], self._bound[purse]
-            for class_, amount in enumerate(takes):
-                spent[class_] += amount
-                bound[class_] |= amount > 0 and giver.is_bound
+        number = self._order[start]
+        for more in range(basket.room(number, min(left, len(basket.kinds[number].values))), -1, -1):
+            basket.take(number, more)
+            self._extend(start + 1, left - more)
+            basket.take(number, -more)
 
-    def _has_room(self, purse: int, takes: Sequence[int], *, is_bound: bool) -> bool:
-        state = zip(self._things.purses[purse], self._spent[purse], self._bound[purse], takes, strict=True)
-        return not any(
-            [amount and (is_bound or bound) and spent + amount > room for room, spent, bound, amount in state]
-        )
+    def _may_succeed(self, start: int, left: int) -> bool:
+        """Tell whether this many more can meet the sums and be worth less than the best choice so far."""
+        most, worth = self._rest(start)
+        if left >= len(worth):
+            return False
+        if self._best is not None and self._basket.cost[1] + worth[left] >= self._best[0]:
+            return False
+        return all([need <= gives[left] for need, gives in zip(self._basket.needed, most, strict=True)])
 
-    def result(self) -> list[int] | None:
-        """Return what was taken, less whatever proves unnecessary, the most valuable of it first."""
-        return sorted(self._kept()) if self.is_enough() else None
 
-    def _kept(self) -> Iterator[int]:
-        values = self._things.values
-        for number in sorted(self._taken, key=lambda number: (-values[number], number)):
-            without = [need + amount for need, amount in zip(self.needed, self._things.gives[number], strict=True)]
-            if max(without) <= 0:
-                self.needed = without
-            else:
-                yield number
+def in_order_of_value(nothing: Basket) -> Choice | None:
+    """Return what is needed if things are taken in ascending order of value; None if even everything is not enough."""
+    return FewestSearch(nothing, Budget(0)).in_order(by_value)
+
+
+def by_value(nothing: Basket) -> Iterator[int]:
+    """Yield the kind of each thing, the least valuable first."""
+    things = [(value, number) for number, kind in enumerate(nothing.kinds) for value in kind.values]
+    return (number for _value, number in sorted(things))
+
+
+def by_size(nothing: Basket) -> Iterator[int]:
+    """Yield the kind of each thing: those first that give most of what is still needed, then the least valuable."""
+    left = dict.fromkeys(range(len(nothing.kinds)))
+    while left:
+        needed = [max(need, 0) for need in nothing.needed]
+        things = [
+            (size, value, number)
+            for number in left
+            if (size := _size(nothing.kinds[number], needed))
+            for value in nothing.kinds[number].values[nothing.counts[number] :]
+        ]
+        left = {}
+        for _size_of, _value, number in sorted(things):
+            yield number
+            if [max(need, 0) > 0 for need in nothing.needed] != [need > 0 for need in needed]:
+                # A need that has been met no longer counts, so what is left has to be sorted anew.
+                left = dict.fromkeys(range(len(nothing.kinds)))
+                break
+
+
+def _size(kind: Kind, needed: Sequence[int]) -> float:
+    return -sum([min(gives / need, 1.0) for gives, need in zip(kind.gives, needed, strict=True) if need])
 
 
 MAX_EXACT = 400
-"""The most things to search exhaustively, steps permitting."""
-
-MAX_LISTED = 200
-"""How many of the things that give most, and of those worth least, exchanges consider."""
+"""The most things to search exhaustively, steps permitting: of more, those that give most and are worth least."""
 
 
-MAX_SORTED = 4_000
-"""How many of the things that give most are tried before all of them are."""
+class Fewest(NamedTuple):
+    """How many of each kind are chosen, None if there is no answer, and whether that is proven optimal."""
 
-
-class Found(NamedTuple):
-    """The indexes of the chosen things, None if there is no answer, and whether that is proven optimal."""
-
-    numbers: tuple[int, ...] | None
+    counts: Sequence[int] | None
     complete: bool
 
 
-def fewest(things: Things, *, steps: int) -> Found:
-    """Return the fewest things that are enough, among those the least valuable.
+def fewest(nothing: Basket, *, steps: int) -> Fewest:
+    """Return the fewest things that are enough by sums, among those the least valuable.
+
+    A single thing that is enough needs no search. The result is proven optimal where everything was searched, or where
+    it meets a lower bound derived from sums.
 
     Args:
-        things: what to choose from.
-        steps: the most partial choices an exhaustive search looks at.
+        nothing: the empty choice.
+        steps: the most partial choices to look at.
     """
-    alone = _alone(things)
+    kinds = nothing.kinds
+    alone = _alone(nothing)
     if alone is not None:
-        return Found((alone,), complete=True)
-    everything = range(len(things))
-    if len(things) <= MAX_EXACT:
-        alike = _alike(things, everything)
-        best = _best(things, alike, [least_valuable_first(things), largest_first(things, everything)])
-        counts, complete = best_of_all(_nothing(things, alike), best, steps=steps)
-        return Found(None if counts is None else _numbers(alike, counts), complete)
-    sizes = by_size(things, everything, things.needed)
-    listed = _shortlist(sizes)
-    cheap = least_valuable_first(things)
-    large = next(filter(None, (largest_first(things, pool) for pool in _pools(listed, sizes))), None)
-    alike = _alike(things, {*listed, *(cheap or ()), *(large or ())})
-    best = _best(things, alike, [cheap, large])
-    if best is None:
-        return Found(None, complete=_least(things) is None)
-    return Found(_numbers(alike, best.counts), complete=best.cost == _least(things))
-
-
-def _alone(things: Things) -> int | None:
-    """Return the least valuable thing that is enough on its own; None if there is none."""
-    enough: Sequence[int] = range(len(things))
-    for place, need in enumerate(things.needed):
-        enough = [number for number in enough if things.gives[number][place] >= need]
-    sorts = [
-        (things.values[number], things.givers[number], things.takes[number], number)
-        for number in enough
-        if may_go_alone(things, number)
+        return Fewest([int(number == alone) for number in range(len(kinds))], complete=True)
+    budget = Budget(steps)
+    if sum([len(kind.values) for kind in kinds]) <= MAX_EXACT:
+        choice = FewestSearch(nothing, budget).best()
+        return Fewest(choice and choice[1], complete=not budget.was_hit)
+    counts = _shortlist(nothing)
+    listed = [
+        kind._replace(values=kind.values[: counts[number]]) for number, kind in enumerate(kinds) if counts[number]
     ]
-    return min(sorts, default=(None,))[-1]
+    choice = FewestSearch(Basket(listed, nothing.needed, nothing.purses), budget).best()
+    if choice is not None:
+        each = iter(choice[1])
+        choice = choice[0], tuple([next(each) if count else 0 for count in counts])
+    best = min(filter(None, [choice, in_order_of_value(nothing)]), default=None)
+    may_go = [kind for number, kind in enumerate(kinds) if nothing.room(number, 1)]
+    bound = _bound(_prospects(may_go, len(nothing.needed)), nothing.needed)
+    return Fewest(best and best[1], complete=bound == (best and best[0]))
 
 
-def _least(things: Things) -> Cost | None:
-    """Return a lower bound on the cost of any choice: count by the things that give most, value by the least valuable.
-
-    None if all things that fit into their purses are not enough together.
-    """
-    sorts = list(zip(things.givers, things.takes, strict=True))
-    first = {sort: number for number, sort in enumerate(sorts)}
-    may_go = {sort: may_go_alone(things, number) for sort, number in first.items()}
-    possible = [number for number, sort in enumerate(sorts) if may_go[sort]]
-    count = 0
-    for place, need in enumerate(things.needed):
-        most = accumulate(sorted([things.gives[number][place] for number in possible], reverse=True))
-        count = max(count, 1 + bisect_left(list(most), need))
-    if count > len(possible):
-        return None
-    return count, sum(nsmallest(count, [things.values[number] for number in possible]))
+def _alone(nothing: Basket) -> int | None:
+    """Return the kind of the least valuable thing that is enough on its own; None if there is none."""
+    enough = [
+        (kind.values[0], number)
+        for number, kind in enumerate(nothing.kinds)
+        if all([gives >= need for gives, need in zip(kind.gives, nothing.needed, strict=True)])
+        and nothing.room(number, 1)
+    ]
+    return min(enough, default=(0, None))[1]
 
 
-def _best(things: Things, alike: Sequence[Sequence[int]], orders: Iterable[Sequence[int] | None]) -> Basket | None:
-    """Return the best of several greedy answers after improving each by exchanges."""
-    found = [_bettered(_nothing(things, alike), _counts(alike, taken)) for taken in orders if taken is not None]
-    return min(found, key=attrgetter("cost"), default=None)
-
-
-def _bettered(choice: Basket, counts: Iterable[int]) -> Basket:
-    for number, count in enumerate(counts):
-        choice.take(number, count)
-    exchange(choice)
-    return choice
-
-
-def _nothing(things: Things, alike: Iterable[Sequence[int]]) -> Basket:
-    return Basket([_kind(things, numbers) for numbers in alike], things.needed, things.purses)
-
-
-def _numbers(alike: Iterable[Sequence[int]], counts: Iterable[int]) -> tuple[int, ...]:
-    return tuple([number for count, numbers in zip(counts, alike, strict=True) for number in numbers[:count]])
-
-
-def _pools(listed: Sequence[int], sizes: Sequence[BySize]) -> Iterator[Sequence[int]]:
-    """Yield ever larger pools of the things that give most: the shortlist, a longer list, everything."""
-    yield listed
-    yield [entry[-1] for entry in nsmallest(MAX_SORTED, sizes)]
-    yield [entry[-1] for entry in sizes]
-
-
-def _shortlist(sizes: Sequence[BySize]) -> list[int]:
-    """Return the things that give most, overall and of each giver, and those worth least."""
-    largest = nsmallest(MAX_LISTED, sizes)
-    cheapest = nsmallest(MAX_LISTED, sizes, key=itemgetter(1, 0))
-    of_each: dict[int, BySize] = {}
-    for entry in sizes:
-        if entry[2] not in of_each or entry < of_each[entry[2]]:
-            of_each[entry[2]] = entry
-    firsts = nsmallest(MAX_LISTED, of_each.values())
-    return sorted({entry[-1] for entry in [*largest, *cheapest, *firsts]})
-
-
-def _alike(things: Things, numbers: Iterable[int]) -> list[list[int]]:
-    """Group things that differ only in value, the least valuable first, in the order of their givers."""
-    found = defaultdict[tuple[int, tuple[int, ...]], list[int]](list)
-    for number in numbers:
-        found[things.givers[number], things.takes[number]].append(number)
-    for alike in found.values():
-        alike.sort(key=things.values.__getitem__)
-    return [alike for _sort, alike in sorted(found.items(), key=itemgetter(0))]
-
-
-def _kind(things: Things, alike: Sequence[int]) -> Kind:
-    first = alike[0]
-    giver = things.of_giver[things.givers[first]]
-    values = tuple([things.values[number] for number in alike])
-    return Kind(things.gives[first], things.takes[first], values, giver.purses, giver.is_bound)
-
-
-def _counts(alike: Sequence[Sequence[int]], found: Iterable[int]) -> list[int]:
-    """Return how many of each kind were found."""
-    chosen = set(found)
-    return [len(chosen.intersection(numbers)) for numbers in alike]
+def _shortlist(nothing: Basket) -> list[int]:
+    """Return how many of each kind to search: those that give most, overall and of each owner, and are worth least."""
+    things = [
+        (size, value, number)
+        for number, kind in enumerate(nothing.kinds)
+        if (size := _size(kind, nothing.needed))
+        for value in kind.values
+    ]
+    of_owner: dict[tuple[int, ...], tuple[float, int, int]] = {}
+    for thing in things:
+        owner = nothing.kinds[thing[-1]].purses
+        of_owner[owner] = min(thing, of_owner.get(owner, thing))
+    chosen = [
+        Counter([number for _size_, _value, number in nsmallest(MAX_EXACT // 2, things)]),
+        Counter([number for _value, _size_, number in nsmallest(MAX_EXACT // 4, [(v, s, n) for s, v, n in things])]),
+        Counter([number for _size_, _value, number in nsmallest(MAX_EXACT // 4, of_owner.values())]),
+    ]
+    return [max([counts[number] for counts in chosen]) for number in range(len(nothing.kinds))]

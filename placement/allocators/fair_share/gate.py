@@ -1,22 +1,22 @@
-"""The gate for claims: whether taking something is fair.
+"""The gates for claims: whether taking something is fair.
 
-``decide`` is for claims while others wait for the same. ``overdraft`` is for when nobody says who waits: all are
-assumed to want more of what they use, and what the taker holds is compared with what it is entitled to
-(``entitlement``). What nobody is entitled to may be borrowed.
+``decide`` and ``decide_some`` are for claims while others are known to wait: what is free is handed out in the order of
+service, and a claim is fair if its turn comes while it still fits. ``overdraft`` is for when nobody says who waits: all
+are assumed to want more of what they use, and what the taker holds is compared with what it is entitled to
+(``entitlement``). Both rest on the same entitlements, so that whoever is next passes both.
 """
 
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 from typing import Literal
 
 from placement.allocators.entries import Number, exact
-from placement.allocators.fair_share.entitlement import Entitlements, lacking_for
-from placement.allocators.fair_share.fill import MAX_STEPS, Behind, Filling, Task, added, fill, order, want
-from placement.allocators.fair_share.state import NO_LIMIT, FairShares
+from placement.allocators.fair_share.entitlement import NO_LIMIT, Entitlements
+from placement.allocators.fair_share.order import MAX_STEPS, Behind, Filling, Task, added, fill, order, restored, want
+from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import SEPARATOR, Amounts, branches_of, way
 
 GateReason = Literal["fair", "no capacity", "undecided", "others first", "over the limit"]
@@ -86,7 +86,7 @@ def decide(
     use it.
 
     Args:
-        shares: the tree and its usage. Usage is restored afterwards, pending tasks are not.
+        shares: the tree and its usage; restored afterwards.
         claimant: the leaf that claims.
         task: what it claims.
         competitors: who else waits; the claimant's own entries come after the claim.
@@ -105,12 +105,8 @@ def decide(
     >>> decide(shares, "root/ann", {"gpu": 1}, competitors=[Competitor("root/bob", Task({"gpu": 1}, 1))]).reason
     'fair'
     """
-    exceeded = _exceeded(shares, claimant, task, limits or {}) or _over_its_own(shares, claimant, task)
-    if exceeded:
-        return Decision("over the limit", {}, limit=exceeded)
-    if lacking_for(shares, task):
-        return Decision("no capacity", {})
-    return _after_others(shares, claimant, _pending(claimant, Task(task), competitors), steps)
+    claim = Competitor(claimant, Task(task))
+    return _let_through(shares, claim, competitors, limits=limits or {}, steps=steps)[1]
 
 
 def decide_some(
@@ -147,94 +143,84 @@ def decide_some(
     """
     decided, steps = [], steps // max(1, len(claims))
     for number, claim in enumerate(claims, start=1):
-        leaf, task = claim.leaf, claim.task
-        assert task.count is not None
         waiting = [*claims[number:], *competitors]
-        within = Task(task.amounts, _within_limits(shares, leaf, task, limits or {}))
-        count = _in_turn(shares, leaf, _pending(leaf, within, waiting), steps)
-        shares.use(leaf, added(shares.usage(leaf), _times(task.amounts, count)))
-        next_one = FAIR
-        if count < task.count:
-            next_one = decide(shares, leaf, task.amounts, competitors=waiting, limits=limits, steps=steps)
-        decided.append((task.count if next_one.allowed else count, next_one))
+        count, decision = _let_through(shares, claim, waiting, limits=limits or {}, steps=steps)
+        shares.use(claim.leaf, added(shares.usage(claim.leaf), _times(claim.task.amounts, count)))
+        decided.append((claim.task.count or 0 if decision.allowed else count, decision))
     return decided
 
 
-def _within_limits(shares: FairShares, claimant: str, task: Task, limits: Mapping[str, Number]) -> int:
-    """Return how many of some equal tasks exceed no limit."""
+def _let_through(
+    shares: FairShares,
+    claim: Competitor,
+    competitors: Sequence[Competitor],
+    *,
+    limits: Mapping[str, Number],
+    steps: int,
+) -> tuple[int, Decision]:
+    """Return how many tasks of a claim have their turn while they fit, and the decision about the next one."""
+    leaf, amounts, wanted = claim.leaf, claim.task.amounts, claim.task.count or 0
+    if not any(amounts.values()):
+        return wanted, FAIR
+    within = bisect_right(
+        range(wanted), 0, key=lambda count: _exceeds(shares, leaf, _times(amounts, count + 1), limits)
+    )
+    pending = {leaf: [Task(amounts, within)]}
+    for competitor in competitors:
+        pending.setdefault(competitor.leaf, []).append(competitor.task)
+    with restored(shares):
+        filling = fill(shares, pending, steps=steps, until=leaf)
+    count = filling.served[leaf][0] if within else 0
+    if count == wanted:
+        return count, FAIR
+    with restored(shares):
+        shares.use(leaf, added(shares.usage(leaf), _times(amounts, count)))
+        if count == within:
+            return count, Decision("over the limit", {}, limit=_exceeded(shares, leaf, amounts, limits))
+        if any([amount > shares.free()[name] for name, amount in amounts.items() if amount]):
+            return count, Decision("no capacity", {})
+    ahead = {other: sum(served) for other, served in filling.served.items() if other != leaf and any(served)}
+    if not filling.complete:
+        return count, Decision("undecided", ahead)
+    return count, Decision("others first", ahead, behind=_behind(shares, leaf, pending, filling))
 
-    def exceeds(number: int) -> bool:
-        more = _times(task.amounts, number + 1)
-        return bool(_exceeded(shares, claimant, more, limits) or _over_its_own(shares, claimant, more))
 
-    return bisect_right(range(task.count or 0), 0, key=exceeds)
-
-
-def _in_turn(shares: FairShares, claimant: str, pending: Mapping[str, Sequence[Task]], steps: int) -> int:
-    """Return how many of a claimant's first tasks, all equal, have their turn while they fit."""
-    first = pending[claimant][0]
-    if not any(first.amounts.values()):
-        return first.count or 0
-    return _filled(shares, pending, steps).served[claimant][0]
+def _behind(shares: FairShares, leaf: str, pending: Mapping[str, Sequence[Task]], filling: Filling) -> Behind | None:
+    """Return what puts a leaf behind the first of those who are served before its claim."""
+    first = next((turn for turn, served in enumerate(filling.order) if served != leaf), None)
+    if first is None:
+        return None
+    with restored(shares):
+        fill(shares, pending, steps=first)
+        return order(shares, [filling.order[first], leaf])[1].behind
 
 
 def _times(amounts: Amounts, count: int) -> Amounts:
     return {name: amount * count for name, amount in amounts.items()}
 
 
-def _pending(claimant: str, task: Task, competitors: Sequence[Competitor]) -> dict[str, list[Task]]:
-    pending = {claimant: [task]}
-    for one in competitors:
-        pending.setdefault(one.leaf, []).append(one.task)
-    return pending
+def _exceeds(shares: FairShares, claimant: str, more: Amounts, limits: Mapping[str, Number]) -> bool:
+    return _exceeded(shares, claimant, more, limits) is not None
 
 
-def _filled(
-    shares: FairShares, pending: Mapping[str, Sequence[Task]], steps: int, *, until: str | None = None
-) -> Filling:
-    """Return what filling would hand out; usage is restored."""
-    usage = {leaf: shares.usage(leaf) for leaf in pending}
-    result = fill(shares, pending, steps=steps, until=until)
-    for leaf, amounts in usage.items():
-        shares.use(leaf, amounts)
-    return result
-
-
-def _after_others(shares: FairShares, claimant: str, pending: Mapping[str, Sequence[Task]], steps: int) -> Decision:
-    result = _filled(shares, pending, steps, until=claimant)
-    if claimant in result.order or not any(pending[claimant][0].amounts.values()):
-        return FAIR
-    ahead = {leaf: sum(served) for leaf, served in result.served.items() if any(served)}
-    if not result.complete:
-        return Decision("undecided", ahead)
-    want(shares, {leaf: tasks[0].amounts for leaf, tasks in pending.items()})
-    turns = order(shares, [result.order[0], claimant])
-    return Decision("others first", ahead, behind=turns[1].behind)
-
-
-def _exceeded(shares: FairShares, claimant: str, task: Amounts, limits: Mapping[str, Number]) -> Limit | None:
-    """Return the first limit above the claimant that the claim would exceed; None if nothing is taken."""
-    if not any(task.values()):
-        return None
-    usage = shares.usage(claimant)
-    shares.use(claimant, {name: amount + task.get(name, 0) for name, amount in usage.items()})
-    passed = [claimant.partition(SEPARATOR)[0], *way(claimant)]
-    would_hold = {path: shares.node(path).held for path in passed if path in limits}
-    shares.use(claimant, usage)
-    for path, held in would_hold.items():
-        if exact(held) > exact(limits[path]):
-            return Limit(path, float(limits[path]), held)
-    return None
-
-
-def _over_its_own(shares: FairShares, claimant: str, task: Amounts) -> Limit | None:
-    """Return the first of the tree's own limits that would be exceeded."""
+def _exceeded(shares: FairShares, claimant: str, more: Amounts, limits: Mapping[str, Number]) -> Limit | None:
+    """Return the first limit above the claimant, of the claim's terms or of the tree, that would be exceeded."""
+    would_hold = {path: added(amounts, more) for path, amounts in shares.holdings_above(claimant).items()}
+    totals = shares.totals()
+    for path in filter(limits.__contains__, would_hold):
+        parts = [_part(amount, totals[name]) for name, amount in would_hold[path].items()]
+        if max(parts, default=Fraction(0)) > exact(limits[path]):
+            return Limit(path, float(limits[path]), float(max(parts)))
     for path, left in shares.bounds(claimant)[1:]:
-        for name, amount in task.items():
+        for name, amount in more.items():
             if amount and amount > left[name]:
-                used = shares.node(path).usage[name]
-                return Limit(path, used + left[name], used + amount, name)
+                held = would_hold[path][name]
+                return Limit(path, held - amount + left[name], held, name)
     return None
+
+
+def _part(amount: int, total: int) -> Fraction:
+    return Fraction(amount, total) if total else Fraction(bool(amount))
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,14 +233,14 @@ class Shortage:
 
 @dataclass(frozen=True, slots=True)
 class Overdraft:
-    """A node that holds more of a class than it may.
+    """A node that holds too much of a class.
 
     Args:
         path: the node.
         resource_class: the class.
-        holds: how much it holds.
-        most: how much it may hold: its limit, or its entitlement, rounded up.
-        shortage: why it may not borrow beyond its entitlement; None if it exceeds its limit.
+        holds: how much of it the node holds.
+        most: how much it may hold: its limit, or its entitlement rounded up to a whole unit.
+        shortage: why it may not hold more than its entitlement; None if the limit is exceeded.
     """
 
     path: str
@@ -265,10 +251,12 @@ class Overdraft:
 
 
 def overdraft(shares: FairShares, taken: Mapping[str, Amounts]) -> Overdraft | None:
-    """Return the first node, from the root down, that now holds more than it may; None if there is none.
+    """Return the first node that now holds too much because of what was just taken; None if all is fair.
 
-    A node may hold its entitlement, rounded up to whole units. Beyond that it borrows, which is fine as long as what is
-    left covers what all others lack of their entitlements. It may never exceed its limit.
+    Whoever takes may hold its entitlement, rounded up to whole units, and so may each queue around it. Beyond that it
+    borrows, which is fine as long as what is left covers what all others lack of their entitlements, and if it comes
+    before all others even with all but the last unit of what it took. A limit may never be exceeded. What leaves take
+    counts for their queues whatever other leaves give back.
 
     Args:
         shares: the tree and its usage, including what was taken.
@@ -281,45 +269,79 @@ def overdraft(shares: FairShares, taken: Mapping[str, Amounts]) -> Overdraft | N
     >>> found.path, found.holds, found.most, found.shortage
     ('root/ann', 6, 5, Shortage(left=2, lacking=3.0))
     """
+    found = beyond_entitlement(shares, taken)
+    if found is None or found.shortage is None or not _comes_first(shares, taken, found.path):
+        return found
+    return None
+
+
+def beyond_entitlement(shares: FairShares, taken: Mapping[str, Amounts]) -> Overdraft | None:
+    """Return the same without regard to who comes first."""
     used = shares.holdings()
-    grown = [(path, name) for (path, name), amount in _by_node(taken).items() if amount > 0]
+    grown = _additions(taken)
     limits = {path: branch.limit for path, branch in branches_of(shares.root)}
     for path, name in grown:
         most = limits.get(path, {}).get(name, NO_LIMIT)
         if used[path][name] > most:
             return Overdraft(path, name, used[path][name], most)
-    entitlements = _if_all_want_more(shares, {name for _path, name in grown})
+    entitlements = shares.entitlements(sorted({name for _path, name in grown}), more=_given_back(taken))
     for path, name in grown:
         most = ceil(entitlements.of(path)[name])
         if used[path][name] > most:
-            left, lacking = (
-                shares.free()[name],
-                _lacking(entitlements, [leaf for leaf in shares.leaves() if leaf not in taken], name),
-            )
+            others = [leaf for leaf in shares.leaves() if taken.get(leaf, {}).get(name, 0) <= 0]
+            left, lacking = shares.free()[name], _lacking(entitlements, used, others, name)
             if left < lacking:
                 return Overdraft(path, name, used[path][name], most, Shortage(left, float(lacking)))
     return None
 
 
-def _by_node(taken: Mapping[str, Amounts]) -> dict[tuple[str, str], int]:
-    """Return (node, class) -> the change in usage of everything below the node, outer nodes first."""
-    more: Counter[tuple[str, str]] = Counter()
-    for leaf, amounts in taken.items():
-        for path in way(leaf):
-            for name, amount in amounts.items():
-                more[path, name] += amount
-    return dict(sorted(more.items(), key=lambda item: (item[0][0].count(SEPARATOR), item[0])))
-
-
-def _if_all_want_more(shares: FairShares, classes: Collection[str]) -> Entitlements:
-    """Compute entitlements as if every leaf wanted endlessly more of whatever it uses."""
-    waiting = {
-        leaf: {name: NO_LIMIT for name, amount in shares.usage(leaf).items() if amount} for leaf in shares.leaves()
+def _additions(taken: Mapping[str, Amounts]) -> list[tuple[str, str]]:
+    """Return (node, class) wherever leaves below a node took something, outer nodes first."""
+    grown = {
+        (path, name)
+        for leaf, amounts in taken.items()
+        for path in way(leaf)
+        for name, amount in amounts.items()
+        if amount > 0
     }
-    return Entitlements(shares, sorted(classes), waiting=waiting)
+    return sorted(grown, key=lambda item: (item[0].count(SEPARATOR), item))
 
 
-def _lacking(entitlements: Entitlements, leaves: Iterable[str], name: str) -> Fraction:
+def _given_back(taken: Mapping[str, Amounts]) -> dict[str, Amounts]:
+    """Return what leaves gave back: they may want it again."""
+    return {leaf: {name: -amount for name, amount in of.items() if amount < 0} for leaf, of in taken.items()}
+
+
+def _lacking(entitlements: Entitlements, used: Mapping[str, Amounts], leaves: Iterable[str], name: str) -> Fraction:
     """Sum up how far these leaves are below their entitlement to a class."""
-    missing = [entitlements.of(leaf)[name] - entitlements.used[leaf][name] for leaf in leaves]
+    missing = [entitlements.of(leaf)[name] - used[leaf][name] for leaf in leaves]
     return sum([amount for amount in missing if amount > 0], Fraction(0))
+
+
+def _comes_first(shares: FairShares, taken: Mapping[str, Amounts], path: str) -> bool:
+    """Tell whether all leaves below a node that took something would be next without the last unit of it."""
+    takers = [leaf for leaf, of in taken.items() if f"{leaf}/".startswith(f"{path}/") and max(of.values()) > 0]
+    given_back = _given_back(taken)
+    with restored(shares):
+        for leaf in shares.leaves():
+            holds = added(shares.usage(leaf), given_back.get(leaf, {}))
+            shares.want(leaf, {name: 1 for name, amount in holds.items() if amount})
+        return all([_is_next_for_the_last_unit(shares, leaf, taken[leaf]) for leaf in takers])
+
+
+def _is_next_for_the_last_unit(shares: FairShares, leaf: str, more: Amounts) -> bool:
+    usage, wanted = shares.usage(leaf), shares.wanted(leaf)
+    unit = {name: 1 for name, amount in more.items() if amount > 0}
+    shares.use(leaf, {name: amount - unit.get(name, 0) for name, amount in usage.items()})
+    shares.want(leaf, unit)
+    is_next = shares.first() == leaf
+    shares.use(leaf, usage)
+    shares.want(leaf, wanted)
+    return is_next
+
+
+def is_next(shares: FairShares, leaf: str, tasks: Mapping[str, Amounts]) -> bool:
+    """Tell whether a leaf is served next if these leaves wait for these tasks, and others for nothing."""
+    with restored(shares):
+        want(shares, tasks)
+        return shares.first() == leaf

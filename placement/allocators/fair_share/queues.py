@@ -164,25 +164,31 @@ def _check_nesting(lines: Sequence[Queue], *, queue_paths: set[str]) -> None:
 
 
 def _check_promises(lines: Sequence[Queue]) -> None:
-    """Refuse promises to queues that, singly or in total, exceed what the enclosing queue's line states."""
+    """Refuse promises to queues that, singly or in total, exceed what a line states for a queue around them.
+
+    What a queue is promised counts for the queues around it, up to the first whose line states a promise of its own:
+    that one then counts instead.
+    """
     numbers = {line.path: number for number, line in enumerate(lines)}
     together: Counter[tuple[str, str, str]] = Counter()
     for number, line in enumerate(lines):
-        above = line.path.rpartition(SEPARATOR)[0]
-        if above not in numbers:
-            continue
-        around = lines[numbers[above]].capacity
-        for promise, said in (("guarantee", line.capacity.guarantee), ("deserved", line.capacity.deserved)):
-            for name, amount in said.items():
-                together[above, promise, name] += amount
-                promised = together[above, promise, name]
-                for bound, most in (("deserved", around.deserved), ("limit", around.limit)):
-                    if promised > most.get(name, promised):
-                        text = (
-                            f"with {line.path}, {promise} adds up to {promised} {name} in {above}, "
-                            f"the {bound} of which is {most[name]}"
-                        )
-                        raise Contradiction(numbers[above], number, text)
+        for promise, bounds in (("guarantee", _GUARANTEE_BOUNDS), ("deserved", _DESERVED_BOUNDS)):
+            for name, amount in getattr(line.capacity, promise).items():
+                for above in reversed(_ways(line.path)[:-1]):
+                    together[above, promise, name] += amount
+                    promised = together[above, promise, name]
+                    stated = lines[numbers[above]].capacity if above in numbers else QueueCapacity()
+                    for bound in bounds:
+                        most = getattr(stated, bound).get(name, promised)
+                        if promised > most:
+                            text = f"with {line.path}, {promise} adds up to {promised} {name} in {above}, "
+                            raise Contradiction(numbers[above], number, f"{text}the {bound} of which is {most}")
+                    if name in getattr(stated, promise):
+                        break
+
+
+_GUARANTEE_BOUNDS = ("guarantee", "deserved", "limit")
+_DESERVED_BOUNDS = ("deserved", "limit")
 
 
 def _members(lines: Sequence[Queue]) -> dict[str, str]:

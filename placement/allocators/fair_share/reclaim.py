@@ -1,27 +1,28 @@
 """What should be given back so that a claimant fits: by entitlement (``reclaim``) or by priority (``preempt``).
 
-A queue is a branch with leaves. Other queues give back by entitlement. Where the paths to the claimant and to a giver
-part, there are two sibling nodes; they are compared in the lacking classes alone. The claimant's node must be entitled
-to what it holds plus the task. The giver's node, and every node below it down to the giver's queue, keeps what it is
-entitled to. So only borrowed resources go back, and only to those who lack what is theirs. Inside the claimant's own
-queue, priorities decide.
+Where the paths to the claimant and to a giver part, there are two sibling nodes. From there down, each node on the
+claimant's side must be entitled to what it holds plus the task, and each node on the giver's side keeps what it is
+entitled to, down to the leaves. So only borrowed resources go back, and only to those who lack what is theirs.
+``reclaim`` takes only for whoever is then served next and passes both gates; in ``preempt``, priorities decide inside
+the claimant's own queue.
 
 Only amounts count here. Whether what becomes free lies on one provider is not known.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from heapq import nsmallest
 from math import lcm
 from typing import Protocol, TypeVar
 
 from placement.allocators.entries import Number, exact
-from placement.allocators.fair_share.entitlement import ClaimRights, Parting, queue_of
-from placement.allocators.fair_share.fewest import MAX_EXACT, Giver, Things, fewest, least_valuable_first
+from placement.allocators.fair_share.fewest import Basket, Kind, fewest, in_order_of_value
+from placement.allocators.fair_share.gate import is_next, overdraft
+from placement.allocators.fair_share.order import added, restored
+from placement.allocators.fair_share.rights import ClaimRights, Parting
 from placement.allocators.fair_share.state import FairShares
-from placement.allocators.fair_share.tree import Amounts, way
+from placement.allocators.fair_share.tree import SEPARATOR, Amounts, way
 from placement.allocators.natural_order import natural_key
 
 
@@ -61,7 +62,12 @@ class Giving:
     partings: tuple[Parting, ...] = ()
 
 
-def _bound(_one: Held) -> bool:
+Judgement = Callable[[ClaimRights, Held], bool]
+"""Decides about something held whether it may be asked for, or whether it may go freely."""
+
+
+def never(_rights: ClaimRights, _held: Held) -> bool:
+    """Judge that nothing may go freely."""
     return False
 
 
@@ -74,100 +80,85 @@ class Offers:
         is_free: whether something may go regardless of its owner's entitlement.
     """
 
-    def __init__(self, rights: ClaimRights, held: Iterable[Held], *, is_free: Callable[[Held], bool] = _bound) -> None:
+    def __init__(self, rights: ClaimRights, held: Iterable[Held], *, is_free: Judgement = never) -> None:
         self._rights = rights
-        self._held = [one for one in held if any([one.amounts.get(name) for name in rights.classes])]
-        amounts = [[one.amounts.get(name, 0) for one in self._held] for name in rights.classes]
-        self._takes = list(zip(*amounts, strict=True))
-        self._things = self._columns([is_free(one) for one in self._held])
+        self._held = [each for each in held if any([each.amounts.get(name) for name in rights.classes])]
+        alike = defaultdict[tuple[str, bool, tuple[int, ...]], list[Held]](list)
+        for each in self._held:
+            takes = tuple([each.amounts.get(name, 0) for name in rights.classes])
+            alike[each.leaf, is_free(rights, each), takes].append(each)
+        preference = {leaf: self._preference(leaf) for leaf in dict.fromkeys([each.leaf for each in self._held])}
+        kinds = sorted(alike.items(), key=lambda kind: (preference[kind[0][0]], kind[0][1:]))
+        self._values = whole_values(self._held)
+        self._alike = [sorted(of, key=self._value_of) for _sort, of in kinds]
+        self._purses: dict[str, int] = {}
+        made = [self._kind(sort, of) for (sort, _held), of in zip(kinds, self._alike, strict=True)]
+        purses = [tuple(rights.surplus(path).values()) for path in self._purses]
+        self._nothing = Basket(made, tuple(rights.needs.values()), purses)
 
-    def _columns(self, free: Sequence[bool]) -> Things:
-        rights, leaves = self._rights, {one.leaf for one in self._held}
-        asked = {leaf: (queue_of(leaf), rights.keepers(leaf)) for leaf in leaves}
-        owners = sorted({*asked.values()}, key=partial(_preference, rights))
-        places = {owner: 2 * place for place, owner in enumerate(owners)}
-        place_of = {leaf: places[owner] for leaf, owner in asked.items()}
-        purses = {path: number for number, path in enumerate({path: None for _queue, keep in owners for path in keep})}
-        values = whole_values(self._held)
-        numbers = [place_of[one.leaf] + is_free for one, is_free in zip(self._held, free, strict=True)]
-        return Things(
-            gives=self._gives(numbers, [queue for queue, _keepers in owners]),
-            takes=self._takes,
-            values=[values[one.value] for one in self._held],
-            givers=numbers,
-            needed=tuple(rights.needs.values()),
-            purses=[tuple(rights.entitlements.surplus(path).values()) for path in purses],
-            of_giver=[
-                Giver(tuple([purses[path] for path in keepers]), is_bound)
-                for _queue, keepers in owners
-                for is_bound in (True, False)
-            ],
+    def _value_of(self, held: Held) -> int:
+        return self._values[held.value]
+
+    def _preference(self, leaf: str) -> tuple[object, ...]:
+        """Return the sort key of an owner: the larger the surplus over its entitlement, the earlier."""
+        surplus = [-sum(self._rights.surplus(path).values()) for path in self._rights.keepers(leaf)] or [0]
+        return surplus[0], surplus[-1], natural_key(leaf)
+
+    def _kind(self, sort: tuple[str, bool, tuple[int, ...]], held: Sequence[Held]) -> Kind:
+        leaf, is_free, takes = sort
+        rights, around = self._rights, {self._rights.root, *way(queue_of(leaf))}
+        amounts = dict(zip(rights.classes, takes, strict=True))
+        return Kind(
+            gives=tuple([amounts.get(name, 0) if path in around else 0 for path, name in rights.needs]),
+            takes=takes,
+            values=tuple([self._value_of(each) for each in held]),
+            purses=tuple([self._purses.setdefault(path, len(self._purses)) for path in rights.keepers(leaf)]),
+            is_bound=not is_free,
         )
-
-    def _gives(self, owners: Sequence[int], queues: Sequence[str]) -> Sequence[tuple[int, ...]]:
-        """Return how much each thing contributes to every need: what it takes, where the need encloses its queue."""
-        rights = self._rights
-        if all([path == rights.root for path, _name in rights.needs]):
-            return self._takes
-        columns = {name: number for number, name in enumerate(rights.classes)}
-        inside = [{rights.root, *way(queue)} for queue in queues]
-        masks = [[(columns[name], path in around) for path, name in rights.needs] for around in inside]
-        return [
-            tuple([takes[column] * is_inside for column, is_inside in masks[owner // 2]])
-            for takes, owner in zip(self._takes, owners, strict=True)
-        ]
 
     def least_valuable(self) -> list[Held] | None:
         """Return what giving back in ascending order of value would take; None if even everything is not enough."""
-        numbers = least_valuable_first(self._things)
-        return None if numbers is None else [self._held[number] for number in numbers]
-
-    @property
-    def are_few(self) -> bool:
-        """Whether there are few enough for an exhaustive search."""
-        return len(self._held) <= MAX_EXACT
+        choice = in_order_of_value(self._nothing)
+        return None if choice is None else self._chosen(choice[1])
 
     def chosen(self, *, steps: int) -> Giving:
         """Choose the fewest things, among those the least valuable, within this many partial choices."""
-        found = fewest(self._things, steps=steps)
-        given_back = tuple(sorted(self._first_by_name(found.numbers or ()), key=dearness))
+        counts, complete = fewest(self._nothing, steps=steps)
+        given_back = tuple(self._chosen(counts or ()))
+        leaves = [each.leaf for each in given_back or self._held]
         return Giving(
-            feasible=found.numbers is not None,
+            feasible=counts is not None,
             given_back=given_back,
             lacking=self._rights.lacking,
-            complete=found.complete,
-            partings=self._rights.partings([one.leaf for one in given_back or self._held]),
+            complete=complete,
+            partings=self._rights.partings(leaves),
         )
 
-    def _first_by_name(self, numbers: Sequence[int]) -> Iterator[Held]:
-        """Swap the chosen things for those interchangeable with them that come first by name."""
-        sorts = list(zip(self._things.givers, self._takes, self._things.values, strict=True))
-        counts = Counter([sorts[number] for number in numbers])
-        alike: dict[object, list[Held]] = {sort: [] for sort in counts}
-        for sort, one in zip(sorts, self._held, strict=True):
-            if sort in alike:
-                alike[sort].append(one)
-        for sort, count in counts.items():
-            yield from nsmallest(count, alike[sort], key=dearness)
+    def _chosen(self, counts: Sequence[int]) -> list[Held]:
+        """Return the chosen things; of interchangeable ones, those that come first by name."""
+        chosen: list[Held] = []
+        for count, alike in zip(counts, self._alike, strict=False):
+            if count:
+                last = alike[count - 1].value
+                chosen += sorted([each for each in alike if each.value <= last], key=dearness)[:count]
+        return sorted(chosen, key=dearness)
+
+
+def queue_of(leaf: str) -> str:
+    """Return the path of a leaf's branch."""
+    return leaf.rpartition(SEPARATOR)[0]
 
 
 def whole_values(held: Iterable[Held]) -> dict[Number, int]:
     """Map each value to an integer, all scaled by one common factor."""
-    values = {value: value if isinstance(value, int) else exact(value) for value in {one.value for one in held}}
+    values = {value: exact(value) for value in {each.value for each in held}}
     unit = lcm(*[value.denominator for value in values.values()])
     return {value: int(as_written * unit) for value, as_written in values.items()}
 
 
-def _preference(rights: ClaimRights, owner: tuple[str, tuple[str, ...]]) -> tuple[object, ...]:
-    """Return the sort key of an owner: the larger the surplus over its entitlement, the earlier."""
-    queue, keepers = owner
-    surplus = sum(rights.entitlements.surplus(keepers[0]).values()) if keepers else 0
-    return -surplus, natural_key(queue), keepers
-
-
-def dearness(one: Held) -> tuple[object, ...]:
+def dearness(held: Held) -> tuple[object, ...]:
     """Return the sort key of a thing: value, then name."""
-    return exact(one.value), natural_key(one.leaf), natural_key(one.name)
+    return exact(held.value), natural_key(held.leaf), natural_key(held.name)
 
 
 MAX_STEPS = 20_000
@@ -175,22 +166,17 @@ MAX_STEPS = 20_000
 
 
 def reclaim(
-    shares: FairShares,
-    claimant: str,
-    task: Amounts,
-    *,
-    held: Sequence[Held],
-    waiting: Mapping[str, Amounts] | None = None,
-    steps: int = MAX_STEPS,
+    shares: FairShares, claimant: str, task: Amounts, *, held: Sequence[Held], steps: int = MAX_STEPS
 ) -> Giving:
-    """Choose what other queues give back so that a task fits: the fewest things, among those the least valuable.
+    """Choose what others give back so that a task fits: the fewest things, among those the least valuable.
+
+    Infeasible also if the claimant would not be served next then (see ``is_fair_to_take``).
 
     Args:
         shares: the tree, its usage and what its leaves wait for.
         claimant: the leaf.
         task: what it wants.
-        held: what may be given back; anything in the claimant's own queue is left alone.
-        waiting: leaf -> everything it waits for; by default, its next task.
+        held: what may be given back; what the claimant holds is left alone.
         steps: the most partial choices to look at.
 
     Raises:
@@ -200,29 +186,44 @@ def reclaim(
     >>> root = Branch("root", (Branch("sci", (Leaf("ann"),)), Branch("eng", (Leaf("bob"),))))
     >>> shares = FairShares(root, {"gpu": 10}, usage={"root/eng/bob": {"gpu": 10}})
     >>> held = [Held(f"vm{number}", "root/eng/bob", {"gpu": 2}, value=number) for number in range(5)]
-    >>> [one.name for one in reclaim(shares, "root/sci/ann", {"gpu": 4}, held=held).given_back]
+    >>> [each.name for each in reclaim(shares, "root/sci/ann", {"gpu": 4}, held=held).given_back]
     ['vm0', 'vm1']
     >>> reclaim(shares, "root/sci/ann", {"gpu": 6}, held=held).feasible
     False
     """
-    rights = ClaimRights(shares, claimant, task, waiting=waiting)
+    rights = ClaimRights(shares, claimant, task)
     if not rights.needs:
         return Giving(feasible=True)
-    giving = Offers(rights, reclaimable(rights, held)).chosen(steps=steps)
-    if giving.feasible:
+    giving = Offers(rights, [each for each in held if is_reclaimable(rights, each)]).chosen(steps=steps)
+    if giving.feasible and is_fair_to_take(shares, rights, giving.given_back):
         return giving
-    others = {one.leaf for one in held if queue_of(one.leaf) != queue_of(claimant)}
-    return replace(giving, partings=rights.partings(others))
+    others = {each.leaf for each in held}
+    return replace(giving, feasible=False, given_back=(), partings=rights.partings(others))
 
 
-def reclaimable(rights: ClaimRights, held: Iterable[Held]) -> list[Held]:
-    """Return the things that other queues may give."""
-    return [one for one in held if is_reclaimable(rights, one)]
+def is_reclaimable(rights: ClaimRights, held: Held) -> bool:
+    """Tell whether something is another's, and the claimant is entitled to its claim from the parting on."""
+    return rights.may_give(held.leaf)
 
 
-def is_reclaimable(rights: ClaimRights, one: Held) -> bool:
-    """Tell whether something is in another queue and the claimant is entitled to its claim at the parting from it."""
-    return rights.may_give(one.leaf) and queue_of(one.leaf) != queue_of(rights.claimant)
+def is_fair_to_take(shares: FairShares, rights: ClaimRights, given_back: Sequence[Held]) -> bool:
+    """Tell whether a claimant that is given this is then served next, and passes both gates.
+
+    Those who gave want it back, and the others what ``shares`` says they wait for.
+    """
+    claimant, task = rights.claimant, rights.task
+    waiting = {leaf: shares.wanted(leaf) for leaf in shares.leaves()}
+    with restored(shares):
+        for each in given_back:
+            names = shares.classes
+            freed = {name: -each.amounts.get(name, 0) for name in names}
+            shares.use(each.leaf, added(shares.usage(each.leaf), freed))
+            if not any(waiting[each.leaf].values()):
+                waiting[each.leaf] = {name: each.amounts.get(name, 0) for name in names}
+        if not is_next(shares, claimant, {**waiting, claimant: task}):
+            return False
+        shares.use(claimant, added(shares.usage(claimant), task))
+        return overdraft(shares, {claimant: task}) is None
 
 
 def preempt(
@@ -232,16 +233,14 @@ def preempt(
     *,
     priority: Number,
     held: Sequence[Held],
-    waiting: Mapping[str, Amounts] | None = None,
     steps: int = MAX_STEPS,
 ) -> Giving:
     """Choose what to give back so that a task of some priority fits; ``Held.value`` is a thing's priority.
 
     Things in the claimant's own queue with a lower priority than the task may always go. Things of equal priority, and
-    things in other queues of no higher priority, go by the rules of ``reclaim``: only for a claimant that is entitled
-    to them, and only as far as their owner exceeds its entitlement; inside the claimant's queue, the two leaves are
-    compared. The objective is to minimise the highest priority given back, then the number of things, then their
-    priorities.
+    things in other queues of no higher priority, go by entitlement: only for a claimant that is entitled to them, and
+    only as far as their owner exceeds its entitlement. The objective is to minimise the highest priority given back,
+    then the number of things, then their priorities.
 
     Args:
         shares: the tree, its usage and what its leaves wait for.
@@ -249,7 +248,6 @@ def preempt(
         task: what it wants.
         priority: the priority of the task.
         held: what may be given back.
-        waiting: leaf -> everything it waits for; by default, its next task.
         steps: the most partial choices to look at for each priority tried.
 
     Raises:
@@ -258,42 +256,32 @@ def preempt(
     >>> from placement.allocators.fair_share.tree import Branch, Leaf
     >>> shares = FairShares(Branch("root", (Leaf("ann"), Leaf("bob"))), {"gpu": 4}, usage={"root/bob": {"gpu": 4}})
     >>> held = [Held(name, "root/bob", {"gpu": 2}, priority) for name, priority in [("batch", 1), ("web", 5)]]
-    >>> [one.name for one in preempt(shares, "root/ann", {"gpu": 1}, priority=3, held=held).given_back]
+    >>> [each.name for each in preempt(shares, "root/ann", {"gpu": 1}, priority=3, held=held).given_back]
     ['batch']
     """
-    rights = ClaimRights(shares, claimant, task, waiting=waiting)
+    rights = ClaimRights(shares, claimant, task)
     if not rights.needs:
         return Giving(feasible=True)
-    willing = [one for one in held if is_preemptible(rights, priority, one)]
-    return _least_important(rights, willing, priority, steps=steps)
-
-
-def _least_important(rights: ClaimRights, willing: Sequence[Held], priority: Number, *, steps: int) -> Giving:
-    """Choose from what may go, minimising the highest priority given back."""
-    is_free = partial(is_less_important, rights, priority)
+    willing = [each for each in held if is_preemptible(priority, rights, each)]
+    is_free = partial(is_less_important, priority)
 
     def up_to(highest: Number) -> Offers:
-        return Offers(rights, [one for one in willing if one.value <= highest], is_free=is_free)
+        return Offers(rights, [each for each in willing if each.value <= highest], is_free=is_free)
 
     in_order = up_to(priority).least_valuable()
-    enough = priority if in_order is None else max([one.value for one in in_order])
-    offers = up_to(enough)
-    if not offers.are_few:
-        giving = offers.chosen(steps=steps)
-        # The greedy order may need a higher priority than the optimum, having filled purses with things of no use.
-        return replace(giving, complete=giving.complete and enough == min([one.value for one in willing]))
-    priorities = sorted({one.value for one in willing if one.value <= enough}) or [priority]
+    enough = priority if in_order is None else max([each.value for each in in_order])
+    priorities = sorted({each.value for each in willing if each.value <= enough}) or [priority]
     return lowest(lambda highest: up_to(highest).chosen(steps=steps), priorities)
 
 
-def is_preemptible(rights: ClaimRights, priority: Number, one: Held) -> bool:
+def is_preemptible(priority: Number, rights: ClaimRights, held: Held) -> bool:
     """Tell whether something may go for a claim of this priority."""
-    return one.value <= priority and (is_less_important(rights, priority, one) or rights.may_give(one.leaf))
+    return held.value <= priority and (is_less_important(priority, rights, held) or rights.may_give(held.leaf))
 
 
-def is_less_important(rights: ClaimRights, priority: Number, one: Held) -> bool:
+def is_less_important(priority: Number, rights: ClaimRights, held: Held) -> bool:
     """Tell whether something is in the claimant's own queue and has a lower priority."""
-    return one.value < priority and queue_of(one.leaf) == queue_of(rights.claimant)
+    return held.value < priority and queue_of(held.leaf) == queue_of(rights.claimant)
 
 
 class Feasible(Protocol):

@@ -1,15 +1,14 @@
-"""A share tree over real totals: who uses what, who waits for what, and who is blocked as a consequence."""
+"""A share tree over real totals: who uses what, who waits for what, who is blocked, and who is served next."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from placement.allocators.fair_share.nodes import BranchNode, LeafNode, Node, Rank, Vector, as_float, ratio
-from placement.allocators.fair_share.pending import Ceiling, PendingTask, TaskAmounts
-from placement.allocators.fair_share.shares import ShareTree, is_blocked, rank_of
-from placement.allocators.fair_share.tree import SEPARATOR, Amounts, Branch, branches_of, way
+from placement.allocators.fair_share.entitlement import NO_LIMIT, Entitlements, class_weights
+from placement.allocators.fair_share.nodes import LAST, BranchNode, Node, Rank, Vector, as_float, ratio, way_to
+from placement.allocators.fair_share.tree import SEPARATOR, Amounts, Branch, Leaf, branches_of, in_order, joined, way
 
-NO_LIMIT = 1 << 80
-"""More than anybody can ask for; stands for what is left where there is no limit."""
+Numbers = tuple[int, ...]
+"""Amounts in the order of the classes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +21,9 @@ class NodeShare:
         usage: the actual usage of the node and everything below it.
         held: the largest fraction of a class in that usage, 0..1 (more only where usage exceeds the totals).
         vector: class -> what it counts as using; for a branch, its parts scaled to the smallest of them.
-        share: the largest fraction of a class in the vector; a branch's leaves out exhausted classes.
-        weighted_share: share / weight; the smallest is served next.
-        dominant: the class of that largest fraction; None if there is none.
+        share: the fraction of the dominant class in the vector; a branch's leaves out exhausted classes.
+        weighted_share: share / weight, or relative to what was promised; the smallest is served next.
+        dominant: the class with the largest weighted share; None if there is none.
         is_blocked: whether a leaf waits for nothing, or for more than is free; or all parts of a branch are blocked.
         lacking: the classes of which less is left than a leaf waits for.
         is_leaf: whether it is a leaf.
@@ -43,14 +42,44 @@ class NodeShare:
     is_leaf: bool
 
 
+class Ceiling:
+    """What is left of each class below one branch, the root or one with a limit."""
+
+    __slots__ = ("left", "path")
+
+    def __init__(self, path: str, left: Sequence[int]) -> None:
+        self.path = path
+        self.left = list(left)
+
+
+class Queued:
+    """The leaves that wait for the same task below the same ceilings: they are blocked together."""
+
+    __slots__ = ("ceilings", "is_blocked", "leaves", "task")
+
+    def __init__(self, task: Numbers, ceilings: tuple[Ceiling, ...]) -> None:
+        self.task = task
+        self.ceilings = ceilings
+        self.leaves: dict[Node, None] = {}
+        self.is_blocked = not self.fits
+
+    @property
+    def fits(self) -> bool:
+        """Whether the task asks for something, and enough is left of all that it asks for."""
+        return any(self.task) and not any(
+            amount > left
+            for ceiling in self.ceilings
+            for amount, left in zip(self.task, ceiling.left, strict=True)
+            if amount
+        )
+
+
 class FairShares:
-    """The shares of a tree, maintained as usage, pending tasks and totals change, in O(depth x classes) per change.
+    """The shares of a tree, maintained as usage and pending tasks change, in O(depth x classes) per change.
 
-    When a task stops fitting or fits again, that costs O(branches with leaves that wait for it) more; when a class
-    becomes exhausted or available with it, O(branches x classes). The number of leaves does not matter.
-
-    A class is exhausted when no leaf waits for a task that fits and includes it, whether because nobody asks for it or
-    because too little is left: nobody can be given any more of it.
+    Where a task stops fitting or fits again, that costs O(leaves that wait for it) more, and O(branches) for the
+    classes that become exhausted or available with it. A class is exhausted when no leaf waits for a task that fits and
+    includes it, whether because nobody asks for it or because too little is left: nobody can be given more of it.
 
     Args:
         root: the tree.
@@ -62,7 +91,6 @@ class FairShares:
         ValueError: from here and every method, for a negative amount or a class that does not count.
         KeyError: a leaf is not in the tree.
 
-    >>> from placement.allocators.fair_share.tree import Leaf
     >>> shares = FairShares(Branch("root", (Leaf("a"), Leaf("b"))), {"VCPU": 9, "MEMORY_MB": 18})
     >>> shares.use("root/a", {"VCPU": 1, "MEMORY_MB": 4})
     >>> shares.want("root/a", {"VCPU": 1, "MEMORY_MB": 4})
@@ -83,146 +111,257 @@ class FairShares:
     ) -> None:
         self.root = root
         self.classes = tuple(sorted(totals))
-        self._totals = self._amounts(totals)
-        self._tree = ShareTree(root, len(self.classes))
-        self._usage = dict.fromkeys(self._tree.leaves, (0,) * len(self.classes))
-        self._ceilings = self._bounds(root)
-        self._asked = [0] * len(self.classes)
+        self._totals = self._numbers(totals)
+        self._nodes: dict[str, Node] = {}
+        self._dirty: list[dict[BranchNode, None]] = []
+        self._plant(root)
         nothing = (0,) * len(self.classes)
-        self._pending = {leaf: self._acquired(leaf, nothing) for leaf in self._tree.leaves}
+        self._usage = {path: nothing for path, node in self._nodes.items() if not isinstance(node, BranchNode)}
+        self._ceilings = self._bounds()
+        self._open: tuple[int, ...] = ()
+        self._is_open_stale = True
+        self._largest = [0] * len(self.classes)
+        """By class, at least the largest amount that anybody waits for: while more is left, nobody is blocked."""
+        self._queued: dict[tuple[Ceiling, Numbers], Queued] = {}
+        self._waits = {leaf: self._enter(leaf, nothing) for leaf in self._usage}
+        self._is_promised = any(branch.guarantee or branch.deserved for _path, branch in branches_of(root))
+        self._is_weighed = not self._is_promised
+        for node in reversed(self._nodes.values()):
+            self._count(node)
         for leaf, amounts in (usage or {}).items():
             self.use(leaf, amounts)
         for leaf, amounts in (tasks or {}).items():
             self.want(leaf, amounts)
 
-    def _bounds(self, root: Branch) -> dict[str, Ceiling]:
-        """Return branch -> the innermost ceiling over its contents."""
-        found: dict[str, Ceiling] = {}
-        for path, branch in branches_of(root):
+    def _plant(self, root: Branch) -> None:
+        """Create the nodes in natural order, parents before children."""
+        waiting: list[tuple[Branch | Leaf, BranchNode | None]] = [(root, None)]
+        while waiting:
+            source, above = waiting.pop()
+            path = joined(above.path, source.name) if above else source.name
+            made = BranchNode if isinstance(source, Branch) else Node
+            node = made(source, path, above, len(self.classes))  # type: ignore[arg-type]
+            node.index = len(self._nodes)
+            self._nodes[path] = node
+            if above:
+                above.parts.append(node)
+            if isinstance(node, BranchNode) and isinstance(source, Branch):
+                waiting += [(inner, node) for inner in reversed(in_order(source.parts))]
+                if node.depth == len(self._dirty):
+                    self._dirty.append({})
+
+    def _bounds(self) -> dict[str, tuple[Ceiling, ...]]:
+        """Return branch -> the ceilings over its contents, the root's first."""
+        found: dict[str, tuple[Ceiling, ...]] = {}
+        for path, branch in branches_of(self.root):
             above = found.get(path.rpartition(SEPARATOR)[0])
             if above is None:
-                found[path] = Ceiling(self._totals)
+                found[path] = (Ceiling(path, self._totals),)
             elif branch.limit:
-                found[path] = Ceiling([branch.limit.get(name, NO_LIMIT) for name in self.classes], above)
+                limits = [branch.limit.get(name, NO_LIMIT) for name in self.classes]
+                found[path] = (*above, Ceiling(path, limits))
             else:
                 found[path] = above
         return found
 
     def use(self, leaf: str, amounts: Amounts) -> None:
         """Set a leaf's usage."""
-        before, after = self._usage[leaf], self._amounts(amounts)
+        before, after = self._usage[leaf], self._numbers(amounts)
         if before == after:
             return
         self._usage[leaf] = after
-        self._tree.change(self._tree.leaves[leaf], self._ratios(after))
-        self._give_back(self._ceiling(leaf).path, [old - new for old, new in zip(before, after, strict=True)])
+        self._is_weighed &= not self._is_promised or [*map(bool, before)] == [*map(bool, after)]
+        node = self._nodes[leaf]
+        node.take(self._ratios(after), range(len(self.classes)))
+        self._count(node)
+        may_block = False
+        for ceiling in self._ceilings_of(leaf):
+            left = [left + old - new for left, old, new in zip(ceiling.left, before, after, strict=True)]
+            may_block |= any(map(int.__lt__, map(min, ceiling.left, left), self._largest))
+            ceiling.left = left
+        if may_block:
+            self._block_anew()
 
     def want(self, leaf: str, task: Amounts) -> None:
         """Set the task a leaf waits for, the amounts it would take next; empty if it waits for nothing."""
-        before, after = self._pending[leaf], self._amounts(task)
+        before, after = self._waits[leaf], self._numbers(task)
         if before.task == after:
             return
-        self._pending[leaf] = pending = self._acquired(leaf, after)
-        self._tree.move(self._tree.leaves[leaf], pending if any(after) else None, is_blocked=pending.is_blocked)
-        self._release(before)
-        self._tree.open_only(self._open())
+        node = self._nodes[leaf]
+        del before.leaves[node]
+        if not before.leaves:
+            del self._queued[before.ceilings[-1], before.task]
+            self._is_open_stale = True
+        self._waits[leaf] = self._enter(leaf, after)
+        self._is_weighed &= not self._is_promised or [*map(bool, before.task)] == [*map(bool, after)]
+        if node.is_blocked != self._waits[leaf].is_blocked:
+            node.is_blocked = not node.is_blocked
+            self._count(node)
 
-    def resize(self, name: str, total: int) -> None:
-        """Set the total of a class. O(leaves)."""
-        totals = self._amounts(dict(zip(self.classes, self._totals, strict=True)) | {name: total})
-        more = [new - old for old, new in zip(self._totals, totals, strict=True)]
-        self._totals = totals
-        for leaf, usage in self._usage.items():
-            self._tree.change(self._tree.leaves[leaf], self._ratios(usage))
-        self._give_back((self._ceilings[self.root.name],), more)
+    def _enter(self, leaf: str, task: Numbers) -> Queued:
+        """Return the queue of those who wait for a task, with one more leaf in it."""
+        ceilings = self._ceilings_of(leaf)
+        key = ceilings[-1], task
+        if key not in self._queued:
+            self._queued[key] = Queued(task, ceilings)
+            self._largest = [*map(max, self._largest, task)]
+            self._is_open_stale = True
+        self._queued[key].leaves[self._nodes[leaf]] = None
+        return self._queued[key]
+
+    def _block_anew(self) -> None:
+        """Block the leaves whose tasks no longer fit, and unblock those whose tasks fit again."""
+        for queued in self._queued.values():
+            if queued.is_blocked == queued.fits:
+                queued.is_blocked = not queued.is_blocked
+                self._is_open_stale = True
+                for node in queued.leaves:
+                    node.is_blocked = queued.is_blocked
+                    self._count(node)
+
+    def _count(self, node: Node) -> None:
+        if node.above is not None:
+            node.above.count(node)
+            self._dirty[node.above.depth][node.above] = None
+
+    def _settle(self) -> None:
+        """Recompute the shares of all branches that may have changed, the deepest first."""
+        if self._is_open_stale:
+            self._is_open_stale = False
+            asked = [queued.task for queued in self._queued.values() if not queued.is_blocked]
+            available = tuple([number for number, amounts in enumerate(zip(*asked, strict=True)) if any(amounts)])
+            if available != self._open:
+                self._open = available
+                self._all_dirty()
+        if not self._is_weighed:
+            self._weigh()
+        for level in reversed(self._dirty):
+            while level:
+                self._refresh(level.popitem()[0])
+
+    def _all_dirty(self) -> None:
+        for node in self._nodes.values():
+            if isinstance(node, BranchNode):
+                self._dirty[node.depth][node] = None
+
+    def _refresh(self, branch: BranchNode) -> None:
+        branch.is_blocked = not branch.open_parts
+        branch.take(branch.combined(), self._open)
+        if branch.above is not None and (branch.counted != branch.contribution() or branch.ranked() != branch.rank):
+            self._count(branch)
+
+    def _weigh(self) -> None:
+        """Weigh the parts of branches that promise amounts, class by class."""
+        entitlements = self.entitlements()
+        for path, branch in branches_of(self.root):
+            for inner, weights in class_weights(branch, path, entitlements).items():
+                node = self._nodes[inner]
+                node.weights = weights
+                if not isinstance(node, BranchNode):
+                    node.take(node.vector, range(len(self.classes)))
+                    self._count(node)
+        self._all_dirty()
+        self._is_weighed = True
+
+    def entitlements(
+        self, classes: Sequence[str] | None = None, *, more: Mapping[str, Amounts] | None = None
+    ) -> Entitlements:
+        """Return what each node is entitled to if everybody wants more of what it uses or waits for.
+
+        Args:
+            classes: the classes to compute; by default, all.
+            more: leaf -> amounts of other classes that it wants as well.
+        """
+        wanted = {
+            leaf: {
+                name
+                for name, used, asked in zip(self.classes, usage, self._waits[leaf].task, strict=True)
+                if used or asked or (more and more.get(leaf, {}).get(name))
+            }
+            for leaf, usage in self._usage.items()
+        }
+        return Entitlements(self.root, self.totals(), wanted, classes=self.classes if classes is None else classes)
 
     def leaves(self) -> Iterator[str]:
         """Yield the paths of all leaves in tree order."""
-        yield from self._tree.leaves
+        yield from self._usage
 
     def totals(self) -> dict[str, int]:
         """Return the total of each class."""
-        return dict(zip(self.classes, self._totals, strict=True))
+        return self._named(self._totals)
 
     def usage(self, leaf: str) -> dict[str, int]:
         """Return a leaf's usage."""
-        return dict(zip(self.classes, self._usage[leaf], strict=True))
+        return self._named(self._usage[leaf])
 
     def wanted(self, leaf: str) -> dict[str, int]:
         """Return the task a leaf waits for."""
-        return dict(zip(self.classes, self._pending[leaf].task, strict=True))
+        return self._named(self._waits[leaf].task)
 
     def free(self) -> dict[str, int]:
         """Return what is left of each class, negative where usage exceeds the total."""
-        return dict(zip(self.classes, self._ceilings[self.root.name].left, strict=True))
+        return self._named(self._ceilings[self.root.name][0].left)
 
     def bounds(self, leaf: str) -> list[tuple[str, dict[str, int]]]:
         """Return the bounds on a leaf, from the root down: the branch, and what is left of each class in it."""
-        found: dict[Ceiling, tuple[str, dict[str, int]]] = {}
-        for path in way(leaf):
-            ceiling = self._ceiling(path)
-            found.setdefault(
-                ceiling, (path.rpartition(SEPARATOR)[0], dict(zip(self.classes, ceiling.left, strict=True)))
-            )
-        return list(found.values())
+        return [(ceiling.path, self._named(ceiling.left)) for ceiling in self._ceilings_of(leaf)]
 
     def first(self) -> str | None:
         """Return the leaf to serve next; None if all are blocked. O(depth x log of the parts)."""
-        self._tree.settle()
-        node = self._tree.first()
+        self._settle()
+        node: Node | None = self._nodes[self.root.name]
+        while isinstance(node, BranchNode):
+            node = None if node.is_blocked else node.first()
         return node.path if node else None
 
     def rank(self, leaf: str) -> Rank:
-        """Return a leaf's sort key in the present order of service."""
-        self._tree.settle()
-        return rank_of(self._tree.leaves[leaf])
+        """Return a leaf's sort key: weighted shares from the top down, blocked nodes last, then its position."""
+        self._settle()
+        node = self._nodes[leaf]
+        return tuple([each.level + LAST * each.is_blocked for each in way_to(node)]), node.index
 
     def node(self, path: str) -> NodeShare:
         """Return the state of a node."""
-        self._tree.settle()
-        node = self._tree.nodes[path]
-        return self._shown(node, self._together(node))
+        self._settle()
+        together, below = [0] * len(self.classes), [self._nodes[path]]
+        while below:
+            node = below.pop()
+            if isinstance(node, BranchNode):
+                below += node.parts
+            else:
+                together = [*map(sum, zip(together, self._usage[node.path], strict=True))]
+        return self._shown(self._nodes[path], together)
 
     def nodes(self) -> list[NodeShare]:
         """Return the state of all nodes in tree order, parents before children."""
-        self._tree.settle()
+        self._settle()
         sums = self._sums()
-        return [self._shown(node, sums[path]) for path, node in self._tree.nodes.items()]
+        return [self._shown(node, sums[path]) for path, node in self._nodes.items()]
 
     def holdings(self) -> dict[str, dict[str, int]]:
         """Return node -> the usage of the node and everything below it."""
-        return {path: dict(zip(self.classes, sums, strict=True)) for path, sums in self._sums().items()}
+        return {path: self._named(sums) for path, sums in self._sums().items()}
+
+    def holdings_above(self, leaf: str) -> dict[str, dict[str, int]]:
+        """Return the same for a leaf and the nodes above it, the root first."""
+        sums = self._sums()
+        return {path: self._named(sums[path]) for path in [self.root.name, *way(leaf)]}
 
     def _sums(self) -> dict[str, list[int]]:
-        sums = {path: list(self._usage.get(path, [0] * len(self.classes))) for path in self._tree.nodes}
-        for path, node in reversed(self._tree.nodes.items()):
+        sums = {path: list(self._usage.get(path, [0] * len(self.classes))) for path in self._nodes}
+        for path, node in reversed(self._nodes.items()):
             if node.above:
                 above = sums[node.above.path]
                 for number, amount in enumerate(sums[path]):
                     above[number] += amount
         return sums
 
-    def _together(self, node: Node) -> Vector:
-        """Sum the usage below a node."""
-        found = [[0] * len(self.classes)]
-        below = [node]
-        while below:
-            one = below.pop()
-            if isinstance(one, BranchNode):
-                below += one.branches
-                below += [leaf for cohort in one.cohorts.values() for leaf in cohort.leaves]
-            else:
-                found.append(list(self._usage[one.path]))
-        return [sum(amounts) for amounts in zip(*found, strict=True)]
-
     def _shown(self, node: Node, usage: Vector) -> NodeShare:
-        is_leaf = isinstance(node, LeafNode)
-        counting = range(len(self.classes)) if is_leaf else self._open()
-        dominant = max(counting, key=lambda number: (node.vector[number], -number), default=None)
+        is_leaf = not isinstance(node, BranchNode)
         return NodeShare(
             path=node.path,
-            weight=node.numerator / node.denominator,
-            usage=dict(zip(self.classes, usage, strict=True)),
+            weight=float(node.source.weight),
+            usage=self._named(usage),
             held=as_float(max(self._ratios(usage), default=0)),
             vector={
                 name: as_float(part * total) if total else 0.0
@@ -230,60 +369,27 @@ class FairShares:
             },
             share=as_float(node.share),
             weighted_share=as_float(node.weighted),
-            dominant=self.classes[dominant] if dominant is not None and node.share else None,
-            is_blocked=is_blocked(node),
+            dominant=None if node.dominant is None else self.classes[node.dominant],
+            is_blocked=node.is_blocked,
             lacking=self._lacking(node.path) if is_leaf else (),
             is_leaf=is_leaf,
         )
 
     def _lacking(self, leaf: str) -> tuple[str, ...]:
-        asked = zip(self.classes, self._pending[leaf].task, self._left_for(leaf), strict=True)
-        return tuple([name for name, amount, left in asked if amount > 0 and amount > left])
+        left = [min(left) for left in zip(*[ceiling.left for ceiling in self._ceilings_of(leaf)], strict=True)]
+        asked = zip(self.classes, self._waits[leaf].task, left, strict=True)
+        return tuple([name for name, amount, most in asked if amount > 0 and amount > most])
 
-    def _left_for(self, leaf: str) -> list[int]:
-        bounds = [ceiling.left for ceiling in self._ceiling(leaf).path]
-        return [min(left) for left in zip(*bounds, strict=True)]
-
-    def _ceiling(self, leaf: str) -> Ceiling:
+    def _ceilings_of(self, leaf: str) -> tuple[Ceiling, ...]:
         return self._ceilings[leaf.rpartition(SEPARATOR)[0]]
 
     def _ratios(self, usage: Sequence[int]) -> Vector:
         return [ratio(used, total) for used, total in zip(usage, self._totals, strict=True)]
 
-    def _acquired(self, leaf: str, task: TaskAmounts) -> PendingTask:
-        """Return the pending task for these amounts, with one more leaf waiting for it."""
-        pending = self._ceiling(leaf).pending(task)
-        pending.leaves += 1
-        self._count(pending)
-        return pending
+    def _named(self, numbers: Sequence[int]) -> dict[str, int]:
+        return dict(zip(self.classes, numbers, strict=True))
 
-    def _release(self, pending: PendingTask) -> None:
-        pending.leaves -= 1
-        if not pending.leaves:
-            self._count(pending)
-            pending.ceilings[0].forget(pending)
-
-    def _give_back(self, ceilings: Sequence[Ceiling], amounts: Sequence[int]) -> None:
-        """Add freed amounts to the ceilings; negative amounts have been taken."""
-        for pending in {pending: None for ceiling in ceilings for pending in ceiling.change(amounts)}:
-            if pending.leaves:
-                self._count(pending)
-                self._tree.block(pending, is_blocked=pending.is_blocked)
-        self._tree.open_only(self._open())
-
-    def _count(self, pending: PendingTask) -> None:
-        """Update how many servable pending tasks ask for each class."""
-        is_counted = pending.leaves > 0 and not pending.is_blocked
-        if is_counted != pending.is_counted:
-            pending.is_counted = is_counted
-            for number, amount in enumerate(pending.task):
-                self._asked[number] += (1 if is_counted else -1) * bool(amount)
-
-    def _open(self) -> list[int]:
-        """Return the indexes of the classes that are not exhausted."""
-        return [number for number, asked in enumerate(self._asked) if asked]
-
-    def _amounts(self, amounts: Amounts) -> TaskAmounts:
+    def _numbers(self, amounts: Amounts) -> Numbers:
         if not amounts.keys() <= set(self.classes) or min(amounts.values(), default=0) < 0:
             raise ValueError(f"expected amounts from 0 up of {', '.join(self.classes)}, found {dict(amounts)}")
         return tuple([amounts.get(name, 0) for name in self.classes])

@@ -74,15 +74,6 @@ def check_part(name: str, weight: Number) -> None:
         raise InvalidEntry((name, "weight"), "a number from 0.000001 to 1000000", weight)
 
 
-def ratio_of(weight: Number) -> tuple[int, int]:
-    """Return a weight as an exact numerator and denominator.
-
-    >>> ratio_of(0.1)
-    (1, 10)
-    """
-    return Fraction(exact(weight)).as_integer_ratio()
-
-
 def in_order(parts: Iterable[Branch | Leaf]) -> list[Branch | Leaf]:
     """Sort parts naturally by name; ties keep their order."""
     return sorted(parts, key=lambda part: natural_key(part.name))

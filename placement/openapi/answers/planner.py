@@ -2,7 +2,7 @@
 
 from typing import get_args
 
-from placement.allocators.fair_share.fill import Reason
+from placement.allocators.fair_share.order import Reason
 from placement.api.planner.index import PATH
 from placement.api.versions import Versioned
 from placement.candidates.explain.conditions import UNITS, ConditionKind

@@ -1,12 +1,11 @@
 """Find the consumers that should give back what they hold so that a claim fits. Nothing is carried out."""
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from placement.allocators import fair_share as shares_of
 from placement.allocators.entries import Number
-from placement.allocators.fair_share import Amounts, FairShares, Giving, Held, Task
+from placement.allocators.fair_share import Amounts, FairShares, Giving, Held
 from placement.services.fair_share.shares import Wish, counted, leaf_names, pending_tasks
 from placement.services.fair_share.usage_cache import UNKNOWN, Reading, usage_now
 from placement.settings.planner.values import FairShareSettings
@@ -40,7 +39,7 @@ class GivenBack:
 
 @dataclass(frozen=True, slots=True)
 class Reclaim:
-    """A claim, everything that is waited for by leaf, and those who wait."""
+    """A claim, the first task that each leaf waits for, and those who wait."""
 
     member: str
     task: Amounts
@@ -56,7 +55,7 @@ def reclaim_of(database: Database, settings: FairShareSettings, claimant: Wish, 
     """
     pending = pending_tasks(database, settings, wishes)
     task = counted(database, settings, [claimant])[0]
-    waiting = {leaf: _together(tasks) for leaf, tasks in pending.items()}
+    waiting = {leaf: tasks[0].amounts for leaf, tasks in pending.items()}
     return Reclaim(claimant.member, task, waiting, tuple([wish.member for wish in wishes]))
 
 
@@ -73,11 +72,9 @@ def reclaim(tx: Transaction, settings: FairShareSettings, claim: Reclaim, option
     }
     held = situation.held(tx, needed, options)
     if options.priority is None:
-        giving = shares_of.reclaim(shares, claimant, claim.task, held=held, waiting=claim.waiting)
+        giving = shares_of.reclaim(shares, claimant, claim.task, held=held)
     else:
-        giving = shares_of.preempt(
-            shares, claimant, claim.task, priority=options.priority, held=held, waiting=claim.waiting
-        )
+        giving = shares_of.preempt(shares, claimant, claim.task, priority=options.priority, held=held)
     return GivenBack(giving, situation.members)
 
 
@@ -111,17 +108,8 @@ def reclaim_situation(tx: Transaction, settings: FairShareSettings, claim: Recla
     reading = Reading(*usage_now(tx, settings))
     others = (claim.member, *claim.others)
     members = leaf_names(settings, [*reading.members(settings), *others])
-    shares = reading.shares(settings, others=others)
+    shares = reading.shares(settings, waiting=claim.waiting, others=others)
     return ReclaimSituation(settings, members, shares, settings.queues.path_of(claim.member))
-
-
-def _together(tasks: Sequence[Task]) -> dict[str, int]:
-    """Return the total of all tasks, each times its count."""
-    amounts: Counter[str] = Counter()
-    for task in tasks:
-        for name, amount in task.amounts.items():
-            amounts[name] += amount * (task.count or 1)
-    return dict(amounts)
 
 
 def _held(

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from placement.allocators.bundle_packing import Copies
-from placement.allocators.fair_share import Amounts, Entitlements
-from placement.allocators.fair_share.state import NO_LIMIT
+from placement.allocators.fair_share import Amounts
 from placement.candidates.headroom.plans import CountedRequest
 from placement.domain.candidate_request import CandidateRequest
 from placement.errors import Invalid
@@ -60,11 +59,10 @@ def by_share(
 
 def _by_share(reading: Reading, settings: FairShareSettings, taken: Amounts, copies: Copies) -> list[ShareRoom]:
     shares = reading.shares(settings)
-    more = dict.fromkeys(taken, NO_LIMIT)
-    entitlements = Entitlements(shares, taken, waiting=dict.fromkeys(shares.leaves(), more))
+    entitlements = shares.entitlements(list(taken), more=dict.fromkeys(shares.leaves(), taken))
     rooms = []
     for path, member in leaf_names(settings, reading.members(settings)).items():
-        entitled, used = entitlements.of(path), entitlements.used[path]
+        entitled, used = entitlements.of(path), shares.usage(path)
         own = max(0, min([int((entitled[name] - used[name]) // amount) for name, amount in taken.items()]))
         rooms.append(ShareRoom(path, member, Copies(min(copies.least, own), min(copies.most, own))))
     return sorted(rooms, key=lambda room: (-room.copies.least, room.path))

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from placement.allocators.fair_share import Amounts, Overdraft, overdraft
+from placement.allocators.fair_share import Amounts, FairShares, Overdraft, beyond_entitlement, overdraft
 from placement.errors import Conflict
 from placement.services.fair_share.usage_cache import Reading, totals_now, usage_of
 from placement.settings.planner.values import FairShareSettings
@@ -33,7 +33,9 @@ class PlainGate:
 
     @contextmanager
     def watching(self, tx: Transaction, consumers: Collection[str]) -> Iterator[None]:
-        """Compare what some consumers hold before and after the block, and refuse what they took if it is unfair.
+        """Compare what projects hold before and after the block, and refuse what they took if it is unfair.
+
+        What each project takes counts, for itself and its queues, whatever others give up in the same request.
 
         Raises:
             UnfairAllocation: with the figures.
@@ -49,15 +51,21 @@ class PlainGate:
         """Wait for other transactions that take the same classes, then check everybody's shares."""
         # No other lock is taken after these, so whoever holds one of them never waits: no deadlock.
         lock_classes(tx, tx.names.classes.ids(tx.connection, classes).values())
-        concerned = replace(self.settings, classes=tuple(sorted(classes)))
-        reading = Reading(usage_of(tx, concerned, types=self.consumer_types), totals_now(tx, concerned))
         by_leaf = {
-            concerned.queues.path_of(member): {name: amounts.get(name, 0) for name in classes}
+            self.settings.queues.path_of(member): {name: amounts.get(name, 0) for name in classes}
             for member, amounts in taken.items()
         }
-        found = overdraft(reading.shares(concerned, others=tuple(taken)), by_leaf)
+        concerned = replace(self.settings, classes=tuple(sorted(classes)))
+        if beyond_entitlement(self._shares(tx, concerned, taken), by_leaf) is None:
+            return
+        # Who comes first is a matter of all classes.
+        found = overdraft(self._shares(tx, self.settings, taken), by_leaf)
         if found is not None:
-            raise UnfairAllocation(_told(found))
+            raise UnfairAllocation(_reason_of(found))
+
+    def _shares(self, tx: Transaction, settings: FairShareSettings, taken: Mapping[str, Amounts]) -> FairShares:
+        reading = Reading(usage_of(tx, settings, types=self.consumer_types), totals_now(tx, settings))
+        return reading.shares(settings, others=tuple(taken))
 
 
 def _difference(after: Amounts, before: Amounts) -> dict[str, int]:
@@ -66,7 +74,7 @@ def _difference(after: Amounts, before: Amounts) -> dict[str, int]:
     return dict(more)
 
 
-def _told(found: Overdraft) -> str:
+def _reason_of(found: Overdraft) -> str:
     name, holds = found.resource_class, f"{found.path} would hold {found.holds} {found.resource_class}"
     if found.shortage is None:
         return f"With this, {holds}; its limit is {found.most}."

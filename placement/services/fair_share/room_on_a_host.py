@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from placement.allocators.fair_share import Giving
-from placement.allocators.fair_share.entitlement import queue_of
-from placement.allocators.fair_share.reclaim import dearness
+from placement.allocators.fair_share.reclaim import dearness, is_fair_to_take
 from placement.allocators.fair_share.tenants import all_freed
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_tree import NamedMember
@@ -20,8 +19,7 @@ from placement.services.fair_share.giving_back import (
     reclaim_of,
     reclaim_situation,
 )
-from placement.services.fair_share.host_rights import HostRights
-from placement.services.fair_share.room_search import RoomSearch
+from placement.services.fair_share.room_search import HostRights, RoomSearch
 from placement.services.fair_share.rule_places import places_of_rules
 from placement.services.fair_share.shares import Wish
 from placement.services.fair_share.tenants_by_host import WhatMatters, tenants_by_host
@@ -102,16 +100,16 @@ def _room(
     classes = {*claim.task, *trees.requested}
     tenants = tenants_by_host(tx, settings, WhatMatters(claim.task.keys(), classes, places.anchors, options))
     search = RoomSearch(trees, places, by_host, tenants)
-    found = search.fewest() if options.priority is None else search.least_important(options.priority)
-    given_back = tuple(sorted([one.held for one in found.tenants], key=dearness))
-    giving = Giving(found.feasible, given_back, rights.lacking, search.complete)
-    if not found.feasible:
-        own = queue_of(situation.claimant)
-        others = {leaf for leaf in tenants.leaves() if queue_of(leaf) != own}
-        return RoomOnHost(replace(giving, partings=rights.partings(others)), situation.members)
-    giving = replace(giving, partings=rights.partings([one.leaf for one in given_back]))
-    planned = _first(tx, wanted, AS_IT_IS.releasing(all_freed(found.tenants)))
-    return _shown(giving, situation, planned, found.root)
+    room = search.fewest() if options.priority is None else search.least_important(options.priority)
+    given_back = tuple(sorted([tenant.held for tenant in room.tenants], key=dearness))
+    giving = Giving(room.feasible, given_back, rights.lacking, search.complete)
+    is_fair = options.priority is not None or is_fair_to_take(situation.shares, rights, given_back)
+    if not (room.feasible and is_fair):
+        partings = rights.partings(tenants.leaves())
+        return RoomOnHost(replace(giving, feasible=False, given_back=(), partings=partings), situation.members)
+    planned = _first(tx, wanted, AS_IT_IS.releasing(all_freed(room.tenants)))
+    giving = replace(giving, partings=rights.partings([held.leaf for held in given_back]))
+    return _shown(giving, situation, planned, room.root)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,31 +1,36 @@
 """Search for the host where the least has to be given back for a request to fit.
 
-Hosts are visited in the order of their lower bounds by sums, until none can beat the best found. Only visited hosts are
-read in detail; the planner decides whether the request fits into a tree without some of its tenants. What others share
-with a tree counts, but only consumers that hold something in the tree itself give back.
+Hosts are visited in the order of a lower bound on their cost, until none can beat the best found. A host's bound is
+refined when its turn comes: first by sums, then place by place if rules of the request name one, then with what the
+owners have to keep. Only hosts that are still promising then are read in detail; the planner decides whether the
+request fits into a tree without some of its tenants. What others share with a tree counts, but only consumers that hold
+something in the tree itself give back.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from heapq import heapify, heappop, heappush
 
 from placement.allocators.budget import Budget
 from placement.allocators.entries import Number
 from placement.allocators.fair_share import Held
-from placement.allocators.fair_share.basket import Cost
-from placement.allocators.fair_share.entitlement import ClaimRights
+from placement.allocators.fair_share.fewest import Cost, FewestSearch
+from placement.allocators.fair_share.nodes import ratio
 from placement.allocators.fair_share.reclaim import (
+    Judgement,
     is_less_important,
     is_preemptible,
     is_reclaimable,
     lowest,
+    never,
     whole_values,
 )
-from placement.allocators.fair_share.tenants import FittingSearch, Need, Tenant, Tenants, all_freed
+from placement.allocators.fair_share.rights import ClaimRights
+from placement.allocators.fair_share.tenants import Need, Tenant, Tenants, all_freed
 from placement.services.fair_share.emptied_trees import EmptiedTrees
-from placement.services.fair_share.host_queue import BoundBy, HostQueue, HostWithTenants
-from placement.services.fair_share.host_rights import HostRights
-from placement.services.fair_share.rule_places import Missing, RulePlaces
+from placement.services.fair_share.giving_back import Reclaim, ReclaimSituation
+from placement.services.fair_share.rule_places import RulePlaces
 from placement.services.fair_share.tenants_by_host import TenantsByHost
 
 MAX_STEPS = 20_000
@@ -34,8 +39,48 @@ MAX_STEPS = 20_000
 STEPS_FOR_BOUNDS = 15_000
 """The budget for lower bounds, in choices looked at without the planner."""
 
+STEPS_FOR_A_BOUND = 500
+"""How many choices to look at for the lower bound of a host."""
+
 READING = 100
 """The price of reading a host, in steps."""
+
+SHORTEST_LOOK = 1_000
+"""The steps that any host gets; more if few hosts are left."""
+
+FIRST_BATCH, LAST_BATCH = 4, 32
+"""How many hosts to read together: few at first, since one of them is often the best."""
+
+
+class HostRights:
+    """The rights of a claimant, by host.
+
+    The classes that matter are those that the whole cloud lacks, the dominant one of the claim, and those missing on
+    the host. Nobody can have too much of what is plentiful.
+
+    Args:
+        situation: the shares that the claim meets.
+        claim: the claim.
+    """
+
+    def __init__(self, situation: ReclaimSituation, claim: Reclaim) -> None:
+        self._situation = situation
+        self._task = claim.task
+        self._by_classes: dict[tuple[str, ...], ClaimRights] = {}
+        totals = situation.shares.totals()
+        dominant = max(claim.task, key=lambda name: (ratio(claim.task[name], totals[name]), name))
+        self._always = {*ClaimRights(situation.shares, situation.claimant, claim.task).classes, dominant}
+        self.anywhere = self.of({})
+        """The rights for the classes that matter on every host."""
+
+    def of(self, missing: Mapping[Need, int]) -> ClaimRights:
+        """Return the rights for a host, given what is missing there."""
+        there = {name for name in self._task if missing.get(name, 0) > 0}
+        classes = tuple(sorted(self._always | there))
+        if classes not in self._by_classes:
+            shares, claimant = self._situation.shares, self._situation.claimant
+            self._by_classes[classes] = ClaimRights(shares, claimant, self._task, classes=classes)
+        return self._by_classes[classes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,26 +96,25 @@ class CheapestRoom:
         return self.root is not None
 
 
-InPlaces = Callable[[int, Tenants], Iterable[Missing]]
-"""Yields what more has to be free in places of a tree, for each choice of places that could become free."""
+@dataclass(frozen=True, slots=True)
+class _Host:
+    """A host with the tenants that may be asked, as a whole or for one choice of places for the rules of the request.
+
+    Args:
+        root: the id of the tree's root.
+        tenants: those who may be asked.
+        bound: a lower bound on its cost.
+        refined: how often the bound has been refined.
+    """
+
+    root: int
+    tenants: Tenants
+    bound: Cost
+    refined: int = 0
 
 
-Judgement = Callable[[ClaimRights, Held], bool]
-"""Decides about a holding whether it may be asked for, or whether it may go freely."""
-
-
-class _Judged(dict[tuple[str, Number], bool]):
-    """Caches a judgement by leaf and value, since amounts do not affect it."""
-
-    def __init__(self, rights: ClaimRights, judgement: Judgement) -> None:
-        super().__init__()
-        self._rights = rights
-        self._judgement = judgement
-
-    def __missing__(self, key: tuple[str, Number]) -> bool:
-        leaf, value = key
-        self[key] = self._judgement(self._rights, Held("", leaf, {}, value))
-        return self[key]
+Refine = Callable[[_Host, Cost | None], Iterable[_Host]]
+"""Yields a host with a tighter bound, once or several times; the cost is the least so far."""
 
 
 class RoomSearch:
@@ -91,7 +135,7 @@ class RoomSearch:
         self._for_bounds = Budget(STEPS_FOR_BOUNDS)
         self._trees = trees
         self._was_cut_off = False
-        self._values = whole_values(one.held for of in tenants.by_root.values() for one in of)
+        self._values = whole_values(tenant.held for of in tenants.by_root.values() for tenant in of)
 
     @cached_property
     def _missing(self) -> Mapping[int, Mapping[Need, int]]:
@@ -105,110 +149,108 @@ class RoomSearch:
 
     def fewest(self) -> CheapestRoom:
         """Return the fewest tenants whose leaving lets the request fit on a host, and of those the least valuable."""
-        return self._cheapest(
-            self._hosts(is_reclaimable, _is_bound),
-            lambda root, tenants: self._places.missing(root, tenants.could_free),
-        )
+        return self._cheapest(self._hosts(is_reclaimable, is_free=never))
 
     def least_important(self, priority: Number) -> CheapestRoom:
         """Return the same, but minimise the highest priority that has to give; values are priorities."""
-        hosts = self._hosts(partial(_is_preemptible, priority), partial(_is_less_important, priority))
-        choices = {root: (tenants, self._valued_choices(root, tenants)) for root, tenants in hosts}
+        is_free = partial(is_less_important, priority)
+        hosts = [*self._hosts(partial(is_preemptible, priority), is_free=is_free)]
         # By sums, tenants below this value do not hold enough.
-        least = {root: min([value for value, _missing in of]) for root, (_tenants, of) in choices.items() if of}
-
-        def in_places(highest: Number, root: int, tenants: Tenants) -> Iterator[Missing]:
-            return filter(tenants.could_free, [missing for value, missing in choices[root][1] if value <= highest])
+        least = {root: value for root, tenants in hosts if (value := tenants.least_value) is not None}
 
         def up_to(highest: Number) -> CheapestRoom:
-            asked = ((root, choices[root][0].up_to(highest)) for root, value in least.items() if value <= highest)
-            return self._cheapest(asked, partial(in_places, highest))
+            return self._cheapest(
+                (root, of.up_to(highest)) for root, of in hosts if least.get(root, highest) <= highest
+            )
 
         first = min([priority, *least.values()])
         return lowest(up_to, sorted({value for value in self._values if first <= value <= priority}) or [priority])
 
-    def _valued_choices(self, root: int, tenants: Tenants) -> list[tuple[Number, Missing]]:
-        """Return each choice of places that could become free, with the lowest value up to which it suffices to ask."""
-        choices = [(tenants.with_more_missing(one), one) for one in self._places.missing(root, tenants.could_free)]
-        return [(value, one) for here, one in choices if (value := here.least_value) is not None]
+    def _hosts(self, may_be_asked: Judgement, *, is_free: Judgement) -> Iterator[tuple[int, Tenants]]:
+        """Yield the roots of hosts with all tenants that may be asked."""
+        judged: dict[tuple[ClaimRights, str, Number], bool] = {}
+        for root, tenants in self._tenants.by_root.items():
+            missing = self._missing.get(root, {})
+            rights = self._rights.of(missing)
+            asked = []
+            for tenant in tenants:
+                key = rights, tenant.held.leaf, tenant.held.value  # amounts do not affect the judgement
+                if key not in judged:
+                    judged[key] = may_be_asked(rights, Held("", tenant.held.leaf, {}, tenant.held.value))
+                # A tenant without any relevant class has nothing to give.
+                if judged[key] and not tenant.held.amounts.keys().isdisjoint(rights.classes):
+                    asked.append(tenant)
+            yield root, Tenants(rights, asked, missing=missing, values=self._values, is_free=is_free)
 
-    def _cheapest(self, asked: Iterable[tuple[int, Tenants]], in_places: InPlaces) -> CheapestRoom:
+    def _cheapest(self, asked: Iterable[tuple[int, Tenants]]) -> CheapestRoom:
         """Return the cheapest room on some hosts, given with the tenants that may be asked there."""
-        best, found = None, CheapestRoom()
-        queue = HostQueue(_bounded(asked), partial(_split, in_places), self._for_bounds)
-        while (hosts := queue.next(best)) and not self._budget.is_used_up:
+        queue = _Queue([_Host(root, of, bound) for root, of in asked if (bound := of.bound) is not None])
+        best, room, cut_off = None, CheapestRoom(), list[Cost]()
+        while (hosts := queue.next(best, self._refined)) and not self._budget.is_used_up:
             self._read([host.root for host in hosts])
             for host in hosts:
                 if best is not None and host.bound >= best:
                     continue
-                steps = Budget(min(host.steps, self._budget.left))
-                better = self._better(host, best, steps)
-                if better:
-                    best, found = better
+                steps = Budget(min(self._budget.left, max(SHORTEST_LOOK, self._budget.left // (1 + len(queue)))))
+                best, room = self._better(host, best, steps) or (best, room)
                 if steps.was_hit:
-                    queue.look_again(host)
-        self._was_cut_off |= bool(hosts) or queue.was_cut_off
-        return found
+                    cut_off.append(host.bound)
+        self._was_cut_off |= bool(hosts) or any(best is None or bound < best for bound in cut_off)
+        return room
 
-    def _hosts(self, may_be_asked: Judgement, is_free: Judgement) -> Iterator[tuple[int, Tenants]]:
-        """Yield the roots of hosts with all tenants that may be asked."""
-        judged: dict[ClaimRights, _Judged] = {}
-        for root, tenants in self._tenants.by_root.items():
-            missing = self._missing.get(root, {})
-            rights = self._rights.of(missing)
-            if rights not in judged:
-                judged[rights] = _Judged(rights, may_be_asked)
-            may, classes = judged[rights], {*rights.classes}
-            # A tenant without any relevant class has nothing to give.
-            asked = [
-                one
-                for one in tenants
-                if may[one.held.leaf, one.held.value] and not classes.isdisjoint(one.held.amounts)
-            ]
-            yield root, Tenants(rights, asked, missing=missing, values=self._values, is_free=is_free)
+    def _refined(self, host: _Host, best: Cost | None) -> Iterator[_Host]:
+        """Yield a host with a tighter bound, once for each choice of places, unless it cannot be any good."""
+        tenants = host.tenants
+        if host.refined:
+            bound = tenants.bound_with_what_is_kept(self._for_bounds.child(STEPS_FOR_A_BOUND), best)
+            if bound is not None:
+                yield replace(host, bound=max(host.bound, bound), refined=2)
+            return
+        for missing in self._places.missing(host.root, tenants.could_free):
+            here = tenants.with_more_missing(missing)
+            if here.bound is not None:
+                yield replace(host, tenants=here, bound=max(host.bound, here.bound), refined=1)
 
     def _read(self, roots: Sequence[int]) -> None:
         new = self._trees.unread([*dict.fromkeys(roots)])
         if new and self._budget.take(READING * len(new)):
-            tenants = [one for root in new for one in self._tenants.by_root[root]]
+            tenants = [tenant for root in new for tenant in self._tenants.by_root[root]]
             self._trees.read(new, all_freed(self._tenants.in_detail(tenants)))
 
-    def _better(self, host: HostWithTenants, best: Cost | None, steps: Budget) -> tuple[Cost, CheapestRoom] | None:
+    def _better(self, host: _Host, best: Cost | None, steps: Budget) -> tuple[Cost, CheapestRoom] | None:
         """Return the best choice on a host if it is cheaper than the best so far."""
         fits = self._trees.fits(host.root)
         if fits is None:
             return None
         before, tenants = steps.left, host.tenants.in_detail(self._tenants.in_detail)
-        search = FittingSearch(tenants.nothing(), lambda counts: fits(all_freed(tenants.chosen(counts))), steps)
+        search = FewestSearch(tenants.nothing, steps, fits=lambda counts: fits(all_freed(tenants.chosen(counts))))
         found = search.best(best)
         self._budget.take(before - steps.left)
         return found and (found[0], CheapestRoom(tenants.chosen(found[1]), host.root))
 
 
-def _split(in_places: InPlaces, host: HostWithTenants) -> Iterator[HostWithTenants]:
-    """Yield a host with each choice of places that all its tenants together could free."""
-    for missing in in_places(host.root, host.tenants):
-        here = host.tenants.with_more_missing(missing)
-        bound = here.bound
-        if bound is not None:
-            yield replace(host, tenants=here, bound=max(host.bound, bound), bound_by=BoundBy.PLACES)
+class _Queue:
+    """A priority queue of hosts by lower bound."""
 
+    def __init__(self, hosts: Iterable[_Host]) -> None:
+        self._waiting = [(host.bound, host.root, -number, host) for number, host in enumerate(hosts)]
+        heapify(self._waiting)
+        self._number = 0
+        self._size = FIRST_BATCH
 
-def _bounded(hosts: Iterable[tuple[int, Tenants]]) -> Iterator[HostWithTenants]:
-    """Yield the hosts on which all tenants together hold enough, by sums."""
-    for root, here in hosts:
-        bound = here.bound
-        if bound is not None:
-            yield HostWithTenants(root, here, bound)
+    def __len__(self) -> int:
+        return len(self._waiting)
 
-
-def _is_bound(_rights: ClaimRights, _one: Held) -> bool:
-    return False
-
-
-def _is_less_important(priority: Number, rights: ClaimRights, one: Held) -> bool:
-    return is_less_important(rights, priority, one)
-
-
-def _is_preemptible(priority: Number, rights: ClaimRights, one: Held) -> bool:
-    return is_preemptible(rights, priority, one)
+    def next(self, best: Cost | None, refined: Refine) -> list[_Host]:
+        """Return the next hosts that may be cheaper than the best so far, to be read together."""
+        hosts: list[_Host] = []
+        while self._waiting and len(hosts) < self._size and (best is None or self._waiting[0][0] < best):
+            host = heappop(self._waiting)[-1]
+            if host.refined > 1:
+                hosts.append(host)
+                continue
+            for tighter in refined(host, best):
+                self._number += 1
+                heappush(self._waiting, (tighter.bound, tighter.root, self._number, tighter))
+        self._size = min(2 * self._size, LAST_BATCH)
+        return hosts

@@ -106,37 +106,30 @@ class RulePlaces:
             root: the root of the tree.
             could_free: tells whether that much could become free there; places for which it says no are not chosen.
         """
-        choices = []
-        looked_at: dict[frozenset[tuple[Need, int]], bool] = {}
-        for rule in self._rules:
-            alone = [
-                (anchor, self._missing({anchor: rule.asked})) for anchor in self._of_root.get((rule.level, root), ())
+        alone = [
+            [
+                anchor
+                for anchor in self._of_root.get((rule.level, root), ())
+                if could_free(self._missing({anchor: rule.asked}))
             ]
-            for _anchor, missing in alone:
-                # Rules that ask the same of a place share one check.
-                key = frozenset(missing.items())
-                if key not in looked_at:
-                    looked_at[key] = could_free(missing)
-            choices.append([(anchor, missing) for anchor, missing in alone if looked_at[frozenset(missing.items())]])
-        if len(choices) == 1:
-            yield from {frozenset(missing.items()): missing for _anchor, missing in choices[0]}.values()
-        elif prod(map(len, choices)) > MAX_CHOICES:
+            for rule in self._rules
+        ]
+        if prod(map(len, alone)) > MAX_CHOICES:
             yield {}
         else:
-            anchors = product(*[[anchor for anchor, _missing in of_rule] for of_rule in choices])
-            yield from filter(could_free, self._together(anchors))
+            yield from filter(could_free, self._together(product(*alone)))
 
     def _together(self, choices: Iterable[Sequence[int]]) -> Iterator[Missing]:
         """Yield what more has to be free for each choice of one place per rule, without duplicates."""
-        known = set()
+        yielded = set()
         for chosen in choices:
             asked: dict[int, dict[str, Mapping[str, int]]] = defaultdict(dict)
             for rule, anchor in zip(self._rules, chosen, strict=True):
                 # A group that two rules put into the same place counts once.
                 asked[anchor].update(rule.asked)
             missing = self._missing(asked)
-            if (same := frozenset(missing.items())) not in known:
-                known.add(same)
+            if (same := frozenset(missing.items())) not in yielded:
+                yielded.add(same)
                 yield missing
 
     def _missing(self, asked: Mapping[int, Mapping[str, Mapping[str, int]]]) -> Missing:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from placement.allocators import fair_share as shares_of
 from placement.allocators.fair_share import Amounts, FairShares, NodeShare, Task, Turn
-from placement.allocators.fair_share.state import NO_LIMIT
 from placement.errors import InvalidAt
 from placement.services.fair_share.usage_cache import Reading, UsageCache
 from placement.settings.planner.values import FairShareSettings
@@ -104,16 +103,9 @@ def shares_of_reading(reading: Reading, settings: FairShareSettings, *, age_s: f
     """Return the same for a reading of the given age."""
     shares = _presuming(reading, settings)
     members = leaf_names(settings, reading.members(settings))
-    return Shares(age_s, reading.totals, shares.free(), shares.nodes(), members, _entitled(shares))
-
-
-def _entitled(shares: FairShares) -> dict[str, dict[str, float]]:
-    """Return the entitlement of each node if all leaves want unlimited amounts of what they wait for."""
-    waiting = {
-        leaf: {name: NO_LIMIT for name, amount in shares.wanted(leaf).items() if amount} for leaf in shares.leaves()
-    }
-    found = shares_of.Entitlements(shares, shares.classes, waiting=waiting)
-    return {path: {name: float(amount) for name, amount in found.of(path).items()} for path in found.used}
+    entitlements, nodes = shares.entitlements(), shares.nodes()
+    entitled = {node.path: {name: float(of) for name, of in entitlements.of(node.path).items()} for node in nodes}
+    return Shares(age_s, reading.totals, shares.free(), nodes, members, entitled)
 
 
 def order(database: Database, cache: UsageCache, wishes: Sequence[Wish] | None) -> ServiceOrder:

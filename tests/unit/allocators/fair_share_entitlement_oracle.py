@@ -45,7 +45,15 @@ def bounds_of(part: Branch | Leaf, path: str, used, waiting, name: str) -> tuple
         return Fraction(0), Fraction(asked)
     if name in part.deserved:
         return Fraction(min(asked, part.deserved[name])), Fraction(min(asked, part.deserved[name]))
-    return Fraction(min(asked, part.guarantee.get(name, 0))), Fraction(asked)
+    return Fraction(guaranteed_to(part, path, used, waiting, name)), Fraction(asked)
+
+
+def guaranteed_to(part: Branch | Leaf, path: str, used, waiting, name: str) -> int:
+    """Return the least that a queue gets: its own guarantee, or what those inside it are guaranteed."""
+    if isinstance(part, Leaf):
+        return 0
+    inside = sum(guaranteed_to(inner, joined(path, inner.name), used, waiting, name) for inner in part.parts)
+    return min(asked_by(part, path, used, waiting, name), max(inside, part.guarantee.get(name, 0)))
 
 
 def asked_by(part: Branch | Leaf, path: str, used, waiting, name: str) -> int:

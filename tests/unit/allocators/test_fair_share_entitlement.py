@@ -6,14 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.fair_share.entitlement import Entitlements
 from placement.allocators.fair_share.reclaim import Held, reclaim
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Branch, Leaf, leaf_paths
 from tests.unit.allocators.fair_share_entitlement_oracle import entitlements
 from tests.unit.allocators.fair_share_random import WEIGHTS
 
-PLENTY = 10**6
+PLENTY = 10**9
 
 
 def queue(name: str, weight=1, **capacity: int) -> Branch:
@@ -23,19 +22,24 @@ def queue(name: str, weight=1, **capacity: int) -> Branch:
 
 
 def entitled(*queues: Branch, used: dict[str, int], waiting: str) -> list[float]:
-    """Return each queue's entitlement to 100 GPUs if the named ones have unlimited demand."""
-    shares = FairShares(Branch("n", queues), {"g": 100}, usage={f"n/{q}/x": {"g": n} for q, n in used.items()})
-    found = Entitlements(shares, ["g"], waiting={f"n/{name}/x": {"g": PLENTY} for name in waiting})
+    """Return each queue's entitlement to 100 GPUs if the named ones wait for more."""
+    shares = FairShares(
+        Branch("n", queues),
+        {"g": 100},
+        usage={f"n/{q}/x": {"g": n} for q, n in used.items()},
+        tasks={f"n/{name}/x": {"g": 1} for name in waiting},
+    )
+    found = shares.entitlements()
     return [float(found.of(f"n/{one.name}")["g"]) for one in queues]
 
 
 VECTORS = [
     pytest.param([queue("a"), queue("b")], {"a": 60}, "ab", [50, 50], id="QC-01 by weight"),
     pytest.param([queue("a"), queue("b", 3)], {"a": 60}, "ab", [25, 75], id="QC-02 a weight of three"),
-    pytest.param([queue("a"), queue("b")], {"a": 60, "b": 10}, "a", [90, 10], id="QC-03 what is left is borrowed"),
-    pytest.param([queue("a"), queue("b"), queue("c")], {"c": 2}, "ab", [49, 49, 2], id="QC-04 by both alike"),
+    pytest.param([queue("a"), queue("b")], {"a": 60}, "a", [100, 0], id="QC-03 what is left is borrowed"),
+    pytest.param([queue("a"), queue("b"), queue("c")], {"b": 2}, "a", [50, 50, 0], id="QC-04 who uses wants more"),
     pytest.param([queue("a", guarantee=70), queue("b")], {}, "ab", [70, 30], id="QC-05 a guarantee above the weight"),
-    pytest.param([queue("a", guarantee=70), queue("b")], {"a": 20}, "b", [20, 80], id="QC-06 a guarantee not used"),
+    pytest.param([queue("a", guarantee=70), queue("b")], {}, "b", [0, 100], id="QC-06 a guarantee not used"),
     pytest.param([queue("a", guarantee=30), queue("b")], {}, "ab", [50, 50], id="QC-07 a guarantee below the weight"),
     pytest.param([queue("a", limit=20), queue("b")], {}, "ab", [20, 80], id="QC-08 a limit"),
     pytest.param([queue("a", 9, deserved=10), queue("b")], {}, "ab", [10, 90], id="QC-09 deserved, not the weight"),
@@ -115,8 +119,11 @@ def test_the_water_level_is_the_one_that_trying_finds(seed) -> None:
     rng = random.Random(seed)
     root, total = random_queues(rng, 3), rng.randint(0, 100)
     used = {leaf: rng.randint(0, 30) for leaf in leaf_paths(root)}
-    waiting = {leaf: rng.choice([0, 0, 3, PLENTY]) for leaf in used}
-    shares = FairShares(root, {"g": total}, usage={leaf: {"g": amount} for leaf, amount in used.items()})
-    found = Entitlements(shares, ["g"], waiting={leaf: {"g": amount} for leaf, amount in waiting.items()})
+    used = {leaf: amount * rng.randint(0, 1) for leaf, amount in used.items()}
+    tasks = {leaf: {"g": rng.choice([0, 0, 3])} for leaf in used}
+    usage = {leaf: {"g": amount} for leaf, amount in used.items()}
+    shares = FairShares(root, {"g": total}, usage=usage, tasks=tasks)
+    found = shares.entitlements()
+    waiting = {leaf: PLENTY for leaf in used if used[leaf] or tasks[leaf]["g"]}
     expected = entitlements(root, total, used, waiting, "g")
     assert {path: found.of(path)["g"] for path in shares.holdings()} == expected

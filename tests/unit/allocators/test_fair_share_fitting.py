@@ -6,8 +6,7 @@ from itertools import product
 import pytest
 
 from placement.allocators.budget import Budget
-from placement.allocators.fair_share.basket import Basket, Kind
-from placement.allocators.fair_share.tenants import FittingSearch
+from placement.allocators.fair_share.fewest import Basket, FewestSearch, Kind
 
 PLENTY = 10**6
 
@@ -60,11 +59,11 @@ class Problem:
 @pytest.mark.parametrize("seed", range(300))
 def test_nothing_that_costs_less_fits(seed: int) -> None:
     problem = Problem(random.Random(seed))
-    found = FittingSearch(problem.nothing(), problem.fits, Budget(PLENTY)).best(None)
+    found = FewestSearch(problem.nothing(), Budget(PLENTY), fits=problem.fits).best(None)
     expected = problem.best()
     assert (found and found[0]) == expected
     if found is not None:
-        assert FittingSearch(problem.nothing(), problem.fits, Budget(PLENTY)).best(found[0]) is None
+        assert FewestSearch(problem.nothing(), Budget(PLENTY), fits=problem.fits).best(found[0]) is None
 
 
 def test_where_steps_end_the_order_of_values_decides() -> None:
@@ -72,7 +71,7 @@ def test_where_steps_end_the_order_of_values_decides() -> None:
     rng = random.Random(1)
     kinds = [Kind((rng.randint(1, 9),), (0,), (rng.randint(0, 99),)) for _kind in range(20)]
     budget = Budget(3_000)
-    found = FittingSearch(Basket(kinds, (60,), []), lambda counts: sum(counts) >= 12, budget).best(None)
+    found = FewestSearch(Basket(kinds, (60,), []), budget, fits=lambda counts: sum(counts) >= 12).best(None)
     assert found is not None
     assert sum(n * kind.gives[0] for n, kind in zip(found[1], kinds, strict=True)) >= 60
     assert found[0][0] >= 12

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from placement.allocators.fair_share.fill import Task
 from placement.allocators.fair_share.gate import Competitor, decide, decide_some
+from placement.allocators.fair_share.order import Task
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Branch, leaf_paths
 from tests.unit.allocators import fair_share_oracle as oracle

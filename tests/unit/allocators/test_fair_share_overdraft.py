@@ -5,7 +5,15 @@ from math import ceil
 
 import pytest
 
-from placement.allocators.fair_share import Branch, FairShares, Leaf, Shortage, leaf_paths, overdraft
+from placement.allocators.fair_share import (
+    Branch,
+    FairShares,
+    Leaf,
+    Shortage,
+    beyond_entitlement,
+    leaf_paths,
+    overdraft,
+)
 from tests.unit.allocators.fair_share_entitlement_oracle import amount_in, entitlements
 from tests.unit.allocators.fair_share_random import limits_of, random_tree
 from tests.unit.allocators.fair_share_trees import tree
@@ -57,10 +65,20 @@ def test_what_is_given_back_is_never_too_much() -> None:
     assert found_for(TWO, 10, {"n/a/x": 9, "n/b/y": 1}, **{"n/a/x": -1}) is None
 
 
-def test_what_moves_inside_a_queue_is_not_taken_by_the_queue() -> None:
+def test_what_moves_inside_a_queue_is_taken_by_whoever_gets_it() -> None:
+    """Nothing nets: the queue has too much already, and so has the leaf that takes while its sibling gives."""
     parts = {"a": {"x": "g", "w": "g"}, "b": {"y": "g"}}
-    assert found_for(parts, 10, {"n/a/x": 4, "n/a/w": 4, "n/b/y": 1}, **{"n/a/x": -1, "n/a/w": 1})[0] == "n/a/w"
-    assert found_for(parts, 14, {"n/a/x": 4, "n/a/w": 3, "n/b/y": 1}, **{"n/a/x": -1, "n/a/w": 1}) is None
+    moved = {"n/a/x": -1, "n/a/w": 1}
+    assert found_for(parts, 10, {"n/a/x": 4, "n/a/w": 4, "n/b/y": 1}, **moved)[0] == "n/a"
+    assert found_for(parts, 12, {"n/a/x": 1, "n/a/w": 5, "n/b/y": 6}, **moved)[0] == "n/a/w"
+    assert found_for(parts, 14, {"n/a/x": 4, "n/a/w": 3, "n/b/y": 1}, **moved) is None
+
+
+def test_who_gave_everything_in_the_same_request_still_wants_it() -> None:
+    """The allocations of y become those of x: x, with nine of ten, is judged beside what y had."""
+    one = {"q": {"x": "g", "y": "g"}}
+    found = found_for(one, 10, {"n/q/x": 9, "n/q/y": 0}, **{"n/q/x": 4, "n/q/y": -4})
+    assert found == ("n/q/x", 9, 5, Shortage(1, 5.0))
 
 
 def test_what_nobody_is_entitled_to_may_be_borrowed() -> None:
@@ -93,13 +111,15 @@ def test_it_is_as_the_words_say(seed: int) -> None:
     total, leaves = rng.choice([5, 10, 37]), list(leaf_paths(root))
     used = {leaf: rng.choice([0, 1, 2, 5]) for leaf in leaves}
     taken = {leaf: rng.randint(-2, 3) for leaf in rng.sample(leaves, rng.randint(0, len(leaves)))}
-    entitled = entitlements(root, total, used, {leaf: 10**9 for leaf in leaves if used[leaf]}, "gpu")
-    grown = [path for path in entitled if path != "root" and amount_in(root, path, taken) > 0]
+    wanting = {leaf: 10**9 for leaf in leaves if used[leaf] or taken.get(leaf, 0) < 0}
+    entitled = entitlements(root, total, used, wanting, "gpu")
+    added = {leaf: max(0, amount) for leaf, amount in taken.items()}
+    grown = [path for path in entitled if path != "root" and amount_in(root, path, added) > 0]
     over_limit = [
         path for path in grown if amount_in(root, path, used) > limits_of(root).get(path, {}).get("gpu", 10**9)
     ]
     over = [path for path in grown if amount_in(root, path, used) > ceil(entitled[path])]
-    lacking = sum(max(0, entitled[leaf] - used[leaf]) for leaf in leaves if leaf not in taken)
+    lacking = sum(max(0, entitled[leaf] - used[leaf]) for leaf in leaves if taken.get(leaf, 0) <= 0)
     shares = FairShares(root, {"gpu": total}, usage={leaf: {"gpu": amount} for leaf, amount in used.items()})
-    found = overdraft(shares, {leaf: {"gpu": amount} for leaf, amount in taken.items()})
+    found = beyond_entitlement(shares, {leaf: {"gpu": amount} for leaf, amount in taken.items()})
     assert (found is not None) == bool(over_limit or (over and total - sum(used.values()) < lacking))

@@ -6,9 +6,8 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.fair_share.fill import Task, fill, order
 from placement.allocators.fair_share.nodes import COMPARED, ONE, PRECISION
-from placement.allocators.fair_share.shares import is_blocked
+from placement.allocators.fair_share.order import Task, fill, order
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Branch, Leaf, leaf_paths
 from tests.examples import examples
@@ -33,10 +32,9 @@ def made(root: Branch, state: oracle.State) -> FairShares:
 def numbers(shares: FairShares) -> dict[str, tuple[object, ...]]:
     """Return everything known of the nodes, to the last bit."""
     shares.first()
-    nodes = shares._tree.nodes
+    nodes = shares._nodes
     return {
-        path: (node.vector, node.share, node.weighted, is_blocked(node), getattr(node, "best", None))
-        for path, node in nodes.items()
+        path: (node.vector, node.share, node.weighted, node.is_blocked, node.ranked()) for path, node in nodes.items()
     }
 
 
@@ -86,12 +84,9 @@ def test_after_any_events_everything_equals_the_full_recomputation(seed) -> None
 
 
 def event(rng: random.Random, shares: FairShares, state: oracle.State, leaves: list[str]) -> None:
-    kind = rng.choice(["use", "use", "want", "resize"])
-    if kind == "resize" or not leaves:
-        name = rng.choice(list(state.totals))
-        state.totals = {**state.totals, name: rng.choice([0, 6, 10, 31, 300])}
-        shares.resize(name, state.totals[name])
-    elif kind == "use":
+    if not leaves:
+        return
+    if rng.random() < 0.6:
         leaf = rng.choice(leaves)
         state.usage[leaf] = random_amounts(rng, state.totals, 6)
         shares.use(leaf, state.usage[leaf])

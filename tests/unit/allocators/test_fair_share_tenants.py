@@ -6,7 +6,8 @@ from itertools import combinations
 import pytest
 
 from placement.allocators.fair_share import Branch, FairShares, Held, Leaf
-from placement.allocators.fair_share.entitlement import ClaimRights
+from placement.allocators.fair_share.reclaim import never
+from placement.allocators.fair_share.rights import ClaimRights
 from placement.allocators.fair_share.tenants import Tenant, Tenants
 
 ROOT = Branch("root", (Branch("rich", (Leaf("r"),)), Branch("poor", (Leaf("p"),))))
@@ -49,7 +50,7 @@ def test_nothing_costs_less_than_the_bound(seed: int) -> None:
         tenants,
         missing=missing,
         values={value: value for value in range(10)},
-        is_free=lambda _rights, _one: False,
+        is_free=never,
     )
     expected = cheapest(tenants, missing)
     bound = here.bound
@@ -58,16 +59,3 @@ def test_nothing_costs_less_than_the_bound(seed: int) -> None:
     else:
         assert bound is not None
         assert bound <= expected
-
-
-def test_who_gives_too_little_to_be_among_so_few_is_not_counted() -> None:
-    """Twelve GPUs are three times four; the tenant with one GPU has no value, but cannot be among the three."""
-    sizes = {"a": (4, 5), "b": (4, 1), "c": (4, 3), "small": (1, 0)}
-    tenants = [
-        Tenant(Held(name, "root/rich/r", {"gpu": gpus}, value), ((1, "gpu", gpus),), {"gpu": gpus})
-        for name, (gpus, value) in sizes.items()
-    ]
-    shares = FairShares(ROOT, {"gpu": 13}, usage={"root/rich/r": {"gpu": 13}})
-    rights = ClaimRights(shares, "root/poor/p", {"gpu": 12}, classes=("gpu",))
-    here = Tenants(rights, tenants, missing={"gpu": 12}, values=VALUES, is_free=lambda _rights, _one: False)
-    assert here.bound == (3, 9)

@@ -8,9 +8,8 @@ import random
 
 import pytest
 
-from placement.allocators.fair_share.fill import Task, fill, order, want
-from placement.allocators.fair_share.nodes import ONE, as_float, ratio
-from placement.allocators.fair_share.shares import ShareTree
+from placement.allocators.fair_share.nodes import ONE, ratio
+from placement.allocators.fair_share.order import Task, fill, order, want
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Branch, Leaf
 from tests.unit.allocators import fair_share_oracle as oracle
@@ -50,17 +49,12 @@ def test_hd01_flat_dominant_resource_fairness() -> None:
 
 
 def test_hd02_children_are_scaled_to_the_smallest_before_they_are_added() -> None:
-    """The design's figures: (10, 0) x 0.5 / 1 = (5, 0), so the parent has a share of one half."""
-    shares = ShareTree(tree("n", COMPLEMENTARY), 2)
-    for path, used in {"n1": (0, 5), "n2/n21": (10, 0), "n2/n22": (0, 5)}.items():
-        leaf = shares.leaves[f"n/{path}"]
-        shares.change(leaf, [ratio(amount, 10) for amount in used])
-        shares.move(leaf, path, is_blocked=False)
-    shares.open_only([0, 1])
-    shares.settle()
-    assert [as_float(shares.nodes[f"n/{path}"].share) for path in ("n1", "n2/n21", "n2/n22")] == [0.5, 1, 0.5]
-    assert [as_float(part) for part in shares.nodes["n/n2"].vector] == [0.5, 0.5]
-    assert as_float(shares.nodes["n/n2"].share) == 0.5
+    """The design's figures, in a cloud twice as large: (10, 0) x 0.25 / 0.5 = (5, 0), so the parent has a quarter."""
+    usage = {"n1": {"g": 5}, "n2/n21": {"c": 10}, "n2/n22": {"g": 5}}
+    shares = state(COMPLEMENTARY, {"c": 20, "g": 20}, usage)
+    assert [shares.node(f"n/{path}").share for path in ("n1", "n2/n21", "n2/n22")] == [0.25, 0.5, 0.25]
+    assert shares.node("n/n2").vector == {"c": 5, "g": 5}
+    assert shares.node("n/n2").share == 0.25
 
 
 HD03 = {"n1": {"g": 5}, "n2/n21": {"c": 10}, "n2/n22": {"g": 4}}

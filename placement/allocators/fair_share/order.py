@@ -1,6 +1,7 @@
 """The order in which waiting leaves are served, and progressive filling: serving them until nothing fits."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
@@ -59,6 +60,7 @@ def order(shares: FairShares, leaves: Iterable[str]) -> list[Turn]:
 
 
 def _behind(shares: FairShares, leaf: str, before: str) -> Behind:
+    """Return why a leaf comes after another, at the first level where their ways differ."""
     ways = list(zip(way(leaf), way(before), strict=False))
     levels = list(zip(shares.rank(leaf)[0], shares.rank(before)[0], strict=False))
     parted = next((number for number, (own, other) in enumerate(levels) if own != other), None)
@@ -104,7 +106,7 @@ def fill(
     steps: int = MAX_STEPS,
     until: str | None = None,
 ) -> Filling:
-    """Hand out pending tasks as long as one fits. Leaves ``shares`` in the final state.
+    """Hand out pending tasks to whoever is next, as long as one fits. Leaves ``shares`` in the final state.
 
     A leaf's entries are served in order: one that does not fit holds up those behind it. Leaves that are not named wait
     for nothing.
@@ -113,7 +115,7 @@ def fill(
         shares: the tree and its usage.
         pending: leaf -> its tasks.
         steps: the most tasks to hand out.
-        until: stop once this leaf has been served.
+        until: stop once this leaf has got all of its first entry.
 
     Raises:
         ValueError, KeyError: as ``FairShares``.
@@ -141,12 +143,23 @@ def _served(shares: FairShares, queues: Mapping[str, "_LeafTasks"], *, steps: in
     """Serve leaves until nothing fits, and return them in the order they were served."""
     want(shares, {leaf: queue.head() for leaf, queue in queues.items()})
     order: list[str] = []
-    while len(order) < steps and until not in order[-1:] and (leaf := shares.first()) is not None:
+    while len(order) < steps and not (until and queues[until].is_past_first) and (leaf := shares.first()) is not None:
         task = queues[leaf].serve()
         shares.use(leaf, added(shares.usage(leaf), task))
         shares.want(leaf, queues[leaf].head())
         order.append(leaf)
     return order
+
+
+@contextmanager
+def restored(shares: FairShares) -> Iterator[None]:
+    """Restore usage and pending tasks after the block."""
+    usage = {leaf: shares.usage(leaf) for leaf in shares.leaves()}
+    tasks = {leaf: shares.wanted(leaf) for leaf in usage}
+    yield
+    for leaf, amounts in usage.items():
+        shares.use(leaf, amounts)
+    want(shares, tasks)
 
 
 def want(shares: FairShares, tasks: Mapping[str, Amounts]) -> None:
@@ -172,6 +185,11 @@ class _LeafTasks:
         self.served = [0] * len(self._tasks)
         self._at = 0
         self._drop_finished()
+
+    @property
+    def is_past_first(self) -> bool:
+        """Whether all tasks of the first entry have been served."""
+        return self._at > 0
 
     def head(self) -> Amounts:
         """Return the next task; empty if there is none."""

@@ -1,0 +1,183 @@
+"""Order, filling, reclaiming and both gates say the same, also where queues are promised amounts: one cloud's life.
+
+Everybody waits without end for a task of its own. Whoever lacks what it is entitled to may reclaim; what is given back
+is wanted again; what is free is filled. This must come to rest.
+"""
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.allocators.fair_share import (
+    Branch,
+    Competitor,
+    FairShares,
+    Held,
+    Leaf,
+    Task,
+    decide,
+    fill,
+    leaf_paths,
+    order,
+    overdraft,
+    reclaim,
+)
+from tests.examples import examples
+
+MOST_ROUNDS = 200
+
+
+def plus(amounts, more, sign: int = 1) -> dict[str, int]:
+    return {name: amounts.get(name, 0) + sign * more.get(name, 0) for name in {*amounts, *more}}
+
+
+class Life:
+    """A tree, the things that its leaves hold, and the task that each waits for without end."""
+
+    def __init__(
+        self, root: Branch, totals: dict[str, int], tasks: dict[str, dict[str, int]], held: list[Held]
+    ) -> None:
+        self.root, self.totals, self.tasks, self.held = root, totals, tasks, held
+        self._made = 0
+
+    def shares(self) -> FairShares:
+        usage: dict[str, dict[str, int]] = {}
+        for one in self.held:
+            usage[one.leaf] = plus(usage.get(one.leaf, {}), one.amounts)
+        return FairShares(self.root, self.totals, usage=usage, tasks=self.tasks)
+
+    def hold(self, leaf: str) -> None:
+        self._made += 1
+        self.held.append(Held(f"made{self._made}", leaf, self.tasks[leaf]))
+
+    def fill(self) -> bool:
+        """Give what is free to whoever is next; return whether anybody got something."""
+        served = fill(self.shares(), {leaf: [Task(task, None)] for leaf, task in self.tasks.items()}, steps=1000).order
+        for leaf in served:
+            self.hold(leaf)
+        return bool(served)
+
+    def reclaim(self) -> bool:
+        """Let the first whom others owe something take it; check that all agree."""
+        for leaf, task in self.tasks.items():
+            giving = reclaim(self.shares(), leaf, task, held=self.held)
+            if giving.feasible and giving.given_back:
+                gone = {one.name for one in giving.given_back}
+                self.held = [one for one in self.held if one.name not in gone]
+                self.check_next(leaf)
+                self.hold(leaf)
+                assert overdraft(self.shares(), {leaf: task}) is None
+                return True
+        return False
+
+    def check_next(self, leaf: str) -> None:
+        others = [Competitor(other, Task(task, None)) for other, task in self.tasks.items() if other != leaf]
+        assert order(self.shares(), self.tasks)[0].leaf.path == leaf
+        assert self.shares().first() == leaf
+        assert decide(self.shares(), leaf, self.tasks[leaf], competitors=others).reason == "fair"
+
+    def comes_to_rest(self) -> bool:
+        return any(not (self.fill() | self.reclaim()) for _round in range(MOST_ROUNDS))
+
+    def held_by(self, leaf: str, name: str = "g") -> int:
+        return sum(one.amounts.get(name, 0) for one in self.held if one.leaf == leaf)
+
+
+def promises(rng: random.Random, total: int) -> dict[str, dict[str, int]]:
+    amounts = sorted(rng.randint(0, total) for _promise in range(3))
+    names = ("guarantee", "deserved", "limit")
+    return {name: {"g": amount} for name, amount in zip(names, amounts, strict=True) if rng.random() < 0.4}
+
+
+def random_branch(rng: random.Random, name: str, *, depth: int, total: int) -> Branch:
+    count = rng.randint(1, 3)
+    parts: list[Branch | Leaf] = [Leaf(f"l{number}", rng.choice([1, 1, 3])) for number in range(count)]
+    if depth:
+        parts = [random_branch(rng, f"b{number}", depth=depth - 1, total=total // 2) for number in range(count)]
+    return Branch(name, tuple(parts), rng.choice([1, 1, 3]), **promises(rng, total))
+
+
+def random_life(seed: int, classes: str) -> Life:
+    rng = random.Random(seed)
+    total = rng.choice([6, 10, 24, 41])
+    depth = rng.randint(0, 2)
+    root = Branch("n", tuple(random_branch(rng, f"q{number}", depth=depth, total=total) for number in range(2 + depth)))
+    leaves = list(leaf_paths(root))
+    size = rng.choice([1, 1, 3])
+    tasks = {
+        leaf: {name: rng.randint(1, size) for name in rng.sample(classes, rng.randint(1, len(classes)))}
+        for leaf in leaves
+    }
+    held, left = [], dict.fromkeys(classes, total)
+    for number in range(rng.randint(0, 60)):
+        leaf = rng.choice(leaves[: rng.randint(1, len(leaves))])
+        if all(amount <= left[name] for name, amount in tasks[leaf].items()):
+            held.append(Held(f"h{number}", leaf, tasks[leaf], rng.randint(0, 3)))
+            left = plus(left, tasks[leaf], -1)
+    return Life(root, dict.fromkeys(classes, total), tasks, held)
+
+
+@examples(60)
+@given(st.integers(0, 10**9))
+@pytest.mark.parametrize("classes", ["g", "cg"])
+def test_who_takes_is_next_and_passes_both_gates_and_it_ends(classes: str, seed: int) -> None:
+    assert random_life(seed, classes).comes_to_rest()
+
+
+PA, PB = "n/a/pa", "n/b/pb"
+
+
+def two(total: int, *, pa: int, pb: int, **promised: dict[str, int]) -> Life:
+    """Two queues of equal weight, with promises to that of pb, in which pa and pb hold single GPUs and want more."""
+    root = Branch("n", (Branch("a", (Leaf("pa"),)), Branch("b", (Leaf("pb"),), **promised)))
+    held = [Held(f"{leaf}{number}", leaf, {"g": 1}) for leaf, count in ((PA, pa), (PB, pb)) for number in range(count)]
+    return Life(root, {"g": total}, {PA: {"g": 1}, PB: {"g": 1}}, held)
+
+
+def test_what_is_taken_for_a_queue_below_what_it_deserves_does_not_go_round() -> None:
+    """The queue of pb deserves 15 of 20 and has 11: more than pa, but it is pb's turn, in every answer."""
+    life = two(20, pa=9, pb=11, deserved={"g": 15})
+    assert life.comes_to_rest()
+    assert (life.held_by(PA), life.held_by(PB)) == (5, 15)
+
+
+def test_somebody_gets_the_one_that_is_free() -> None:
+    """The queue of pb deserves 10 of 20 and has them: pa is next, and neither gate says anything else."""
+    life = two(20, pa=9, pb=10, deserved={"g": 10})
+    assert order(life.shares(), life.tasks)[0].leaf.path == PA
+    assert decide(life.shares(), PA, {"g": 1}, competitors=[Competitor(PB, Task({"g": 1}, None))]).reason == "fair"
+    life.hold(PA)
+    assert overdraft(life.shares(), {PA: {"g": 1}}) is None
+
+
+@pytest.mark.parametrize(
+    ("promised", "expected"),
+    [
+        pytest.param({"deserved": {"g": 5}}, (15, 5), id="deserved below the weight"),
+        pytest.param({"guarantee": {"g": 16}}, (4, 16), id="a guarantee above the weight"),
+        pytest.param({"guarantee": {"g": 2}}, (10, 10), id="a guarantee below the weight"),
+        pytest.param({"limit": {"g": 7}}, (13, 7), id="a limit"),
+        pytest.param({"deserved": {"g": 19}}, (1, 19), id="nearly all is deserved by one"),
+    ],
+)
+@pytest.mark.parametrize(("pa", "pb"), [(20, 0), (0, 20), (0, 0)])
+def test_filling_and_reclaiming_lead_to_what_each_is_entitled_to(promised, expected, pa: int, pb: int) -> None:
+    if pb > promised.get("limit", {}).get("g", 20):
+        pb = promised["limit"]["g"]
+    life = two(20, pa=pa, pb=pb, **promised)
+    assert life.comes_to_rest()
+    assert Counter({PA: life.held_by(PA), PB: life.held_by(PB)}) == Counter(dict(zip((PA, PB), expected, strict=True)))
+
+
+def test_weights_of_three_to_one_inside_a_queue_that_deserves_more() -> None:
+    """The queue a deserves 16 of 20: x, with three quarters of it, and y come to 12 and 4; pb keeps the rest."""
+    queue = Branch("a", (Leaf("x", 3), Leaf("y")), deserved={"g": 16})
+    root = Branch("n", (queue, Branch("b", (Leaf("pb"),))))
+    tasks = {"n/a/x": {"g": 1}, "n/a/y": {"g": 1}, PB: {"g": 1}}
+    held = [Held(f"h{number}", leaf, {"g": 1}) for number, leaf in enumerate([PB] * 10 + ["n/a/y"] * 10)]
+    life = Life(root, {"g": 20}, tasks, held)
+    assert life.comes_to_rest()
+    assert [life.held_by(leaf) for leaf in tasks] == [12, 4, 4]
