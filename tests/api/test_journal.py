@@ -92,6 +92,17 @@ def test_a_host_tells_what_became_of_it(api: Api) -> None:
     assert {"inventory", "provider", "generation"} <= {one["kind"] for one in told}
 
 
+def test_a_row_says_the_same_whenever_it_is_read(api: Api) -> None:
+    parent, child = make_provider(api), make_provider(api, VCPU=8)
+    api.put(f"/resource_providers/{child}", {"name": "moved", "parent_provider_uuid": parent})
+    told, fed = entries(api, "?limit=1000"), api.get(f"{PATH}?after=0").get_json()["entries"]
+    for provider in (child, parent):
+        assert api.delete(f"/resource_providers/{provider}").status_code == 204
+    make_provider(api)  # may get the id of one of them
+    assert entries(api, "?limit=1000")[-len(told) :] == told
+    assert api.get(f"{PATH}?after=0").get_json()["entries"][: len(fed)] == fed
+
+
 def test_a_class_that_is_gone_is_told_by_its_name_and_who_deleted_it(api: Api) -> None:
     api.put("/resource_classes/CUSTOM_A")
     provider = make_provider(api, CUSTOM_A=8)

@@ -69,7 +69,7 @@ def _recorded(watched: Watched, row: str, rows: str = _ONE_ROW) -> str:
         columns[f"{side}_row"] = _json(watched, row)
     action = f"'{CREATED}'" if was_made else f"'{DELETED}'"
     statement = _insert({"kind": f"'{watched.kind}'", "action": action} | columns, f"{rows} {_joins(watched, row)}")
-    return statement if was_made else _ending(watched, statement)
+    return statement if was_made else _ending(watched, DELETED, statement)
 
 
 def _updated(watched: Watched) -> str:
@@ -91,15 +91,16 @@ def _changed(watched: Watched) -> str:
         if watched.kind == PROVIDER:
             kind = f"CASE WHEN {is_shown} THEN '{PROVIDER}' ELSE '{GENERATION}' END"
     statement = _insert({"kind": kind, "action": f"'{CHANGED}'"} | columns, f"{_ONE_ROW} {_joins(watched, 'NEW')}")
-    return _ending(watched, statement)
+    return _ending(watched, CHANGED, statement)
 
 
-def _ending(watched: Watched, statement: str) -> str:
+def _ending(watched: Watched, action: str, statement: str) -> str:
     """Have the statement that records the end of a name, if that is what it does, keep the name as well."""
-    if not watched.ends_names:
+    if not watched.ends_name(action):
         return statement
+    name = "provider_uuid" if watched.kind == PROVIDER else f"old_row::json ->> '{watched.named}'"
     return (
-        f"WITH ended AS ({statement} RETURNING id, kind, object_id, old_row::json ->> 'name' AS name) "  # noqa: S608
+        f"WITH ended AS ({statement} RETURNING id, kind, object_id, {name} AS name) "  # noqa: S608
         "INSERT INTO placement_former_names (journal_id, kind, object_id, name) "
         "SELECT id, kind, object_id, name FROM ended"
     )

@@ -1,6 +1,6 @@
 """Read the journal: as a feed in commit order, and as an audit trail, newest first."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.cursor import Cursor
 from placement.store.journal.former_names import FormerNames, lost_since, not_yet_told
 from placement.store.journal.order import J, anchor, not_ahead, now, unseen, verify
-from placement.store.journal.watched import AGGREGATE, CLASS_NAME, TRAIT, TRAIT_NAME
+from placement.store.journal.watched import AGGREGATE, CLASS_NAME, PROVIDER, TRAIT, TRAIT_NAME
 from placement.store.providers import RP
 from placement.store.tables import (
     consumer_types,
@@ -149,7 +149,8 @@ def feed(tx: Transaction, cursor: Cursor, wanted: Wanted, *, limit: int) -> tupl
     )
     entries = _entries(tx, query)
     if entries:
-        entries = _as_called_then(entries, not_yet_told(tx, cursor, portion))
+        former = not_yet_told(tx, cursor, portion, providers=_linked(entries))
+        entries = _as_called_then(tx, entries, former)
     if len(entries) == limit:
         last = entries[-1]
         return entries, replace(
@@ -170,7 +171,9 @@ def trail(tx: Transaction, wanted: Wanted, *, limit: int, before: int | None = N
     if before is not None:
         query = query.where(J.id < before)
     entries = _entries(tx, query)
-    return _as_called_then(entries, lost_since(tx, entries[-1].id)) if entries else []
+    if not entries:
+        return []
+    return _as_called_then(tx, entries, lost_since(tx, entries[-1].id, providers=_linked(entries)))
 
 
 def since_then(tx: Transaction, wanted: Wanted) -> Iterator[Entry]:
@@ -182,21 +185,24 @@ def since_then(tx: Transaction, wanted: Wanted) -> Iterator[Entry]:
 
 
 def _entries(tx: Transaction, query: Select[Any]) -> list[Entry]:
-    """Read rows, replacing the ids of parents and roots in them by uuids, or null where these no longer exist."""
-    read = [Entry(*row) for row in tx.execute(query)]
-    entries = [one._replace(old=_document(one.old), new=_document(one.new)) for one in read]
+    entries = [Entry(*row) for row in tx.execute(query)]
+    return [one._replace(old=_document(one.old), new=_document(one.new)) for one in entries]
+
+
+def _linked(entries: Sequence[Entry]) -> set[int]:
+    """Return the ids of the parents and roots that entries show."""
     documents = [document for one in entries for document in (one.old, one.new) if document]
-    named = {document[name] for document in documents for name in _LINKS if document.get(name) is not None}
-    uuids = _uuids(tx, named)
-    for document in documents:
-        for name, shown in _LINKS.items():
-            if name in document:
-                document[shown] = uuids.get(document.pop(name))
-    return entries
+    return {document[name] for document in documents for name in _LINKS if document.get(name) is not None}
 
 
-def _as_called_then(entries: list[Entry], former: FormerNames) -> list[Entry]:
-    """Replace present names by those that the ids of classes and traits had when the rows were written."""
+def _as_called_then(tx: Transaction, entries: list[Entry], former: FormerNames) -> list[Entry]:
+    """Replace ids of parents and roots by uuids, and present names of classes and traits by those of the time."""
+    uuids = _uuids(tx, _linked(entries))
+    for entry in entries:
+        for document in filter(None, (entry.old, entry.new)):
+            for name in _LINKS.keys() & document.keys():
+                id_ = document.pop(name)
+                document[_LINKS[name]] = former.at(entry.id, PROVIDER, id_) or uuids.get(id_)
     return [_called_then(one, former) for one in entries] if former else entries
 
 

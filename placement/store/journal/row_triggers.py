@@ -70,9 +70,9 @@ def _insert(dialect: Dialect, table: str, columns: dict[str, str]) -> str:
 def _statements(dialect: Dialect, watched: Watched, action: str) -> list[str]:
     """Return what records an action, and keeps the name that it ends."""
     told = _statement(dialect, watched, action, kind=watched.kind, shows=bool(watched.shown))
-    if action == CREATED or not watched.ends_names:
+    if not watched.ends_name(action):
         return [told]
-    columns = {"kind": f"'{watched.kind}'", "object_id": "OLD.id", "name": "OLD.name"}
+    columns = {"kind": f"'{watched.kind}'", "object_id": "OLD.id", "name": f"OLD.{watched.named}"}
     return [told, _insert(dialect, "placement_former_names", {"journal_id": dialect.written_id} | columns)]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from sqlalchemy import Connection, func, insert, select
 
 from placement.store.journal import postgresql_triggers, row_triggers
-from placement.store.journal.watched import BEGAN, JOURNAL, NAME_KINDS, WATCHED
+from placement.store.journal.watched import BEGAN, JOURNAL, WATCHED
 from placement.store.tables import placement_journal, utc_now
 from placement.store.trigger_set import refusals_explained
 
@@ -29,6 +29,9 @@ EARLIER: Collection[str] = frozenset(
         "05fd44b2fdad54ec",
         "6d70e77d1fc75a39",
         "95a1fbee6c8d8842",
+        "b0debc8935d6c79b",
+        "bba72890aff2581c",
+        "be17cffbb16e77d4",
     }
 )
 """Fingerprints of earlier releases' triggers whose rows mean what today's mean, so that the journal continues."""
@@ -114,8 +117,8 @@ def remove(connection: Connection) -> None:
 
 
 def remove_those_of_names(connection: Connection) -> None:
-    """Drop the triggers that came with the table of former names; the others go on as in the release before."""
-    tables = {watched.table for watched in WATCHED if watched.kind in NAME_KINDS}
+    """Drop the triggers that write former names, for a release that has no table for them; the others go on."""
+    tables = {watched.table for watched in WATCHED if watched.named}
     SETS[connection.dialect.name].on(tables).drop(connection)
 
 

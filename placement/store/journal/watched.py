@@ -41,6 +41,7 @@ class Watched:
         shown: the columns that ``old_row`` and ``new_row`` show as JSON if any of them changes.
         provider: the column with the provider whose uuid and root are looked up.
         consumer: the column with the consumer whose owner is looked up.
+        named: the column with what rows of the journal are to call an object once it has lost that (former_names.py).
     """
 
     table: str
@@ -52,11 +53,11 @@ class Watched:
     shown: tuple[str, ...] = ()
     provider: str | None = None
     consumer: str | None = None
+    named: str | None = None
 
-    @property
-    def ends_names(self) -> bool:
-        """Whether deleting or changing a row ends a name that older rows of the journal need (former_names.py)."""
-        return self.kind in NAME_KINDS
+    def ends_name(self, action: str) -> bool:
+        """Tell whether an action ends a name that older rows of the journal need."""
+        return self.named is not None and (action == DELETED or (action == CHANGED and self.named in self.values))
 
 
 _STOCK = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
@@ -112,6 +113,7 @@ WATCHED = (
         },
         values=(*_PLACE, "generation"),
         shown=_PLACE,
+        named="uuid",
     ),
     Watched(
         "consumers",
@@ -128,6 +130,15 @@ WATCHED = (
         copies={"object_id": "id", "resource_class_id": "id"},
         values=("name",),
         shown=("name",),
+        named="name",
     ),
-    Watched("traits", TRAIT_NAME, identity=("id",), copies={"object_id": "id"}, values=("name",), shown=("name",)),
+    Watched(
+        "traits",
+        TRAIT_NAME,
+        identity=("id",),
+        copies={"object_id": "id"},
+        values=("name",),
+        shown=("name",),
+        named="name",
+    ),
 )
