@@ -12,10 +12,6 @@ from placement.candidates.frontier import Key
 from placement.candidates.ranking import MAX_SCORE, Ranking, Shared, TreeScores
 from placement.domain.places import Position
 from placement.domain.quantities import ResourceAmounts
-from placement.domain.search_plan import Plan
-
-MANY_SLOTS = 8
-"""Composing this many slots takes longer than bounding how compact their candidate can be."""
 
 Locator = int | None
 """The provider whose position another one has: the provider itself if it anchors a place, its parent otherwise."""
@@ -35,11 +31,6 @@ class PlaceSizes(NamedTuple):
 
 SizesByDemand = tuple[PlaceSizes, ...]
 """How one tree's providers spread, for each of some demands. Neither the numbers wanted nor what is best matter."""
-
-
-def bounds_pay(plan: Plan) -> bool:
-    """Tell whether it takes longer to compose a candidate of a plan than to bound how compact one can be."""
-    return len(plan.slots) >= MANY_SLOTS and not plan.is_unconstrained
 
 
 def place_sizes(
@@ -148,12 +139,6 @@ class BoundedScores(TreeScores):
         """Note how many places a composed result touches."""
         self.falls_short = self.falls_short or self.lost(counts) > 0
 
-    def lowered(self, key: Key, counts: Counts) -> Key:
-        """Return the key of one tree, lowered by a bound on the places touched there."""
-        fails, negated, root = key
-        # A key that was not made here has no bound on places in it, and composed results are scored from there.
-        return max(key, (fails, self._if_compact.setdefault(root, negated) + self.lost(counts), root))
-
     def negated_score(self, key: Key, counts: Counts) -> float:
         """Return the negated score of a result in the tree of a key, given how many places it touches."""
         _fails, negated, root = key
@@ -200,12 +185,3 @@ class ScoresByCount(BoundedScores):
     def of_amounts(self, amounts: ResourceAmounts) -> TreeScores:
         """Return the scores of a result that takes these amounts in all."""
         return self._of_amounts(tuple((name, amounts[name]) for name in self._requested))
-
-    def least_key(self, row: Sequence[int], possible: Iterable[ResourceAmounts]) -> Key:
-        """Return a lower bound on the keys of results in a tree, given all the amounts that they may take.
-
-        Args:
-            row: the root of the tree, then its capacity, then its use of each of the classes.
-            possible: the amounts, at least one.
-        """
-        return min([self.of_amounts(amounts).keys([row])[0] for amounts in possible])

@@ -88,40 +88,6 @@ def best_first(
     yield from sorted(found)  # Faster than popping one at a time.
 
 
-def best_bounded_first(
-    portions: Iterable[Portion],
-    bound: Callable[[Keyed], Key],
-    compose: Callable[[Sequence[Keyed]], Iterable[Ranked]],
-) -> Iterator[Ranked]:
-    """Yield the same, where the trees' keys are loose and tightening them costs less than composing.
-
-    Args:
-        portions: as above.
-        bound: tightens the key of a tree: returns one no less than the given one, and no greater than any in the tree.
-            It is called again when that key comes first; a tree whose key it can tighten no more is composed.
-        compose: as above.
-    """
-    return best_first(_bounded(portions, bound), compose, ONE_BY_ONE)
-
-
-def _bounded(portions: Iterable[Portion], bound: Callable[[Keyed], Key]) -> Iterator[Portion]:
-    """Yield the trees one by one in the order of their tightened keys, and in between each new bound on those to come.
-
-    A key is tightened only when it comes first, so most trees are neither tightened nor composed.
-    """
-    waiting: list[Keyed] = []  # A heap. Roots are unique, so comparing keys decides.
-    for trees, rest in chain(portions, (Portion([], LAST),)):
-        for keyed in trees:
-            heappush(waiting, keyed)
-        yield Portion([], min(waiting[0][0], rest) if waiting else rest)
-        while waiting and waiting[0][0] < rest:
-            key, tree = heappop(waiting)
-            better = bound((key, tree))
-            if better > key:
-                heappush(waiting, (better, tree))
-            yield Portion([] if better > key else [(key, tree)], min(waiting[0][0], rest) if waiting else rest)
-
-
 def _taken(waiting: list[Keyed], rest: Key, most: int) -> list[Keyed]:
     """Pop up to ``most`` of the best trees off the end of a list, but none that an unread tree may precede."""
     if most == 1:

@@ -9,7 +9,7 @@ from itertools import islice
 from operator import itemgetter
 
 from placement.candidates.bounded_reading import LeastPlaces, bounded_as_needed
-from placement.candidates.bounds import BoundedScores, bounds_pay
+from placement.candidates.bounds import BoundedScores
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.compose.slots import SlotComposer
@@ -17,10 +17,7 @@ from placement.candidates.frontier import (
     ALL_AT_ONCE,
     ONE_BY_ONE,
     Batches,
-    Key,
-    Keyed,
     Portion,
-    best_bounded_first,
     best_first,
 )
 from placement.candidates.pooled import PooledRanking
@@ -37,13 +34,6 @@ MANY = 128
 A_FEW_AT_ONCE = Batches(32, 32)
 
 TreeWithChoices = tuple[Tree, Iterator[Choice]]
-
-
-def _tightened(scores: BoundedScores, compact: CompactFirst, keyed: Keyed) -> Key:
-    """Return the key of a tree, lowered by how many places its candidates touch at least."""
-    key, tree = keyed
-    counts = compact.least_counts(tree)
-    return key if counts is None else scores.lowered(key, counts)
 
 
 def found_candidates(
@@ -107,8 +97,4 @@ def _best_first(
         return map(itemgetter(2, 3), best_first(sums.read(portions), pooled.ranked, batches))
     compact = CompactFirst(plan, budget, all_wanted=wanted is None)
     compose = partial(ranked, composer=compact, scores=scores)
-    if isinstance(scores, BoundedScores) and bounds_pay(plan):
-        found = best_bounded_first(portions, partial(_tightened, scores, compact), compose)
-    else:
-        found = best_first(portions, compose, batches)
-    return map(itemgetter(1, 2), found)
+    return map(itemgetter(1, 2), best_first(portions, compose, batches))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from placement.candidates.bounds import BoundedScores, bounds_pay
+from placement.candidates.bounds import BoundedScores
 from placement.candidates.budget import RequestBudget
 from placement.candidates.explain.conditions import Condition, ConditionKind
 from placement.candidates.explain.explain import quick_cause
@@ -203,13 +203,11 @@ def _order(
     scores = TreeScores(*asked, shared=shared)
     cached_order: CachedOrder | None = None if cache is None else partial(cache.order, tx)
     places_tell = any(ids.levels) and ranking.profile.compactness and wanted is not None
-    if not places_tell or not (plan.counted or (bounds_pay(plan) and not shared)):
+    if not places_tell or not plan.counted:
         return _Order(scores, cached_order)
     if cache is not None:
         cached_order = partial(_cached_order, tx, cache, scores)
     bounded = BoundedScores(*asked, shared=shared)
-    if not plan.counted:
-        return _Order(bounded, cached_order)
     return _Order(
         bounded,
         cached_order,

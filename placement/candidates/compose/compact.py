@@ -22,19 +22,11 @@ from placement.candidates.canonical import CanonicalForm, Memo, Sketch, with_pla
 from placement.candidates.compose.choices_of_form import ChoicesOfForm
 from placement.candidates.compose.composer import Composed
 from placement.candidates.compose.constraints import Constraint
-from placement.candidates.compose.regions import Regions, Touches
 from placement.candidates.compose.slots import SlotComposer
+from placement.candidates.compose.touched_places import Touches, possible_counts
 from placement.domain.places import Places
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
-
-
-class _SketchedTree(NamedTuple):
-    """A tree with its sketch and its canonical form, places included."""
-
-    tree: Tree
-    sketch: Sketch
-    form: CanonicalForm
 
 
 class _Known(NamedTuple):
@@ -90,9 +82,6 @@ class CompactFirst:
         self._consuming = None if all(consuming) else consuming
         self._is_unconstrained = plan.is_unconstrained
         self._memo: Memo[_Known] = Memo()
-        self._sketched: dict[int, _SketchedTree] = {}
-        """By root, trees of which bounds were asked for, until they are composed."""
-        self._bounds: dict[CanonicalForm, Counts | None] = {}
 
     def composed_in(self, tree: Tree) -> Composed[Choice] | None:
         """Return the choices that serve the plan in a tree, in order; None if there are none.
@@ -103,33 +92,14 @@ class CompactFirst:
             return _with_first((), self._composer.choices(tree))
         if self._composer.lacks_traits(tree):
             return None
-        _tree, sketch, form = self._sketch_of(tree)
+        sketch = self._sketcher.sketch(tree)
+        form = with_places(sketch, tree.places)
         known = self._memo.get(form, _UNKNOWN)
         if known.readers is not None and self._may_read_off(known.readers):
             return known.read_off(sketch[1])
         if self._combinations(tree) <= self._few and not self._memo.is_full:
             return self._first_of_form(tree, sketch, form)
         return self._sorted(tree) if self._may_sort(tree) else self._searched_lazily(tree, sketch, form)
-
-    def least_counts(self, tree: Tree) -> Counts | None:
-        """Return a lower bound on the places of each level that candidates touch in a tree.
-
-        None if there are no places, or if composing tells as fast.
-        """
-        if not tree.places.of or self._combinations(tree) <= self._few:
-            return None
-        sketched = self._sketched[tree.root] = self._sketch_of(tree)
-        if sketched.form not in self._bounds:
-            regions = Regions(self._plan, tree, self._composer.slots_in_order(tree))
-            self._bounds[sketched.form] = next(regions.possible, None)
-        return self._bounds[sketched.form]
-
-    def _sketch_of(self, tree: Tree) -> _SketchedTree:
-        sketched = self._sketched.pop(tree.root, None)
-        if sketched is not None and sketched.tree is tree:
-            return sketched
-        sketch = self._sketcher.sketch(tree)
-        return _SketchedTree(tree, sketch, with_places(sketch, tree.places))
 
     def composed(self, trees: Sequence[Tree]) -> list[Composed[Choice] | None]:
         """Return for each of several trees what ``composed_in`` does.
@@ -239,10 +209,8 @@ class CompactFirst:
     def _touching(self, tree: Tree) -> Iterator[tuple[Counts, Sequence[Constraint]]]:
         """Yield counts with the constraint for candidates that touch that many places."""
         slots = self._composer.slots_in_order(tree)
-        regions = Regions(self._plan, tree, slots)
-        for counts in regions.possible:
-            if (found := regions.touching(counts)) != []:
-                yield counts, [Touches(slots, tree.places, counts, found)]
+        for counts in possible_counts(self._plan, tree):
+            yield counts, [Touches(slots, tree.places, counts)]
 
     def _first_found(
         self, tree: Tree, conditions: Iterable[tuple[Counts, Sequence[Constraint]]]

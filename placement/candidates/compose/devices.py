@@ -28,7 +28,6 @@ from placement.candidates.compose.device_parts import (
 from placement.candidates.compose.device_room import DeviceRoom
 from placement.candidates.compose.free_places import WantedFree, wanted_free
 from placement.candidates.compose.locks import Locks
-from placement.candidates.compose.one_place import with_single_places
 from placement.candidates.compose.proposals import Proposal, Proposals
 from placement.candidates.device_judge import DeviceJudge
 from placement.candidates.useful_room import useful_room
@@ -71,7 +70,7 @@ class DeviceComposer:
         locks: Mapping[str, str],
         judge: Callable[[], DeviceJudge | None] | None = None,
     ) -> None:
-        self._request = request = with_single_places(request)
+        self._request = request
         self._judge = judge
         self._plan = plan
         self._levels = levels

@@ -7,7 +7,6 @@ the same come by compactness, then in search order.
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cache
 from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
@@ -17,7 +16,7 @@ from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import FEW_COMBINATIONS, CompactFirst
 from placement.candidates.compose.constraints import Constraint
 from placement.candidates.compose.own_parts import OwnAmounts, OwnParts, WithOwnPart
-from placement.candidates.compose.regions import Regions, Touches
+from placement.candidates.compose.touched_places import Touches, possible_counts
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
@@ -90,17 +89,13 @@ class BestFirst(CompactFirst):
     ) -> Iterator[tuple[Counts, Sequence[Constraint]]]:
         """Yield counts with the constraints for candidates of one score that touch as many places, best score first."""
         slots = self._composer.slots_in_order(tree)
-        regions = Regions(self._plan, tree, slots) if tree.places.of else None
+        has_places = bool(tree.places.of)
         of_equal_rank: dict[tuple[CandidateRank, Counts], set[OwnAmounts]] = defaultdict(set)
-        for counts in regions.possible if regions else [()]:
+        for counts in possible_counts(self._plan, tree) if has_places else [()]:
             for given in possible:
                 rank = rank_of(given, counts)
                 if rank is not None:
                     of_equal_rank[rank, counts].add(given)
-        touching = cache(regions.touching) if regions else None
         for (_rank, counts), amounts in sorted(of_equal_rank.items(), key=itemgetter(0)):
             with_own_part = WithOwnPart(self._own_parts, tree, slots, amounts)
-            if touching is None:
-                yield counts, [with_own_part]
-            elif (found := touching(counts)) != []:
-                yield counts, [with_own_part, Touches(slots, tree.places, counts, found)]
+            yield counts, [with_own_part, Touches(slots, tree.places, counts)] if has_places else [with_own_part]

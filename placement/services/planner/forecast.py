@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterator, Sequence
 from placement.allocators.strategy_fit import ScoredNode
 from placement.candidates.bounded_reading import LeastByRoot, bounded_as_needed, bounded_first
 from placement.candidates.bounds import BoundedScores, ScoresByCount
-from placement.candidates.compose.open_counts import OpenCounts
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import FAILS, LAST, ROOT, Key, Portion
 from placement.candidates.key_order import KeyColumns, KeyOrder
@@ -14,7 +13,6 @@ from placement.candidates.reading import Reader, SumsAsRead, promising_first, sh
 from placement.domain.overlay import Overlay
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.quantities import ResourceAmounts, summed
-from placement.domain.tree import Tree
 from placement.services.planner.ground import Ground
 from placement.services.planner.overlays import overlaid
 
@@ -77,9 +75,6 @@ class Forecast:
         self._sums_as_read = SumsAsRead(reader, scores.classes)
         self._has_keys = not (shares or ground.counts_decide)
         """Whether a tree's key is exact except for places; if not, it only bounds its proposals' keys."""
-        # Sharing providers may serve everything in a tree; then its own sums say nothing.
-        is_open = ground.counts_decide and not shares
-        self._open_counts = OpenCounts(ground.request, ground.prepared.plan) if is_open else None
         self._counted = ground.prepared.composer.counted if ground.profile.compactness else ()
 
     def key_of(self, expected: Key, proposal: Proposal, changed: PlannerTree | None = None) -> Key | None:
@@ -108,13 +103,6 @@ class Forecast:
             row = self._row_of(changed) if changed else self._sums_as_read.of(root)
             key = scores.key_of(row, given, proposal.counts)
         return None if key[FAILS] and scores.filters else key
-
-    def bounded_by_count(self, expected: Key, tree: Tree) -> Key:
-        """Return a lower bound on the keys in a tree by the amounts that open-ended groups can take there."""
-        possible = self._open_counts.amounts_in(tree) if self._open_counts else ()
-        if not possible or not isinstance(self._scores, ScoresByCount):
-            return expected
-        return max(expected, self._scores.least_key(self._sums_as_read.of(tree.root), possible))
 
     def pools(self, proposal: Proposal) -> ScoredNode:
         """Return as one node the trees of the sharing providers that alone serve a proposal."""

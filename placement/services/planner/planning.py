@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from placement.allocators.strategy_fit import ScoredNode
 from placement.candidates.compose.proposals import Proposal
-from placement.candidates.frontier import Key, Keyed, Portion, best_bounded_first
+from placement.candidates.frontier import ONE_BY_ONE, Key, Keyed, Portion, best_first
 from placement.candidates.host_sketches import HostSketch, host_sketch
 from placement.candidates.overlaid import with_stocks
 from placement.candidates.scores import Score, score, score_of_pools
@@ -198,7 +198,7 @@ class Planning:
         return self._composed_in_order(self._hopeful(portions))
 
     def _composed_in_order(self, portions: Iterator[Portion]) -> Iterator[RankedProposal]:
-        return best_bounded_first(map(self._noted_ahead, portions), self._bound, self._ranked)
+        return best_first(map(self._noted_ahead, portions), self._ranked, ONE_BY_ONE)
 
     def _noted_ahead(self, portion: Portion) -> Portion:
         self._ahead.note(portion.trees)
@@ -247,10 +247,6 @@ class Planning:
         # In a busy cloud hardly anything is free, and looking for that takes no search.
         lacking = self._ground.without_free_places(trees)
         return lacking | self._ground.any_choice.lacking_in([tree for tree in trees if tree.root not in lacking])
-
-    def _bound(self, keyed: Keyed) -> Key:
-        """Return a lower bound on the keys in a tree."""
-        return self._forecast.bounded_by_count(*keyed)
 
     def _ranked(self, batch: Sequence[Keyed]) -> Iterator[RankedProposal]:
         """Compose in a batch of trees; yield each proposal with the key that its places give it."""

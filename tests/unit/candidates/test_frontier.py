@@ -13,7 +13,6 @@ from placement.candidates.frontier import (
     ROOT,
     Batches,
     Portion,
-    best_bounded_first,
     best_first,
 )
 from placement.domain.tree import Tree
@@ -59,63 +58,6 @@ def test_the_order_is_that_of_everything_composed(forecast, batches, size) -> No
 
     found = list(best_first(portions([key for key, _ in forecast], size), compose, batches))
     assert found == everything
-
-
-@examples(60)
-@given(forecasts(), st.integers(1, 8), st.integers(0, 3))
-def test_better_bounds_change_nothing_but_what_is_composed(forecast, size, closeness) -> None:
-    totals = {key[ROOT]: found for key, found in forecast}
-    everything = sorted((s for key, found in forecast for s in scored(key, found)), key=lambda s: s[0])
-    composed = []
-
-    def bound(keyed):
-        (fails, negated, root), _tree = keyed
-        return fails, max(negated, min(negated + closeness, -max(totals[root], default=0.0))), root
-
-    def compose(some):
-        for key, _tree in some:
-            composed.append(key[ROOT])
-            yield from scored(key, totals[key[ROOT]])
-
-    found = best_bounded_first(portions([key for key, _ in forecast], size), bound, compose)
-    assert list(islice(found, 3)) == everything[:3]
-    assert composed == [*dict.fromkeys(composed)]
-
-
-def test_what_its_bound_puts_behind_the_best_is_not_composed() -> None:
-    keys = [(False, root - 100.0, root) for root in range(1, 90)]
-    composed = []
-
-    def compose(some):
-        for key, _tree in some:
-            composed.append(key[ROOT])
-            yield from scored(key, [-key[NEGATED]])
-
-    def bound(keyed):
-        (fails, negated, root), _tree = keyed
-        return fails, negated if root == 70 else 0.0, root
-
-    found = best_bounded_first(portions(keys, 8), bound, compose)
-    assert [root for _order, (root, _number) in islice(found, 2)] == [70, 1]
-    assert composed == [70, 1]
-
-
-def test_a_bound_that_says_more_once_something_was_composed_is_asked_again() -> None:
-    keys = [(False, -100.0, root) for root in range(1, 90)]
-    composed = []
-
-    def compose(some):
-        for key, _tree in some:
-            composed.append(key[ROOT])
-            yield from scored(key, [90 if key[ROOT] == 1 else 0])
-
-    def bound(keyed):
-        (fails, negated, root), _tree = keyed
-        return fails, max(negated, -95.0 if not composed else 0.0 if root > 1 else -95.0), root
-
-    found = best_bounded_first(portions(keys, 8), bound, compose)
-    assert next(found)[1] == (1, 0)
-    assert composed == [1]
 
 
 def test_trees_that_cannot_appear_are_neither_read_nor_composed() -> None:

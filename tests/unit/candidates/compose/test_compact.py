@@ -56,19 +56,6 @@ def test_candidates_come_as_if_all_were_composed_and_sorted(search, all_wanted):
         assert list(choices) == list(SlotComposer(plan, RequestBudget()).choices(tree))
 
 
-@examples(60)
-@given(searches_with_places())
-def test_no_candidate_touches_fewer_places_than_a_tree_is_bounded_by(search):
-    plan, tree = search
-    composer = CompactFirst(plan, RequestBudget(), all_wanted=False, few=0)
-    least = composer.least_counts(tree)
-    composed = composer.composed_in(tree)
-    expected = CompactFirst(plan, RequestBudget(), all_wanted=False, few=0).composed_in(tree)
-    assert [*composed.ways] == [*expected.ways] if expected else composed is None
-    if composed and least:
-        assert all(bound <= count for bound, count in zip(least, composed.counts, strict=True))
-
-
 def test_a_place_is_as_full_as_what_fits_on_all_its_options():
     """Providers 3 and 4 are in one NUMA node, with room for 2 and 1; 6 is alone in the other, with room for 2."""
     plan, tree = devices(1, 6)
