@@ -30,7 +30,6 @@ from placement.services.fair_share.usage_cache import UsageCache
 from placement.services.fragmentation import FragmentationJudges
 from placement.services.health import Readiness
 from placement.services.journal import JournalPruner
-from placement.services.planner.proposal_cache import ProposalCache
 from placement.settings import Settings
 from placement.store.connection.database import Database
 from placement.store.lifecycle.opening import open_database
@@ -98,7 +97,6 @@ def _server(settings: Settings, limits: SearchLimits) -> Server:
         usage_cache=UsageCache(settings.planner.fair_share),
         fragmentation_judges=FragmentationJudges(settings.planner.profiles),
         cloud_cache=cloud_cache,
-        proposals=ProposalCache(),
         listeners=Listeners(database, settings.journal.listeners, on_change=meters.listening),
         readiness=Readiness(database),
         background=_background(database, cloud_cache, settings),

@@ -23,7 +23,6 @@ from placement.services.fair_share.plain_gate import PlainGate
 from placement.services.fair_share.usage_cache import UsageCache
 from placement.services.fragmentation import FragmentationJudges
 from placement.services.health import Readiness
-from placement.services.planner.proposal_cache import ProposalCache
 from placement.settings import Settings
 from placement.store.connection.database import Database
 from placement.telemetry.meters import Meters, NoMeters
@@ -50,7 +49,6 @@ class Server:
     readiness: Readiness
     fragmentation_judges: FragmentationJudges
     cloud_cache: CloudCache
-    proposals: ProposalCache
     plain_gate: PlainGate | None = None
     background: tuple[BackgroundWork, ...] = ()
     limits: SearchLimits = LIMITS

@@ -9,10 +9,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from placement.candidates.planner.planner_trees import StocksByProvider
 from placement.candidates.reading import Reader
 from placement.candidates.wrapped import WrappedReader
+from placement.cloud.columns import CloudColumns
 from placement.domain.overlay import Overlay
-from placement.domain.planner_tree import Stock
+from placement.domain.planner_tree import NO_STOCKS, Stock
 from placement.domain.quantities import ResourceAmounts
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree, TreesRead
@@ -118,3 +120,42 @@ def with_stocks(tree: Tree, plan: Plan, changed: Mapping[int, Mapping[str, Stock
     }
     # The room mapping is shared by all trees that were read together, so it is overlaid rather than copied.
     return replace(tree, options=options, room=ChainMap(room, tree.room) if room else tree.room)
+
+
+class ChangedStocks:
+    """The stocks of providers that overlays change.
+
+    Args:
+        columns: what providers have.
+        class_names: the names of resource classes, by id.
+    """
+
+    def __init__(self, columns: CloudColumns, class_names: Mapping[int, str]) -> None:
+        self._providers = columns.providers
+        self._stocks = StocksByProvider(columns, class_names)
+        self._known: dict[int, ChangedProvider] = {}
+        self._changed: dict[int, tuple[ResourceAmounts, ChangedProvider]] = {}
+        """By provider, the last change asked about, and what it would have then: overlays grow one change at a time."""
+
+    def under(self, overlay: Overlay) -> dict[int, ChangedProvider]:
+        """Return what the providers that an overlay changes would have, and how much of it would be used."""
+        self._look_up(overlay.changes.keys() - self._known.keys())
+        for one, amounts in overlay.changes.items():
+            last = self._changed.get(one)
+            if last is None or last[0] != amounts:
+                self._changed[one] = amounts, self._known[one].after(amounts)
+        return {one: self._changed[one][1] for one in overlay.changes}
+
+    def _look_up(self, unknown: Collection[int]) -> None:
+        at = self._providers.positions(sorted(unknown))
+        at = at[at >= 0]
+        stocks = self._stocks.at(at)
+        roots = self._providers.roots[self._providers.trees[at]].tolist()
+        root_of = dict(zip(self._providers.ids[at].tolist(), roots, strict=True))
+        # A deleted provider is in no tree; it stands as its own root.
+        self._known |= {one: ChangedProvider(root_of.get(one, one), stocks.get(one, NO_STOCKS)) for one in unknown}
+
+
+def overlaid(reader: Reader, overlay: Overlay, stocks: ChangedStocks) -> Reader:
+    """Return a reader of trees with an overlay applied; ``reader`` must spare the released providers."""
+    return reader if overlay.is_empty else OverlaidReader(reader, overlay, stocks.under(overlay))

@@ -4,13 +4,20 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
+import numpy as np
+
 from placement.candidates.frontier import LAST, ROOT, Key, Keyed, Portion
-from placement.candidates.key_order import KeyOrder, KeyQueue
+from placement.candidates.key_order import KeyColumns, KeyOrder, KeyQueue
 from placement.candidates.layout import laid_out
 from placement.candidates.ranking import Shared, TreeScores, amounts_of, least_amounts_of
+from placement.cloud.columns import CloudColumns, Ints
+from placement.cloud.derived import KeptInState, reading_all_pays
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree, TreesRead
+
+BYTES_OF_KEY = 40
+"""What a tree's key takes in an order."""
 
 CachedOrder = Callable[[TreeScores, Sequence[str]], KeyOrder | None]
 """Looks up what ``TreeScores.keys`` returns for the sums of all trees, in ascending order; None if that is not cached.
@@ -183,6 +190,58 @@ def promising_first(
     order = cached_order(scores, found_by) if cached_order else None
     keys = KeyQueue(KeyOrder.from_keys(_keys(reader, scores, found_by)) if order is None else order)
     return ByScore(scores, keys, reader, complete=not reader.shares, limits=limits).portions(wanted)
+
+
+def kept_order(
+    scores: TreeScores, found_by: Sequence[str], ids: Mapping[str, int], *, columns: CloudColumns, kept: KeptInState
+) -> KeyOrder | None:
+    """Return the keys of all trees in order, working out only those of trees that have changed; None without a use.
+
+    Args:
+        scores: what trees can score.
+        found_by: further classes. Only trees that have any of these or of those of the scores have a key.
+        ids: the ids of classes by name; those that nobody has may be missing.
+        columns: what trees have.
+        kept: keeps the order.
+    """
+    if scores.signature is None or not scores.classes:
+        return None
+    ids = {name: ids[name] for name in {*scores.classes, *found_by} if name in ids}
+    # A class may take the name of another, which the journal does not record.
+    name = "order", scores.signature, tuple(found_by), frozenset(ids.items())
+    known = kept.find(name)
+    if known is not None and not known.changed:
+        return _order_in(known.value)
+    if known is None or reading_all_pays(len(known.changed), len(columns.providers.roots)):
+        order = KeyOrder(_key_columns(columns, scores, ids))
+    else:
+        changed = columns.providers.tree_indices(sorted(known.changed))
+        keys = _key_columns(columns, scores, ids, changed[changed >= 0])
+        before = _order_in(known.value).keys
+        order = KeyOrder(before.with_changes(known.changed.difference(keys.roots.tolist()), keys))
+    # The signature of scores names their profile by its identity, so the profile is kept as well.
+    kept.keep(name, (scores, order), size=BYTES_OF_KEY * len(order))
+    return order
+
+
+def _order_in(value: tuple[TreeScores, KeyOrder]) -> KeyOrder:
+    return value[1]
+
+
+def _key_columns(
+    columns: CloudColumns, scores: TreeScores, ids: Mapping[str, int], indices: Ints | None = None
+) -> KeyColumns:
+    """Return the keys of some trees, or of all, that have any class named."""
+    at = np.arange(len(columns.providers.roots)) if indices is None else indices
+    has_any = np.zeros(len(at), dtype=bool)
+    for class_id in ids.values():
+        has_any |= columns.sums(class_id).has[at]
+    at = at[has_any]
+    sums = [columns.sums(ids[name]) if name in ids else None for name in scores.classes]
+    nothing = np.zeros(len(at), dtype=np.int64)
+    capacity = [nothing if of_class is None else of_class.capacity[at] for of_class in sums]
+    used = [nothing if of_class is None else of_class.used[at] for of_class in sums]
+    return scores.key_columns(columns.providers.roots[at], capacity, used)
 
 
 def _is_left_out(root: int, scores: TreeScores, reader: Reader) -> bool:

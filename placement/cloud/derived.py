@@ -6,14 +6,39 @@ the trees. Whoever asks again learns which trees have changed since, and works o
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Collection, Hashable, Mapping
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 MAX_BYTES = 96 * 2**20
 """The most memory that one worker's values may take, as whoever keeps them estimates it."""
 
 BYTES_OF_NAME = 2048
 """What a value takes besides its own size: its name, and the entry itself."""
+
+
+BYTES_OF_FACT = 100
+"""What a fact about a tree takes."""
+
+MAX_LISTED = 1000
+"""If more trees have changed, facts about all are read again."""
+
+Fact = TypeVar("Fact")
+
+FactByRoot = Mapping[int, Fact]
+"""A fact about trees, by root; trees that it is not true of are missing."""
+
+ReadFacts = Callable[[Collection[int] | None], FactByRoot[Fact]]
+"""Reads the facts of the trees with the given roots; of all if given None."""
+
+
+MAX_CHANGED = 20_000
+"""From this many changed trees on, everything is read again: SQLite binds at most 32,766 values per statement."""
+
+TREES_PER_CHANGED = 5
+"""If more than one in this many trees has changed, reading all of them costs less: docs/scaling.md."""
+
+ALWAYS_READ_ALONE = 500
+"""Up to this many changed trees are read alone, however few trees there are."""
 
 
 class CloudChanges(NamedTuple):
@@ -36,6 +61,21 @@ class CloudChanges(NamedTuple):
 NO_CHANGES = CloudChanges()
 
 
+class Timeless(NamedTuple):
+    """Stands for every state: what is kept for it depends on nothing but its name."""
+
+    history: str = "any"
+    number: int = 0
+    is_newest: bool = True
+
+    def changed_since(self, _number: int) -> CloudChanges:
+        """Return that nothing differs."""
+        return NO_CHANGES
+
+
+TIMELESS = Timeless()
+
+
 class CloudState(Protocol):
     """The state of a cloud that a snapshot shows."""
 
@@ -53,6 +93,11 @@ class CloudState(Protocol):
 
     def changed_since(self, number: int) -> "CloudChanges | None":
         """Return what may differ from the state with a number; None for everything."""
+
+
+def reading_all_pays(changed: int, trees: int) -> bool:
+    """Tell whether reading all trees costs less than updating the changed ones."""
+    return changed > min(MAX_CHANGED, max(ALWAYS_READ_ALONE, trees // TREES_PER_CHANGED))
 
 
 class Kept(NamedTuple):
@@ -126,3 +171,48 @@ class Derived:
         entry = self._entries.pop(key, None)
         if entry is not None:
             self.size -= entry.size
+
+
+class KeptInState:
+    """What was derived, as far as it holds in the state that a snapshot shows; nothing if that state is not known.
+
+    Args:
+        derived: what is kept, if anything is.
+        state: the state.
+    """
+
+    def __init__(self, derived: Derived | None = None, state: CloudState | None = None) -> None:
+        self.derived = derived
+        self._state = state
+
+    @property
+    def is_known(self) -> bool:
+        """Whether that state is known."""
+        return self._state is not None
+
+    def find(self, name: Hashable) -> Kept | None:
+        """Return what is kept under a name."""
+        return self.derived.find(self._state, name) if self.derived and self._state else None
+
+    def keep(self, name: Hashable, value: Any, *, size: int) -> None:
+        """Keep a value, as ``Derived.keep`` does."""
+        if self.derived and self._state:
+            self.derived.keep(self._state, name, value, size=size)
+
+    def facts(self, name: Hashable, read: ReadFacts[Fact]) -> FactByRoot[Fact]:
+        """Return facts about all trees, reading those of trees that have changed since they were kept.
+
+        Args:
+            name: identifies the facts: whatever they depend on besides the trees.
+            read: reads them in this snapshot.
+        """
+        kept = self.find(("facts", name))
+        if kept is None or len(kept.changed) > MAX_LISTED:
+            facts = read(None)
+        elif kept.changed:
+            facts = {root: fact for root, fact in kept.value.items() if root not in kept.changed}
+            facts = {**facts, **read(kept.changed)}
+        else:
+            facts = kept.value
+        self.keep(("facts", name), facts, size=BYTES_OF_FACT * len(facts))
+        return facts

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from placement.candidates.bounds import BoundedScores
+from placement.candidates.bounds import BoundedScores, least_places
 from placement.candidates.budget import RequestBudget
 from placement.candidates.explain.conditions import Condition, ConditionKind
 from placement.candidates.explain.explain import quick_cause
@@ -24,10 +24,9 @@ from placement.domain.place_lock import PlaceLock
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import NamedIds, Plan, plan_for
 from placement.errors import OutOfSteps
-from placement.services.cloud_cache import CloudCache, tree_reader
+from placement.services.cloud_cache import CloudCache, kept_in, tree_reader
 from placement.services.families import classes_in_families
 from placement.services.fragmentation import FragmentationJudge
-from placement.services.least_places import least_places
 from placement.services.left_out import serving_others
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.locks import withheld_providers
@@ -211,7 +210,7 @@ def _order(
     return _Order(
         bounded,
         cached_order,
-        partial(least_places, tx, reader.serving, plan.counted, levels=ids.levels, cache=cache),
+        partial(least_places, reader.serving, plan.counted, levels=ids.levels, kept=kept_in(tx, cache)),
     )
 
 

@@ -79,6 +79,10 @@ class FragmentationJudge:
         self._known: _PictureInUse | None = None
         self._read_at = 0.0
 
+    def in_snapshot(self, tx: Transaction) -> "JudgeInSnapshot":
+        """Return the judge by what is free in a snapshot."""
+        return JudgeInSnapshot(self, tx)
+
     def device_judge_in(self, tx: Transaction) -> DeviceJudge:
         """Return a judge for the devices of trees whose details the caller has; reads no more than that takes."""
         known = self._known_in(tx)
@@ -188,6 +192,25 @@ class FragmentationJudge:
             LOG.exception("What work to expect on devices could not be read again; what was known stays in force.")
         finally:
             self._refreshing.release()
+
+
+class JudgeInSnapshot:
+    """Judges requests by what is free in a snapshot."""
+
+    def __init__(self, judge: FragmentationJudge, tx: Transaction) -> None:
+        self._judge = judge
+        self._tx = tx
+
+    def judged(
+        self, plan: Plan, wanted: Iterable[WantedOfHost], changed: Mapping[int, ChangedProvider] = NO_CHANGES
+    ) -> TreeFragmentation:
+        """Return the effect of a request on each tree, with some providers as they would be."""
+        return self._judge.judged(self._tx, plan, wanted, changed)
+
+    @property
+    def of_devices(self) -> DeviceJudge:
+        """The judge for the devices of trees whose details are known."""
+        return self._judge.device_judge_in(self._tx)
 
 
 class FragmentationJudges:

@@ -17,12 +17,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from placement.cloud.columns import CloudColumns, CloudRows
-from placement.cloud.derived import NO_CHANGES, CloudChanges
+from placement.cloud.derived import MAX_CHANGED, NO_CHANGES, CloudChanges, reading_all_pays
 from placement.services.journal import put_in_order
 from placement.store.connection.database import Database
 from placement.store.connection.prepared import PreparedScalars, Values
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.journal.changes import MAX_CHANGED, JournalLook, TreeChanges, look
+from placement.store.journal.changes import JournalLook, TreeChanges, look
 from placement.store.journal.cursor import Cursor
 from placement.store.journal.tree_rows import Along, may_read_along, needs_numbers
 from placement.store.search.cloud_rows import cloud_rows
@@ -36,22 +36,11 @@ MAX_STATES = 256
 MAX_ROOTS = 100_000
 """The most changed roots to remember, some ten megabytes."""
 
-TREES_PER_CHANGED = 5
-"""If more than one in this many trees has changed, reading all of them costs less: docs/scaling.md."""
-
-ALWAYS_READ_ALONE = 500
-"""Up to this many changed trees are read alone, however few trees there are."""
-
 ReadRows = Callable[[Collection[int] | None], CloudRows]
 """Reads the rows of the trees with some roots in a snapshot; of all if given None."""
 
 _COLUMNS_OF = "columns"
 """Where a snapshot's columns are remembered."""
-
-
-def reading_all_pays(changed: int, trees: int) -> bool:
-    """Tell whether reading all trees costs less than updating the changed ones."""
-    return changed > min(MAX_CHANGED, max(ALWAYS_READ_ALONE, trees // TREES_PER_CHANGED))
 
 
 class Moment(NamedTuple):

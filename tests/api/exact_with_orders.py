@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from placement.candidates.planner.planner_search import search_for
 from placement.candidates.ranking import Ranking
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.planner_request import PlannerRequest
@@ -9,8 +10,7 @@ from placement.domain.search_limits import SearchLimits
 from placement.services.allocation_candidates import SearchOptions, answer_to
 from placement.services.cloud_cache import CloudCache
 from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.ground import ground_for
-from placement.services.planner.planning import planning_for
+from placement.services.planner.questions import question_for
 from placement.store.connection.unit_of_work import Transaction, reads
 
 
@@ -33,7 +33,7 @@ def assert_planner_is_exact(
     tx: Transaction, request: PlannerRequest, options: PlannerOptions, cache: CloudCache
 ) -> None:
     """Compare all proposals for a request that counts places, and the bounds on these places."""
-    anew, kept = [ground_for(tx, request, replace(options, cache=of)) for of in (None, cache)]
+    anew, kept = [question_for(tx, request, replace(options, cache=of)) for of in (None, cache)]
     assert kept.least_places == anew.least_places
-    expected, found = [list(planning_for(one, wanted=1, first_trees=1).proposals()) for one in (anew, kept)]
+    expected, found = [list(search_for(one, wanted=1, first_trees=1).proposals()) for one in (anew, kept)]
     assert found == expected

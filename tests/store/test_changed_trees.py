@@ -16,18 +16,18 @@ from sqlalchemy.exc import DBAPIError
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.bounds import PlaceSizes, SizesByDemand
 from placement.candidates.ranking import Ranking, TreeScores
-from placement.cloud.derived import CloudChanges
+from placement.cloud.derived import ALWAYS_READ_ALONE, MAX_CHANGED, CloudChanges, FactByRoot
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
 from placement.services.allocation_candidates import Answer, SearchOptions, answer_to
-from placement.services.cloud_cache import CloudCache, FactByRoot
+from placement.services.cloud_cache import CloudCache
 from placement.services.journal import put_in_order
-from placement.services.tree_history import ALWAYS_READ_ALONE, MAX_AGE_S, Moment, TreeHistory
+from placement.services.tree_history import MAX_AGE_S, Moment, TreeHistory
 from placement.services.written_candidates import Question, written_answer
 from placement.services.written_trees import TextsOfTree
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
-from placement.store.journal.changes import MAX_CHANGED, look
+from placement.store.journal.changes import look
 from placement.store.locks import pass_write_gate
 from placement.store.search.devices import ProviderAmount, left_by_provider
 from placement.store.search.names import ids_for
@@ -213,7 +213,7 @@ def left_by_root(tx: Transaction, roots: Collection[int] | None) -> FactByRoot[S
 @reads
 def assert_sizes(tx: Transaction, cache: CloudCache) -> None:
     read = partial(left_by_root, tx)
-    assert cache.facts(tx, "left", read) == read(None)
+    assert cache.kept(tx).facts("left", read) == read(None)
 
 
 def test_sizes_that_readers_share_are_those_of_each_snapshot_beside_racing_writers(cloud: Database) -> None:
@@ -249,7 +249,7 @@ def test_an_older_snapshot_than_the_one_before_has_its_own_sizes(cloud: Database
         with cloud.writer.begin() as connection:
             allocate(connection, "late", {(3, VCPU): 500})
         assert_sizes(cloud, cache)
-        assert cache.facts(tx, "left", read) == before
+        assert cache.kept(tx).facts("left", read) == before
 
     read_twice(cloud)
     assert_sizes(cloud, cache)

@@ -33,7 +33,6 @@ def options_for(call: Call, body: Body) -> PlannerOptions:
         locks=planner.exclusive,
         judge=call.server.fragmentation_judges.of(profile),
         cache=call.server.cloud_cache,
-        proposals=call.server.proposals,
     )
 
 

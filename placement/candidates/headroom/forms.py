@@ -383,6 +383,10 @@ class SetsInView:
         self._view = view
         self._real = real
 
+    def read_traits(self, trait_ids: Collection[int]) -> None:
+        """Find out who has each of some traits."""
+        self._sets.read_traits(trait_ids)
+
     def with_trait(self, trait_id: int) -> Flags:
         """Return who has a trait."""
         return self._sets.with_trait(trait_id)[self._view.origin]

@@ -7,16 +7,16 @@ from functools import cached_property, partial
 
 from placement.allocators.fair_share.tenants import Need
 from placement.candidates.overlaid import with_stocks
-from placement.candidates.planner_trees import TreesInDetail
+from placement.candidates.planner.planner_trees import TreesInDetail
 from placement.candidates.tree_reader import TreeReader
 from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree, ProviderStocks
 from placement.domain.tree import Tree
-from placement.services.cloud_cache import NamesInSnapshot, tree_reader
+from placement.services.cloud_cache import tree_reader
 from placement.services.fair_share.rule_places import PlaceRule, place_rules
 from placement.services.planner.composers import Composers, PlannerOptions
-from placement.services.planner.ground import deciding_for
+from placement.services.planner.questions import seen_cloud
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.names import ids_for
 
@@ -91,10 +91,9 @@ class EmptiedTrees:
     def read(self, roots: Sequence[int], freed: FreedByProvider) -> None:
         """Read trees as they are, but with the options that would have room once these amounts are free."""
         reader = self._reader(freed)
-        serving, trees = reader.serving, reader.trees_of(roots).trees
-        deciding = deciding_for(self._tx, serving, self._wanted, levels=self._prepared.levels)
-        names = NamesInSnapshot(self._tx, serving.columns.providers, None)
-        details = TreesInDetail(serving, deciding, names.of_trees).of(trees)
+        cloud = seen_cloud(self._tx, self._wanted, self._prepared.levels, reader, cache=None)
+        trees = reader.trees_of(roots).trees
+        details = TreesInDetail(reader.serving, cloud.deciding(), cloud.names).of(trees)
         self._known.update(dict.fromkeys(roots))
         self._known.update({tree.root: (tree, detail) for tree, detail in zip(trees, details, strict=True)})
 

@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 from placement.allocators.entries import Number
 from placement.allocators.fair_share import Amounts, Competitor, Decision, FairShares, Task, decide, decide_some
+from placement.candidates.planner.question import Prepared
 from placement.errors import Conflict, InvalidAt, Unavailable
 from placement.services.fair_share.shares import Where, Wish, counted
 from placement.services.fair_share.usage_cache import UNKNOWN, UsageCache, read_usage_by
 from placement.services.planner.candidates import planned_candidates
-from placement.services.planner.composers import Composers, Prepared
+from placement.services.planner.composers import Composers
 from placement.services.planner.gang import by_difficulty
 from placement.services.planner.members import ClaimMember
 from placement.settings.planner.values import FairShareSettings

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from placement.allocators.fair_share import Giving
 from placement.allocators.fair_share.reclaim import dearness, is_fair_to_take
 from placement.allocators.fair_share.tenants import all_freed
+from placement.candidates.planner.planner_search import search_for
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_tree import NamedMember
 from placement.services.fair_share.emptied_trees import EmptiedTrees, RoomWanted
@@ -25,8 +26,7 @@ from placement.services.fair_share.shares import Wish
 from placement.services.fair_share.tenants_by_host import WhatMatters, tenants_by_host
 from placement.services.planner.candidates import PlannedCandidate
 from placement.services.planner.composers import Composers
-from placement.services.planner.ground import ground_for
-from placement.services.planner.planning import planning_for
+from placement.services.planner.questions import question_for
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
@@ -120,12 +120,12 @@ class _PlannedRoom:
 
 def _first(tx: Transaction, wanted: RoomWanted, overlay: Overlay) -> _PlannedRoom | None:
     """Return the candidate that ranks first."""
-    ground = ground_for(tx, wanted.request, wanted.options, overlay=overlay)
-    planning = planning_for(ground, overlay)
-    proposal = next(planning.proposals(), None)
+    question = question_for(tx, wanted.request, wanted.options, overlay=overlay)
+    search = search_for(question, overlay)
+    proposal = next(search.proposals(), None)
     if proposal is None:
         return None
-    return _PlannedRoom(PlannedCandidate(proposal, planning.score(proposal)), planning.members)
+    return _PlannedRoom(PlannedCandidate(proposal, search.score(proposal)), search.members)
 
 
 def _shown(

@@ -1,6 +1,6 @@
 """Plan claims that wait in one worker together, in one snapshot, by the thread of one of them.
 
-Most of the cost of a claim is planning, and the trees read for one serve all. Each claim is then allocated by its own
+Most of the cost of a claim is search, and the trees read for one serve all. Each claim is then allocated by its own
 thread in its own transaction, so that the journal attributes it correctly and refusals do not spread. Nobody is refused
 here: a claim that finds nothing beside the others is planned alone.
 """
@@ -24,7 +24,7 @@ MAX_LOST_RACES = 3
 """How many races a claim may lose in batches before it is planned alone."""
 
 MAX_WAIT_S = 2.0
-"""How long a batch waits for its turn at most: another claim may be planning in a large cloud."""
+"""How long a batch waits for its turn at most: another claim may be search in a large cloud."""
 
 
 @dataclass(slots=True)
@@ -101,7 +101,7 @@ def _is_possible(drafting: Drafting, members: Sequence[ClaimMember]) -> bool:
     """Tell whether all names in the members' requests exist. If not, only that claim should get the error."""
     try:
         for member in members:
-            drafting.ground(member)
+            drafting.question(member)
     except PlacementError:
         return False
     return True

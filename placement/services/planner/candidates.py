@@ -8,6 +8,8 @@ from operator import attrgetter
 
 from placement.candidates.compose.proposals import Lock, Proposal
 from placement.candidates.explain.wording import cause_in_words
+from placement.candidates.planner.planner_search import PlannerSearch, search_for
+from placement.candidates.planner.question import PlannerQuestion
 from placement.candidates.scores import Score
 from placement.cloud.view import MoreTrees
 from placement.domain.overlay import AS_IT_IS, Overlay
@@ -18,10 +20,9 @@ from placement.services.explain import Explained
 from placement.services.planner.changes import AS_THEY_ARE, Changes, more_trees, overlay_of
 from placement.services.planner.composers import PlannerOptions
 from placement.services.planner.explaining import explained_plan
-from placement.services.planner.ground import Ground, ground_for
 from placement.services.planner.hypothetical_trees import HypotheticalTrees
 from placement.services.planner.planned_candidate import PlannedCandidate
-from placement.services.planner.planning import Planning, planning_for
+from placement.services.planner.questions import question_for
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.summaries import Summaries, TreeMember, providers_of_trees, tree_summaries
 
@@ -84,42 +85,48 @@ def planned_candidates(
     """
     more = more_trees(tx, changes)
     overlay = overlay_of(tx, changes, overlay)
-    ground = ground_for(tx, request, options, overlay=overlay)
+    question = question_for(tx, request, options, overlay=overlay)
     if more or options.cache is None or not overlay.is_empty:
-        return _found(ground, options, overlay, more)
+        return _found(tx, question, options, overlay=overlay, more=more)
     asked = "candidates", *options.asked_for(request)
     answer: PlannerAnswer | None = options.cache.reason_for_nothing(tx, asked)
     if answer is None:
-        answer = _found(ground, options, overlay, more)
+        answer = _found(tx, question, options, overlay=overlay, more=more)
         if not answer.candidates and answer.complete:
             options.cache.note_nothing(tx, asked, replace(answer, members={}))
     return answer
 
 
-def _found(ground: Ground, options: PlannerOptions, overlay: Overlay, more: Sequence[MoreTrees]) -> PlannerAnswer:
-    request, planning = ground.request, planning_for(ground, overlay)
-    chosen = [*islice(planning.distinct(), request.limit)]
-    found = [PlannedCandidate(proposal, planning.score(proposal)) for proposal in chosen]
-    hypothetical = HypotheticalTrees(ground.tx, request, options, overlay)
+def _found(
+    tx: Transaction, question: PlannerQuestion, options: PlannerOptions, *, overlay: Overlay, more: Sequence[MoreTrees]
+) -> PlannerAnswer:
+    request, search = question.request, search_for(question, overlay)
+    chosen = [*islice(search.distinct(), request.limit)]
+    found = [PlannedCandidate(proposal, search.score(proposal)) for proposal in chosen]
+    hypothetical = HypotheticalTrees(tx, request, options, overlay)
     candidates = [*islice(merge(found, hypothetical.candidates(more), key=attrgetter("rank")), request.limit)]
-    answer = _answer(ground.tx, planning, hypothetical, candidates)
-    return replace(answer, explained=_explained(ground, options, overlay, nothing_found=not chosen))
+    answer = _answer(tx, search, hypothetical, candidates)
+    if not request.explain:
+        return answer
+    # The cloud as it is.
+    as_it_is = question if overlay.is_empty else question_for(tx, request, options)
+    return replace(answer, explained=explained_plan(tx, as_it_is, options, nothing_found=not chosen))
 
 
 def _answer(
-    tx: Transaction, planning: Planning, hypothetical: HypotheticalTrees, candidates: list[PlannedCandidate]
+    tx: Transaction, search: PlannerSearch, hypothetical: HypotheticalTrees, candidates: list[PlannedCandidate]
 ) -> PlannerAnswer:
-    complete = planning.complete and hypothetical.complete
+    complete = search.complete and hypothetical.complete
     if not candidates and not complete:
         raise OutOfSteps
-    members = {**planning.members, **hypothetical.members}
+    members = {**search.members, **hypothetical.members}
     roots = {members[provider].root_id for one in candidates for provider in one.proposal.amounts}
     return PlannerAnswer(
         candidates=candidates,
         members=members,
         providers=_summaries(tx, members, roots),
-        levels=planning.levels,
-        searched=planning.searched + hypothetical.searched,
+        levels=search.levels,
+        searched=search.searched + hypothetical.searched,
         complete=complete,
     )
 
@@ -130,14 +137,6 @@ def _summaries(tx: Transaction, members: Mapping[int, NamedMember], roots: Colle
         return Summaries()
     known = {id_: TreeMember(*member[:4]) for id_, member in members.items() if member.root_id in roots}
     return tree_summaries(tx, roots, providers_of_trees(tx, roots, known))
-
-
-def _explained(ground: Ground, options: PlannerOptions, overlay: Overlay, *, nothing_found: bool) -> Explained | None:
-    """Explain a request on the cloud as it is, if the request asks for that."""
-    if not ground.request.explain:
-        return None
-    as_it_is = ground if overlay.is_empty else ground_for(ground.tx, ground.request, options)
-    return explained_plan(as_it_is, options, nothing_found=nothing_found)
 
 
 def why_not(found: Explained) -> str:

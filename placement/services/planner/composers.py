@@ -8,17 +8,16 @@ from placement.allocators.devices import STEPS
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.compose.devices import DeviceComposer
 from placement.candidates.compose.paths import PathComposer, UnknownLevel
-from placement.candidates.compose.proposals import ProposalComposer
-from placement.candidates.host_kinds import HostKinds, KindOf
+from placement.candidates.host_kinds import HostKinds
 from placement.candidates.host_sketches import form_of
-from placement.domain.candidate_request import CandidateRequest
+from placement.candidates.planner.kept_proposals import KeptProposals
+from placement.candidates.planner.question import Prepared
 from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan, plan_for
 from placement.errors import InvalidAt
 from placement.services.cloud_cache import CloudCache
 from placement.services.fragmentation import FragmentationJudge
-from placement.services.planner.proposal_cache import AskedFor, ProposalCache, ProposalsByForm
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +29,7 @@ class PlannerOptions:
         levels: name of a level -> trait of its places, outermost first.
         locks: level -> lock class.
         judge: scores fragmentation, if the profile does.
-        cache: what is cached of the cloud; None where every request reads all trees' sums.
-        proposals: what earlier claims found in hosts; None where every claim searches anew.
+        cache: what is cached of the cloud, and of what earlier requests found in hosts; None for nothing.
     """
 
     profile: RankingProfile
@@ -39,7 +37,6 @@ class PlannerOptions:
     locks: Mapping[str, str]
     judge: FragmentationJudge | None = None
     cache: CloudCache | None = None
-    proposals: ProposalCache | None = None
 
     def levels_for(self, request: PlannerRequest) -> Levels:
         """Return the levels of a request, with traits that it names itself as the innermost ones."""
@@ -51,32 +48,12 @@ class PlannerOptions:
         """Return all that decides whether there is a place for a request, besides the cloud."""
         return request, self.profile, self.levels, self.locks
 
-    def cached_for(self, request: PlannerRequest) -> ProposalsByForm | None:
-        """Return what is cached for a request; None if fragmentation counts, which depends on the rest of the cloud."""
-        if self.proposals is None or self.judge is not None:
+    def kept_for(self, request: PlannerRequest) -> KeptProposals | None:
+        """Return what is kept for a request; None if fragmentation counts, which depends on the rest of the cloud."""
+        if self.cache is None or self.judge is not None:
             return None
-        return self.proposals.of(AskedFor(request, self.levels_for(request), self.locks))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Prepared:
-    """A request, ready to be composed in trees.
-
-    Args:
-        plan: what it asks of single providers.
-        levels: its levels.
-        composer: composes it.
-        kind: classifies trees: all of a kind can serve it or none can.
-        parts: the parts of ``paths``, each as a group.
-        cached: what earlier claims for it found in hosts; None where nothing is cached.
-    """
-
-    plan: Plan
-    levels: Levels
-    composer: ProposalComposer
-    kind: KindOf
-    parts: CandidateRequest | None = None
-    cached: ProposalsByForm | None = None
+        # Requests that are equal may be written differently, which merely finds less.
+        return KeptProposals(self.cache.derived, repr((request, self.levels_for(request), sorted(self.locks.items()))))
 
 
 STEPS_PER_REQUEST = 4 * STEPS
@@ -119,7 +96,7 @@ class Composers:
         judge = options.judge.latest_device_judge if options.judge else None
         composer = DeviceComposer(request, plan, levels, locks=options.locks, judge=judge)
         kinds = HostKinds(plan, lock_classes=options.locks.values(), counts_use=bool(request.exclusive))
-        return Prepared(plan, levels, composer, kinds.kind, cached=options.cached_for(request))
+        return Prepared(plan, levels, composer, kinds.kind, kept=options.kept_for(request))
 
     def _of_paths(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
         levels = options.levels_for(request)
@@ -137,8 +114,8 @@ class Composers:
             raise InvalidAt(("paths",), str(wrong)) from wrong
         plan = plan_for(composer.plain())
         # Every stock matters to nested parts, if only for how much more of it fits.
-        cached = options.cached_for(request)
-        return Prepared(plan, levels, composer, lambda *host: form_of(plan, *host), composer.parts(), cached)
+        kept = options.kept_for(request)
+        return Prepared(plan, levels, composer, lambda *host: form_of(plan, *host), composer.parts(), kept)
 
 
 def plan_with_everything(request: PlannerRequest) -> Plan:

@@ -5,13 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from placement.candidates.compose.proposals import Proposal
+from placement.candidates.planner.member_places import MemberPlaces, member_places_for
+from placement.candidates.planner.planner_search import PlannerSearch, search_for
+from placement.candidates.planner.question import PlannerQuestion, Prepared
 from placement.domain.overlay import Overlay
 from placement.services.explain import Explained
-from placement.services.planner.composers import Composers, Prepared
-from placement.services.planner.ground import Ground, ground_for
-from placement.services.planner.lineups import Lineup, lineup_for
+from placement.services.planner.composers import Composers
 from placement.services.planner.members import ClaimMember, Draft
-from placement.services.planner.planning import Planning, planning_for
+from placement.services.planner.questions import question_for
 from placement.store.connection.unit_of_work import Transaction
 
 MAX_CHOICES = 16
@@ -44,41 +45,41 @@ class Drafting:
         self.overlay = overlay
         self._among = among
         self._checks_units = checks_units
-        self._grounds: dict[Prepared, Ground] = {}
+        self._questions: dict[Prepared, PlannerQuestion] = {}
 
     def prepared(self, member: ClaimMember) -> Prepared:
         """Return what a member wants: the same object for all members that want the same."""
         return self.composers.prepared(member.request, member.options)
 
-    def planning(self, member: ClaimMember, overlay: Overlay, *, places: int = 1) -> Planning:
-        """Return the planning of a member under an overlay, for one or several places of each tree."""
+    def search(self, member: ClaimMember, overlay: Overlay, *, places: int = 1) -> PlannerSearch:
+        """Return the search of a member under an overlay, for one or several places of each tree."""
         if places == 1:
-            return planning_for(self.ground(member), overlay)
+            return search_for(self.question(member), overlay)
         request = replace(member.request, per_tree=places)
         prepared = self.composers.prepared(request, member.options)
-        if prepared not in self._grounds:
-            self._grounds[prepared] = self.ground(member).for_places(request, prepared)
-        return planning_for(self._grounds[prepared], overlay)
+        if prepared not in self._questions:
+            self._questions[prepared] = self.question(member).for_places(request, prepared)
+        return search_for(self._questions[prepared], overlay)
 
-    def ground(self, member: ClaimMember) -> Ground:
+    def question(self, member: ClaimMember) -> PlannerQuestion:
         """Return what is known of the snapshot for all members that want the same."""
         prepared = self.prepared(member)
-        if prepared not in self._grounds:
-            self._grounds[prepared] = ground_for(
+        if prepared not in self._questions:
+            self._questions[prepared] = question_for(
                 self.tx,
                 member.request,
                 member.options,
                 composers=self.composers,
                 overlay=self.overlay,
             )
-        return self._grounds[prepared]
+        return self._questions[prepared]
 
     def no_place(self, member: ClaimMember) -> Explained | None:
         """Return why a member has no place even alone, if that was found out before and no tree has changed since."""
         cache = member.options.cache
         if cache is None or not self.overlay.is_empty:
             return None
-        self.ground(member)  # Checks the names, and reads which trees have changed.
+        self.question(member)  # Checks the names, and reads which trees have changed.
         known: Explained | None = cache.reason_for_nothing(
             self.tx, ("place", *member.options.asked_for(member.request))
         )
@@ -90,33 +91,33 @@ class Drafting:
             asked = "place", *member.options.asked_for(member.request)
             member.options.cache.note_nothing(self.tx, asked, explained)
 
-    def lineup(self, member: ClaimMember, overlay: Overlay, *, members: int, apart: bool = False) -> Lineup:
-        """Return the lineup for a number of members that want the same; with ``apart`` each takes another tree."""
-        ground = self.ground(member)
-        return lineup_for(ground, overlay, members=members, apart=apart, checks_units=self._checks_units)
+    def places_of(self, member: ClaimMember, overlay: Overlay, *, members: int, apart: bool = False) -> MemberPlaces:
+        """Return the places for a number of members that want the same; with ``apart`` each takes another tree."""
+        question = self.question(member)
+        return member_places_for(question, overlay, members=members, apart=apart, checks_units=self._checks_units)
 
-    def best(self, member: ClaimMember, lineup: Lineup, overlay: Overlay) -> Draft | None:
+    def best(self, member: ClaimMember, places: MemberPlaces, overlay: Overlay) -> Draft | None:
         """Return the best place for a member, or one of the best; None if there is none."""
-        found = lineup.best(overlay, most=self._among)
+        found = places.best(overlay, most=self._among)
         if not found:
             return None
-        return draft_of(member, random.choice(found), lineup.planning)  # noqa: S311 - spreads load, keeps no secret
+        return draft_of(member, random.choice(found), places.search)  # noqa: S311 - spreads load, keeps no secret
 
-    def drafts(self, member: ClaimMember, proposals: Sequence[Proposal], planning: Planning) -> Iterator[Draft]:
+    def drafts(self, member: ClaimMember, proposals: Sequence[Proposal], search: PlannerSearch) -> Iterator[Draft]:
         """Yield the proposals that inventories allow, as drafts."""
         for proposal in proposals:
-            if not self._checks_units or planning.allows(proposal):
-                yield draft_of(member, proposal, planning)
+            if not self._checks_units or search.allows(proposal):
+                yield draft_of(member, proposal, search)
 
 
-def draft_of(member: ClaimMember, proposal: Proposal, planning: Planning) -> Draft:
+def draft_of(member: ClaimMember, proposal: Proposal, search: PlannerSearch) -> Draft:
     """Turn a proposal into a draft for a member."""
-    members = planning.members
+    members = search.members
     allocations = {members[provider].uuid: amounts for provider, amounts in proposal.amounts.items()}
     mappings = {
         suffix: tuple(members[provider].uuid for provider in providers)
         for suffix, providers in proposal.mappings.items()
     }
-    alone = planning.inside([lock.provider for lock in proposal.locks])
+    alone = search.inside([lock.provider for lock in proposal.locks])
     consumer = replace(member.consumer, allocations=allocations)
-    return Draft(member, proposal, consumer, mappings, alone, planning.roots_of(proposal))
+    return Draft(member, proposal, consumer, mappings, alone, search.roots_of(proposal))

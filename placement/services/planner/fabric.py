@@ -19,7 +19,7 @@ from placement.services.planner.host_room import HostRoom, host_room
 from placement.services.planner.members import ClaimMember, Draft
 
 if TYPE_CHECKING:
-    from placement.services.planner.composers import Prepared
+    from placement.candidates.planner.question import Prepared
 
 STEPS_OF_A_FABRIC = 50_000
 """The budget of the search in memory, in hosts looked at."""

@@ -105,7 +105,7 @@ class FabricLayout:
         self._together = together
         self._apart = apart
         self._takes_all = takes_all
-        self.requested = [planning.prepared.composer.requested for planning in room.plannings]
+        self.requested = [search.prepared.composer.requested for search in room.searches]
         """What a member of each kind wants of each class."""
         self.classes = sorted({name for amounts in self.requested for name in amounts})
 
@@ -115,7 +115,7 @@ class FabricLayout:
         A provider over capacity may push such a sum below what the others in the tree have left.
         """
         number = len(self.classes)
-        rows = self._room.grounds[0].reader.sums(self.classes, ())
+        rows = self._room.questions[0].reader.sums(self.classes, ())
         return self._sites({row[0]: [row[at] - row[at + number] for at in range(1, number + 1)] for row in rows})
 
     def sites_by_provider(self) -> list[Site]:
@@ -128,14 +128,14 @@ class FabricLayout:
         return self._sites(found)
 
     def _sites(self, free: Free) -> list[Site]:
-        grounds = self._room.grounds
-        if not all(ground.reader.is_possible for ground in grounds):
+        questions = self._room.questions
+        if not all(question.reader.is_possible for question in questions):
             return []
         known = {**free}
-        if any(ground.has_sharing for ground in grounds):
-            known = dict.fromkeys([tree.root for ground in grounds for tree in ground.reader.all_trees().trees])
-        # An overlay may give something back there, so leave the answer to planning.
-        known.update({one.root: None for one in grounds[0].stocks.under(self._overlay).values()})
+        if any(question.has_sharing for question in questions):
+            known = dict.fromkeys([tree.root for question in questions for tree in question.reader.all_trees().trees])
+        # An overlay may give something back there, so leave the answer to search.
+        known.update({one.root: None for one in questions[0].stocks.under(self._overlay).values()})
         sites = [self._site(root, known[root]) for root in self._in_order([*known])]
         return [site for site in sites if site is not None]
 
@@ -148,8 +148,8 @@ class FabricLayout:
         return None if place is None or (self._apart and part is None) else Site(root, place, free, part=part)
 
     def _in_order(self, roots: Sequence[int]) -> list[int]:
-        grounds = self._room.grounds
-        left_out = self._overlay.avoided.union(*[ground.avoided for ground in grounds])
-        only = {ground.reader.only_root for ground in grounds}
+        questions = self._room.questions
+        left_out = self._overlay.avoided.union(*[question.avoided for question in questions])
+        only = {question.reader.only_root for question in questions}
         wanted = [root for root in roots if root not in left_out and (None in only or root in only)]
-        return self._room.plannings[0].in_order(wanted)
+        return self._room.searches[0].in_order(wanted)

@@ -40,7 +40,7 @@ def refusal_by_rules(
     """
     number = len(members)
     for member in {drafting.prepared(one): one for one in reversed(members)}.values():
-        if drafting.best(member, drafting.lineup(member, drafting.overlay, members=1), drafting.overlay) is None:
+        if drafting.best(member, drafting.places_of(member, drafting.overlay, members=1), drafting.overlay) is None:
             return refusal(drafting, GangPlan(stuck=member), None, of=number)
     lacking = shortage(drafting.tx, members, drafting.overlay)
     if lacking is not None:

@@ -12,10 +12,10 @@ from itertools import islice
 from typing import NamedTuple, Protocol
 
 from placement.candidates.compose.proposals import Proposal
+from placement.candidates.planner.member_places import MemberPlaces
+from placement.candidates.planner.question import Prepared
 from placement.domain.overlay import Overlay
-from placement.services.planner.composers import Prepared
 from placement.services.planner.drafting import Drafting
-from placement.services.planner.lineups import Lineup
 from placement.services.planner.members import ClaimMember, Draft
 
 PLACES_OF_A_TREE = 16
@@ -78,7 +78,7 @@ def one_by_one(drafting: Drafting, members: Sequence[ClaimMember], *, closing: C
     placing = Placing(drafting, members, closing)
     for member in members:
         if not placing.has_placed(member):
-            complete, is_proven = placing.lineup(member).complete, placing.are_too_many
+            complete, is_proven = placing.places_of(member).complete, placing.are_too_many
             return GangPlan(placing.drafts, member, complete=complete, is_proven=is_proven)
     return GangPlan(placing.drafts)
 
@@ -100,7 +100,7 @@ def as_many_as_fit(
         if kind in stuck:
             stuck[kind][1].append(member)
         elif not placing.has_placed(member):
-            stuck[kind] = GangPlan([*placing.drafts], member, placing.lineup(member).complete), [member]
+            stuck[kind] = GangPlan([*placing.drafts], member, placing.places_of(member).complete), [member]
     return placing.drafts, list(stuck.values())
 
 
@@ -115,23 +115,23 @@ class Placing:
         self._overlay = drafting.overlay
         self._waiting = len(members)
         self._kinds = Counter(map(drafting.prepared, members))
-        self._lineups = dict[Prepared, Lineup]()
+        self._places = dict[Prepared, MemberPlaces]()
 
-    def lineup(self, member: ClaimMember) -> Lineup:
-        """Return the lineup for a member."""
+    def places_of(self, member: ClaimMember) -> MemberPlaces:
+        """Return the places for a member."""
         kind = self._drafting.prepared(member)
-        if kind not in self._lineups:
-            self._lineups[kind] = self._drafting.lineup(
+        if kind not in self._places:
+            self._places[kind] = self._drafting.places_of(
                 member, self._overlay, members=self._kinds[kind], apart=self._closing is not None
             )
-            self._lineups[kind].leave_out(self._closed)
-        return self._lineups[kind]
+            self._places[kind].leave_out(self._closed)
+        return self._places[kind]
 
     @property
     def are_too_many(self) -> bool:
         """Whether a member that found nothing has no place wherever the others are, as far as is easily told."""
         members = self._kinds.total()
-        return len(self._kinds) == 1 and all(one.most(members) < members for one in self._lineups.values())
+        return len(self._kinds) == 1 and all(one.most(members) < members for one in self._places.values())
 
     def has_placed(self, member: ClaimMember) -> bool:
         """Place a member, if there is a place; tell whether there was."""
@@ -142,15 +142,15 @@ class Placing:
             return False
         self.drafts.append(draft)
         self._overlay = draft.upon(self._overlay)
-        for lineup in self._lineups.values():
-            lineup.note(draft.proposal, draft.roots)
+        for places in self._places.values():
+            places.note(draft.proposal, draft.roots)
         if self._closing is not None:
             self._close(self._closing.beside(draft.proposal.root))
         return True
 
     def _open_best(self, member: ClaimMember) -> Draft | None:
         """Return the best place of a member on an open host."""
-        while draft := self._drafting.best(member, self.lineup(member), self._overlay):
+        while draft := self._drafting.best(member, self.places_of(member), self._overlay):
             if self._closing is None or self._closing.is_open(draft.proposal.root):
                 return draft
             self._close([draft.proposal.root])
@@ -158,8 +158,8 @@ class Placing:
 
     def _close(self, roots: Collection[int]) -> None:
         self._closed.update(roots)
-        for lineup in self._lineups.values():
-            lineup.leave_out(roots)
+        for places in self._places.values():
+            places.leave_out(roots)
 
 
 def together(drafting: Drafting, members: Sequence[ClaimMember]) -> GangPlan:
@@ -180,7 +180,7 @@ def _roots_for(drafting: Drafting, members: Sequence[ClaimMember]) -> Mapping[Pr
     roots = dict[Prepared, list[int]]()
     for member in members:
         if (prepared := drafting.prepared(member)) not in roots:
-            roots[prepared] = list(drafting.planning(member, drafting.overlay).roots())
+            roots[prepared] = list(drafting.search(member, drafting.overlay).roots())
     return roots
 
 
@@ -199,7 +199,7 @@ class _Left(NamedTuple):
     root: int
 
 
-class _MemberPlaces:
+class _PlacesUnder:
     """The places of a member under an overlay, tree by tree; what follows the best one in a tree only if it is needed.
 
     Args:
@@ -212,38 +212,38 @@ class _MemberPlaces:
         self._drafting = drafting
         self._member = member
         self._overlay = overlay
-        self._planning = drafting.planning(member, overlay)
+        self._search = drafting.search(member, overlay)
         self._are_few = True
 
     @property
     def groups(self) -> int:
         """How many groups the member wants."""
-        return len(self._planning.prepared.plan.slots)
+        return len(self._search.prepared.plan.slots)
 
     @property
     def exhausted(self) -> Mapping[int, bool]:
         """By root, the trees where nothing was found, and whether that is proved."""
-        return self._planning.exhausted
+        return self._search.exhausted
 
     @property
     def are_all(self) -> bool:
         """Whether there are definitely no other places in the trees that were looked at to the end."""
-        return self._are_few and self._planning.complete and all(self.exhausted.values())
+        return self._are_few and self._search.complete and all(self.exhausted.values())
 
     def inside(self, root: int) -> Iterator[Draft]:
         """Yield the places in a tree, up to the limit; the best one costs a fraction of what all of them do."""
-        best = [*islice(self._planning.proposals(only=root), 1)]
-        yield from self._drafting.drafts(self._member, best, self._planning)
+        best = [*islice(self._search.proposals(only=root), 1)]
+        yield from self._drafting.drafts(self._member, best, self._search)
         if best:
             yield from self._others(root, best[0])
 
     def _others(self, root: int, best: Proposal) -> Iterator[Draft]:
         # One more than are tried, which shows whether any were left out.
-        planning = self._drafting.planning(self._member, self._overlay, places=PLACES_OF_A_TREE + 1)
-        found = [*islice(planning.proposals(only=root), PLACES_OF_A_TREE + 1)]
-        self._are_few = self._are_few and len(found) <= PLACES_OF_A_TREE and planning.complete
+        search = self._drafting.search(self._member, self._overlay, places=PLACES_OF_A_TREE + 1)
+        found = [*islice(search.proposals(only=root), PLACES_OF_A_TREE + 1)]
+        self._are_few = self._are_few and len(found) <= PLACES_OF_A_TREE and search.complete
         others = [one for one in found[:PLACES_OF_A_TREE] if one != best]
-        yield from self._drafting.drafts(self._member, others, planning)
+        yield from self._drafting.drafts(self._member, others, search)
 
 
 class _GangSearch:
@@ -272,7 +272,7 @@ class _GangSearch:
             return []
         first, rest = members[0], members[1:]
         self._drafting.composers.allot(among=len(members))
-        places = _MemberPlaces(self._drafting, first, overlay)
+        places = _PlacesUnder(self._drafting, first, overlay)
         wanted = self._drafting.prepared(first)
         without = {one.root for one in left if one.wanted is wanted}
         tried: list[int] = []
@@ -296,7 +296,7 @@ class _GangSearch:
         if self._places_left < 0:
             raise _OutOfPlaces
 
-    def _goes_on(self, places: "_MemberPlaces") -> bool:
+    def _goes_on(self, places: "_PlacesUnder") -> bool:
         """Tell whether to go on to another tree after one that did not help."""
         budget = self._drafting.composers.budget
         budget.take(STEPS_FOR_A_GROUP * places.groups)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from placement.allocators.fabric import Mix, Posting
 from placement.candidates.host_sketches import HostSketch, read_off
+from placement.candidates.planner.planner_search import PlannerSearch, search_for
+from placement.candidates.planner.question import PlannerQuestion
 from placement.domain.overlay import Overlay
 from placement.services.planner.drafting import Drafting, draft_of
 from placement.services.planner.gang import PLACES_OF_A_GANG, PLACES_OF_A_TREE
-from placement.services.planner.ground import Ground
 from placement.services.planner.members import ClaimMember, Draft
-from placement.services.planner.planning import Planning, planning_for
 
 if TYPE_CHECKING:
     from placement.candidates.canonical import CanonicalForm
@@ -29,9 +29,9 @@ class _HostWithMembers(NamedTuple):
 
 def host_room(drafting: Drafting, kinds: Sequence[ClaimMember]) -> "HostRoom":
     """Prepare to find out what hosts hold of a gang, given one member of each kind."""
-    grounds = [drafting.ground(kind) for kind in kinds]
-    plannings = [planning_for(ground, drafting.overlay, wanted=1) for ground in grounds]
-    return HostRoom(drafting, kinds, grounds=grounds, plannings=plannings)
+    questions = [drafting.question(kind) for kind in kinds]
+    searches = [search_for(question, drafting.overlay, wanted=1) for question in questions]
+    return HostRoom(drafting, kinds, questions=questions, searches=searches)
 
 
 class HostRoom:
@@ -40,8 +40,8 @@ class HostRoom:
     Args:
         drafting: the snapshot.
         kinds: one member of each kind.
-        grounds: the ground of each kind.
-        plannings: the planning of each kind, for one member at a time.
+        questions: the question of each kind.
+        searches: the planning of each kind, for one member at a time.
     """
 
     def __init__(
@@ -49,16 +49,16 @@ class HostRoom:
         drafting: Drafting,
         kinds: Sequence[ClaimMember],
         *,
-        grounds: Sequence[Ground],
-        plannings: Sequence[Planning],
+        questions: Sequence[PlannerQuestion],
+        searches: Sequence[PlannerSearch],
     ) -> None:
-        self.grounds = grounds
-        self.plannings = plannings
+        self.questions = questions
+        self.searches = searches
         self.drafts: list[Draft] = []
         """The drafts of members on the hosts of the last query, host by host."""
         self._drafting = drafting
         self._kinds = kinds
-        self._is_tree_by_tree = all(ground.is_tree_by_tree for ground in grounds)
+        self._is_tree_by_tree = all(question.is_tree_by_tree for question in questions)
         self._known: dict[CanonicalForm, dict[Mix, _HostWithMembers | None]] = {}
         self._models: dict[CanonicalForm, HostSketch] = {}
         self._places_left = PLACES_OF_A_GANG
@@ -67,16 +67,16 @@ class HostRoom:
     @property
     def complete(self) -> bool:
         """Whether hosts definitely do not hold what was refused."""
-        return self._is_certain and all(planning.complete for planning in self.plannings)
+        return self._is_certain and all(search.complete for search in self.searches)
 
     def without_any(self, kind: int, roots: Collection[int]) -> set[int]:
         """Return the hosts without a place for even one member of a kind, judging by single providers."""
-        return {*roots} - self.plannings[kind].serving(roots)
+        return {*roots} - self.searches[kind].serving(roots)
 
     def refused(self, postings: Sequence[Posting]) -> list[Posting]:
         """Return the hosts that do not hold the members posted there, each with the mix that it does not hold."""
-        for kind, planning in enumerate(self.plannings):
-            planning.read([site.name for site, mix in postings if mix[kind]])
+        for kind, search in enumerate(self.searches):
+            search.read([site.name for site, mix in postings if mix[kind]])
         self.drafts = []
         refused = []
         overlay = self._drafting.overlay
@@ -94,8 +94,8 @@ class HostRoom:
 
     def _sketch(self, root: int) -> HostSketch:
         """Sketch a host as all kinds see it, each in its own way; a host that the overlay changes matches no other."""
-        hosts = [host for planning in self.plannings if (host := planning.sketch(root))]
-        if len(hosts) < len(self.plannings) or not self._drafting.overlay.within(hosts[0].providers).is_empty:
+        hosts = [host for search in self.searches if (host := search.sketch(root))]
+        if len(hosts) < len(self.searches) or not self._drafting.overlay.within(hosts[0].providers).is_empty:
             return HostSketch((root,), ())
         return HostSketch(tuple([host.form for host in hosts]), hosts[0].providers)
 
@@ -106,7 +106,7 @@ class HostRoom:
             return drafts
         kinds = {id(kind): number for number, kind in enumerate(self._kinds)}
         return [
-            draft_of(draft.member, read_off(draft.proposal, model, host), self.plannings[kinds[id(draft.member)]])
+            draft_of(draft.member, read_off(draft.proposal, model, host), self.searches[kinds[id(draft.member)]])
             for draft in drafts
         ]
 
@@ -130,14 +130,14 @@ class HostRoom:
         return filled, mix
 
     def _with_one_more(self, root: int, kind: int, filled: _HostWithMembers) -> _HostWithMembers | None:
-        planning = self.plannings[kind]
+        search = self.searches[kind]
         if self._is_tree_by_tree:
-            ranked = planning.again(root) if planning.expected(root, filled.overlay) else None
+            ranked = search.again(root) if search.expected(root, filled.overlay) else None
             proposals = [ranked[1]] if ranked else []
         else:
-            planning = self._drafting.planning(self._kinds[kind], filled.overlay)
-            proposals = [*islice(planning.proposals(only=root), 1)]
-        for draft in self._drafting.drafts(self._kinds[kind], proposals, planning):
+            search = self._drafting.search(self._kinds[kind], filled.overlay)
+            proposals = [*islice(search.proposals(only=root), 1)]
+        for draft in self._drafting.drafts(self._kinds[kind], proposals, search):
             return _HostWithMembers(draft.upon(filled.overlay), (*filled.drafts, draft))
         return None
 
@@ -161,10 +161,10 @@ class HostRoom:
         return None
 
     def _places(self, root: int, member: ClaimMember, overlay: Overlay) -> Iterator[Draft]:
-        planning = self._drafting.planning(member, overlay, places=PLACES_OF_A_TREE + 1)
-        proposals = [*islice(planning.proposals(only=root), PLACES_OF_A_TREE + 1)]
-        self._is_certain = self._is_certain and len(proposals) <= PLACES_OF_A_TREE and planning.complete
-        for draft in self._drafting.drafts(member, proposals[:PLACES_OF_A_TREE], planning):
+        search = self._drafting.search(member, overlay, places=PLACES_OF_A_TREE + 1)
+        proposals = [*islice(search.proposals(only=root), PLACES_OF_A_TREE + 1)]
+        self._is_certain = self._is_certain and len(proposals) <= PLACES_OF_A_TREE and search.complete
+        for draft in self._drafting.drafts(member, proposals[:PLACES_OF_A_TREE], search):
             self._places_left -= 1
             if self._places_left < 0:
                 self._is_certain = False

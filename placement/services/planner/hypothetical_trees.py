@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
+from placement.candidates.planner.planner_search import search_for
 from placement.cloud.view import MoreTrees
 from placement.domain.overlay import Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import NamedMember
 from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.ground import ground_for
 from placement.services.planner.overlays import emptied
 from placement.services.planner.planned_candidate import PlannedCandidate
-from placement.services.planner.planning import planning_for
+from placement.services.planner.questions import question_for
 from placement.store.connection.unit_of_work import Transaction
 
 
@@ -43,12 +43,12 @@ class HypotheticalTrees:
 
     def _in_trees_like(self, more: MoreTrees) -> Iterator[PlannedCandidate]:
         overlay = emptied(self._tx, [more.like], self._overlay)
-        ground = ground_for(self._tx, self._request, self._options, overlay=overlay)
-        planning = planning_for(ground, overlay)
-        found = list(planning.proposals(only=more.like))
+        question = question_for(self._tx, self._request, self._options, overlay=overlay)
+        search = search_for(question, overlay)
+        found = list(search.proposals(only=more.like))
         self.searched += more.count
-        self.complete &= planning.complete
-        self.members.update(planning.members)
+        self.complete &= search.complete
+        self.members.update(search.members)
         for proposal in found:
-            one = PlannedCandidate(proposal, planning.score(proposal), more.like)
+            one = PlannedCandidate(proposal, search.score(proposal), more.like)
             yield from [one] * min(more.count, self._request.limit)

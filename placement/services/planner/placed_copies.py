@@ -8,14 +8,16 @@ from placement.allocators.budget import Budget
 from placement.allocators.bundle_packing import Copies, exactly
 from placement.candidates.headroom.placed import MAX_PLANNED, MAX_WAYS, TreeFilling, beyond_reach, under
 from placement.candidates.host_sketches import host_sketch
+from placement.candidates.overlaid import overlaid
+from placement.candidates.planner.planner_search import search_for
+from placement.candidates.planner.question import PlannerQuestion
 from placement.domain.overlay import Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.tree import Tree
 from placement.services.planner.composers import Composers, PlannerOptions
-from placement.services.planner.ground import Ground, ground_for
-from placement.services.planner.overlays import emptied, overlaid
-from placement.services.planner.planning import planning_for
+from placement.services.planner.overlays import emptied
+from placement.services.planner.questions import question_for
 from placement.services.planner.tree_kinds import TreeKinds
 from placement.store.connection.unit_of_work import Transaction
 
@@ -48,27 +50,28 @@ def placed_copies(
         kinds: the kinds of trees under that overlay.
     """
     # Scores do not matter here.
-    options = replace(options, judge=None, cache=None)
+    options = replace(options, judge=None)
     request = replace(request, limit=1, per_tree=1, explain=False)
     composers = Composers()
-    ground = ground_for(tx, request, options, composers=composers, overlay=overlay)
+    question = question_for(tx, request, options, composers=composers, overlay=overlay)
     every = replace(request, per_tree=MAX_WAYS)
     filling = TreeFilling(
-        ground.prepared.plan,
-        ground.prepared.composer,
+        question.prepared.plan,
+        question.prepared.composer,
         None if request.paths else composers.prepared(every, options).composer,
         steps=composers.budget,
         packing=Budget(STEPS_OF_PACKING),
         tries=Budget(MAX_TRIES),
     )
-    return PlacedCopies(ground, options, filling, overlay=overlay, like=like, kinds=kinds)
+    return PlacedCopies(tx, question, options, filling=filling, overlay=overlay, like=like, kinds=kinds)
 
 
 class PlacedCopies:
     """Counts the copies of one request, with assumed changes to the cloud.
 
     Args:
-        ground: the request in a snapshot.
+        tx: the snapshot.
+        question: the request in it.
         options: the operator's options.
         filling: counts the copies in one tree.
         overlay: assumed changes to existing trees.
@@ -78,35 +81,37 @@ class PlacedCopies:
 
     def __init__(
         self,
-        ground: Ground,
+        tx: Transaction,
+        question: PlannerQuestion,
         options: PlannerOptions,
-        filling: TreeFilling,
         *,
+        filling: TreeFilling,
         overlay: Overlay,
         like: Mapping[int, int],
         kinds: TreeKinds,
     ) -> None:
-        self._ground = ground
+        self._tx = tx
+        self._question = question
         self._options = options
         self._filling = filling
         self._overlay = overlay
         self._like = like
         self._kinds = kinds
-        self._each = _each(ground.request)
+        self._each = _each(question.request)
         self._known: dict[object, Copies] = {}
 
     @property
     def avoided(self) -> Collection[int]:
         """The roots of trees that the request leaves out."""
-        return self._ground.avoided
+        return self._question.avoided
 
     def together(self, most: int) -> int:
         """Return a lower bound for all trees together if there are sharing providers: plan copies until none fits."""
-        if not self._ground.has_sharing:
+        if not self._question.has_sharing:
             return 0
         overlay = self._overlay
         for copies in range(min(most, MAX_PLANNED)):
-            proposal = next(planning_for(self._ground, overlay).proposals(), None)
+            proposal = next(search_for(self._question, overlay).proposals(), None)
             if proposal is None:
                 return copies
             overlay = overlay.taking(proposal.amounts, held=[lock.provider for lock in proposal.locks])
@@ -114,7 +119,7 @@ class PlacedCopies:
 
     def kinds(self, roots: Sequence[int]) -> Sequence[Hashable]:
         """Return the kind of each tree; if there are sharing providers, each tree is a kind of its own."""
-        return roots if self._ground.has_sharing else self._kinds.of(roots)
+        return roots if self._question.has_sharing else self._kinds.of(roots)
 
     def in_trees(self, bounds: Mapping[int, int]) -> dict[int, Copies]:
         """Return how many copies fit into trees, by root.
@@ -122,7 +127,7 @@ class PlacedCopies:
         ``bounds`` has for each root how many copies its sums allow at most.
         """
         here = {root: most for root, most in bounds.items() if root not in self._like}
-        found = self._counted(self._ground, self._overlay, here)
+        found = self._counted(self._question, self._overlay, here)
         further = {self._like[root]: most for root, most in bounds.items() if root in self._like}
         empty = self.in_empty(further) if further else {}
         return found | {root: empty[self._like[root]] for root in bounds if root in self._like}
@@ -130,17 +135,17 @@ class PlacedCopies:
     def in_empty(self, bounds: Mapping[int, int]) -> dict[int, Copies]:
         """Return how many copies would fit into trees like these if they were empty, by root."""
         roots = {root: self._like.get(root, root) for root in bounds}
-        overlay = emptied(self._ground.tx, sorted({*roots.values()}), self._overlay)
-        ground = ground_for(self._ground.tx, self._ground.request, self._options, overlay=overlay)
-        found = self._counted(ground, overlay, {roots[root]: most for root, most in bounds.items()})
+        overlay = emptied(self._tx, sorted({*roots.values()}), self._overlay)
+        question = question_for(self._tx, self._question.request, self._options, overlay=overlay)
+        found = self._counted(question, overlay, {roots[root]: most for root, most in bounds.items()})
         return {root: found[of] for root, of in roots.items()}
 
-    def _counted(self, ground: Ground, overlay: Overlay, bounds: Mapping[int, int]) -> dict[int, Copies]:
+    def _counted(self, question: PlannerQuestion, overlay: Overlay, bounds: Mapping[int, int]) -> dict[int, Copies]:
         found = dict.fromkeys(bounds, exactly(0))
-        reader = overlaid(ground.reader, overlay, ground.stocks)
+        reader = overlaid(question.reader, overlay, question.stocks)
         for roots in _portions_of(sorted(bounds)):
             trees = reader.trees_of(roots).trees
-            for tree, details in zip(trees, ground.details.of(trees), strict=True):
+            for tree, details in zip(trees, question.details.of(trees), strict=True):
                 found[tree.root] = self._of(tree, details.under(overlay), bounds[tree.root])
         return found
 

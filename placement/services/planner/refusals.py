@@ -69,7 +69,7 @@ def refusal(drafting: Drafting, placement: GangPlan, lacking: LackingClass | Non
     """Return why a request or a gang was refused.
 
     Args:
-        drafting: the snapshot of the planning.
+        drafting: the snapshot of the search.
         placement: how far the members came.
         lacking: the class that is short, if any.
         of: the number of members.
@@ -103,7 +103,7 @@ def no_place_beside(
     """Return by uuid why members found no place beside others, one reason for all equal members.
 
     Args:
-        drafting: the snapshot of the planning.
+        drafting: the snapshot of the search.
         stuck: for each kind of member, how far the first one came, and all of the kind.
     """
     found: dict[str, NoCandidate] = {}
@@ -124,7 +124,7 @@ def _beside(drafting: Drafting, placement: GangPlan) -> NoCandidate:
 
 def _of_one(drafting: Drafting, member: ClaimMember, *, complete: bool, is_gang: bool) -> NoCandidate:
     """Return why a member has no place even by itself."""
-    found = explained_plan(drafting.ground(member), member.options) if member.explains else None
+    found = explained_plan(drafting.tx, drafting.question(member), member.options) if member.explains else None
     if found is not None and complete:
         drafting.note_no_place(member, found)
     if found is None or (not complete and found.explanation.cause is None):

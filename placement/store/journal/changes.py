@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from placement.cloud.columns import UseStep
+from placement.cloud.derived import MAX_CHANGED
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.completeness import is_whole
 from placement.store.journal.cursor import Cursor
@@ -14,9 +15,6 @@ from placement.store.journal.order import JournalOfAnother
 from placement.store.journal.tree_row import NewRows, RowOfTree
 from placement.store.journal.tree_rows import Along, new_rows, place_of
 from placement.store.journal.watched import ALLOCATION, MARK_KINDS, PROVIDER
-
-MAX_CHANGED = 20_000
-"""From this many changed trees on, everything is read again: SQLite binds at most 32,766 values per statement."""
 
 _NO_STEPS: Mapping[int, Sequence[UseStep]] = MappingProxyType({})
 

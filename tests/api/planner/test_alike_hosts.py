@@ -9,10 +9,10 @@ from flask import Flask
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile
+from placement.candidates.planner.planner_search import PlannerSearch, search_for
 from placement.domain.planner_request import PlannerRequest
 from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.ground import ground_for
-from placement.services.planner.planning import Planning, planning_for
+from placement.services.planner.questions import question_for
 from placement.store.connection.unit_of_work import Transaction, reads
 from tests.planner_clouds import (
     LEVELS,
@@ -38,8 +38,8 @@ PROFILES = (
 def by_tree(tx: Transaction, request: PlannerRequest, options: PlannerOptions) -> tuple[object, object]:
     """Return the proposals of each tree, found together and separately."""
 
-    def planning() -> Planning:
-        return planning_for(ground_for(tx, request, options))
+    def planning() -> PlannerSearch:
+        return search_for(question_for(tx, request, options))
 
     together: dict[int, list[Proposal]] = {}
     for proposal in planning().proposals():
@@ -69,12 +69,12 @@ def test_hosts_of_a_model_have_what_each_has_alone(app: Flask, is_long: bool, re
 @reads
 def by_kind(tx: Transaction, request: PlannerRequest, options: PlannerOptions) -> tuple[int, dict[object, set[bool]]]:
     """Return the number of trees that may serve, and for each of their kinds whether there is a proposal."""
-    ground = ground_for(tx, request, options)
+    ground = question_for(tx, request, options)
     kinds: dict[object, set[bool]] = {}
     trees = ground.reader.all_trees().trees
     hosts = [*zip(trees, ground.details.of(trees), strict=True)]
     for tree, details in hosts:
-        found = next(planning_for(ground).proposals(only=tree.root), None)
+        found = next(search_for(ground).proposals(only=tree.root), None)
         kinds.setdefault(ground.prepared.kind(tree, details), set()).add(found is not None)
     return len(hosts), kinds
 

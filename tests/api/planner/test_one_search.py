@@ -10,16 +10,16 @@ from flask import Flask
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
+from placement.candidates.planner.member_places import MemberPlaces, PlannedAnew, TreeByTree
 from placement.domain.allocation import Claim
 from placement.domain.candidate_request import RequestGroup
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_request import Affinity, Exclusive, PlannerGroup, PlannerRequest, Within
+from placement.services.cloud_cache import CloudCache
 from placement.services.planner.composers import Composers, PlannerOptions
 from placement.services.planner.drafting import Drafting
 from placement.services.planner.gang import by_difficulty, one_by_one
-from placement.services.planner.lineups import Lineup, PlannedAnew, TreeByTree
 from placement.services.planner.members import ClaimMember
-from placement.services.planner.proposal_cache import ProposalCache
 from placement.store.connection.unit_of_work import Transaction, reads
 from tests.api.conftest import Api
 from tests.claims import ask, new_uuid
@@ -61,8 +61,8 @@ PROFILES = [
 class DraftingAnew(Drafting):
     """Plans each member in the whole cloud: the result that one search for all of them has to match."""
 
-    def lineup(self, member: ClaimMember, overlay: Overlay, *, members: int, apart: bool = False) -> Lineup:
-        return PlannedAnew(self.ground(member), checks_units=self._checks_units)
+    def places_of(self, member: ClaimMember, overlay: Overlay, *, members: int, apart: bool = False) -> MemberPlaces:
+        return PlannedAnew(self.question(member), checks_units=self._checks_units)
 
 
 class Drafts(Drafting):
@@ -70,10 +70,10 @@ class Drafts(Drafting):
 
     by_one_search = 0
 
-    def lineup(self, member: ClaimMember, overlay: Overlay, *, members: int, apart: bool = False) -> Lineup:
-        lineup = super().lineup(member, overlay, members=members, apart=apart)
-        Drafts.by_one_search += members if isinstance(lineup, TreeByTree) else 0
-        return lineup
+    def places_of(self, member: ClaimMember, overlay: Overlay, *, members: int, apart: bool = False) -> MemberPlaces:
+        places = super().places_of(member, overlay, members=members, apart=apart)
+        Drafts.by_one_search += members if isinstance(places, TreeByTree) else 0
+        return places
 
 
 @pytest.fixture
@@ -114,9 +114,9 @@ def member(request: PlannerRequest, profile: RankingProfile) -> ClaimMember:
     return ClaimMember(who, replace(request, limit=1, per_tree=1), options)
 
 
-def with_cache(members: list[ClaimMember], cache: ProposalCache) -> list[ClaimMember]:
+def with_cache(members: list[ClaimMember], cache: CloudCache) -> list[ClaimMember]:
     """Return the same members, some of them with cached proposals of hosts."""
-    return [replace(one, options=replace(one.options, proposals=cache)) for one in members]
+    return [replace(one, options=replace(one.options, cache=cache)) for one in members]
 
 
 @reads
@@ -137,7 +137,7 @@ def test_one_search_finds_what_a_search_for_each_would(
 
     Hosts' proposals are cached, completely or partly, while usage changes, and from cloud to cloud.
     """
-    first, cache = 1000 * request.config.getoption("--seed"), ProposalCache(most_providers=2000, most_requests=20)
+    first, cache = 1000 * request.config.getoption("--seed"), CloudCache(most_bytes=2_000_000)
     Drafts.by_one_search = 0
     for seed in range(first, first + CLOUDS * (10 if is_long else 1) // 2):
         chance = Random(seed)
@@ -185,8 +185,8 @@ def gang(tx: Transaction, members: list[ClaimMember]) -> Gang:
     """Place members one by one."""
     drafting = Drafting(tx, Composers(), AS_IT_IS)
     plan = one_by_one(drafting, members)
-    planning = drafting.planning(members[0], AS_IT_IS)
-    return Gang(len(plan.drafts), planning.most_in({*planning.roots()}, members=len(members)), plan.is_proven)
+    search = drafting.search(members[0], AS_IT_IS)
+    return Gang(len(plan.drafts), search.most_in({*search.roots()}, members=len(members)), plan.is_proven)
 
 
 @pytest.mark.any_database

@@ -7,10 +7,10 @@ from flask import Flask
 
 from placement.allocators.budget import Budget
 from placement.allocators.ranking_profile import RankingProfile
+from placement.candidates.planner.planner_search import search_for
 from placement.domain.planner_request import PlannerRequest
 from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.ground import ground_for
-from placement.services.planner.planning import planning_for
+from placement.services.planner.questions import question_for
 from placement.store.connection.unit_of_work import Transaction, reads
 from tests.planner_clouds import LEVELS, LOCKS, at_work, make_names, random_hosts, random_request
 from tests.small_clouds import load
@@ -23,15 +23,15 @@ OPTIONS = PlannerOptions(profile=RankingProfile("spread"), levels=LEVELS, locks=
 @reads
 def outlined(tx: Transaction, request: PlannerRequest) -> tuple[int, int]:
     """Compare all trees in outline with the same in detail; return how many there are, and how many of them lack."""
-    ground = ground_for(tx, request, OPTIONS)
-    trees = ground.reader.all_trees().trees
-    composer, kind = ground.prepared.composer, ground.prepared.kind
+    question = question_for(tx, request, OPTIONS)
+    trees = question.reader.all_trees().trees
+    composer, kind = question.prepared.composer, question.prepared.kind
     lacking = 0
-    for tree, outline, details in zip(trees, ground.outlines.of(trees), ground.details.of(trees), strict=True):
+    for tree, outline, details in zip(trees, question.outlines.of(trees), question.details.of(trees), strict=True):
         assert kind(tree, outline) == kind(tree, details)
         serves = composer.serves(tree, details, Budget(1_000_000))
         assert serves == composer.serves(tree, outline, Budget(1_000_000))
-        assert serves == any(planning_for(ground).proposals(only=tree.root))
+        assert serves == any(search_for(question).proposals(only=tree.root))
         lacking += not serves
     return len(trees), lacking
 

@@ -13,11 +13,11 @@ from placement.allocators.fair_share import Queue, tree_of
 from placement.api.planner.request_document import SCHEMA, planner_request
 from placement.api.validation import load_document
 from placement.app import create_app
+from placement.candidates.planner.planner_search import search_for
 from placement.domain.planner_request import PlannerRequest
 from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.ground import ground_for
 from placement.services.planner.overlays import released
-from placement.services.planner.planning import planning_for
+from placement.services.planner.questions import question_for
 from placement.settings import PlannerSettings
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.unit_of_work import Transaction, reads
@@ -259,7 +259,7 @@ def test_without_a_request_resources_are_needed(planner: Api) -> None:
 @reads
 def fits_without(tx: Transaction, request: PlannerRequest, options: PlannerOptions, consumers: list[str]) -> bool:
     overlay = released(tx, consumers)
-    planning = planning_for(ground_for(tx, request, options, overlay=overlay), overlay)
+    planning = search_for(question_for(tx, request, options, overlay=overlay), overlay)
     return next(planning.proposals(), None) is not None
 
 

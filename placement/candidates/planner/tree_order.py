@@ -8,74 +8,74 @@ from placement.candidates.bounds import BoundedScores, ScoresByCount
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import FAILS, LAST, ROOT, Key, Portion
 from placement.candidates.key_order import KeyColumns, KeyOrder
-from placement.candidates.ranking import Ranking, TreeScores
+from placement.candidates.overlaid import overlaid
+from placement.candidates.planner.question import PlannerQuestion
+from placement.candidates.ranking import TreeScores
 from placement.candidates.reading import Reader, SumsAsRead, promising_first, shared_by
 from placement.domain.overlay import Overlay
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.quantities import ResourceAmounts, summed
-from placement.services.planner.ground import Ground
-from placement.services.planner.overlays import overlaid
 
 
-def forecast_for(ground: Ground, overlay: Overlay, *, wanted: int) -> "Forecast":
+def order_for(question: PlannerQuestion, overlay: Overlay, *, wanted: int) -> "TreeOrder":
     """Return the trees of a cloud for one request, most promising first.
 
     Args:
-        ground: the request in a snapshot.
+        question: the request in a snapshot.
         overlay: the assumed changes.
         wanted: how many proposals are wanted.
     """
-    reader = overlaid(ground.reader, overlay, ground.stocks)
-    scores = ScoresByCount if ground.counts_decide else BoundedScores
-    asked = ground.prepared.composer.requested, Ranking(ground.profile), ground.families
-    fragmentation = ground.tree_fragmentation(overlay)
-    shared = shared_by(reader, is_simple=ground.is_simple and not overlay.avoided)
-    return Forecast(
-        ground,
+    reader = overlaid(question.reader, overlay, question.stocks)
+    scores = ScoresByCount if question.counts_decide else BoundedScores
+    asked = question.asked
+    fragmentation = question.tree_fragmentation(overlay)
+    shared = shared_by(reader, is_simple=question.is_simple and not overlay.avoided)
+    return TreeOrder(
+        question,
         overlay,
         wanted=wanted,
         reader=reader,
         scores=scores(*asked, fragmentation, shared=shared),
-        # The cache outlives the bounds of one request. Fragmentation changes with every claim, so it is not cached.
-        cached_scores=TreeScores(*asked, shared=shared) if fragmentation is None else None,
+        # What is kept outlives the bounds of one request. Fragmentation changes with every claim, so it is not kept.
+        kept_scores=TreeScores(*asked, shared=shared) if fragmentation is None else None,
         shares=shared is not None,
     )
 
 
-class Forecast:
+class TreeOrder:
     """The trees of a cloud for one request, most promising first.
 
     Args:
-        ground: the request in a snapshot.
+        question: the request in a snapshot.
         overlay: the assumed changes.
         wanted: how many proposals are wanted.
         reader: reads the trees under the overlay.
         scores: bounds what proposals in them can score.
-        cached_scores: the scores that trees have whatever is found in them; None if these change with every claim.
+        kept_scores: the scores that trees have whatever is found in them; None if these change with every claim.
         shares: whether sharing providers may serve any of the request.
     """
 
     def __init__(
         self,
-        ground: Ground,
+        question: PlannerQuestion,
         overlay: Overlay,
         *,
         wanted: int,
         reader: Reader,
         scores: BoundedScores,
-        cached_scores: TreeScores | None,
+        kept_scores: TreeScores | None,
         shares: bool,
     ) -> None:
-        self._ground = ground
+        self._question = question
         self._overlay = overlay
         self._wanted = wanted
         self._reader = reader
         self._scores = scores
-        self._cached_scores = cached_scores
+        self._kept_scores = kept_scores
         self._sums_as_read = SumsAsRead(reader, scores.classes)
-        self._has_keys = not (shares or ground.counts_decide)
+        self._has_keys = not (shares or question.counts_decide)
         """Whether a tree's key is exact except for places; if not, it only bounds its proposals' keys."""
-        self._counted = ground.prepared.composer.counted if ground.profile.compactness else ()
+        self._counted = question.prepared.composer.counted if question.profile.compactness else ()
 
     def key_of(self, expected: Key, proposal: Proposal, changed: PlannerTree | None = None) -> Key | None:
         """Return a proposal's key; None if the profile filters it out.
@@ -89,14 +89,14 @@ class Forecast:
         if self._has_keys:
             return fails, self._scores.negated_score(expected, proposal.counts), root
         scores: TreeScores = self._scores
-        requested: ResourceAmounts = self._ground.prepared.composer.requested
+        requested: ResourceAmounts = self._question.prepared.composer.requested
         if isinstance(scores, ScoresByCount):
             scores.note(proposal.counts)
             requested = summed(proposal.amounts.values())
             scores = scores.of_amounts(requested)
-        own = self._ground.own(proposal)
+        own = self._question.own(proposal)
         if own is None:
-            key = (*scores.weight_of_pools(self._ground.sums_of_pools(self._sums_as_read, proposal)), root)
+            key = (*scores.weight_of_pools(self._question.sums_of_pools(self._sums_as_read, proposal)), root)
         else:
             foreign = summed([amounts for one, amounts in proposal.amounts.items() if one not in own])
             given = tuple([requested[name] - foreign.get(name, 0) for name in scores.weighed])
@@ -106,7 +106,7 @@ class Forecast:
 
     def pools(self, proposal: Proposal) -> ScoredNode:
         """Return as one node the trees of the sharing providers that alone serve a proposal."""
-        classes, (_root, *row) = self._scores.classes, self._ground.sums_of_pools(self._sums_as_read, proposal)
+        classes, (_root, *row) = self._scores.classes, self._question.sums_of_pools(self._sums_as_read, proposal)
         capacities, used = row[: len(classes)], row[len(classes) :]
         return ScoredNode(dict(zip(classes, capacities, strict=True)), dict(zip(classes, used, strict=True)))
 
@@ -127,8 +127,8 @@ class Forecast:
             return self._only(root)
         least = self._least() if self._counted else None
         if least is None:
-            return promising_first(self._reader, self._scores, self._wanted, cached_order=self._cached_order)
-        return bounded_first(self._reader, self._scores, self._wanted, least, cached_order=self._cached_order)
+            return promising_first(self._reader, self._scores, self._wanted, cached_order=self._kept_order)
+        return bounded_first(self._reader, self._scores, self._wanted, least, cached_order=self._kept_order)
 
     def as_needed(self) -> Iterator[Portion]:
         """Yield the trees in portions, but count places only once a proposal touches more than one.
@@ -139,20 +139,20 @@ class Forecast:
             found = self.portions()
         else:
             found = bounded_as_needed(
-                self._reader, self._scores, self._wanted, least=self._least, cached_order=self._cached_order
+                self._reader, self._scores, self._wanted, least=self._least, cached_order=self._kept_order
             )
         return found if self._has_keys else self._sums_as_read.read(found)
 
     def _least(self) -> LeastByRoot | None:
         """Return lower bounds on the places touched in each tree; None where there are none."""
-        return None if self._ground.counts_decide else self._ground.least_places
+        return None if self._question.counts_decide else self._question.least_places
 
-    def _cached_order(self, _scores: TreeScores, found_by: Sequence[str]) -> KeyOrder | None:
-        """Return the cached keys of all trees, recomputed for changed trees; None if none are cached."""
-        order = self._ground.cached_order(self._cached_scores, found_by) if self._cached_scores else None
+    def _kept_order(self, _scores: TreeScores, found_by: Sequence[str]) -> KeyOrder | None:
+        """Return the kept keys of all trees, worked out anew for changed trees; None if none are kept."""
+        order = self._question.kept_order(self._kept_scores, found_by) if self._kept_scores else None
         if order is None or self._overlay.is_empty:
             return order
-        changed = {one.root for one in self._ground.stocks.under(self._overlay).values()}
+        changed = {one.root for one in self._question.stocks.under(self._overlay).values()}
         elsewhere = changed | self._overlay.avoided
         keys = self._scores.keys(self._reader.sums(self._scores.classes, found_by, changed)) if changed else ()
         new = KeyColumns.from_keys(keys)
@@ -172,8 +172,8 @@ class Forecast:
     def in_order(self, roots: Collection[int]) -> list[int]:
         """Return the roots by what their trees can score, without trees that the profile filters out."""
         wanted = {*roots}
-        cached = self._cached_order(self._scores, ()) if self._scores.classes else None
-        keys = [key for key in cached or () if key[ROOT] in wanted]
+        kept = self._kept_order(self._scores, ()) if self._scores.classes else None
+        keys = [key for key in kept or () if key[ROOT] in wanted]
         unknown = wanted.difference([root for _fails, _negated, root in keys])
         if unknown:
             keys = sorted([*keys, *self._scores.keys(self._sums(unknown))])

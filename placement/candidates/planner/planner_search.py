@@ -1,6 +1,10 @@
-"""Plan one request inside a transaction: yield the proposals of its trees, best first. Reads only."""
+"""Searches one question: yields the proposals of its trees, best first.
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+Conditions and room narrow the trees, ``tree_order`` brings the most promising ones first, ``form_composer`` composes in
+them, and the caller takes as many proposals as it wants.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from typing import NamedTuple
@@ -10,17 +14,16 @@ from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import ONE_BY_ONE, Key, Keyed, Portion, best_first
 from placement.candidates.host_sketches import HostSketch, host_sketch
 from placement.candidates.overlaid import with_stocks
+from placement.candidates.planner.form_composer import FormComposer
+from placement.candidates.planner.planner_trees import MAX_BATCH, UpcomingTrees
+from placement.candidates.planner.question import PlannerQuestion
+from placement.candidates.planner.tree_order import TreeOrder, order_for
 from placement.candidates.scores import Score, score, score_of_pools
 from placement.domain.ancestry import upwards
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_tree import NO_STOCKS, NamedMember, PlannerTree
 from placement.domain.quantities import summed
 from placement.domain.tree import Tree
-from placement.services.planner.detailed_composer import DetailedComposer
-from placement.services.planner.distinct import not_seen, once_of_pools
-from placement.services.planner.forecast import Forecast, forecast_for
-from placement.services.planner.ground import Ground
-from placement.services.planner.reading_ahead import MAX_BATCH, ReadingAhead
 
 RankedKey = tuple[bool, float, int, int]
 """A proposal's key: its tree's key but with its own score, followed by its number in the tree."""
@@ -40,64 +43,48 @@ class _TreeTakenFrom(NamedTuple):
     providers: Collection[int]
 
 
-def planning_for(
-    ground: Ground, overlay: Overlay = AS_IT_IS, *, wanted: int | None = None, first_trees: int = MAX_BATCH
-) -> "Planning":
-    """Return the planning of one request, in the cloud as it is or under an overlay.
+def search_for(
+    question: PlannerQuestion, overlay: Overlay = AS_IT_IS, *, wanted: int | None = None, first_trees: int = MAX_BATCH
+) -> "PlannerSearch":
+    """Return the search of one question, in the cloud as it is or under an overlay.
 
     Args:
-        ground: the request in a snapshot.
+        question: the request in a snapshot.
         overlay: the assumed changes.
         wanted: roughly how many proposals will be pulled; by default the limit of the request.
-        first_trees: the most trees to read ahead in the first batch.
+        first_trees: the most trees to build ahead in the first batch.
     """
-    overlay = overlay.without(ground.avoided) if ground.avoided else overlay
-    wanted = wanted or ground.request.limit
+    overlay = overlay.without(question.avoided) if question.avoided else overlay
+    wanted = wanted or question.request.limit
     # Narrow and read: little of each tree, most promising first; places are counted only if scores fall short.
-    forecast = forecast_for(ground, overlay, wanted=wanted)
-    # Compose: one by one; only these trees, and those likely to come next, are read in detail.
-    composer = DetailedComposer(
-        ground.details, ground.composers, ground.prepared, overlay=overlay, served=ground.served
-    )
-    ahead = ReadingAhead(ground.details, wanted=wanted, first=min(wanted, first_trees))
+    order = order_for(question, overlay, wanted=wanted)
     # Rank, then limit: lazily in ``proposals``, so that ten proposals cost no more trees than ten need.
-    return Planning(
-        ground,
-        forecast=forecast,
-        composer=composer,
-        ahead=ahead,
-        is_as_it_is=not (overlay.changes or overlay.held),
-    )
+    upcoming = UpcomingTrees(question.details, wanted=wanted, first=min(wanted, first_trees))
+    return PlannerSearch(question, overlay, order=order, upcoming=upcoming)
 
 
-class Planning:
-    """The planning of one request, in the cloud as it is or under an overlay.
+class PlannerSearch:
+    """The search of one question, in the cloud as it is or under an overlay.
 
     Args:
-        ground: the request in a snapshot.
-        forecast: narrows the cloud to the trees that may serve it, most promising first.
-        composer: composes in these trees.
-        ahead: reads them in detail.
-        is_as_it_is: whether all trees are as they were read.
+        question: the request in a snapshot.
+        overlay: the assumed changes.
+        order: the trees that may serve it, most promising first.
+        upcoming: builds those in detail that are likely to be composed in.
     """
 
     def __init__(
-        self,
-        ground: Ground,
-        *,
-        forecast: Forecast,
-        composer: DetailedComposer,
-        ahead: ReadingAhead,
-        is_as_it_is: bool,
+        self, question: PlannerQuestion, overlay: Overlay, *, order: TreeOrder, upcoming: UpcomingTrees
     ) -> None:
-        self.prepared = ground.prepared
+        self.prepared = question.prepared
         self.searched = 0
-        self._ground = ground
-        self._profile = ground.profile
-        self._forecast = forecast
-        self._composer = composer
-        self._ahead = ahead
-        self._is_as_it_is = is_as_it_is
+        self._question = question
+        self._profile = question.profile
+        self._order = order
+        # Only these trees, and those likely to come next, are built in detail.
+        self._composer = FormComposer(question, overlay)
+        self._upcoming = upcoming
+        self._is_as_it_is = not (overlay.changes or overlay.held)
         self._expected: dict[int, _TreeTakenFrom] = {}
 
     @property
@@ -108,7 +95,7 @@ class Planning:
     @property
     def members(self) -> Mapping[int, NamedMember]:
         """The providers of all trees read in detail."""
-        return self._ground.details.members
+        return self._question.details.members
 
     @property
     def complete(self) -> bool:
@@ -122,27 +109,27 @@ class Planning:
 
     def proposals(self, *, only: int | None = None) -> Iterator[Proposal]:
         """Yield proposals, best first; ``only`` restricts them to the tree with that root."""
-        portions = self._forecast.as_needed() if only is None else self._forecast.only(only)
+        portions = self._order.as_needed() if only is None else self._order.only(only)
         return map(itemgetter(1), self._in_order(portions))
 
     def distinct(self) -> Iterator[Proposal]:
         """Yield proposals, best first, without repeating what sharing providers alone serve."""
-        portions = once_of_pools(self._hopeful(self._forecast.as_needed()))
-        return not_seen(map(itemgetter(1), self._composed_in_order(portions)))
+        portions = _once_of_pools(self._hopeful(self._order.as_needed()))
+        return _not_seen(map(itemgetter(1), self._composed_in_order(portions)))
 
     def ranked(self) -> Iterator[RankedProposal]:
         """Yield proposals with their keys, best first."""
-        return self._in_order(self._forecast.as_needed())
+        return self._in_order(self._order.as_needed())
 
     def expected(self, root: int, overlay: Overlay) -> RankedKey | None:
         """Return a lower bound on the keys in a tree that an overlay takes more from; None if it is ruled out.
 
-        Requires a tree-by-tree ground, where taking from one tree leaves all others unchanged.
+        Requires a tree-by-tree question, where taking from one tree leaves all others unchanged.
         """
         for tree, as_it_is in self._in_detail([root]):
             part = overlay.within(as_it_is.parents)
             details = as_it_is.under(part)
-            if key := self._forecast.key(details):
+            if key := self._order.key(details):
                 self._expected[root] = _TreeTakenFrom(key, tree, details, part.changes.keys())
                 return (*key, FIRST)
         self._composer.rule_out(root)
@@ -157,7 +144,7 @@ class Planning:
             self._composer.rule_out(root)
             return None
         for proposal in self._composer.found(changed, details):
-            own = self._forecast.key_of(key, proposal, details)
+            own = self._order.key_of(key, proposal, details)
             return own and ((*own, FIRST), proposal)
         return None
 
@@ -191,8 +178,8 @@ class Planning:
 
     def _in_detail(self, roots: Collection[int]) -> Iterator[tuple[Tree, PlannerTree]]:
         """Yield unchanged trees with their details, if each demand has an option in it."""
-        found = self._ground.reader.trees_of(sorted(roots)).trees
-        return zip(found, self._ground.details.of(found), strict=True)
+        found = self._question.reader.trees_of(sorted(roots)).trees
+        return zip(found, self._question.details.of(found), strict=True)
 
     def _in_order(self, portions: Iterator[Portion]) -> Iterator[RankedProposal]:
         return self._composed_in_order(self._hopeful(portions))
@@ -201,24 +188,24 @@ class Planning:
         return best_first(map(self._noted_ahead, portions), self._ranked, ONE_BY_ONE)
 
     def _noted_ahead(self, portion: Portion) -> Portion:
-        self._ahead.note(portion.trees)
+        self._upcoming.note(portion.trees)
         return portion
 
     def in_order(self, roots: Collection[int]) -> list[int]:
         """Return the roots, most promising first by the trees' sums, without trees that the profile filters out."""
-        return self._forecast.in_order(roots)
+        return self._order.in_order(roots)
 
     def serving(self, roots: Collection[int]) -> set[int]:
         """Return the roots of those trees in which each demand has an option."""
-        return {tree.root for tree in self._ground.reader.trees_of(sorted(roots)).trees}
+        return {tree.root for tree in self._question.reader.trees_of(sorted(roots)).trees}
 
     def read(self, roots: Collection[int]) -> None:
         """Read trees in detail in one batch."""
-        self._ground.details.of(self._ground.reader.trees_of(sorted(roots)).trees)
+        self._question.details.of(self._question.reader.trees_of(sorted(roots)).trees)
 
     def roots(self) -> Iterator[int]:
         """Yield the roots of trees where the request may fit, most promising first, without composing."""
-        for trees, _rest in self._hopeful(self._forecast.portions()):
+        for trees, _rest in self._hopeful(self._order.portions()):
             for _key, tree in sorted(trees, key=itemgetter(0)):
                 yield tree.root
 
@@ -239,22 +226,22 @@ class Planning:
             return trees
         lacking = self._lacking([tree for _key, tree in trees])
         if self._is_as_it_is:
-            self._ground.served.update(dict.fromkeys(lacking, False))
+            self._question.served.update(dict.fromkeys(lacking, False))
         return [(key, tree) for key, tree in trees if tree.root not in lacking]
 
     def _lacking(self, trees: Sequence[Tree]) -> set[int]:
         """Return the roots of trees without a free place for an exclusive group, or any choice of single providers."""
         # In a busy cloud hardly anything is free, and looking for that takes no search.
-        lacking = self._ground.without_free_places(trees)
-        return lacking | self._ground.any_choice.lacking_in([tree for tree in trees if tree.root not in lacking])
+        lacking = self._question.without_free_places(trees)
+        return lacking | self._question.any_choice.lacking_in([tree for tree in trees if tree.root not in lacking])
 
     def _ranked(self, batch: Sequence[Keyed]) -> Iterator[RankedProposal]:
         """Compose in a batch of trees; yield each proposal with the key that its places give it."""
-        self._ahead.read([tree for _key, tree in batch])
+        self._upcoming.build([tree for _key, tree in batch])
         composed = self._composer.composed([tree for _key, tree in batch])
         for (expected, _tree), one in zip(batch, composed, strict=True):
             for number, proposal in enumerate(one.ways):
-                if key := self._forecast.key_of(expected, proposal):
+                if key := self._order.key_of(expected, proposal):
                     yield (*key, number), proposal
 
     def allows(self, proposal: Proposal) -> bool:
@@ -277,12 +264,46 @@ class Planning:
 
     def score(self, proposal: Proposal) -> Score:
         """Return the score of a proposal with its parts."""
-        requested, own = summed(proposal.amounts.values()), self._ground.own(proposal)
+        requested, own = summed(proposal.amounts.values()), self._question.own(proposal)
         if own is None:
-            return score_of_pools(
-                self._profile, requested, [self._forecast.pools(proposal)], levels=len(proposal.touched)
-            )
+            return score_of_pools(self._profile, requested, [self._order.pools(proposal)], levels=len(proposal.touched))
         tree = self._composer.known[proposal.root]
-        node, fragmentation = ScoredNode(*tree.totals()), self._ground.fragmentation(tree, proposal)
+        node, fragmentation = ScoredNode(*tree.totals()), self._question.fragmentation(tree, proposal)
         given, touched = summed(own.values()), proposal.touched
         return score(self._profile, requested, node, own=given, touched=touched, fragmentation=fragmentation)
+
+
+def _once_of_pools(portions: Iterable[Portion]) -> Iterator[Portion]:
+    """Yield trees, skipping those that contribute nothing and share the same as an earlier one.
+
+    Thousands of hosts may use the same pools: each would be read and composed, just to find the same as in the first.
+    The trees of the pools themselves are always tried, as a group may ask for everything a tree has of a class.
+    """
+    known: set[tuple[tuple[int, ...], ...]] = set()
+
+    def is_new(tree: Tree) -> bool:
+        if _contributes(tree):
+            return True
+        options = tuple(map(tuple, tree.options))
+        is_known = options in known
+        known.add(options)
+        return not is_known
+
+    for trees, rest in portions:
+        yield Portion([keyed for keyed in sorted(trees, key=itemgetter(0)) if is_new(keyed[1])], rest)
+
+
+def _contributes(tree: Tree) -> bool:
+    """Tell whether any provider that can serve something of the request is of the tree itself."""
+    return any(tree.root_of.get(provider, tree.root) == tree.root for row in tree.options for provider in row)
+
+
+def _not_seen(proposals: Iterable[Proposal]) -> Iterator[Proposal]:
+    """Yield proposals, skipping those that another tree has given already."""
+    seen = set()
+    for proposal in proposals:
+        taken = frozenset((provider, name) for provider, of in proposal.amounts.items() for name in of.items())
+        what = (taken, frozenset(proposal.mappings.items()))
+        if what not in seen:
+            seen.add(what)
+            yield proposal

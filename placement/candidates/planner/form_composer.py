@@ -1,44 +1,33 @@
 """Compose one planner request in trees read in detail, only once for trees of one canonical form."""
 
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from placement.candidates.canonical import Memo
 from placement.candidates.compose.composer import Composed
 from placement.candidates.compose.proposals import Proposal, Proposals
 from placement.candidates.host_sketches import HostSketch, host_sketch, read_off
-from placement.candidates.planner_trees import TreesInDetail
-from placement.domain.overlay import AS_IT_IS, Overlay
+from placement.candidates.planner.kept_proposals import FoundInHost
+from placement.candidates.planner.question import PlannerQuestion
+from placement.domain.overlay import Overlay
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.tree import Tree
-from placement.services.planner.composers import Composers, Prepared
 
 
-class DetailedComposer:
+class FormComposer:
     """Composes the proposals for one request, tree by tree.
 
     Args:
-        details: reads the trees in detail.
-        composers: has the budget to spend.
-        prepared: the request.
+        question: the request.
         overlay: the assumed changes.
-        served: receives, by root, whether an unchanged tree can serve the request.
     """
 
-    def __init__(
-        self,
-        details: TreesInDetail,
-        composers: Composers,
-        prepared: Prepared,
-        *,
-        overlay: Overlay = AS_IT_IS,
-        served: MutableMapping[int, bool] | None = None,
-    ) -> None:
-        self._details = details
-        self._composers = composers
-        self._prepared, self._composer = prepared, prepared.composer
+    def __init__(self, question: PlannerQuestion, overlay: Overlay) -> None:
+        self._details = question.details
+        self._steps = question.steps
+        self._prepared, self._composer = question.prepared, question.prepared.composer
+        self._served = question.served
         self._overlay = overlay
-        self._served = {} if served is None else served
-        self._models: Memo[tuple[HostSketch, Proposals]] = Memo()
+        self._models: Memo[FoundInHost] = Memo()
         self.known: dict[int, PlannerTree] = {}
         """The trees composed in, by root id."""
         self.exhausted: dict[int, bool] = {}
@@ -65,15 +54,15 @@ class DetailedComposer:
         self._cut_off.discard(root)
 
     def found(self, tree: Tree, details: PlannerTree) -> Sequence[Proposal]:
-        """Return the proposals in one tree with these details, cached ones if any."""
-        cached = self._prepared.cached
-        if cached is None:
-            return self._noted(details, self._composer.proposals(tree, details, self._composers.budget_now))
+        """Return the proposals in one tree with these details, kept ones if any."""
+        kept = self._prepared.kept
+        if kept is None:
+            return self._noted(details, self._composer.proposals(tree, details, self._steps.budget_now))
         host = host_sketch([self._prepared.plan], [tree], details)
-        known = cached.get(host.form)
+        known = kept.get(host.form)
         if known is None:
-            known = host, self._composer.proposals(tree, details, self._composers.budget_now)
-            cached.remember(*known)
+            known = FoundInHost(host, self._composer.proposals(tree, details, self._steps.budget_now))
+            kept.remember(known)
         return self._read_off(known, host, details)
 
     def _found_alike(self, tree: Tree, as_it_is: PlannerTree) -> Sequence[Proposal]:
@@ -82,23 +71,21 @@ class DetailedComposer:
         if details is not as_it_is:
             return self.found(tree, details)
         host = host_sketch([self._prepared.plan], [tree], details)
-        cached = self._prepared.cached
+        kept = self._prepared.kept
         known = self._models.get(host.form)
-        if known is None and cached is not None:
-            known = cached.get(host.form)
+        if known is None and kept is not None:
+            known = kept.get(host.form)
         if known is None:
-            known = host, self._composer.proposals(tree, details, self._composers.budget_now)
+            known = FoundInHost(host, self._composer.proposals(tree, details, self._steps.budget_now))
             # Even if it was cut off: to search each tree of this form would use up as many steps again.
             self._models.remember(host.form, known)
-            if cached is not None:
-                cached.remember(*known)
-        if (verdict := known[1].verdict) is not None:
+            if kept is not None:
+                kept.remember(known)
+        if (verdict := known.proposals.verdict) is not None:
             self._served[tree.root] = verdict
         return self._read_off(known, host, details)
 
-    def _read_off(
-        self, known: tuple[HostSketch, Proposals], host: HostSketch, details: PlannerTree
-    ) -> Sequence[Proposal]:
+    def _read_off(self, known: FoundInHost, host: HostSketch, details: PlannerTree) -> Sequence[Proposal]:
         """Read off for this host what was found in one of the same form."""
         model, found = known
         proposals = self._noted(details, found)

@@ -8,25 +8,28 @@ place in the line.
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import islice
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import ROOT
+from placement.candidates.host_sketches import HostSketch, read_off
+from placement.candidates.planner.planner_search import FIRST, PlannerSearch, RankedKey, RankedProposal, search_for
+from placement.candidates.planner.question import PlannerQuestion
 from placement.domain.overlay import Overlay
-from placement.services.planner.alike_trees import AlikeTrees
-from placement.services.planner.ground import Ground
-from placement.services.planner.planning import Planning, RankedKey, RankedProposal, planning_for
+
+if TYPE_CHECKING:
+    from placement.candidates.canonical import CanonicalForm
 
 FIRST_TREES = 8
 """How many trees to read in detail first, if a tree may serve several members."""
 
 
-class Lineup(Protocol):
+class MemberPlaces(Protocol):
     """What a snapshot has for members that want the same."""
 
     @property
-    def planning(self) -> Planning:
-        """The planning behind the latest proposals."""
+    def search(self) -> PlannerSearch:
+        """The search behind the latest proposals."""
 
     @property
     def complete(self) -> bool:
@@ -53,22 +56,24 @@ class Lineup(Protocol):
         """Leave out trees from now on."""
 
 
-def lineup_for(ground: Ground, overlay: Overlay, *, members: int, apart: bool, checks_units: bool) -> Lineup:
-    """Return the lineup for some members.
+def member_places_for(
+    question: PlannerQuestion, overlay: Overlay, *, members: int, apart: bool, checks_units: bool
+) -> MemberPlaces:
+    """Return the places for some members.
 
     Args:
-        ground: what they want, in a snapshot; one candidate of each tree.
+        question: what they want, in a snapshot; one candidate of each tree.
         overlay: assumed changes before any of them is placed.
         members: roughly how many there are.
         apart: whether each of them needs a tree of its own.
         checks_units: whether to drop places whose inventories disallow the sum of what is taken.
     """
-    if members == 1 or not ground.is_tree_by_tree:
-        return PlannedAnew(ground, checks_units=checks_units)
+    if members == 1 or not question.is_tree_by_tree:
+        return PlannedAnew(question, checks_units=checks_units)
     # If each member closes trees to others, more trees than members are visited: read them in one portion.
     wanted, first = (2 * members, members) if apart else (members, FIRST_TREES)
-    planning = planning_for(ground, overlay, wanted=wanted, first_trees=first)
-    return TreeByTree(planning, overlay, line=planning.ranked(), checks_units=checks_units)
+    search = search_for(question, overlay, wanted=wanted, first_trees=first)
+    return TreeByTree(search, overlay, line=search.ranked(), checks_units=checks_units)
 
 
 class PlannedAnew:
@@ -77,17 +82,17 @@ class PlannedAnew:
     Members only take, so nothing will be found there later either.
     """
 
-    planning: Planning
+    search: PlannerSearch
 
-    def __init__(self, ground: Ground, *, checks_units: bool) -> None:
-        self._ground = ground
+    def __init__(self, question: PlannerQuestion, *, checks_units: bool) -> None:
+        self._question = question
         self._checks_units = checks_units
         self._exhausted: dict[int, bool] = {}
 
     @property
     def complete(self) -> bool:
         """Whether there is definitely no more than was found."""
-        return self.planning.complete and all(self._exhausted.values())
+        return self.search.complete and all(self._exhausted.values())
 
     def most(self, members: int) -> int:
         """Leave it to the search: what one member takes in a tree may be missing in others."""
@@ -95,12 +100,12 @@ class PlannedAnew:
 
     def best(self, overlay: Overlay, *, most: int) -> Sequence[Proposal]:
         """Return the best proposals under an overlay, up to ``most``."""
-        planning = self.planning = planning_for(self._ground, overlay.avoiding(self._exhausted), wanted=1)
-        proposals: Iterator[Proposal] = planning.proposals()
+        search = self.search = search_for(self._question, overlay.avoiding(self._exhausted), wanted=1)
+        proposals: Iterator[Proposal] = search.proposals()
         if self._checks_units:
-            proposals = filter(planning.allows, proposals)
+            proposals = filter(search.allows, proposals)
         found = list(islice(proposals, most))
-        self._exhausted.update(planning.exhausted)
+        self._exhausted.update(search.exhausted)
         return found
 
     def note(self, taken: Proposal, roots: Iterable[int]) -> None:
@@ -115,16 +120,16 @@ class TreeByTree:
     """Goes down the line of all trees once. Trees that were taken from stand beside it, ranked by what they are now.
 
     Args:
-        planning: plans one candidate in each tree, before anything is taken.
+        search: plans one candidate in each tree, before anything is taken.
         overlay: the assumed changes before anything is taken.
         line: its ranked proposals.
         checks_units: whether to drop places whose inventories disallow the sum of what is taken.
     """
 
     def __init__(
-        self, planning: Planning, overlay: Overlay, *, line: Iterator[RankedProposal], checks_units: bool
+        self, search: PlannerSearch, overlay: Overlay, *, line: Iterator[RankedProposal], checks_units: bool
     ) -> None:
-        self.planning = planning
+        self.search = search
         self._checks_units = checks_units
         self._line = line
         self._first_in_line: RankedProposal | None = None
@@ -138,21 +143,21 @@ class TreeByTree:
         self._changed: set[int] = set()
         """Trees that were taken from since the last call."""
         self._left_out: set[int] = set()
-        self._alike = AlikeTrees(planning, overlay)
+        self._alike = _PlacesByForm(search, overlay)
         self._is_as_it_is = overlay.is_empty
         self._has_dropped = False
 
     @property
     def complete(self) -> bool:
         """Whether there is definitely no more than was found."""
-        return self.planning.complete
+        return self.search.complete
 
     def most(self, members: int) -> int:
         """Return how many members may have places at most: a few sums tell of each tree how many fit there."""
         if self._has_dropped or self._left_out or not self._is_as_it_is:
             return members
-        open_trees = [root for root, is_proven in self.planning.exhausted.items() if not is_proven]
-        return self.planning.most_in(self._taken_from | self._changed | {*open_trees}, members=members)
+        open_trees = [root for root, is_proven in self.search.exhausted.items() if not is_proven]
+        return self.search.most_in(self._taken_from | self._changed | {*open_trees}, members=members)
 
     def note(self, taken: Proposal, roots: Iterable[int]) -> None:
         """Note what somebody took, and from which trees."""
@@ -186,7 +191,7 @@ class TreeByTree:
         if self._alike.knows(root):
             if ranked := self._alike.next_of(root):
                 self._put_beside(root, *ranked)
-        elif key := self.planning.expected(root, overlay):
+        elif key := self.search.expected(root, overlay):
             self._put_beside(root, key, None)
 
     def _put_beside(self, root: int, key: RankedKey, proposal: Proposal | None) -> None:
@@ -202,7 +207,7 @@ class TreeByTree:
             _key, proposal = self._beside.pop(key[ROOT])
             if proposal:
                 return key, proposal
-            ranked = self._allowed(self.planning.again(key[ROOT]))
+            ranked = self._allowed(self.search.again(key[ROOT]))
             self._alike.learn(key[ROOT], ranked)
             if ranked:
                 self._put_beside(key[ROOT], *ranked)
@@ -210,7 +215,7 @@ class TreeByTree:
         return first
 
     def _allowed(self, ranked: RankedProposal | None) -> RankedProposal | None:
-        is_allowed = ranked and (not self._checks_units or self.planning.allows(ranked[1]))
+        is_allowed = ranked and (not self._checks_units or self.search.allows(ranked[1]))
         self._has_dropped = self._has_dropped or bool(ranked and not is_allowed)
         return ranked if is_allowed else None
 
@@ -230,3 +235,71 @@ class TreeByTree:
                 return key
             heappop(self._keys_beside)
         return None
+
+
+_ForFurther = list[tuple[HostSketch, RankedProposal | None]]
+"""For the second member, the third, and so on: the first tree of a form that had one more, and what it gave them."""
+
+
+class _PlacesByForm:
+    """Reuse of placements: trees of one form take the same members in the same places, in the same order.
+
+    This holds for members that want the same, as long as taking from one tree changes nothing in another. Once a host
+    has taken three members, it is known what the second and the third get in any other host of that form.
+
+    Args:
+        search: plans one candidate in each tree, before anything is taken.
+        overlay: the assumed changes before anything is taken.
+    """
+
+    def __init__(self, search: PlannerSearch, overlay: Overlay) -> None:
+        self._search = search
+        self._overlay = overlay
+        self._members: dict[int, int] = {}
+        """How many members have been placed in each tree."""
+        self._with_others: set[int] = set()
+        """The trees that others have taken from as well."""
+        self._sketched: dict[int, tuple[HostSketch, _ForFurther] | None] = {}
+        """Sketches of trees, with what is known of their forms."""
+        self._found: dict[CanonicalForm, _ForFurther] = {}
+
+    def note(self, root: int, *, is_own: bool) -> None:
+        """Note that a tree has been taken from, by the next member or, unless ``is_own``, by somebody else."""
+        self._members[root] = self._members.get(root, 0) + 1
+        if not is_own:
+            self._with_others.add(root)
+
+    def _as_it_was(self, root: int) -> tuple[HostSketch, _ForFurther] | None:
+        """Return a tree as it was before anything was taken, with what is known of its form."""
+        if root in self._with_others:
+            return None
+        if root not in self._sketched:
+            host = self._search.sketch(root)
+            is_as_it_is = host is not None and self._overlay.within(host.providers).is_empty
+            self._sketched[root] = (host, self._found.setdefault(host.form, [])) if host and is_as_it_is else None
+        return self._sketched[root]
+
+    def knows(self, root: int) -> bool:
+        """Tell whether it is known what the next member gets in a tree."""
+        sketched = self._as_it_was(root)
+        return sketched is not None and len(sketched[1]) >= self._members[root]
+
+    def next_of(self, root: int) -> RankedProposal | None:
+        """Return what the next member gets in a tree, None for nothing. It must be known."""
+        sketched = self._as_it_was(root)
+        assert sketched is not None
+        host, found = sketched
+        model, ranked = found[self._members[root] - 1]
+        if ranked is None:
+            return None
+        (fails, negated, *_rest), proposal = ranked
+        return (fails, negated, root, FIRST), read_off(proposal, model, host)
+
+    def learn(self, root: int, ranked: RankedProposal | None) -> None:
+        """Remember what the next member gets in a tree that has been composed in again."""
+        sketched = self._as_it_was(root)
+        if sketched is None or not self._search.is_certain(root):
+            return
+        host, found = sketched
+        if len(found) == self._members[root] - 1:
+            found.append((host, ranked))

@@ -5,15 +5,17 @@ which saves building it again, and lets canonical forms compare fast.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from itertools import repeat
+from heapq import heappop, heappush
+from itertools import count, islice, repeat
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from placement.candidates.compose.free_places import PlacesInUse, WantedFree
+from placement.candidates.frontier import Key, Keyed
 from placement.candidates.serving import Serving
 from placement.cloud.columns import CloudColumns, Flags, Ints, places_in
 from placement.domain.ancestry import Parents, with_all_above
@@ -21,12 +23,15 @@ from placement.domain.places import Layout, Places, Position
 from placement.domain.planner_tree import NamedMember, PlannerTree, ProviderStocks, Stock
 from placement.domain.tree import Tree
 
+MAX_BATCH = 64
+"""The most trees built together: few enough to waste little."""
+
 Value = TypeVar("Value")
 
-Names = Mapping[int, tuple[str, str | None]]
+ProviderNames = Mapping[int, tuple[str, str | None]]
 """Provider -> its uuid and its name, if it has one."""
 
-NamesIn = Callable[[Collection[int]], Mapping[int, Names]]
+NamesIn = Callable[[Collection[int]], Mapping[int, ProviderNames]]
 """Returns the names in the trees with some roots, by root."""
 
 
@@ -235,6 +240,52 @@ class TreesInDetail:
         )
 
 
+class UpcomingTrees:
+    """The trees that may be composed in next, built in detail in batches.
+
+    Args:
+        details: builds them.
+        wanted: roughly how many trees will be wanted.
+        first: how many to build ahead at first. Then twice as many each time, but no more than are still wanted; and
+            once all of these are built, no more than ``MAX_BATCH``.
+    """
+
+    def __init__(self, details: TreesInDetail, *, wanted: int, first: int) -> None:
+        self._details = details
+        self._next: list[tuple[Key, int, Tree]] = []
+        """A heap, in which a tree is also left under the keys that it had before."""
+        self._keys: dict[int, Key] = {}
+        """The key of each tree, by root."""
+        self._numbers = count()
+        self._left = wanted
+        self._size = first
+
+    def note(self, trees: Iterable[Keyed]) -> None:
+        """Note trees that may be wanted, with their keys; or that their keys have changed."""
+        for key, tree in trees:
+            self._keys[tree.root] = key
+            heappush(self._next, (key, next(self._numbers), tree))
+
+    def build(self, trees: Sequence[Tree]) -> None:
+        """Build trees that are wanted now, and the next ones."""
+        if all(map(self._details.has, trees)):
+            return
+        more = [*islice(self._unbuilt(), self._size)]
+        self._details.of([*trees, *more])
+        self._left -= len(more)
+        self._size = min(2 * self._size, self._left if self._left > 0 else MAX_BATCH, MAX_BATCH)
+
+    def _unbuilt(self) -> Iterator[Tree]:
+        while self._next:
+            noted = heappop(self._next)
+            if self._is_current(noted) and not self._details.has(noted[2]):
+                yield noted[2]
+
+    def _is_current(self, noted: tuple[Key, int, Tree]) -> bool:
+        key, _number, tree = noted
+        return self._keys.get(tree.root) == key
+
+
 class TreeOutlines:
     """The outlines of trees: what decides whether they can serve, but not how well, each built once.
 
@@ -273,7 +324,7 @@ def _outline(tree: Tree, facts: _Facts, used: AbstractSet[int] | None) -> Planne
     return PlannerTree(
         root=tree.root,
         parents=_only(around, facts.parents),
-        # Names only decide which of equal providers is tried first.
+        # ProviderNames only decide which of equal providers is tried first.
         names={provider: str(provider) for provider in around},
         traits=facts.traits,
         stocks=_only(around, facts.stocks),

@@ -1,0 +1,295 @@
+"""One planner request in one snapshot: what is asked, and what that shows of the cloud, each worked out once."""
+
+from collections.abc import Collection, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+from placement.allocators.budget import Budget
+from placement.allocators.compactness import Counts
+from placement.allocators.ranking_profile import RankingProfile
+from placement.candidates.bounds import least_places
+from placement.candidates.compose.any_choice import AnyChoice
+from placement.candidates.compose.proposals import Proposal, ProposalComposer
+from placement.candidates.device_judge import DeviceJudge
+from placement.candidates.fragmentation import TreeFragmentation, WantedOfHost, wanted_by
+from placement.candidates.host_kinds import KindOf
+from placement.candidates.key_order import KeyOrder
+from placement.candidates.overlaid import ChangedProvider, ChangedStocks
+from placement.candidates.planner.kept_proposals import KeptProposals
+from placement.candidates.planner.planner_trees import Deciding, NamesIn, TreeOutlines, TreesInDetail, TreeUse
+from placement.candidates.ranking import Ranking, TreeScores
+from placement.candidates.reading import SumsAsRead, kept_order, shared_by
+from placement.candidates.tree_reader import TreeReader
+from placement.candidates.wrapped import RememberingReader
+from placement.cloud.derived import KeptInState
+from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.domain.overlay import Overlay
+from placement.domain.places import Levels
+from placement.domain.planner_request import PlannerRequest
+from placement.domain.planner_tree import PlannerTree
+from placement.domain.quantities import ResourceAmounts
+from placement.domain.search_plan import Plan
+from placement.domain.tree import Tree
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """A request, ready to be composed in trees.
+
+    Args:
+        plan: what it asks of single providers.
+        levels: its levels.
+        composer: composes it.
+        kind: classifies trees: all of a kind can serve it or none can.
+        parts: the parts of ``paths``, each as a group.
+        kept: what earlier claims for it found in hosts; None where nothing is kept.
+    """
+
+    plan: Plan
+    levels: Levels
+    composer: ProposalComposer
+    kind: KindOf
+    parts: CandidateRequest | None = None
+    kept: KeptProposals | None = None
+
+
+class SharedSteps(Protocol):
+    """The steps of one client request, shared by all its searches."""
+
+    @property
+    def budget_now(self) -> Budget:
+        """The budget of the member that is being placed; without members, that of the request."""
+
+
+class Judge(Protocol):
+    """Judges what a request leaves of devices in a snapshot."""
+
+    def judged(
+        self, plan: Plan, wanted: Collection[WantedOfHost], changed: Mapping[int, ChangedProvider]
+    ) -> TreeFragmentation:
+        """Return the effect of a request on each tree, with some providers as they would be."""
+
+    @property
+    def of_devices(self) -> DeviceJudge:
+        """The judge for devices of trees whose details are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerTerms:
+    """What the operator says about a request.
+
+    Args:
+        profile: the profile in force.
+        locks: level -> lock class.
+        families: all resource classes, if the profile names any by family; otherwise none.
+        judge: judges fragmentation; None if the profile ignores it.
+    """
+
+    profile: RankingProfile
+    locks: Mapping[str, str]
+    families: Sequence[str] = ()
+    judge: Judge | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SeenCloud:
+    """What a snapshot shows of the cloud for one request.
+
+    Args:
+        reader: the trees that can serve it.
+        levels: the ids of the traits of its levels, outermost first; None for one that does not exist.
+        class_names: the names of all resource classes that anybody has, by id.
+        trait_names: the names of the traits of levels, and of those that rules about devices name, by id.
+        names: the names of providers.
+        kept: what was derived from the cloud.
+    """
+
+    reader: TreeReader
+    levels: Sequence[int | None]
+    class_names: Mapping[int, str]
+    trait_names: Mapping[int, str]
+    names: NamesIn
+    kept: KeptInState
+
+    def deciding(self, classes: Collection[str] | None = None) -> Deciding:
+        """Return what decides about trees, given the names of the classes that do; None for all."""
+        named = self.class_names.items()
+        chosen = {id_: name for id_, name in named if classes is None or name in classes}
+        return Deciding(self.levels, chosen, self.trait_names)
+
+
+class PlannerQuestion:
+    """One request in one snapshot.
+
+    Args:
+        request: the request.
+        prepared: the request, ready to be composed.
+        terms: what the operator says about it.
+        cloud: the snapshot.
+        steps: the steps to spend.
+        avoided: the roots of the trees that the request avoids.
+    """
+
+    def __init__(
+        self,
+        request: PlannerRequest,
+        prepared: Prepared,
+        terms: PlannerTerms,
+        *,
+        cloud: SeenCloud,
+        steps: SharedSteps,
+        avoided: frozenset[int],
+    ) -> None:
+        self.request = request
+        self.prepared = prepared
+        self.profile = terms.profile
+        self.steps = steps
+        self.avoided = avoided
+        self._terms = terms
+        self._cloud = cloud
+        self._serving = cloud.reader.serving
+        self.served: dict[int, bool] = {}
+        """By root, whether an unchanged tree can serve it, as far as known."""
+        self.stocks = ChangedStocks(self._serving.columns, cloud.class_names)
+        self.reader = RememberingReader(cloud.reader)
+        self.use = TreeUse(self._serving)
+        """How providers are nested, and which are in use as it is."""
+        self.details = TreesInDetail(self._serving, cloud.deciding(self._classes), cloud.names)
+        """The trees in all detail that decides."""
+
+    def for_places(self, request: PlannerRequest, prepared: Prepared) -> "PlannerQuestion":
+        """Return the same question for another number of places of each tree; what was worked out is shared."""
+        made = copy(self)
+        made.request, made.prepared = request, prepared
+        return made
+
+    @property
+    def spares(self) -> bool:
+        """Whether trees are read with providers that have room only under an overlay."""
+        return bool(self._serving.spared)
+
+    @property
+    def level_ids(self) -> Sequence[int | None]:
+        """The ids of the levels' traits, None for one that does not exist."""
+        return self._cloud.levels
+
+    def without_free_places(self, trees: Sequence[Tree]) -> set[int]:
+        """Return the roots of trees that provably lack a free place for an exclusive group, under any overlay."""
+        wanted, spared = self.prepared.composer.wanted_free, self._serving.spared
+        use = TreeUse(self._serving, spared=spared) if spared else self.use
+        return use.without_free(wanted, trees, self.level_ids)
+
+    @cached_property
+    def any_choice(self) -> AnyChoice:
+        """Finds trees where no choice of single providers serves the request."""
+        return AnyChoice(self.request, self.use.parents_in)
+
+    @cached_property
+    def outlines(self) -> TreeOutlines | TreesInDetail:
+        """Whatever decides whether trees can serve the request, but perhaps not how well."""
+        if self.request.paths:
+            return self.details  # All stocks matter to nested parts.
+        use = self.use if self.request.exclusive else None
+        return TreeOutlines(self._serving, self._cloud.deciding({*self._terms.locks.values()}), use)
+
+    @property
+    def _classes(self) -> Collection[str] | None:
+        """The classes that tell trees apart; None for all."""
+        # Exclusive rules depend on the usage of every class; so do fragmentation scores, and paths.
+        asks_for_all = self._terms.judge is not None or self.request.exclusive or self.request.paths
+        locks, requested = self._terms.locks.values(), self.prepared.composer.requested
+        return None if asks_for_all else {*locks, *requested, *self._scored}
+
+    @cached_property
+    def _scored(self) -> Collection[str]:
+        """The classes that decide a tree's score."""
+        shared = shared_by(self._cloud.reader)
+        return TreeScores(*self.asked, shared=shared, varies=bool(self._open_ended)).classes
+
+    @property
+    def asked(self) -> tuple[Mapping[str, int], Ranking, Sequence[str]]:
+        """What scores depend on: the amounts, the profile, and the classes of families that it names."""
+        return self.prepared.composer.requested, Ranking(self.profile), self._terms.families
+
+    @property
+    def _open_ended(self) -> list[RequestGroup]:
+        """The groups of which it depends on a tree how many providers they take there."""
+        return [one.group for one in self.request.groups if one.everything or one.per_subtree]
+
+    @property
+    def has_sharing(self) -> bool:
+        """Whether sharing providers may serve trees."""
+        return bool(self._serving.sharing.root_of)
+
+    def own(self, proposal: Proposal) -> Mapping[int, ResourceAmounts] | None:
+        """Return the own part of a proposal, by provider; None where sharing providers alone serve."""
+        root_of, amounts = self._serving.sharing.root_of, proposal.amounts
+        if not root_of:
+            return amounts
+        # Others are places around them, from which locks are taken: these belong to the trees of what they hold.
+        serving = amounts.keys() & {one for providers in proposal.mappings.values() for one in providers}
+        if serving <= root_of.keys():
+            return None
+        members = self.details.members
+        return {one: of for one, of in amounts.items() if members[one].root_id == proposal.root}
+
+    def sums_of_pools(self, sums: SumsAsRead, proposal: Proposal) -> Sequence[int]:
+        """Return the sums of the trees of a proposal's sharing providers as one row, as ``SumsAsRead.together``."""
+        root_of = self._serving.sharing.root_of
+        return sums.together({root_of[provider] for provider in proposal.amounts if provider in root_of}, root_of)
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether each group takes one provider."""
+        request = self.request
+        return not request.paths and all(
+            one.count <= 1 and not one.everything and not one.per_subtree for one in request.groups
+        )
+
+    @property
+    def is_tree_by_tree(self) -> bool:
+        """Whether taking from one tree leaves the candidates and scores of all others unchanged.
+
+        It does not where providers share with other trees or fragmentation is scored.
+        """
+        return self._terms.judge is None and not self.has_sharing
+
+    @cached_property
+    def counts_decide(self) -> bool:
+        """Whether a tree's score depends on how many providers ``all`` or ``per-subtree`` finds there."""
+        return any(not group.resources.keys().isdisjoint(self._scored) for group in self._open_ended)
+
+    def tree_fragmentation(self, overlay: Overlay) -> TreeFragmentation | None:
+        """Return how the request fragments trees; None if the profile ignores that."""
+        if self._terms.judge is None:
+            return None
+        plan, changed = self.prepared.plan, self.stocks.under(overlay)
+        if self.request.paths:
+            wanted = [WantedOfHost(self.prepared.composer.requested, 1, ())]
+            return self._terms.judge.judged(plan, wanted, changed)
+        counts = {one.suffix: one.count for one in self.request.groups}
+        return self._terms.judge.judged(plan, [*wanted_by(plan, counts)], changed)
+
+    def kept_order(self, scores: TreeScores, found_by: Sequence[str]) -> KeyOrder | None:
+        """Return the kept keys of all trees, ascending; None if none are kept or counts decide.
+
+        Sums of a whole tree do not tell how many providers an open-ended group takes.
+        """
+        if self.counts_decide or not self._cloud.kept.is_known:
+            return None
+        ids = {name: id_ for id_, name in self._cloud.class_names.items()}
+        return kept_order(scores, found_by, ids, columns=self._serving.columns, kept=self._cloud.kept)
+
+    def fragmentation(self, tree: PlannerTree, proposal: Proposal) -> float | None:
+        """Return the fragmentation score of a proposal; None if the profile ignores that."""
+        if self._terms.judge is None:
+            return None
+        return self._terms.judge.of_devices.score(tree.left(), proposal.amounts)
+
+    @cached_property
+    def least_places(self) -> Mapping[int, Counts] | None:
+        """By root, lower bounds on the places for the counted demands; None where unknown."""
+        counted = self.prepared.composer.counted
+        return least_places(self._serving, counted, levels=self.level_ids, kept=self._cloud.kept)
