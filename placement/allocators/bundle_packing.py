@@ -71,6 +71,9 @@ def _path(
     return None
 
 
+UNLIMITED = 2**62
+
+
 class Copies(NamedTuple):
     """Bounds on a number of copies: ``least`` are known to fit, more than ``most`` cannot."""
 
@@ -101,11 +104,12 @@ def undominated(bundles: Iterable[Bundle]) -> list[Bundle]:
     [{0: 2}, {1: 3}]
     """
     unequal = {tuple(sorted(bundle.items())): bundle for bundle in bundles}
-    kept: list[Bundle] = []
+    kept: list[tuple[int, Bundle]] = []
     for bundle in sorted(unequal.values(), key=lambda one: (len(one), sum(one.values()))):
-        if not any([_takes_no_more(other, bundle) for other in kept]):
-            kept.append(bundle)
-    return kept
+        cells = sum([1 << cell for cell in bundle])
+        if not any([not others & ~cells and _takes_no_more(other, bundle) for others, other in kept]):
+            kept.append((cells, bundle))
+    return [bundle for _cells, bundle in kept]
 
 
 def _takes_no_more(one: Bundle, other: Bundle) -> bool:
@@ -153,7 +157,7 @@ class _Fitting:
     def __init__(self, bundles: Sequence[Bundle], kinds: Sequence[Collection[int]]) -> None:
         self._bundles = bundles
         self._kinds = kinds
-        self._bound = _Bound(bundles, kinds)
+        self._bound = _bounds(bundles, kinds)[0]
         self._largest: dict[int, int] = defaultdict(int)
         for bundle in bundles:
             for cell, amount in bundle.items():
@@ -200,25 +204,30 @@ class _CellSet(NamedTuple):
     cells: tuple[tuple[int, int, int], ...]
 
 
-class _Bound:
+class _Bound(NamedTuple):
     """An upper bound on the number of bundles."""
 
-    def __init__(self, bundles: Sequence[Bundle], kinds: Sequence[Collection[int]]) -> None:
-        # Every bundle takes something of all cells together, whatever the kinds are.
-        everything = {cell for bundle in bundles for cell in bundle}
-        self._kinds = [kind for cells in (*kinds, everything) if (kind := _kind(bundles, cells)).least]
+    kinds: Sequence[_CellSet]
 
     def copies(self, free: Sequence[int]) -> int:
         """Return the bound: n bundles take at least n times the least of each kind, and no more than what is free."""
-        return min([_most_of(kind, free) for kind in self._kinds])
+        return min([_most_of(kind, free) for kind in self.kinds])
 
 
-def _kind(bundles: Sequence[Bundle], cells: Collection[int]) -> _CellSet:
-    taken = {cell: [bundle[cell] for bundle in bundles if cell in bundle] for cell in cells}
-    return _CellSet(
-        min([sum([bundle.get(cell, 0) for cell in cells]) for bundle in bundles]),
-        tuple([(cell, gcd(*amounts), max(amounts)) for cell, amounts in taken.items() if amounts]),
-    )
+def _bounds(bundles: Sequence[Bundle], kinds: Sequence[Collection[int]]) -> list[_Bound]:
+    """Return the bounds for all bundles, for all but the first, and so on."""
+    # Every bundle takes something of all cells together, whatever the kinds are.
+    kinds = [*kinds, {cell for bundle in bundles for cell in bundle}]
+    least, units, bounds = [UNLIMITED] * len(kinds), dict[int, tuple[int, int]](), []
+    for bundle in reversed(bundles):
+        for cell, amount in bundle.items():
+            unit, largest = units.get(cell, (0, 0))
+            units[cell] = gcd(unit, amount), max(largest, amount)
+        sums = [sum([bundle.get(cell, 0) for cell in kind]) for kind in kinds]
+        least = [*map(min, least, sums)]
+        taken = [tuple([(cell, *units[cell]) for cell in kind if cell in units]) for kind in kinds]
+        bounds.append(_Bound([_CellSet(much, cells) for much, cells in zip(least, taken, strict=True) if much]))
+    return bounds[::-1]
 
 
 def _most_of(kind: _CellSet, free: Sequence[int]) -> int:
@@ -244,7 +253,7 @@ class _BundleSearch:
         kinds += [[cell] for cell in range(len(self._cells))]
         renamed = [{number[cell]: amount for cell, amount in bundle.items()} for bundle in bundles]
         self._bundles: list[Items] = [tuple(bundle.items()) for bundle in renamed]
-        self._bounds = [_Bound(renamed[index:], kinds) for index in range(len(renamed))]
+        self._bounds = _bounds(renamed, kinds)
 
     def copies(self, free: Sequence[int], budget: Budget) -> Copies:
         """Return how many bundles fit."""

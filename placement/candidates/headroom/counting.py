@@ -9,9 +9,9 @@ import numpy as np
 from placement.allocators.budget import Budget
 from placement.allocators.bundle_packing import Copies, drawn, exactly
 from placement.candidates.headroom.division import Least, OneSlot, OpenSlot, formula_for, open_slots
-from placement.candidates.headroom.forms import ENDLESS, Amounts, CloudInForms, FreeAmounts, TreesOfForm
+from placement.candidates.headroom.forms import ENDLESS, Amounts, Cell, CloudInForms, FreeAmounts, TreesOfForm
 from placement.candidates.headroom.options import FormOptions
-from placement.candidates.headroom.ways import Ways
+from placement.candidates.headroom.ways import MAX_CHOICES_IN_ALL, Ways
 from placement.cloud.columns import Flags, Ints
 from placement.domain.search_plan import Plan
 
@@ -74,6 +74,8 @@ class CopyCounter:
         self.plan = plan
         self.cloud = cloud
         self._options = FormOptions(plan, cloud)
+        self._composing = Budget(MAX_CHOICES_IN_ALL)
+        self._ways: dict[tuple[int, Sequence[int]], Ways] = {}
 
     def counted(self, trees: TreesOfForm, free: FreeAmounts, budget: Budget) -> CountedTrees | None:
         """Count in trees of one form; None if they could not serve the plan even if they were empty.
@@ -87,13 +89,11 @@ class CopyCounter:
         if rows is None:
             return None
         slots = open_slots(self.plan, self.cloud.ids.classes, rows)
-        met = self.met(trees.number, slots)
-        formula = formula_for(self.plan, slots, trees.form, met)
+        formula = formula_for(self.plan, slots, trees.form, self._met(trees.number, slots))
         most = formula.alone.copies(free)
         least = most
-        for tied in formula.mixed if formula.is_exact else (range(len(slots)),):
-            chosen = [slots[number] for number in tied]
-            ways = Ways(self._sub_plan(tied), self.cloud, trees.form, slots=chosen, met=met)
+        for tied in formula.mixed if formula.is_exact else (tuple(range(len(slots))),):
+            ways = self._ways_of(trees, slots, tied)
             if not ways.is_possible:
                 return None
             at_least, most = ways.copies(free, most, budget)
@@ -109,7 +109,19 @@ class CopyCounter:
             is_shared=any([place < 0 for row in rows for place in row]),
         )
 
-    def met(self, number: int, slots: Sequence[OpenSlot]) -> dict[int, int]:
+    def ways(self, counted: CountedTrees) -> list[Mapping[Cell, int]] | None:
+        """Return what copies may take of each provider and class in some trees; None if there are too many ways."""
+        return self._ways_of(counted.trees, counted.slots, tuple(range(len(counted.slots)))).all_ways()
+
+    def _ways_of(self, trees: TreesOfForm, slots: Sequence[OpenSlot], tied: tuple[int, ...]) -> Ways:
+        ways = self._ways.get((trees.number, tied))
+        if ways is None:
+            chosen, plan, met = [slots[number] for number in tied], self._sub_plan(tied), self._met(trees.number, slots)
+            ways = Ways(plan, self.cloud, trees.form, slots=chosen, met=met, composing=self._composing)
+            self._ways[trees.number, tied] = ways
+        return ways
+
+    def _met(self, number: int, slots: Sequence[OpenSlot]) -> dict[int, int]:
         """Return which trait sets of the unsuffixed group each provider meets that may serve in trees of a form."""
         places = {place for slot in slots for place in slot.places}
         return self._options.met(number, places) if self.plan.trait_sets else dict.fromkeys(places, 0)

@@ -19,7 +19,6 @@ from placement.allocators.bundle_packing import Copies
 from placement.candidates.headroom.counting import CopyCounter, CountedTrees, total
 from placement.candidates.headroom.forms import ENDLESS, Cell, CloudInForms, TreesOfForm, distinct_rows
 from placement.candidates.headroom.totals import Headroom
-from placement.candidates.headroom.ways import Ways
 from placement.cloud.columns import Ints
 from placement.domain.search_plan import Plan
 
@@ -88,13 +87,10 @@ class _Mixed(NamedTuple):
             copies[np.searchsorted(trees.trees, counted.trees.trees)] = counted.least if at_least else counted.most
         return copies
 
-    def ways(self, trees: TreesOfForm, cloud: CloudInForms) -> WaysToTake | None:
+    def ways(self, trees: TreesOfForm) -> WaysToTake | None:
         """Return what copies may take in trees of a form; None if that is unknown."""
         counted = self.counted.get(trees.number)
-        if counted is None or self.is_ruled:
-            return None
-        plan, met = self.counter.plan, self.counter.met(trees.number, counted.slots)
-        return Ways(plan, cloud, trees.form, slots=counted.slots, met=met).all_ways()
+        return None if counted is None or self.is_ruled else self.counter.ways(counted)
 
 
 def _parts(copies: int, shares: Sequence[Fraction]) -> CopyCounts:
@@ -157,7 +153,7 @@ def _equal_trees(mixed: Sequence[_Mixed], cloud: CloudInForms) -> list[_EqualTre
     equal_trees = []
     for trees in cloud.forms:
         alone = [one.alone(trees, at_least=True) for one in mixed]
-        ways = [one.ways(trees, cloud) for one in mixed]
+        ways = [one.ways(trees) for one in mixed]
         cells = sorted({cell for of in ways for way in of or () for cell in way if cell[0] >= 0})
         rows, numbers, _first = distinct_rows(np.column_stack([*alone, trees.free.table(cells)]))
         for row, number in zip(rows, np.bincount(numbers).tolist(), strict=True):

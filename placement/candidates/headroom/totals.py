@@ -21,7 +21,7 @@ from placement.candidates.headroom.forms import CloudInForms
 from placement.cloud.columns import Flags
 from placement.domain.search_plan import Plan
 
-STEPS = 400_000
+STEPS = 60_000
 """How many steps packing may take for one request."""
 
 MAX_TOLD = 62

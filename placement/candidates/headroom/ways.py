@@ -20,13 +20,13 @@ from placement.domain.tree import Tree
 MAX_CHOICES = 5_000
 """How many ways to serve a request in a tree are considered."""
 
-MAX_TAKINGS = 1_000
-"""How many of them are compared, those that take least."""
-
 MAX_BUNDLES = 250
-"""How many are packed: each is a level of the search."""
+"""How many of them are compared, those that take least; each that is packed is a level of the search."""
 
-STEPS_OF_A_TREE = 20_000
+MAX_CHOICES_IN_ALL = 50_000
+"""The same over all forms of trees, for one request; in further ones, the ways remain unknown."""
+
+STEPS_OF_A_TREE = 5_000
 STEPS_OF_A_WAY = 10
 
 
@@ -46,6 +46,7 @@ class Ways:
         form: how the trees are built.
         slots: the slots of the plan, with the providers that can serve them there.
         met: the trait sets of the unsuffixed group that each provider meets.
+        composing: limits composing, over all forms.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Ways:
         *,
         slots: Sequence[OpenSlot],
         met: Mapping[int, int],
+        composing: Budget,
     ) -> None:
         self._plan = plan
         self._slots = slots
@@ -69,6 +71,7 @@ class Ways:
             by_class.setdefault(name, []).append(index)
         self._kinds = list(by_class.values())
         self._known: dict[tuple[int, ...], Copies] = {}
+        self._composing = composing
         self._whatever_is_free = self._bundles([UNBOUNDED] * len(self._cells), RequestBudget())
         self._packing = BundlePacking(self._whatever_is_free.bundles, self._kinds)
 
@@ -122,11 +125,11 @@ class Ways:
         if self._plan.request.same_subtree and len({*foreign}) < len(foreign):
             return _Bundles([], complete=False)  # How pools in another tree are nested is unknown.
         choices = SlotComposer(self._plan, budget).choices(self._tree(free))
-        found = list(islice(_apart(choices, self._slots), MAX_CHOICES + 1))
+        found = [choice for choice in islice(_apart(choices, self._slots), MAX_CHOICES + 1) if self._composing.take()]
         takings = sorted({self._taken(choice) for choice in found}, key=lambda one: sum([much for _, much in one]))
-        bundles = undominated([dict(one) for one in takings[:MAX_TAKINGS]])
-        complete = len(found) <= MAX_CHOICES and not budget.was_hit and len(takings) <= MAX_TAKINGS
-        return _Bundles(bundles[:MAX_BUNDLES], complete and len(bundles) <= MAX_BUNDLES)
+        bundles = undominated([dict(one) for one in takings[:MAX_BUNDLES]])
+        is_all = len(found) <= MAX_CHOICES and self._composing.left and not budget.was_hit
+        return _Bundles(bundles, complete=bool(is_all) and len(takings) <= MAX_BUNDLES)
 
     def _tree(self, free: Sequence[int]) -> Tree:
         """Return a tree of the form with this much free; a copy may take no more than max_unit of a class."""
