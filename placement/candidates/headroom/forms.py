@@ -253,7 +253,7 @@ class CloudInForms:
     def forms(self) -> Sequence[TreesOfForm]:
         """The trees by form, in the order of their first trees."""
         providers = self.columns.providers
-        numbers = self._form_numbers()
+        numbers = self._numbers(self._table)
         order = np.argsort(numbers, kind="stable")
         members = np.split(order, np.cumsum(np.bincount(numbers))[:-1]) if len(numbers) else []
         forms = []
@@ -269,16 +269,34 @@ class CloudInForms:
         """The index of the first tree of each form, ascending."""
         return np.array([of_form.trees[0] for of_form in self.forms], dtype=np.int64)
 
-    def _form_numbers(self) -> Ints:
-        """Return the number of each tree's form. O(providers)."""
-        sizes, forms = np.diff(self.columns.providers.starts), 0
+    def kinds(self, trait_ids: Collection[int]) -> Mapping[int, int]:
+        """Return a number for the kind of each tree, by root: equal trees are built and used in the same way.
+
+        Args:
+            trait_ids: the traits that matter besides those that requests name as conditions.
+        """
+        self.sets.read_traits(trait_ids)
+        numbers = self._numbers(self._table)
+        columns = [numbers[self.columns.providers.trees], *map(self.sets.with_trait, trait_ids)]
+        for class_id in self.columns.class_ids:
+            at, *amounts = self.columns.stock(class_id)
+            for amount in amounts:
+                column = np.full(len(self.columns.providers.ids), -1)
+                column[at] = amount
+                columns.append(column)
+        kinds = self._numbers(np.column_stack(columns)).tolist()
+        return dict(zip(self.columns.providers.roots.tolist(), kinds, strict=True))
+
+    def _numbers(self, table: npt.NDArray[Any]) -> Ints:
+        """Return a number for each tree, given a row for each provider: trees with equal rows have equal numbers."""
+        sizes, different = np.diff(self.columns.providers.starts), 0
         numbers = np.zeros(len(sizes), dtype=np.int64)
         for size in np.unique(sizes).tolist():
             trees = np.flatnonzero(sizes == size)
-            table = self._table[self.columns.providers.positions_in(trees)]
-            equal = distinct_rows(table.reshape(len(trees), -1))
-            numbers[trees] = forms + equal.numbers
-            forms += len(equal.first)
+            rows = table[self.columns.providers.positions_in(trees)]
+            equal = distinct_rows(rows.reshape(len(trees), -1))
+            numbers[trees] = different + equal.numbers
+            different += len(equal.first)
         return numbers
 
     @cached_property

@@ -18,7 +18,6 @@ from placement.domain.tree import Tree
 from placement.services.planner.composers import Composers, PlannerOptions
 from placement.services.planner.overlays import emptied
 from placement.services.planner.questions import question_for
-from placement.services.planner.tree_kinds import TreeKinds
 from placement.store.connection.unit_of_work import Transaction
 
 MAX_TRIES = 600
@@ -37,7 +36,7 @@ def placed_copies(
     *,
     overlay: Overlay,
     like: Mapping[int, int],
-    kinds: TreeKinds,
+    kinds: Mapping[int, int],
 ) -> "PlacedCopies":
     """Prepare to count the copies of one request, with assumed changes to the cloud.
 
@@ -47,7 +46,7 @@ def placed_copies(
         options: the operator's options.
         overlay: assumed changes to existing trees.
         like: the tree that each hypothetical tree is modelled on.
-        kinds: the kinds of trees under that overlay.
+        kinds: the kind of each tree under that overlay, by root.
     """
     # Scores do not matter here.
     options = replace(options, judge=None)
@@ -76,7 +75,7 @@ class PlacedCopies:
         filling: counts the copies in one tree.
         overlay: assumed changes to existing trees.
         like: the tree that each hypothetical tree is modelled on.
-        kinds: the kinds of trees under that overlay.
+        kinds: the kind of each tree under that overlay, by root.
     """
 
     def __init__(
@@ -88,7 +87,7 @@ class PlacedCopies:
         filling: TreeFilling,
         overlay: Overlay,
         like: Mapping[int, int],
-        kinds: TreeKinds,
+        kinds: Mapping[int, int],
     ) -> None:
         self._tx = tx
         self._question = question
@@ -119,7 +118,7 @@ class PlacedCopies:
 
     def kinds(self, roots: Sequence[int]) -> Sequence[Hashable]:
         """Return the kind of each tree; if there are sharing providers, each tree is a kind of its own."""
-        return roots if self._question.has_sharing else self._kinds.of(roots)
+        return roots if self._question.has_sharing else [*map(self._kinds.__getitem__, roots)]
 
     def in_trees(self, bounds: Mapping[int, int]) -> dict[int, Copies]:
         """Return how many copies fit into trees, by root.

@@ -24,7 +24,6 @@ from placement.services.cloud_cache import CloudCache, SetsInSnapshot, columns_i
 from placement.services.planner.changes import AS_THEY_ARE, Changes, more_trees, overlay_of
 from placement.services.planner.composers import Composers, PlannerOptions
 from placement.services.planner.placed_copies import PlacedCopies, placed_copies
-from placement.services.planner.tree_kinds import TreeKinds
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.locks import withheld_providers
 from placement.store.search.names import ids_for
@@ -88,7 +87,7 @@ def headrooms(
     """Count how many copies of each request fit, in one snapshot.
 
     Takes a fixed number of statements, and O(trees) work for each request, in columns; with rules about places, a few
-    more statements for each 2,000 trees, to find the kinds of trees, and a few for each 500 kinds.
+    more statements for each 500 kinds of trees.
 
     Args:
         tx: the transaction.
@@ -146,11 +145,20 @@ def _placed(
     overlay: Overlay,
 ) -> dict[str, PlacedCopies]:
     """Return the counters for requests that depend on places; kinds of trees are told once for all of them."""
-    like, kinds = cloud.like, TreeKinds(tx, overlay, cloud)
+    names = {name for of, request in requests.items() for name in _traits_of_places(request, options[of])}
+    kinds = cloud.kinds(sorted(tx.names.traits.ids(tx.connection, names).values())) if requests else {}
     return {
-        name: placed_copies(tx, request, options[name], overlay=overlay, like=like, kinds=kinds)
+        name: placed_copies(tx, request, options[name], overlay=overlay, like=cloud.like, kinds=kinds)
         for name, request in requests.items()
     }
+
+
+def _traits_of_places(request: PlannerRequest, options: PlannerOptions) -> frozenset[str]:
+    """Return the traits that matter to rules: those of levels, and those that devices must or must not have."""
+    devices = [one.device for one in request.groups if one.device is not None]
+    return frozenset(options.levels_for(request).traits).union(
+        *[device.forbidden.union(*device.required) for device in devices]
+    )
 
 
 def _supposed(
@@ -167,7 +175,7 @@ def _supposed(
         gone=overlay.gone,
         more=more_trees(tx, changes),
     )
-    view = cloud_view(columns, supposed, ids.classes.values())
+    view = cloud_view(columns, supposed, columns.class_ids)
     return CloudInForms(view.columns, SetsInView(sets, view, columns.providers), ids, view.like)
 
 

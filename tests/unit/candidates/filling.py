@@ -137,6 +137,9 @@ class _Sets:
     def in_aggregate(self, aggregate_id: int):
         return np.array([MARKS[aggregate_id] in node.aggregates for node in self._nodes], dtype=bool)
 
+    def read_traits(self, trait_ids) -> None:
+        pass
+
     def read_aggregates(self, aggregate_ids) -> None:
         pass
 
