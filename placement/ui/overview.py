@@ -41,7 +41,7 @@ class FlavorRoom:
 def overview(call: Call) -> Response:
     """Show the whole cloud on one page."""
     locks = call.server.settings.planner.exclusive.values()
-    cloud = service.overview(call.database, locks=tuple(locks))
+    cloud = service.overview(call.database, locks=tuple(locks), cache=call.server.cloud_cache)
     return show(
         "overview.html",
         cloud=cloud,

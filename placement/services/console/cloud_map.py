@@ -11,8 +11,9 @@ from placement.candidates.ranking import Ranking
 from placement.domain.candidate_request import CandidateRequest
 from placement.errors import Gone, NotFound
 from placement.services.allocation_candidates import SearchOptions, answer_to
-from placement.services.cloud_cache import CloudCache
+from placement.services.cloud_cache import CloudCache, columns_in
 from placement.services.console.overview import AMOUNTS
+from placement.services.console.tree_loads import class_in_trees
 from placement.services.fragmentation import FragmentationJudge
 from placement.services.planner.request_rooms import Copies, headroom_in
 from placement.store.aggregates import hosts_in
@@ -147,7 +148,7 @@ def cloud_map(tx: Transaction, question: MapQuestion, cache: CloudCache | None =
     """
     classes = store.held_classes(tx)
     class_name = _class(question.class_name, classes)
-    stocks = store.capacity_and_use(tx, class_name) if class_name else {}
+    stocks = _capacity_and_use(tx, class_name, cache) if class_name else {}
     if question.moment is not None:
         stocks = _as_it_was(tx, stocks, class_name, question.moment)
     return CloudMap(
@@ -169,6 +170,19 @@ def _class(wanted: str, held: Sequence[str]) -> str:
     if wanted and wanted not in held:
         raise NotFound(f"No provider has inventory of {wanted}.")
     return wanted or (USUAL_CLASS if USUAL_CLASS in held else next(iter(held), ""))
+
+
+def _capacity_and_use(tx: Transaction, class_name: str, cache: CloudCache | None) -> dict[int, tuple[int, int]]:
+    """Return the capacity and usage of a class, for each tree that has it."""
+    columns = columns_in(tx, cache)
+    trees, *amounts = class_in_trees(columns, tx.names.classes.ids(tx.connection, [class_name])[class_name])
+    return dict(
+        zip(
+            columns.providers.roots[trees].tolist(),
+            zip(*[amount.tolist() for amount in amounts], strict=True),
+            strict=True,
+        )
+    )
 
 
 def _as_it_was(

@@ -3,10 +3,18 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from placement.services.cloud_cache import CloudCache, columns_in
+from placement.services.console.tree_loads import (
+    AT_LEAST,
+    LoadedTree,
+    Scattering,
+    TreeKind,
+    kinds_of_trees,
+    scattering,
+)
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import overview as store
-from placement.store.console.loads import LoadedTree, TreeKind, kinds_of_trees
-from placement.store.console.overview import AT_LEAST, ClassStock, CloudCounts, LatestChange, Scattering
+from placement.store.console.overview import ClassStock, CloudCounts, LatestChange
 from placement.store.console.stocks import ClassTotals, stocks_of_trees
 
 __all__ = [
@@ -69,17 +77,23 @@ class Overview:
 
 
 @reads_anywhere
-def overview(tx: Transaction, *, locks: Collection[str] = ()) -> Overview:
-    """Return the cloud at a glance. ``locks`` are classes that stand for exclusive use rather than devices."""
-    classes = store.class_stocks(tx)
-    kinds = kinds_of_trees(tx, [stock.class_id for stock in classes], limit=TREES)
-    shown = kinds[:KINDS]
+def overview(tx: Transaction, *, locks: Collection[str] = (), cache: CloudCache | None = None) -> Overview:
+    """Return the cloud at a glance.
+
+    Args:
+        tx: the transaction.
+        locks: classes that stand for exclusive use rather than devices.
+        cache: what is cached of the cloud; None reads all of it.
+    """
+    classes, columns = store.class_stocks(tx), columns_in(tx, cache)
+    names = {stock.class_id: stock.stock.class_name for stock in classes}
+    kinds, number = kinds_of_trees(tx, columns, [*names], kinds=KINDS, limit=TREES)
     return Overview(
         counts=store.counts(tx),
         classes=classes,
-        kinds=shown,
-        more_kinds=len(kinds) - len(shown),
-        tree_stocks=stocks_of_trees(tx, {tree.id for kind in shown for tree in (*kind.fullest, *kind.emptiest)}),
-        devices=store.scattering(tx, but=AMOUNTS | set(locks)),
+        kinds=kinds,
+        more_kinds=number - len(kinds),
+        tree_stocks=stocks_of_trees(tx, {tree.id for kind in kinds for tree in (*kind.fullest, *kind.emptiest)}),
+        devices=scattering(columns, names, but=AMOUNTS | set(locks)),
         changes=store.latest_changes(tx, limit=CHANGES),
     )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sqlalchemy import BigInteger, cast, func, select
 
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.console.stocks import INV, per_tree_and_class
+from placement.store.console.stocks import INV
 from placement.store.journal.order import J
 from placement.store.journal.watched import ALLOCATION
 from placement.store.providers import RP
@@ -46,14 +46,6 @@ def held_classes(tx: Transaction) -> list[str]:
     ids = sorted([id_ for (id_,) in rows])
     names = tx.names.classes.names(tx.connection, ids)
     return [names[id_] for id_ in ids]
-
-
-def capacity_and_use(tx: Transaction, class_name: str) -> dict[int, tuple[int, int]]:
-    """Return the capacity and usage of a class, for each tree that has it."""
-    class_id = tx.names.classes.ids(tx.connection, [class_name]).get(class_name)
-    each = per_tree_and_class(tx).subquery("each_class").c
-    query = select(each.root_id, each.capacity, each.used).where(each.class_id == class_id)
-    return {root: (int(capacity), int(used)) for root, capacity, used in tx.tuples(query)}
 
 
 def project_names(tx: Transaction, *, most: int) -> list[str]:

@@ -1,6 +1,6 @@
 """How full trees are, and of which kind: trees with the same resource classes are of one kind."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, ColumnElement, Float, Select, Subquery, case, cast, func, literal, or_, select
@@ -12,25 +12,6 @@ from placement.store.tables import inventories, resource_providers
 
 MAX_BITS = 62
 """The most classes that distinguish kinds. No cloud has more, and they would not fit into a BIGINT."""
-
-
-class LoadedTree(NamedTuple):
-    """A tree, the load of its most loaded class (1.0: full), and how many trees of its kind have the same load."""
-
-    id: int
-    uuid: str
-    name: str
-    load: float
-    alike: int
-
-
-class TreeKind(NamedTuple):
-    """The trees with the same classes: how many there are, the fullest and the emptiest."""
-
-    classes: tuple[str, ...]
-    trees: int
-    fullest: Sequence[LoadedTree]
-    emptiest: Sequence[LoadedTree]
 
 
 class KindCount(NamedTuple):
@@ -99,69 +80,3 @@ def of_kind(class_ids: Collection[int]) -> Select[Any]:
             func.count(func.distinct(case((has.in_(sorted(class_ids)), has)))) == len(class_ids),
         )
     )
-
-
-def kinds_of_trees(tx: Transaction, class_ids: Sequence[int], *, limit: int) -> list[TreeKind]:
-    """Return the kinds of trees, the most numerous first, with a number of the fullest and emptiest of each.
-
-    Unused trees are not listed among the fullest.
-
-    Args:
-        tx: the transaction.
-        class_ids: all classes with inventory.
-        limit: how many trees of each kind.
-    """
-    bits = _bits(class_ids)
-    if not bits:
-        return []
-    placed = _placed(tx, bits)
-    query = (
-        select(RP.id, RP.uuid, func.coalesce(RP.name, RP.uuid), *[column for column in placed.c if column.key != "id"])
-        .select_from(placed.join(resource_providers, RP.id == placed.c.id))
-        .where(or_(placed.c.from_full <= limit, placed.c.from_empty <= limit))
-        .order_by(placed.c.trees.desc(), placed.c.kind)
-    )
-    found: dict[int, list[Any]] = {}
-    for row in tx.tuples(query):
-        found.setdefault(int(row[4]), []).append(row)
-    names = tx.names.classes.names(tx.connection, bits)
-    return [
-        TreeKind(
-            _classes(kind, bits, names),
-            rows[0][5],
-            [_loaded(row) for row in sorted(rows, key=lambda row: row[7]) if row[7] <= limit and row[3] > 0],
-            [_loaded(row) for row in sorted(rows, key=lambda row: row[8]) if row[8] <= limit],
-        )
-        for kind, rows in found.items()
-    ]
-
-
-def _placed(tx: Transaction, bits: Mapping[int, int]) -> Subquery:
-    """Return a subquery of (id, load, kind, trees, alike, from_full, from_empty) for each tree."""
-    each = per_tree_and_class(tx).subquery("each_class")
-    load = _load(each)
-    trees = (
-        select(each.c.root_id.label("id"), load.label("load"), summed(_bit(bits, each.c.class_id)).label("kind"))
-        .group_by(each.c.root_id)
-        .having(load.is_not(None))
-        .subquery("trees")
-    )
-    its = trees.c
-    return select(
-        its.id,
-        its.load,
-        its.kind,
-        func.count().over(partition_by=its.kind).label("trees"),
-        func.count().over(partition_by=[its.kind, its.load]).label("alike"),
-        _rank(its.kind, its.load.desc(), its.id).label("from_full"),
-        _rank(its.kind, its.load, its.id).label("from_empty"),
-    ).subquery("placed")
-
-
-def _rank(kind: ColumnElement[int], *order: ColumnElement[Any]) -> ColumnElement[int]:
-    return func.row_number().over(partition_by=kind, order_by=order)
-
-
-def _loaded(row: Any) -> LoadedTree:
-    id_, uuid, name, load, _kind, _trees, alike, *_places = row
-    return LoadedTree(id_, uuid, name, load, alike)

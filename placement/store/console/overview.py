@@ -1,19 +1,14 @@
-"""The whole cloud in a few statements: totals by class, how devices are spread over trees, the latest changes."""
+"""The whole cloud in a few statements: how much there is of each class, and the latest changes."""
 
-from collections import defaultdict
-from collections.abc import Collection
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import case, func, select
+from sqlalchemy import func, select
 
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.console.stocks import INV, ClassTotals, amounts, per_tree_and_class, summed
+from placement.store.console.stocks import INV, ClassTotals, amounts
 from placement.store.providers import RP
 from placement.store.tables import consumers, resource_providers
-
-AT_LEAST = (1, 2, 4, 8)
-"""The sizes of requests, in devices, to look at."""
 
 
 class CloudCounts(NamedTuple):
@@ -30,18 +25,6 @@ class ClassStock(NamedTuple):
     class_id: int
     stock: ClassTotals
     providers: int
-
-
-class Scattering(NamedTuple):
-    """How the free units of a class are spread over the trees.
-
-    ``trees`` are the numbers of trees with at least 1, 2, 4 and 8 free, ``most`` is the maximum of any tree.
-    """
-
-    class_name: str
-    free: int
-    most: int
-    trees: tuple[int, ...]
 
 
 class LatestChange(NamedTuple):
@@ -79,34 +62,6 @@ def class_stocks(tx: Transaction) -> list[ClassStock]:
     return [
         ClassStock(class_id, ClassTotals(names[class_id], *map(int, sums)), count) for class_id, count, *sums in rows
     ]
-
-
-def scattering(tx: Transaction, *, but: Collection[str]) -> list[Scattering]:
-    """Return how free units are spread over the trees, for all classes but some."""
-    each = per_tree_and_class(tx).subquery("each_class")
-    free = each.c.capacity - each.c.used
-    size = case(*((free >= bound, bound) for bound in reversed(AT_LEAST)), else_=0)
-    left_out = tx.names.classes.ids(tx.connection, but)
-    query = (
-        select(each.c.class_id, size, func.count(), summed(case((free > 0, free), else_=0)), func.max(free))
-        .where(each.c.class_id.not_in(sorted(left_out.values())))
-        .group_by(each.c.class_id, size)
-        .order_by(each.c.class_id)
-    )
-    by_class: dict[int, list[Any]] = defaultdict(list)
-    for row in tx.tuples(query):
-        by_class[row[0]].append(row)
-    names = tx.names.classes.names(tx.connection, by_class)
-    return [_scattering(names[class_id], rows) for class_id, rows in by_class.items()]
-
-
-def _scattering(class_name: str, rows: list[Any]) -> Scattering:
-    return Scattering(
-        class_name,
-        free=sum(int(free) for _, _, _, free, _ in rows),
-        most=max(0, *(int(most) for *_, most in rows)),
-        trees=tuple(sum(count for _, size, count, *_ in rows if size >= bound) for bound in AT_LEAST),
-    )
 
 
 def latest_changes(tx: Transaction, *, limit: int) -> list[LatestChange]:
