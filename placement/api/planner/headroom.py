@@ -27,7 +27,7 @@ from placement.domain.place_lock import PlaceLock
 from placement.domain.planner_request import PlannerRequest
 from placement.errors import Invalid, InvalidAt
 from placement.services.cloud_cache import CloudCache
-from placement.services.fair_share.headroom import amounts_of_copy, by_share
+from placement.services.fair_share.copies_by_queue import amounts_of_copy, by_share
 from placement.services.planner.composers import PlannerOptions
 from placement.services.planner.request_rooms import Listing, headrooms
 from placement.store.connection.database import Database

@@ -6,7 +6,7 @@ from typing import Any
 from placement.allocators.bundle_packing import Copies
 from placement.api.planner.fair_share_json import named
 from placement.candidates.headroom.totals import Headroom
-from placement.services.fair_share.headroom import ShareRoom
+from placement.services.fair_share.copies_by_queue import ShareRoom
 from placement.services.planner.request_rooms import Headrooms, HostModel, Named, RequestRoom
 from placement.settings.planner.values import FairShareSettings
 
