@@ -128,8 +128,8 @@ def _lacking(plan: Plan, cloud: CloudInForms, counted: CountedTrees, is_full: Fl
     sets, free = np.zeros(np.count_nonzero(is_full), dtype=np.int64), counted.trees.free.of(is_full)
     for bit, name in enumerate(names):
         slots = [slot.asking_only(cloud.ids.classes[name]) for slot in counted.slots]
-        # A slot that asks for nothing matters only if it must not meet another.
-        slots = [slot for slot in slots if slot.amounts or slot.apart is not None]
+        # Of the slots that ask for nothing else, only groups matter: where they may be, and whom they must not meet.
+        slots = [slot for slot in slots if slot.amounts or slot.suffix]
         copies = formula_for(without_traits, slots, counted.trees.form, {}).alone.copies(free)
         sets |= (copies == 0).astype(np.int64) << bit
     lacking, trees = np.unique(sets, return_counts=True)

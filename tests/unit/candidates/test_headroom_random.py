@@ -84,3 +84,15 @@ def test_classes_that_as_many_trees_lack_are_told_in_the_order_of_their_names() 
     found = counted_headroom(request, cloud_in_forms(cloud))
     assert [*found.lacking] == [("MEMORY_MB",), ("VCPU",)]
     assert [*found.stranded] == ["MEMORY_MB", "VCPU"]
+
+
+def test_a_tree_lacks_a_class_that_is_free_only_where_the_rest_of_its_group_cannot_be() -> None:
+    cloud = {
+        1: Node(1, None, 1),
+        2: Node(2, 1, 1, {"VCPU": Inventory(8, used=8)}),
+        3: Node(3, 2, 1, {"DISK_GB": Inventory(2)}),
+        4: Node(4, 1, 1, {"VCPU": Inventory(8)}),
+    }
+    groups = tuple([RequestGroup(suffix=f"_{name}", resources={name: 1}) for name in ("VCPU", "DISK_GB")])
+    request = CandidateRequest(groups=groups, same_subtree=(frozenset({"_VCPU", "_DISK_GB"}),))
+    assert counted_headroom(request, cloud_in_forms(cloud)).lacking == {("VCPU",): 1}
