@@ -240,7 +240,7 @@ def _most_of(kind: _CellSet, free: Sequence[int]) -> int:
 
 
 class _CutOff(Exception):
-    """The budget ran out during the search."""
+    """The search ends early: the budget ran out, or there can be no better packing."""
 
 
 class _BundleSearch:
@@ -270,10 +270,11 @@ class _BundleSearch:
     def _fill(self, index: int, free: tuple[int, ...], taken: int) -> None:
         """Take bundles from ``index`` on, in addition to those already taken."""
         self._found = max(self._found, taken)
+        # Branches that are pruned at once are steps as well: of a cell with 2^45 units there may be as many.
+        if self._found >= self._most or not self._budget.take():
+            raise _CutOff
         if index == len(self._bundles) or self._is_vain(index, free, taken):
             return
-        if not self._budget.take():
-            raise _CutOff
         items = self._bundles[index]
         for times in range(min([free[cell] // amount for cell, amount in items]), -1, -1):
             left = list(free)
@@ -283,7 +284,7 @@ class _BundleSearch:
 
     def _is_vain(self, index: int, free: tuple[int, ...], taken: int) -> bool:
         """Tell whether a branch can be pruned: it cannot improve, or this state was seen with as many taken."""
-        if self._found >= self._most or taken + self._bounds[index].copies(free) <= self._found:
+        if taken + self._bounds[index].copies(free) <= self._found:
             return True
         if self._seen.get((index, free), -1) >= taken:
             return True

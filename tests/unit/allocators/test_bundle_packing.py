@@ -71,3 +71,11 @@ def test_pools_give_as_much_as_any_assignment(chance: Random) -> None:
         if all(choice.count(pool) <= room[pool] for pool in pools):
             most = max(most, sum(pool is not None for pool in choice))
     assert drawn(wanted, room) == most
+
+
+def test_the_largest_cells_cost_no_more_than_the_budget() -> None:
+    """Where a bundle fits 2^45 times, there are as many branches to prune."""
+    bundles = [{0: 1, 1: 4}, {0: 3, 2: 5}, {1: 2, 2: 3}, {0: 1, 3: 4}]
+    budget = Budget(1000)
+    copies = BundlePacking(bundles, [{0}, {1, 2, 3}]).copies([2**45] * 4, budget=budget)
+    assert 0 < copies.least <= copies.most
