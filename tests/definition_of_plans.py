@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import combinations, product
 from math import prod
 
+from placement.candidates.explain.conditions import Condition
 from placement.domain.planner_request import THE_DEVICE, PlannerGroup, PlannerRequest
 from tests.definition_of_candidates import Definition, Placed, Slot
 from tests.small_clouds import Cloud
@@ -34,13 +35,20 @@ class PlanDefinition:
         cloud: the cloud.
         levels: name -> trait, the outermost first.
         locks: level -> the class of its lock.
+        without: a condition on single providers or roots to omit.
     """
 
     def __init__(
-        self, request: PlannerRequest, cloud: Cloud, *, levels: Mapping[str, str], locks: Mapping[str, str]
+        self,
+        request: PlannerRequest,
+        cloud: Cloud,
+        *,
+        levels: Mapping[str, str],
+        locks: Mapping[str, str],
+        without: Condition | None = None,
     ) -> None:
         self.request, self.cloud, self.locks = request, cloud, locks
-        self.plain = Definition(replace(request.plain, same_subtree=request.same_subtree), cloud)
+        self.plain = Definition(replace(request.plain, same_subtree=request.same_subtree), cloud, without)
         own = {level: level for level in request.levels() if level not in {*levels, *levels.values()}}
         self.levels = {**levels, **own}
         self.groups = {one.suffix: one for one in request.groups}
@@ -122,7 +130,11 @@ class PlanDefinition:
             )
             for id_, node in self.cloud.items()
         }
-        return [p for p in Definition(self.plain.request, unused).options(slot, root) if self.cloud[p].root == root]
+        return [
+            p
+            for p in Definition(self.plain.request, unused, self.plain.without).options(slot, root)
+            if self.cloud[p].root == root
+        ]
 
     def _device(self, one: PlannerGroup, provider: int) -> int:
         parent = self.cloud[provider].parent

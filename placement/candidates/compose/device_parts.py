@@ -129,7 +129,8 @@ class TreeParts:
         """Return the providers that can serve a part; one that wants all wants only those of the tree itself."""
         providers = self._tree.options[part.slot.demand]
         if part.every is not None:
-            providers = self._details.own(providers)
+            every = frozenset(self._tree.options[part.every])
+            providers = [provider for provider in self._details.own(providers) if provider in every]
         if part.group.device is None:
             return providers
         matching = [provider for provider in providers if self._has_right_device(part.group, provider)]

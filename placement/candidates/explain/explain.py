@@ -1,6 +1,7 @@
 """Turns a plan and a cloud into an explanation: what each condition leaves, and which one leaves nothing."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -32,21 +33,30 @@ class _Left(NamedTuple):
 
 def explain(plan: Plan, masks: ConditionMasks) -> Explanation:
     """Explain why a request has no candidates, or say in how many trees it has some."""
-    cloud = CloudMasks(with_traits_apart(plan), masks)
-    alike = AlikeTrees(cloud)
+    alike = AlikeTrees(CloudMasks(with_traits_apart(plan), masks))
+    found, _left = counted(alike)
+    return found if found.cause is None else explained(alike, found)
+
+
+def counted(alike: AlikeTrees) -> tuple[Explanation, Flags]:
+    """Return what each condition leaves, and which one leaves nothing; and the trees that are left after all."""
+    cloud = alike.cloud
     budget = RequestBudget(per_tree=STEPS_PER_TREE, per_request=STEPS_FOR_CAUSE)
     searched = [*_searched(alike, budget)]
     trees = [*cloud.trees_left(), *[Remainder(each.condition, None, int(each.trees.sum())) for each in searched]]
     demands = tuple([demand.described for demand in cloud.demands])
     cause = first_emptied(cloud) or next((each.condition for each in searched if not each.trees.any()), None)
-    if cause is None:
-        serving = cloud.providers.roots[searched[-1].trees if searched else cloud.trees].tolist()
-        return Explanation(None, demands, tuple(trees), complete=not budget.was_hit, serving=frozenset(serving))
+    found = Explanation(cause, demands, tuple(trees), complete=not budget.was_hit)
+    return found, searched[-1].trees if searched else cloud.trees
+
+
+def explained(alike: AlikeTrees, found: Explanation) -> Explanation:
+    """Add near misses and hints to an explanation of a request without candidates."""
     # Near misses get a budget of their own, because they are searched for in more trees than the cause.
-    more = RequestBudget(per_tree=STEPS_PER_TREE, per_request=STEPS_FOR_NEAR_MISSES)
-    missed = near_misses(alike, more)
-    complete = not (budget.was_hit or more.was_hit)
-    return Explanation(cause, demands, tuple(trees), missed, tuple(hints(cloud)), complete=complete)
+    budget = RequestBudget(per_tree=STEPS_PER_TREE, per_request=STEPS_FOR_NEAR_MISSES)
+    missed = near_misses(alike, budget)
+    complete = found.complete and not budget.was_hit
+    return replace(found, near_misses=missed, hints=tuple(hints(alike.cloud)), complete=complete)
 
 
 def quick_cause(plan: Plan, masks: ConditionMasks, *, some_held: bool = False) -> Condition:

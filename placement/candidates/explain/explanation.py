@@ -1,7 +1,6 @@
 """The content of an explanation, as plain values."""
 
 from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -119,7 +118,6 @@ class Explanation:
         hints: lessons to learn from it.
         complete: whether no search ran out of steps.
         shortfall: how many providers there could be, if the cause is a group that wants several.
-        serving: the roots of the trees left after all conditions of a plain request; all have candidates if complete.
     """
 
     cause: Condition | None
@@ -129,7 +127,6 @@ class Explanation:
     hints: tuple[Hint, ...] = ()
     complete: bool = True
     shortfall: Shortfall | None = None
-    serving: AbstractSet[int] = frozenset()
 
     @property
     def found(self) -> int:

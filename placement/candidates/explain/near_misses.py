@@ -19,8 +19,8 @@ NOT_REMOVABLE = (ConditionKind.INVENTORY, ConditionKind.EMPTY_GROUP)
 STEPS_OF_A_DEMAND = 5
 """The steps charged for each demand when a condition is examined, besides those of the search."""
 
-SearchWithout = Callable[[Condition], SearchInTree]
-"""Returns the search of a request without a condition."""
+SearchWithout = Callable[[Condition], SearchInTree | None]
+"""Returns the search of a request without a condition; None if it cannot be left out alone."""
 
 
 def near_misses(alike: AlikeTrees, budget: RequestBudget) -> tuple[NearMiss, ...]:
@@ -69,9 +69,10 @@ def _of_conditions(
     for condition, trees in sorted(depending, key=lambda each: each[1].sum()):
         if _spent(budget, cloud.plan):
             return
-        if not trees.any():
+        search = search_without(condition) if trees.any() else None
+        if search is None:
             continue
-        served = serving_trees(alike, search_without(condition), trees, without=condition)
+        served = serving_trees(alike, search, trees, without=condition)
         if len(served.trees):
             shown = examples(cloud, condition, served)
             there = largest(cloud, condition, served.trees) if condition.kind in OF_AMOUNTS else None

@@ -133,7 +133,8 @@ class ConditionMasks:
         if not (group.resources or group.required or group.member_of):
             # The reference finds no provider for a group that only forbids, whichever tree it names.
             yield Mask(Condition(ConditionKind.EMPTY_GROUP, groups), _none_of)
-        if group.in_tree is not None:
+        # Like the reference, find a granular group without resources in any tree, as long as the named tree exists.
+        if group.in_tree is not None and (demand.resources or group.in_tree not in self.serving.ids.roots):
             yield Mask(Condition(ConditionKind.IN_TREE, groups, group.in_tree), self._in_tree(demand, reach))
         if self._held is not None:
             yield Mask(Condition(ConditionKind.HELD, groups), (~self._held).__getitem__)
@@ -167,9 +168,6 @@ class ConditionMasks:
         if root is None or (reach is Reach.SHARED and not demand.group.is_granular):
             # in_tree keeps the unsuffixed group inside the tree.
             return _none_of
-        if not demand.resources:
-            # Like the reference, find a granular group without resources in any tree, as long as the named tree exists.
-            return _all_of
         return lambda at: self.providers.roots[self.providers.trees[at]] == root
 
 
@@ -184,10 +182,6 @@ def _can_give(rule: Rule, stock: StockColumns, amount: int, at: Ints) -> Flags:
 
 def _none_of(at: Ints) -> Flags:
     return np.zeros(len(at), dtype=bool)
-
-
-def _all_of(at: Ints) -> Flags:
-    return np.ones(len(at), dtype=bool)
 
 
 class MaskedProviders:

@@ -1,168 +1,84 @@
-"""Finds the trees in which a planner request has a candidate: what an explanation asks again and again.
+"""Asks the planner's search in which trees a request with some of its rules has a candidate."""
 
-Each kind of tree is searched once, because the hosts of a cloud are much alike. Where they are not, earlier answers
-still settle most questions: a tree without a candidate has none under a further rule, and one with a candidate keeps it
-under fewer rules. Trees are read only where neither sums nor places in use decide.
-"""
-
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from functools import cache, partial
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from placement.allocators.budget import Budget
-from placement.candidates.compose.free_places import PlacesInUse
 from placement.candidates.compose.proposals import ProposalComposer
-from placement.candidates.explain.rules import asks_no_more
-from placement.candidates.host_kinds import KindOf
+from placement.candidates.explain.tree_search import Verdict
+from placement.candidates.planner.planner_trees import Deciding
+from placement.candidates.serving import Serving
+from placement.cloud.columns import Flags, Ints
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
+from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 
-ComposerFor = Callable[[PlannerRequest], ProposalComposer]
 
-_Serves = Callable[[], bool | None]
-"""Tells whether a tree has any candidate; None if the budget runs out first."""
-
-
-class ServingTrees(NamedTuple):
-    """The roots of trees that have a candidate, and of those where the budget ran out before that was known."""
-
-    trees: AbstractSet[int]
-    undecided: AbstractSet[int] = frozenset()
-
-    @property
-    def possible(self) -> AbstractSet[int]:
-        """All trees that are not known to have no candidate."""
-        return self.trees | self.undecided
-
-
-class SearchedHosts(NamedTuple):
-    """The trees to search, and the means to learn more about them.
+class RuleSearches(NamedTuple):
+    """What it takes to search for a planner request, whichever of its rules are left out.
 
     Args:
-        trees: the trees, with the options of the demands that all requests share.
-        room_of: classifies trees by their options: all of a kind have the same room.
-        kind: classifies trees by their outlines: all of a kind can serve a request, or none.
-        outlines_of: reads the outlines of some of the trees.
-        places_in_use: returns where anything is in use in any of them.
-    """
-
-    trees: Sequence[Tree]
-    room_of: Callable[[Tree], Hashable]
-    kind: KindOf
-    outlines_of: Callable[[Sequence[Tree]], Sequence[PlannerTree]]
-    places_in_use: Callable[[], PlacesInUse]
-
-
-class RuleSearch:
-    """Searches the same trees for requests that differ in their rules.
-
-    Args:
-        hosts: the trees.
-        composer_for: returns the composer of a request.
+        composer_for: returns the composer of a request with its plan.
+        plan_of_paths: returns the plan of a request with other paths.
+        outlines_of: returns the outlines of trees.
+        seen: what tells providers apart besides what they can serve.
         budget: the steps of all searches together.
     """
 
-    def __init__(self, hosts: SearchedHosts, composer_for: ComposerFor, budget: Budget) -> None:
-        self._hosts = hosts
-        trees = {tree.root: tree for tree in hosts.trees}
-        self._trees = trees
-        kinds: dict[Hashable, int] = {}
-        # Numbers compare faster than the kinds they stand for. Using ``self`` here would be a circle of references.
-        self._room_of = cache(lambda root: kinds.setdefault(hosts.room_of(trees[root]), len(kinds)))
-        self._composer_for = composer_for
-        self._budget = budget
-        self._known: list[tuple[PlannerRequest, ServingTrees]] = []
-        self._noted: list[tuple[PlannerRequest, ServingTrees]] = []
-        self.roots = frozenset(trees)
-        """The roots of all trees."""
+    composer_for: Callable[[PlannerRequest, Plan], ProposalComposer]
+    plan_of_paths: Callable[[PlannerRequest], Plan]
+    outlines_of: Callable[[Sequence[Tree]], Sequence[PlannerTree]]
+    seen: Sequence[Ints]
+    budget: Budget
 
-    def note(self, request: PlannerRequest, served: Mapping[int, bool]) -> None:
-        """Note, by root, whether some trees are known to have a candidate for a request."""
-        serving = {root for root, serves in served.items() if serves}
-        self._noted.append((request, ServingTrees(self.roots & serving, self.roots - served.keys())))
+    def of(self, request: PlannerRequest, plan: Plan) -> "RuleSearch":
+        """Return the search for a request with its plan."""
+        return RuleSearch(self.composer_for(request, plan), self)
 
-    def serving(self, request: PlannerRequest) -> ServingTrees:
-        """Return the trees that have a candidate for a request."""
-        found = next((found for known, found in self._known if known == request), None)
-        if found is None:
-            found = self._searched(request)
-            self._known.append((request, found))
-        return found
 
-    def is_served(self, request: PlannerRequest) -> bool:
-        """Tell whether any tree is known to have a candidate for a request. Stops at the first one."""
-        if any([found.trees and asks_no_more(request, known) for known, found in (*self._noted, *self._known)]):
-            return True
-        undecided: set[int] = set()
-        for roots, verdict in self._verdicts(request, self._left(request)):
-            if verdict:
-                return True
-            if verdict is None:
-                undecided.update(roots)
-        self._known.append((request, ServingTrees(frozenset(), undecided)))
-        return False
+class RuleSearch:
+    """Searches trees for candidates of a planner request.
 
-    def _searched(self, request: PlannerRequest) -> ServingTrees:
-        serving: set[int] = set()
-        for known, of_known in (*self._noted, *self._known):
-            if asks_no_more(request, known):
-                serving |= of_known.trees
-        undecided: set[int] = set()
-        for roots, verdict in self._verdicts(request, self._left(request) - serving):
-            if verdict is not False:
-                (serving if verdict else undecided).update(roots)
-        return ServingTrees(serving, undecided)
+    Args:
+        composer: composes the request.
+        searches: what else it takes.
+    """
 
-    def _left(self, request: PlannerRequest) -> AbstractSet[int]:
-        """Return the trees that no earlier answer rules out for a request."""
-        left = self.roots
-        for known, of_known in (*self._noted, *self._known):
-            if asks_no_more(known, request):
-                left &= of_known.possible
-        return left
+    is_needed = True
 
-    def _verdicts(self, request: PlannerRequest, left: AbstractSet[int]) -> Iterator[tuple[Iterable[int], bool | None]]:
-        """Yield the roots of trees of one kind, and whether they serve; some that certainly do not are skipped."""
-        for roots, serves in self._questions(request, left):
-            yield roots, None if self._budget.is_used_up else serves()
+    def __init__(self, composer: ProposalComposer, searches: RuleSearches) -> None:
+        self._composer = composer
+        self._searches = searches
 
-    def _questions(self, request: PlannerRequest, left: AbstractSet[int]) -> Iterator[tuple[Iterable[int], _Serves]]:
-        """Yield the roots of trees of one kind, and what tells whether they serve; skip those that certainly do not."""
-        composer, roomy = self._composer_for(request), self._roomy(request)
-        candidates: list[Tree] = []
-        for alike in self._alike_in_room(left):
-            one = alike[0]
-            if not composer.is_hopeless(one) and (one.root in roomy or not composer.lacks_room(one)):
-                candidates += alike
-        if candidates:
-            yield from self._questions_of_outlines(composer, candidates)
+    def verdicts(self, trees: Sequence[Tree]) -> list[Verdict]:
+        """Tell of each tree whether it has a candidate."""
+        composer = self._composer
+        hopeful = [tree for tree in trees if not (composer.is_hopeless(tree) or composer.lacks_room(tree))]
+        outlines = dict(zip([tree.root for tree in hopeful], self._searches.outlines_of(hopeful), strict=True))
+        return [Verdict(self._serves(tree, outlines[tree.root]) if tree.root in outlines else False) for tree in trees]
 
-    def _roomy(self, request: PlannerRequest) -> AbstractSet[int]:
-        """Return the trees known to have room for a request, because they serve another one for the same amounts."""
-        amounts = request.groups, request.paths
-        known = [of.trees for one, of in (*self._noted, *self._known) if (one.groups, one.paths) == amounts]
-        return frozenset[int]().union(*known)
+    def _serves(self, tree: Tree, outline: PlannerTree) -> bool | None:
+        budget = self._searches.budget
+        return None if budget.is_used_up else self._composer.serves(tree, outline, budget)
 
-    def _alike_in_room(self, roots: AbstractSet[int]) -> Iterable[Sequence[Tree]]:
-        """Return trees in lists of one kind by room, given their roots."""
-        found: dict[Hashable, list[Tree]] = defaultdict(list)
-        for root in sorted(roots):
-            found[self._room_of(root)].append(self._trees[root])
-        return found.values()
 
-    def _questions_of_outlines(
-        self, composer: ProposalComposer, trees: Sequence[Tree]
-    ) -> Iterator[tuple[Iterable[int], _Serves]]:
-        """Yield the same as ``_questions``, for trees that may have room."""
-        wanted = composer.wanted_free
-        if wanted:
-            places = self._hosts.places_in_use()
-            trees = [tree for tree in trees if not places.are_lacking(wanted, tree)]
-        kinds: dict[Hashable, list[tuple[Tree, PlannerTree]]] = defaultdict(list)
-        for tree, outline in zip(trees, self._hosts.outlines_of(trees), strict=True):
-            kinds[self._hosts.kind(tree, outline)].append((tree, outline))
-        for alike in kinds.values():
-            yield [tree.root for tree, _outline in alike], partial(composer.serves, *alike[0], self._budget)
+def columns_seen(serving: Serving, deciding: Deciding, *, in_use: Flags | None = None) -> list[Ints]:
+    """Return what the planner's search tells providers apart by, besides what they can serve.
+
+    Args:
+        serving: the columns, and who has which trait.
+        deciding: the traits and classes that decide about a tree.
+        in_use: which providers are in use, if that matters.
+    """
+    seen = [serving.sets.with_trait(trait_id).astype(np.int64) for trait_id in deciding.traits]
+    for class_id in sorted(deciding.classes):
+        stock = serving.columns.stock(class_id)
+        for amounts in stock[1:]:
+            column = np.zeros(len(serving.columns.providers.ids), dtype=np.int64)
+            # Negative capacities are as good as none.
+            column[stock.at] = np.maximum(-1, amounts.astype(np.int64)) + 2
+            seen.append(column)
+    return seen if in_use is None else [*seen, in_use.astype(np.int64)]

@@ -58,36 +58,14 @@ def largest_group(request: PlannerRequest, rule: Condition) -> PlannerGroup | No
     return max(of_rule, key=lambda group: group.count, default=None)
 
 
-def asks_no_more(one: PlannerRequest, other: PlannerRequest) -> bool:
-    """Tell whether one request is served wherever another is, because it is the same with fewer rules.
-
-    False proves nothing. Rules that merely rank must have been dropped before.
-    """
-    ruled = (
-        {*one.same_subtree} <= {*other.same_subtree}
-        and {*one.within} <= {*other.within}
-        and {*one.affinity} <= {*other.affinity}
-        and {*one.exclusive} <= {*other.exclusive}
-        and one.distinct <= other.distinct
-        and len(one.groups) == len(other.groups)
-        and all(map(_asks_no_more, one.groups, other.groups))
-    )
-    return ruled and _without_rules(one) == _without_rules(other)
+def path_condition(name: str) -> Condition:
+    """Return the condition that a path imposes, as a part of the request."""
+    return Condition(ConditionKind.GROUP, (name,), name)
 
 
-def _asks_no_more(one: PlannerGroup, other: PlannerGroup) -> bool:
-    """Tell whether one group asks for no more than another. Asking for all providers is asking for at least one."""
-    return (
-        one.group == other.group
-        and one.per_subtree <= other.per_subtree
-        and (one.device is None or one.device == other.device)
-        and (one.everything == other.everything or (other.everything and one.count == 1))
-        and (one.count <= other.count or other.everything)
-    )
-
-
-def _without_rules(request: PlannerRequest) -> PlannerRequest:
-    return replace(request, groups=(), same_subtree=(), within=(), affinity=(), exclusive=(), distinct=False)
+def without_path(request: PlannerRequest, name: str) -> PlannerRequest:
+    """Return a request without one of its paths."""
+    return replace(request, paths={other: amount for other, amount in request.paths.items() if other != name})
 
 
 def _group(group: PlannerGroup, kept: Collection[Condition], *, is_joint: bool) -> PlannerGroup:

@@ -1,5 +1,6 @@
 """Plans with less: the conditions that only the search can check, one by one, and a plan without one of its parts."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from placement.candidates.explain.conditions import (
     traits_condition,
 )
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.search_plan import Plan, plan_for
+from placement.domain.search_plan import Plan
 
 
 class Stage(NamedTuple):
@@ -67,11 +68,17 @@ def without(plan: Plan, condition: Condition) -> Plan:
             return replace(plan, trait_sets=kept)
         case ConditionKind.GROUP_POLICY:
             # Groups that may share a provider may compete there.
-            return with_traits_apart(plan_for(replace(request, isolate=False)))
+            return replace(plan, request=replace(request, isolate=False), contended=_asked_twice(plan))
         case ConditionKind.COMBINED_CAPACITY:
             return replace(plan, contended=tuple(name for name in plan.contended if name != condition.value))
         case _:
             return replace(plan, request=_request_without(request, condition))
+
+
+def _asked_twice(plan: Plan) -> tuple[str, ...]:
+    """Return the classes that several slots ask for."""
+    asked = Counter(name for slot in plan.slots for name, _amount in slot.resources)
+    return tuple(sorted([name for name, slots in asked.items() if slots > 1]))
 
 
 def is_searched(plan: Plan, condition: Condition) -> bool:

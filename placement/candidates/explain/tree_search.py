@@ -1,6 +1,6 @@
 """Asks the search in which trees a plan has candidates, perhaps with a condition left out: one tree of each class."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -31,8 +31,8 @@ class SearchInTree(Protocol):
     def is_needed(self) -> bool:
         """Whether there are trees with a provider for each demand, but without a candidate."""
 
-    def verdict(self, tree: Tree, index: int) -> Verdict:
-        """Tell whether a tree, given with its index, has a candidate."""
+    def verdicts(self, trees: Sequence[Tree]) -> list[Verdict]:
+        """Tell of each tree whether it has a candidate."""
 
 
 class ServingTrees(NamedTuple):
@@ -65,8 +65,11 @@ class SlotSearch:
         self._steps = STEPS_OF_A_SEARCH * len(plan.slots)
         self.is_needed = not plan.is_unconstrained
 
-    def verdict(self, tree: Tree, index: int) -> Verdict:  # noqa: ARG002 - the options say all
-        """Tell whether a tree has a candidate."""
+    def verdicts(self, trees: Sequence[Tree]) -> list[Verdict]:
+        """Tell of each tree whether it has a candidate."""
+        return [self._verdict(tree) for tree in trees]
+
+    def _verdict(self, tree: Tree) -> Verdict:
         budget, was_hit = self._budget, self._budget.was_hit
         budget.was_hit = False
         choice = next(self._composer.choices(tree), None) if budget.take(self._steps) else None
@@ -90,9 +93,9 @@ def serving_trees(
     if not search.is_needed or not len(indices):
         return ServingTrees(indices, indices[:0], lambda _index: None)
     _classes, first, class_of = np.unique(alike.class_of[indices], return_index=True, return_inverse=True)
-    verdicts = [search.verdict(alike.tree(index, without), index).serves for index in indices[first].tolist()]
-    serves = np.array([verdict is True for verdict in verdicts])[class_of]
-    undecided = np.array([verdict is None for verdict in verdicts])[class_of]
+    verdicts = search.verdicts([alike.tree(index, without) for index in indices[first].tolist()])
+    serves = np.array([verdict.serves is True for verdict in verdicts])[class_of]
+    undecided = np.array([verdict.serves is None for verdict in verdicts])[class_of]
     return ServingTrees(
-        indices[serves], indices[undecided], lambda index: search.verdict(alike.tree(index, without), index).choice
+        indices[serves], indices[undecided], lambda index: search.verdicts([alike.tree(index, without)])[0].choice
     )

@@ -69,7 +69,7 @@ class TreeUse:
     def in_use(self, roots: Collection[int]) -> AbstractSet[int]:
         """Return the providers of some trees on which, or below which, anything is in use."""
         at = self._providers.positions_of_trees(roots)
-        used = self._providers.with_ancestors(at[self._is_in_use[at]])
+        used = self._providers.with_ancestors(at[self.is_in_use[at]])
         return {*self._providers.ids[used].tolist()}
 
     def places_in_use(self, roots: Collection[int], levels: Sequence[int | None]) -> PlacesInUse:
@@ -90,7 +90,8 @@ class TreeUse:
         return {tree.root for tree in trees if places.are_lacking(wanted, tree)}
 
     @cached_property
-    def _is_in_use(self) -> Flags:
+    def is_in_use(self) -> Flags:
+        """Which providers have anything in use, by position."""
         columns = self._serving.columns
         used = np.zeros(len(self._providers.ids), dtype=bool)
         for stock in map(columns.stock, columns.class_ids):

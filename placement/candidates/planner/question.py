@@ -148,7 +148,7 @@ class PlannerQuestion:
         self.steps = steps
         self.avoided = avoided
         self._terms = terms
-        self._cloud = cloud
+        self.cloud = cloud
         self._serving = cloud.reader.serving
         self.served: dict[int, bool] = {}
         """By root, whether an unchanged tree can serve it, as far as known."""
@@ -166,14 +166,9 @@ class PlannerQuestion:
         return made
 
     @property
-    def spares(self) -> bool:
-        """Whether trees are read with providers that have room only under an overlay."""
-        return bool(self._serving.spared)
-
-    @property
     def level_ids(self) -> Sequence[int | None]:
         """The ids of the levels' traits, None for one that does not exist."""
-        return self._cloud.levels
+        return self.cloud.levels
 
     def without_free_places(self, trees: Sequence[Tree]) -> set[int]:
         """Return the roots of trees that provably lack a free place for an exclusive group, under any overlay."""
@@ -192,7 +187,7 @@ class PlannerQuestion:
         if self.request.paths:
             return self.details  # All stocks matter to nested parts.
         use = self.use if self.request.exclusive else None
-        return TreeOutlines(self._serving, self._cloud.deciding({*self._terms.locks.values()}), use)
+        return TreeOutlines(self._serving, self.cloud.deciding({*self._terms.locks.values()}), use)
 
     @property
     def _classes(self) -> Collection[str] | None:
@@ -205,7 +200,7 @@ class PlannerQuestion:
     @cached_property
     def _scored(self) -> Collection[str]:
         """The classes that decide a tree's score."""
-        shared = shared_by(self._cloud.reader)
+        shared = shared_by(self.cloud.reader)
         return TreeScores(*self.asked, shared=shared, varies=bool(self._open_ended)).classes
 
     @property
@@ -277,10 +272,10 @@ class PlannerQuestion:
 
         Sums of a whole tree do not tell how many providers an open-ended group takes.
         """
-        if self.counts_decide or not self._cloud.kept.is_known:
+        if self.counts_decide or not self.cloud.kept.is_known:
             return None
-        ids = {name: id_ for id_, name in self._cloud.class_names.items()}
-        return kept_order(scores, found_by, ids, columns=self._serving.columns, kept=self._cloud.kept)
+        ids = {name: id_ for id_, name in self.cloud.class_names.items()}
+        return kept_order(scores, found_by, ids, columns=self._serving.columns, kept=self.cloud.kept)
 
     def fragmentation(self, tree: PlannerTree, proposal: Proposal) -> float | None:
         """Return the fragmentation score of a proposal; None if the profile ignores that."""
@@ -292,4 +287,4 @@ class PlannerQuestion:
     def least_places(self) -> Mapping[int, Counts] | None:
         """By root, lower bounds on the places for the counted demands; None where unknown."""
         counted = self.prepared.composer.counted
-        return least_places(self._serving, counted, levels=self.level_ids, kept=self._cloud.kept)
+        return least_places(self._serving, counted, levels=self.level_ids, kept=self.cloud.kept)

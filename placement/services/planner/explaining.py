@@ -1,22 +1,19 @@
 """Explain why a planner request has no candidates: first by what single providers lack, then by its rules."""
 
 from collections.abc import Mapping
-from functools import cache
 
 from placement.allocators.budget import Budget
 from placement.candidates.compose.devices import DeviceComposer
-from placement.candidates.compose.free_places import PlacesInUse
 from placement.candidates.compose.paths import PathComposer
 from placement.candidates.compose.proposals import ProposalComposer
 from placement.candidates.explain.explain import explain
-from placement.candidates.explain.explain_rules import explained_with_rules
-from placement.candidates.explain.explanation import Explanation
-from placement.candidates.explain.rule_search import RuleSearch, SearchedHosts
-from placement.candidates.explain.rules import rules_of, with_rules
-from placement.candidates.host_kinds import RoomKinds
+from placement.candidates.explain.explain_rules import explain_request
+from placement.candidates.explain.provider_masks import ConditionMasks
+from placement.candidates.explain.rule_search import RuleSearches, columns_seen
+from placement.candidates.explain.rules import rules_of
 from placement.candidates.planner.question import PlannerQuestion
 from placement.domain.planner_request import PlannerRequest
-from placement.domain.search_plan import plan_for
+from placement.domain.search_plan import Plan, plan_for
 from placement.services.explain import Explained, condition_masks
 from placement.services.planner.composers import STEPS_PER_REQUEST, PlannerOptions
 from placement.store.connection.unit_of_work import Transaction
@@ -26,7 +23,7 @@ from placement.store.search.provider_names import named_providers
 def explained_plan(
     tx: Transaction, question: PlannerQuestion, options: PlannerOptions, *, nothing_found: bool = True
 ) -> Explained:
-    """Explain the request of a question, reusing what planning found out there.
+    """Explain the request of a question on the cloud as it is.
 
     Args:
         tx: the snapshot.
@@ -34,15 +31,13 @@ def explained_plan(
         options: the operator's settings.
         nothing_found: whether planning found no place at all.
     """
-    request, prepared = question.request, question.prepared
-    plan = prepared.plan if request.paths else plan_for(request.plain)
-    explanation = explain(plan, condition_masks(tx, plan, cache=options.cache))
-    if explanation.cause is None:
-        # Of a plain request without rules all is known: its trees, perhaps of the whole cloud, need not be read.
-        if not explanation.complete or rules_of(request) or not _is_plain(question, _locks(tx, options)):
-            explanation = explained_with_rules(explanation, request, _search(tx, question, options, plain=explanation))
-    elif request.paths or rules_of(request):
-        explanation = explanation.with_rules_aside()
+    request, plan = question.request, question.prepared.plan
+    masks = condition_masks(tx, plan, cache=options.cache)
+    locks = _locks(tx, options)
+    if rules_of(request) or request.paths or locks:
+        explanation = explain_request(request, plan, masks, _searches(question, masks, locks))
+    else:
+        explanation = explain(plan, masks)
     if explanation.cause is None and explanation.complete and nothing_found and options.profile.filters:
         explanation = explanation.left_out_by_profile()
     return Explained(explanation, named_providers(tx, explanation.providers()))
@@ -54,28 +49,22 @@ def _locks(tx: Transaction, options: PlannerOptions) -> Mapping[str, str]:
     return {level: name for level, name in options.locks.items() if name in existing}
 
 
-def _is_plain(question: PlannerQuestion, locks: Mapping[str, str]) -> bool:
-    """Tell whether the request without its rules is a plain one, as it is where nobody can hold a place."""
-    return not (question.request.paths or locks or question.spares)
+def _searches(question: PlannerQuestion, masks: ConditionMasks, locks: Mapping[str, str]) -> RuleSearches:
+    request, levels, serving = question.request, question.prepared.levels, masks.serving
 
+    def composer_for(variant: PlannerRequest, plan: Plan) -> ProposalComposer:
+        # Levels apply whichever rules are left out.
+        if variant.paths:
+            return PathComposer(variant, levels, locks=locks)
+        return DeviceComposer(variant, plan, levels, locks=locks)
 
-def _search(tx: Transaction, question: PlannerQuestion, options: PlannerOptions, *, plain: Explanation) -> RuleSearch:
-    plan, levels, locks = question.prepared.plan, question.prepared.levels, _locks(tx, options)
+    def plan_of_paths(variant: PlannerRequest) -> Plan:
+        return plan_for(PathComposer(variant, levels, locks=locks).plain())
 
-    def composer_for(request: PlannerRequest) -> ProposalComposer:
-        # Trees were read for the whole request, so its levels and demands apply whichever rules are left out.
-        if request.paths:
-            return PathComposer(request, levels, locks=locks)
-        return DeviceComposer(request, plan, levels, locks=locks)
-
-    def places_in_use() -> PlacesInUse:
-        return question.use.places_in_use({tree.root for tree in trees}, question.level_ids)
-
-    trees = question.reader.all_trees().trees
-    room_of, kind = RoomKinds(plan).kind, question.prepared.kind
-    hosts = SearchedHosts(trees, room_of, kind, question.outlines.of, cache(places_in_use))
-    search = RuleSearch(hosts, composer_for, Budget(STEPS_PER_REQUEST))
-    search.note(with_rules(question.request, rules_of(question.request)), question.served)
-    if plain.complete and _is_plain(question, locks):
-        search.note(with_rules(question.request, ()), {root: root in plain.serving for root in search.roots})
-    return search
+    # All stocks matter to nested parts, and what is in use to groups that want a place to themselves.
+    deciding = question.cloud.deciding(None if request.paths else {*locks.values()})
+    seen = columns_seen(serving, deciding, in_use=question.use.is_in_use if request.exclusive else None)
+    if request.translate:
+        # What is translated depends on names, which no two trees have in common.
+        seen = [*seen, serving.columns.providers.trees]
+    return RuleSearches(composer_for, plan_of_paths, question.outlines.of, seen, Budget(STEPS_PER_REQUEST))

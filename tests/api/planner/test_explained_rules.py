@@ -9,6 +9,7 @@ import pytest
 from flask import Flask
 
 from placement.app import create_app
+from placement.candidates.explain.conditions import NUMERIC, Condition, ConditionKind
 from placement.candidates.explain.rules import rules_of, with_rules
 from placement.domain.planner_request import PlannerRequest
 from placement.store.connection.database import Database
@@ -151,6 +152,44 @@ def test_paths_that_do_not_nest(database: Database, api: Api) -> None:
     assert found["trees_with_candidates"] == 0
 
 
+def test_a_trait_is_a_near_miss_where_a_count_is_the_cause(database: Database, api: Api) -> None:
+    """Each host has four GPUs, of which one is of the model."""
+    cloud = hosts(2, gpus=2)
+    models = {id_: replace(node, traits=node.traits | {"CUSTOM_A"}) for id_, node in cloud.items() if id_ in (4, 14)}
+    load(database, {**cloud, **models})
+    found = explained(api, {"groups": {"_GPU": {**GPU, "count": 2, "required": ["CUSTOM_A"]}}})
+    assert found["cause"]["condition"] == "count"
+    assert [(one["condition"], one["value"], one["trees"]) for one in found["near_misses"]] == [
+        ("count", "2", 2),
+        ("required", "CUSTOM_A", 2),
+    ]
+
+
+@pytest.mark.parametrize("root", [[], ["CUSTOM_A"]], ids=["", "of a root with a trait"])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_path_is_a_near_miss_if_the_request_without_it_finds_trees(
+    database: Database, api: Api, seed: int, root: list[str]
+) -> None:
+    chance = Random(seed)
+    load(database, hosts(2, gpus=2))
+    switch, numa = LEVELS["pcie"], LEVELS["numa"]
+    names = [f"{switch}/{label}/{name}" for label in "AB" for name in ("PGPU", "SRIOV_NET_VF")] + [f"{numa}/0/PGPU"]
+    paths = {name: chance.choice((1, 1, 2, 3, 9)) for name in chance.sample(names, 3)}
+    body = {"paths": paths, "distinct": chance.random() < 0.5, "root_required": root}
+    found = explained(api, body)
+    less = {name: {**body, "paths": {**paths}} for name in paths}
+    for name, document in less.items():
+        del document["paths"][name]
+    without = {("group", name): document for name, document in less.items()}
+    without |= {("root_required", "CUSTOM_A"): {**body, "root_required": []}} if root else {}
+    trees = {key: explained(api, document)["trees_with_candidates"] for key, document in without.items()}
+    assert found["cause"], paths
+    named = {(one["condition"], one["value"]): one["trees"] for one in found["near_misses"]}
+    is_aside = any(one["message"].startswith("Counts and rules aside") for one in found["near_misses"])
+    helping = {key: number for key, number in trees.items() if number}
+    assert is_aside or {key: named.get(key) for key in trees if key in named} == helping
+
+
 @pytest.mark.any_database
 @pytest.mark.parametrize("locks", [LOCKS, {}], ids=["with locks", "where nobody can hold a place"])
 def test_what_is_said_is_what_trying_everything_finds(
@@ -168,26 +207,64 @@ def test_what_is_said_is_what_trying_everything_finds(
 
 
 def one_request(api: Api, wanted: PlannerRequest, cloud: Cloud, locks: dict[str, str]) -> None:
-    """Compare the number of trees, and the number without each rule."""
+    """Compare the number of trees, and the number without each rule and without each condition."""
+    found = explained(api, body_of(wanted))
     rules = rules_of(wanted)
+    kept = with_rules(wanted, rules)
     try:
-        trees = trees_of(with_rules(wanted, rules), cloud, locks)
+        trees = trees_of(kept, cloud, locks)
         rest = {rule: with_rules(wanted, [one for one in rules if one != rule]) for rule in rules}
-        less = {rule: trees_of(without, cloud, locks) for rule, without in rest.items()}
+        helping = {key_of(rule): trees_of(without, cloud, locks) for rule, without in rest.items()}
+        if found["cause"]:
+            for condition in conditions_in(found):
+                helping[key_of(condition)] = trees_of(kept, cloud, locks, without=condition)
     except TooMany:
         return
-    found = explained(api, body_of(wanted))
     assert found["complete"]
     assert found["trees_with_candidates"] == trees, body_of(wanted)
     assert (found["cause"] is None) == (trees > 0)
     steps = {one["condition"]: before["trees"] - one["trees"] for before, one in pairwise(found["trees"])}
     held = steps.get("held_exclusively")
     assert held is None or (held and locks)  # mentioned only where it leaves out any tree
-    if found["cause"] and found["trees"][-1]["condition"] == (rules or [None])[-1]:
+    expected = {key: number for key, number in helping.items() if number and not is_told(key, helping)}
+    if found["cause"] and rules:
+        are_aside = any("ounts and rules aside" in one["message"] for one in found["near_misses"])
         counted = {(one["condition"], tuple(one["groups"]), one["value"]): one["trees"] for one in found["near_misses"]}
-        assert counted == {(rule.kind, rule.groups, rule.value): number for rule, number in less.items() if number}
+        assert ({} if are_aside else counted) == expected, (body_of(wanted), found["cause"])
 
 
-def trees_of(wanted: PlannerRequest, cloud: Cloud, locks: dict[str, str]) -> int:
-    definition = PlanDefinition(wanted, cloud, levels=LEVELS, locks=locks)
-    return sum(bool(definition.best(node.id)) for node in cloud.values() if node.parent is None)
+def key_of(condition: Condition) -> tuple[str, tuple[str, ...], str]:
+    return condition.kind, condition.groups, condition.value
+
+
+def conditions_in(found: Any) -> list[Condition]:
+    """Return the conditions on single providers and roots that an explanation counts, and whole amounts."""
+    steps = [step for demand in found["demands"] for step in demand["steps"]] + found["trees"]
+    conditions = [
+        Condition(ConditionKind(step["condition"]), tuple(step["groups"]), step["value"])
+        for step in steps
+        if step["condition"] not in NOT_ALONE
+    ]
+    amounts = [replace(one, kind=ConditionKind.AMOUNT) for one in conditions if one.kind == ConditionKind.CAPACITY]
+    return [*conditions, *amounts]
+
+
+NOT_ALONE = (
+    *("inventory", "empty_group", "every_group", "held_exclusively"),
+    *("paths", "device", "count", "same_subtree", "within", "affinity", "exclusive", "distinct"),
+)
+"""Conditions that cannot be left out alone, and rules."""
+
+
+def is_told(key: tuple[str, tuple[str, ...], str], helping: dict[tuple[str, tuple[str, ...], str], int]) -> bool:
+    """Tell whether a near miss already says that a whole amount is too large."""
+    kind, groups, value = key
+    numeric = [helping.get((one, groups, value), 0) for one in NUMERIC]
+    name = value.partition(":")[0]
+    combined = [number for (one, _, of), number in helping.items() if (one, of) == ("combined_capacity", name)]
+    return kind == ConditionKind.AMOUNT and any([*numeric, *combined])
+
+
+def trees_of(wanted: PlannerRequest, cloud: Cloud, locks: dict[str, str], *, without: Condition | None = None) -> int:
+    definition = PlanDefinition(wanted, cloud, levels=LEVELS, locks=locks, without=without)
+    return sum(any(definition.allowed(node.id)) for node in cloud.values() if node.parent is None)
