@@ -9,13 +9,13 @@ import click
 
 from placement.api.planner.headroom import requests_of_flavors
 from placement.cli.configuration import configured
-from placement.cli.volcano import NotFromVolcano, translated_from_volcano
 from placement.domain.device_types import DeviceSettings
 from placement.errors import ConfigurationError, InvalidAt
 from placement.settings.loading import read
 from placement.settings.planner import PlannerSettings
 from placement.settings.planner.document import DocumentEntry, read_document
 from placement.settings.planner.sections import load_planner, planner_file
+from placement.settings.planner.volcano import NotFromVolcano, translated_from_volcano
 
 
 @click.group()

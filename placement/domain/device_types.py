@@ -1,8 +1,14 @@
 """Device configuration: Koordinator's device types and base resources, mapped to Placement's resource classes."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil
 from types import MappingProxyType
+
+from placement.domain.quantities import amount_in, sum_of_amounts
+from placement.errors import InvalidAt
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +82,38 @@ class DeviceSettings:
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     same_pcie: str = "pcie"
     same_numa: str = "numa"
+
+    def class_of(self, name: str) -> str | None:
+        """Return the resource class that a name stands for in profiles, groups and pods alike; None if it is no such.
+
+        >>> DeviceSettings().class_of("nvidia.com/gpu"), DeviceSettings().class_of("memory")
+        ('PGPU', 'MEMORY_MB')
+        """
+        if name in self.host:
+            return self.host[name]
+        kinds = [kind for type_, kind in self.types.items() if name == type_ or name in kind.resources]
+        return kinds[0].resource_class if kinds else None
+
+    def amounts_by_class(self, amounts: Mapping[str, int | str], where: tuple[str | int, ...]) -> dict[str, int]:
+        """Return amounts under names or classes by class; whole numbers are in units of the class.
+
+        Raises:
+            InvalidAt: a name stands for no class, or an amount is not one of its class.
+
+        >>> DeviceSettings().amounts_by_class({"cpu": 2, "memory": "8Gi", "koordinator.sh/rdma": 50}, ())
+        {'VCPU': 2, 'MEMORY_MB': 8192, 'CUSTOM_RDMA_SHARE': 50}
+        """
+        by_class: dict[str, int] = {}
+        for name, quantity in amounts.items():
+            resource_class = self.class_of(name) or name
+            if not re.fullmatch("[A-Z0-9_]+", resource_class):
+                sentence = "This is neither a resource class nor a name under devices of planner.yaml."
+                raise InvalidAt((*where, name), sentence)
+            try:
+                amount = Fraction(amount_in(resource_class, quantity))
+                for kind in self.types.values():
+                    amount *= Fraction(kind.whole, kind.resources[name]) if name in kind.resources else 1
+                by_class[resource_class] = sum_of_amounts(by_class.get(resource_class, 0), ceil(amount))
+            except ValueError as wrong:
+                raise InvalidAt((*where, name), str(wrong)) from wrong
+        return by_class

@@ -12,8 +12,11 @@ NUMBERS = ("vcpus", "ram", "disk", "ephemeral", "swap")
 _PROPERTY = re.compile(r"\s*([^=,\s][^=,]*)=(?:'(.*?)'(?=\s*(?:,\s*[^=,\s][^=,]*=|$))|([^,]*))(?:,|$)", re.DOTALL)
 """``hw:numa_cpus.0='0,1', a=1``, as older clients print properties."""
 
-_PAIR = re.compile(r"([\w.:-]+)[\"']?\s*[=|:]\s*(?:'([^']*)'|\"([^\"=]*)\"|([^\s,|'\"={}]+)(?=[\s,|}]|$))")
+_PAIR = re.compile(r"(?<![\w.:-])([\w.:-]+)[\"']?\s*[=|:]\s*(?:'([^']*)'|\"([^\"=]*)\"|([^\s,|'\"={}]+)(?=[\s,|}]|$))")
 """``vcpus=8``, ``| vcpus | 8 |``, ``vcpus: 8``, ``hw:cpu_policy='dedicated'``, ``"vcpus": "8"``."""
+
+LONGEST_TEXT = 10_000
+"""Of a pasted flavor, in characters."""
 
 _WRAPPED = re.compile(r"\|[ ]*\n[ ]*\|[ ]+\|")
 
@@ -45,6 +48,8 @@ def plain_fields(entry: Mapping[str, Any]) -> dict[str, Any]:
 def flavor_in(text: str) -> Flavor | None:
     r"""Return the flavor in JSON, in a table, or in other text with its fields and extra specs; None without one.
 
+    Longer texts are not read.
+
     >>> flavor_in("| ram | 512 |\n| properties | resources:PGPU='1', hw:cpu_policy='dedicated' |\n| vcpus | 8 |")
     ... # doctest: +ELLIPSIS
     Flavor(vcpus=8, ram=512, ..., extra_specs={'resources:PGPU': '1', 'hw:cpu_policy': 'dedicated'})
@@ -52,6 +57,8 @@ def flavor_in(text: str) -> Flavor | None:
     Raises:
         ValueError: a number is none.
     """
+    if len(text) > LONGEST_TEXT:
+        return None
     try:
         entry = json.loads(text)
     except (ValueError, RecursionError):

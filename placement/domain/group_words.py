@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from placement.domain.device_types import DeviceSettings
-from placement.domain.quantities import amount_in
+from placement.domain.quantities import amount_in, sum_of_amounts
 from placement.errors import InvalidAt
 
 PREFIX = re.compile(r"alpha[^/]*/[^/]+/")
@@ -35,13 +35,12 @@ def group_paths(
         groups, base = _split(PREFIX.sub("", name, count=1))
         words = devices.base if groups else devices.host
         resource_class = words.get(base, base)
+        full = "/".join([*groups, resource_class])
         try:
-            amount = amount_in(resource_class, quantity)
+            if amount := amount_in(resource_class, quantity):
+                found[full] = sum_of_amounts(found.get(full, 0), amount)
         except ValueError as wrong:
             raise InvalidAt((*where, name), str(wrong)) from wrong
-        if amount:
-            full = "/".join([*groups, resource_class])
-            found[full] = found.get(full, 0) + amount
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from placement.domain.device_types import PERCENT, DeviceSettings, DeviceType
 from placement.domain.planner_request import THE_DEVICE
+from placement.domain.quantities import quantity_in_manifest, sum_of_amounts
 from placement.errors import InvalidAt
 
 JOINT, HINT, REQUESTS = "device_joint_allocate", "device_allocate_hint", "requests"
@@ -108,12 +109,18 @@ def _shared_by(requests: Mapping[str, int], kind: DeviceType) -> int | None:
 
 
 def _rest(requests: Mapping[str, int], devices: DeviceSettings) -> dict[str, Any]:
-    """Return the unsuffixed group for everything but devices, whose names must be resource classes."""
-    rest = {name: amount for name, amount in requests.items() if type_of(name, devices) is None}
-    for name in rest:
-        if not is_requestable(name, devices):
-            raise InvalidAt((REQUESTS, name), "This is neither a resource of a device type nor a resource class.")
-    return {"": {"resources": rest}} if rest else {}
+    """Return the unsuffixed group for everything but devices; as in Kubernetes, memory and storage are in bytes."""
+    resources: dict[str, int] = {}
+    for name, amount in requests.items():
+        if type_of(name, devices) is None:
+            if not is_requestable(resource_class := devices.host.get(name, name), devices):
+                raise InvalidAt((REQUESTS, name), "This is neither a resource of a device type nor a resource class.")
+            try:
+                units = math.ceil(quantity_in_manifest(name, resource_class, amount))
+                resources[resource_class] = sum_of_amounts(resources.get(resource_class, 0), units)
+            except ValueError as wrong:
+                raise InvalidAt((REQUESTS, name), str(wrong)) from wrong
+    return {"": {"resources": resources}} if resources else {}
 
 
 def _group(name: str, instances: Instances, hint: Annotations, devices: DeviceSettings) -> dict[str, Any]:

@@ -28,7 +28,13 @@ PodPath = tuple[str | int, ...]
 PodDocument = Mapping[str, Any]
 PodQuantities = Mapping[str, Fraction]
 
-_OF_SCHEDULERS = ("scheduling.koordinator.sh/", "node.koordinator.sh/", "scheduling.volcano.sh/", "volcano.sh/")
+_OF_SCHEDULERS = (
+    "koordinator.sh/",
+    "scheduling.koordinator.sh/",
+    "node.koordinator.sh/",
+    "scheduling.volcano.sh/",
+    "volcano.sh/",
+)
 _HARD_ANNOTATIONS = {
     "scheduling.koordinator.sh/gpu-partition-spec": '"Restricted"',
     "scheduling.koordinator.sh/resource-spec": "requiredCPUBindPolicy",

@@ -16,6 +16,21 @@ _IN_MANIFESTS = r"(?P<number>[0-9]{1,18}(\.[0-9]{1,9})?([eE][+-]?[0-9]{1,2})?)(?
 _PARTS = {"n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000), "k": Fraction(1000)}
 
 
+LARGEST_AMOUNT = 2**63 - 1
+"""Nobody has more of a class, and no database counts further."""
+
+
+def sum_of_amounts(earlier: int, amount: int) -> int:
+    """Add two amounts of a class.
+
+    Raises:
+        ValueError: there is no such amount.
+    """
+    if earlier + amount > LARGEST_AMOUNT:
+        raise ValueError(f"The amount is above {LARGEST_AMOUNT}.")
+    return earlier + amount
+
+
 def amount_in(resource_class: str, quantity: int | str) -> int:
     """Convert a quantity to the unit of a resource class; bytes are rounded up.
 

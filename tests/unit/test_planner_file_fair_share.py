@@ -119,6 +119,14 @@ MISTAKES = {
             "found the key 'class'."
         ),
     ),
+    "an annotation of Volcano": (
+        "  queues:\n    - {volcano.sh/hierarchy: root/eng, volcano.sh/hierarchy-weights: 1/2}\n",
+        (
+            "line 3: fair_share.queues.0: expected one of the keys hierarchy, weights, projects, guarantee, deserved, "
+            "limit, found the key 'volcano.sh/hierarchy'. "
+            "A queue is written - {hierarchy: root/eng/prod, weights: 1/2/8, projects: []}."
+        ),
+    ),
     "no class": (
         "  classes: []\n",
         "line 2: fair_share.classes: expected a list of at least one resource class, found an empty list.",

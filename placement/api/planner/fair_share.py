@@ -10,7 +10,7 @@ from placement.api.planner.candidates import options_for
 from placement.api.planner.fair_share_bodies import FILL, ORDER, RECLAIM, member_of, options_of, wish_of, wishes_of
 from placement.api.planner.fair_share_json import giving_json, named, room_json, tree_json, turn_json
 from placement.api.planner.index import PATH
-from placement.api.planner.request_document import planner_request
+from placement.api.planner.request_document import ignored_in, planner_request
 from placement.api.routing import Route
 from placement.services.fair_share import giving_back
 from placement.services.fair_share import shares as service
@@ -47,7 +47,7 @@ def visible_path(call: Call) -> str | None:
 def order_pending(call: Call) -> Response:
     """Return who waits, in the order of service, and why."""
     body, settings = call.document(ORDER), _settings(call)
-    wishes = wishes_of(body["pending"], settings, "pending") if "pending" in body else None
+    wishes = wishes_of(body["pending"], call.server.settings.planner, "pending") if "pending" in body else None
     order = service.order(call.database, call.server.usage_cache, wishes)
     turns = [turn_json(turn, order.members, settings) for turn in order.turns]
     return call.json({"age_s": round(order.age_s, 3), "order": turns})
@@ -56,7 +56,9 @@ def order_pending(call: Call) -> Response:
 def fill_pending(call: Call) -> Response:
     """Return what each waiting queue would get of the free resources."""
     body, settings = call.document(FILL), _settings(call)
-    filled = service.fill(call.database, call.server.usage_cache, wishes_of(body["pending"], settings, "pending"))
+    filled = service.fill(
+        call.database, call.server.usage_cache, wishes_of(body["pending"], call.server.settings.planner, "pending")
+    )
     portions = [
         {
             **named(portion.member, settings),
@@ -75,10 +77,12 @@ def fill_pending(call: Call) -> Response:
 def reclaim(call: Call) -> Response:
     """Return the consumers that should give back what they hold, least valuable first."""
     body, settings = call.document(RECLAIM), _settings(call)
-    wishes = wishes_of(body.get("pending", ()), settings, "pending")
+    wishes = wishes_of(body.get("pending", ()), call.server.settings.planner, "pending")
     if "request" in body:
-        return call.json(room_json(_room(call, body, wishes), settings))
-    claimant = wish_of(body["claimant"], settings, "claimant")
+        ignored = ignored_in(call.server.settings.planner, body["request"])
+        room = room_json(_room(call, body, wishes), settings)
+        return call.json({**room, **({"ignored": ignored} if ignored else {})})
+    claimant = wish_of(body["claimant"], call.server.settings.planner, "claimant")
     claim = giving_back.reclaim_of(call.database, settings, claimant, wishes)
     found = giving_back.reclaim(call.database, settings, claim, options_of(body))
     return call.json(giving_json(found.giving, found.members, settings))

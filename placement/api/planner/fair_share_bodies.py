@@ -5,15 +5,17 @@ from typing import Any
 
 from placement.api.allocation_schemas import UUID_KEY
 from placement.api.fields import MAX_COLUMN_VALUE, Array, Integer, JsonNumber, JsonText, Mapping, Object, Uuid
-from placement.api.planner.request_schemas import RequestSchema
+from placement.api.planner.request_fields import Quantity
+from placement.api.planner.request_schemas import RESOURCE_NAME, RequestSchema
 from placement.api.validation import Schema
 from placement.domain.names import MAX_NAME_LENGTH, NAME_PATTERN, both_spellings
 from placement.errors import InvalidAt
 from placement.services.fair_share.giving_back import ReclaimOptions
 from placement.services.fair_share.shares import Wish
-from placement.settings.planner.values import FairShareSettings
+from placement.settings.planner.values import FairShareSettings, PlannerSettings
 
 MAX_TASKS = 10_000
+_AMOUNT = Quantity(minimum=1, maximum=MAX_COLUMN_VALUE)
 
 
 class Pending(Schema):
@@ -21,7 +23,7 @@ class Pending(Schema):
 
     project_id = JsonText(required=False, shortest=1, longest=255)
     consumer_type = JsonText(required=False, pattern=NAME_PATTERN, shortest=1, longest=MAX_NAME_LENGTH)
-    resources = Mapping(NAME_PATTERN, Integer(minimum=1, maximum=MAX_COLUMN_VALUE), smallest=1)
+    resources = Mapping(RESOURCE_NAME, _AMOUNT, smallest=1)
     count = Integer(required=False, minimum=1, maximum=MAX_TASKS)
 
 
@@ -30,7 +32,7 @@ class Claimant(Schema):
 
     project_id = JsonText(required=False, shortest=1, longest=255)
     consumer_type = JsonText(required=False, pattern=NAME_PATTERN, shortest=1, longest=MAX_NAME_LENGTH)
-    resources = Mapping(NAME_PATTERN, Integer(minimum=1, maximum=MAX_COLUMN_VALUE), smallest=1, required=False)
+    resources = Mapping(RESOURCE_NAME, _AMOUNT, smallest=1, required=False)
 
 
 class OrderBody(Schema):
@@ -59,25 +61,29 @@ class ReclaimBody(Schema):
 ORDER, FILL, RECLAIM = OrderBody(), FillBody(), ReclaimBody()
 
 
-def wishes_of(entries: Sequence[dict[str, Any]], settings: FairShareSettings, *where: str) -> list[Wish]:
+def wishes_of(entries: Sequence[dict[str, Any]], planner: PlannerSettings, *where: str) -> list[Wish]:
     """Return the wishes in a list that stands at ``where`` in the body.
 
     Raises:
-        InvalidAt: an entry names a consumer type though the tree's leaves are projects, or vice versa.
+        InvalidAt: an entry names a consumer type though the tree's leaves are projects, or vice versa, or a resource
+            that is none.
     """
-    return [wish_of(entry, settings, *where, position) for position, entry in enumerate(entries)]
+    return [wish_of(entry, planner, *where, position) for position, entry in enumerate(entries)]
 
 
-def wish_of(entry: dict[str, Any], settings: FairShareSettings, *where: str | int) -> Wish:
+def wish_of(entry: dict[str, Any], planner: PlannerSettings, *where: str | int) -> Wish:
     """Return the wish in one entry.
 
     Raises:
         InvalidAt: as ``wishes_of``.
     """
-    member = member_of(entry, settings, *where)
+    member = member_of(entry, planner.fair_share, *where)
     if "resources" not in entry:
         raise InvalidAt(where, "'resources' is a required property")
-    return Wish(member, entry["resources"], entry.get("count", 1), where)
+    resources = planner.devices.amounts_by_class(entry["resources"], (*where, "resources"))
+    if max(resources.values()) > MAX_COLUMN_VALUE:
+        raise InvalidAt((*where, "resources"), f"An amount is above {MAX_COLUMN_VALUE}.")
+    return Wish(member, resources, entry.get("count", 1), where)
 
 
 def options_of(body: dict[str, Any]) -> ReclaimOptions:

@@ -32,7 +32,6 @@ def unfair_members(call: Call, body: Mapping[str, Any], members: Sequence[ClaimM
     entry = body.get("fair_share", {"enforce": False})
     if not entry["enforce"]:
         return {}
-    settings = call.server.settings.planner.fair_share
-    wishes = wishes_of(entry.get("pending", ()), settings, "fair_share", "pending")
+    wishes = wishes_of(entry.get("pending", ()), call.server.settings.planner, "fair_share", "pending")
     terms = Terms(wishes, entry.get("limits"), whole=body.get("all_or_nothing", True), where=("fair_share",))
     return unfair_claims(call.database, call.server.usage_cache, members, terms)

@@ -51,10 +51,18 @@ def planner_request(body: Body, settings: PlannerSettings) -> PlannerRequest:
             "affinity": [*body.get("affinity", ()), *said["affinity"]],
             "exclusive": [*body.get("exclusive", ()), *said["exclusive"]],
         }
+    body = {**body, "groups": dict(_groups_by_class(body.get("groups", {}), settings))}
     request = names_as_groups(replace(_request(body), **_in_paths(body, settings)), settings.levels)
     for path, sentence in _faults(request, settings):
         raise InvalidAt(path, sentence)
     return request
+
+
+def _groups_by_class(groups: Body, settings: PlannerSettings) -> Iterator[tuple[str, Body]]:
+    """Yield groups that ask for classes, whatever names they were written with."""
+    for suffix, group in groups.items():
+        path = ("groups", suffix, "resources")
+        yield suffix, {**group, "resources": settings.devices.amounts_by_class(group.get("resources", {}), path)}
 
 
 def ignored_in(settings: PlannerSettings, *bodies: Body) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from marshmallow import ValidationError
 
-from placement.api.fields import Array, Exact, Integer, JsonText, Object, refuse, whole
+from placement.api.fields import MAX_INTEGER, Array, Exact, Integer, JsonText, Object, refuse, whole
 from placement.api.filters import MAX_CONDITIONS, MAX_VALUES, parse_member_of, parse_required
 from placement.api.validation import Schema, shown
 from placement.api.versions import MAXIMUM
@@ -173,18 +173,20 @@ class Nested(Exact):
 
 
 class Quantity(Exact):
-    """A non-negative integer, or a text: ``"4"``, ``"1GiB"``."""
+    """A whole number, or a text: ``"4"``, ``"1GiB"``."""
 
-    documented = MappingProxyType(
-        {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": re.sub(r"\?P<\w+>", "", QUANTITY)}]}
-    )
+    def __init__(self, *, minimum: int = 0, maximum: int = MAX_INTEGER) -> None:
+        super().__init__()
+        self._number = Integer(minimum=minimum, maximum=maximum)
+        pattern = re.sub(r"\?P<\w+>", "", QUANTITY)
+        self.documented = {"anyOf": [{"type": "integer", "minimum": minimum}, {"type": "string", "pattern": pattern}]}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> int | str:
         if isinstance(value, str) and re.fullmatch(QUANTITY, value):
             return value
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self._wrong_type(value)
-        return int(Integer(minimum=0).deserialize(value))
+        return int(self._number.deserialize(value))
 
     def _wrong_type(self, value: Any) -> ValidationError:
         return refuse(f"{shown(value)} is not an amount; write a whole number, or bytes such as 8Gi", "pattern")

@@ -38,6 +38,8 @@ MAX_ADDITIONS = 100
 MAX_PARTS = 250
 """Of a pod or a hint: containers, device types, conditions on labels."""
 LEVEL = "[A-Za-z0-9_]{1,255}"
+RESOURCE_NAME = "[A-Za-z0-9][A-Za-z0-9._/-]{0,254}"
+"""A class, or another name of one: cpu, nvidia.com/gpu."""
 FABRIC_LEVEL = "[a-z][a-z0-9_-]{0,30}"
 
 
@@ -46,7 +48,7 @@ def _paths(**options: Any) -> Mapping:
 
 
 def _amounts(**options: Any) -> Mapping:
-    return Mapping(NAME_PATTERN, Integer(minimum=1), required=False, **options)
+    return Mapping(RESOURCE_NAME, Quantity(minimum=1), required=False, **options)
 
 
 GROUP = f"{SUFFIX}|[^/]+(/[^/]+)+"

@@ -13,12 +13,14 @@ from placement.api.allocation_schemas import UUID_KEY, GroupMappings, ProviderAl
 from placement.api.call import Call
 from placement.api.fields import Array, Mapping, Object
 from placement.api.planner.index import PATH
+from placement.api.planner.misplaced import profile_hint
 from placement.api.planner.request_fields import ProfileField
 from placement.api.routing import Route
 from placement.api.validation import Schema
 from placement.errors import ConfigurationError, InvalidAt
 from placement.services import scores as service
 from placement.services.scores import ScoredRequest
+from placement.settings.planner.document import IMPORT_HINT
 from placement.settings.planner.profiles import inline_profile
 
 IS_UUID = re.compile(UUID_KEY).fullmatch
@@ -100,9 +102,11 @@ def profile_of(call: Call, name: str | dict[str, Any] | None) -> RankingProfile:
     if isinstance(name, dict):
         call.authorize("placement:planner:inline_profile")
         try:
-            return inline_profile(name)
+            return inline_profile(name, planner.devices)
         except ConfigurationError as wrong:
-            raise InvalidAt(["profile"], str(wrong).removeprefix("profile, line 1: ")) from wrong
+            reason = str(wrong).removeprefix("profile, line 1: ")
+            hint = profile_hint(name) if IMPORT_HINT in reason else ""
+            raise InvalidAt(["profile"], f"{reason.removesuffix(IMPORT_HINT)}{hint}") from wrong
     if name is None:
         return planner.profile_in_force
     if name not in planner.profiles:

@@ -274,7 +274,7 @@ _RECLAIMED = record(
     },
     # If the body has a request: the root of the tree whose consumers give back, and the candidate that then ranks
     # first.
-    {"host": or_null(UUID), "candidate": or_null(record(_REQUEST))},
+    {"host": or_null(UUID), "candidate": or_null(record(_REQUEST)), "ignored": array(TEXT)},
 )
 
 COMPONENTS: dict[str, Json] = {

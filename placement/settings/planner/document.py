@@ -26,6 +26,9 @@ SCHEDULER_KEYS = frozenset(
 )
 """Keys of Volcano's scheduler configuration that never occur in ours."""
 
+HIERARCHY = "volcano.sh/hierarchy"
+A_QUEUE = "A queue is written - {hierarchy: root/eng/prod, weights: 1/2/8, projects: []}."
+
 IMPORT_HINT = "What is written for Volcano's scheduler becomes a planner file by: placement planner import FILE."
 
 
@@ -54,7 +57,7 @@ class DocumentEntry:
         """Return an error that rejects this entry's key."""
         *above, key = self.path
         where = f"{'.'.join(above)}: " if above else ""
-        hint = f" {IMPORT_HINT}" if key in SCHEDULER_KEYS else ""
+        hint = f" {IMPORT_HINT}" if key in SCHEDULER_KEYS else f" {A_QUEUE}" if key.startswith(HIERARCHY) else ""
         return ConfigurationError(
             f"{self.file}, line {self.line}: {where}expected {expected}, found the key {key!r}.{hint}"
         )

@@ -34,11 +34,11 @@ PLANNER_FILE = "planner.yaml"
 
 SECTIONS: Mapping[str, Callable[[DocumentEntry, PlannerSettings], Any]] = {
     "levels": read_levels,
+    "devices": read_devices,
     "profiles": read_profiles,
     "default_profile": read_default_profile,
     "fair_share": read_fair_share,
     "exclusive": read_exclusive,
-    "devices": read_devices,
     "flavor_root_required": read_flavor_root_required,
     "flavors": read_flavors,
     "private_flavors": read_private_flavors,

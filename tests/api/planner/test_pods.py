@@ -36,6 +36,8 @@ def test_answers_name_what_is_not_applied(api: Api) -> None:
     body, ignored = {"pod": pod, "ignore_unknown": True}, ["spec.nodeName", "spec.tolerations"]
     assert api.post(CANDIDATES, body).json["ignored"] == ignored
     assert api.post("/planner/v1/headroom", {"requests": {"a": body}}).json["headroom"]["a"]["ignored"] == ignored
+    reclaim = {"claimant": {"project_id": "a"}, "request": body}
+    assert api.post("/planner/v1/fair-share/reclaim", reclaim).json["ignored"] == ignored
     claim = {**body, "consumer": consumer()}
     answers = [api.post("/planner/v1/claims", claim) for _time in range(2)]
     assert [(answer.status_code, answer.json["ignored"]) for answer in answers] == [(201, ignored), (200, ignored)]

@@ -31,7 +31,10 @@ def hint(**said: object) -> dict[str, object]:
     [
         ({}, "body: There must be groups, a tree, paths, or requests of devices."),
         (group(resources={"PGPU": 0}), "groups._A.resources.PGPU: 0 is less than the minimum of 1"),
-        (group(resources={"PGPU": True}), "groups._A.resources.PGPU: True is not of type 'integer'"),
+        (
+            group(resources={"PGPU": True}),
+            "groups._A.resources.PGPU: True is not an amount; write a whole number, or bytes such as 8Gi",
+        ),
         (group(resources={"CUSTOM_NO": 1}), "groups._A.resources.CUSTOM_NO: There is no resource class CUSTOM_NO."),
         (
             group(resources={"ACCELERATOR_FPGA": 1}),

@@ -15,7 +15,7 @@ AS_WRITTEN = {
     "resourceStrategyFitWeight": 10,
     "resources": {"nvidia.com/gpu": {"type": "MostAllocated", "weight": 2}},
 }
-GPU = "CUSTOM_NVIDIA_COM_GPU"
+GPU = "PGPU"
 T4, A10 = "CUSTOM_NVIDIA_COM_T4", "CUSTOM_NVIDIA_COM_A10"
 
 
@@ -41,7 +41,6 @@ def test_the_table_of_scarce_resources_comes_over_http(api: Api) -> None:
 
 def test_the_score_of_a_node_is_the_mean_of_its_resources_by_weight(api: Api) -> None:
     """The document's formulas: GPUs are packed with weight 2, CPUs spread with weight 1."""
-    ask(api, "PUT", f"/resource_classes/{GPU}")
     node = make_provider(api, VCPU=64, **{GPU: 8})
     claimed(api, {node: {"VCPU": 32, GPU: 4}})
     resources = {"nvidia.com/gpu": {"type": "MostAllocated", "weight": 2}, "VCPU": {"type": "LeastAllocated"}}
@@ -73,7 +72,6 @@ def test_the_exact_name_counts_before_the_longest_family(api: Api) -> None:
 
 def test_the_second_job_is_kept_off_what_belongs_to_the_gpus(api: Api) -> None:
     """The document's node of 74 CPUs, 128 GB and 8 GPUs at 1:8:8 has room for one job of 8 CPUs without GPUs."""
-    ask(api, "PUT", f"/resource_classes/{GPU}")
     make_provider(api, VCPU=74, MEMORY_MB=128 << 10, **{GPU: 8})
     profile = {"proportional": {"mode": "filter", "reserve": {"nvidia.com/gpu": {"VCPU": 8, "MEMORY_MB": 8 << 10}}}}
     job = {"groups": {"": {"resources": {"VCPU": 8, "MEMORY_MB": 8 << 10}}}, "profile": profile}
@@ -89,28 +87,45 @@ def test_arguments_of_the_scheduler_are_refused_with_the_keys_to_type(api: Api) 
     assert answer.status_code == 400
     detail = answer.json["errors"][0]["detail"]
     assert "expected one of the keys fit, sra, proportional, compactness" in detail
+    assert '"profile": {"fit":{"weight":10,"resources":{"PGPU":{"type":"MostAllocated","weight":2}}}}' in detail
     assert detail.endswith("becomes a planner file by: placement planner import FILE.")
+
+
+FIT = {"fit": {"weight": 10, "resources": {"PGPU": {"type": "MostAllocated", "weight": 2}}}}
+SHOWN_SRA = {"sra": {"weight": 10, "mode": "upstream", "resources": {"PGPU": 1}}}
+PLUGIN = {"name": "resource-strategy-fit", "arguments": AS_WRITTEN}
 
 
 @pytest.mark.parametrize("path", [CANDIDATES, CLAIMS])
 @pytest.mark.parametrize(
-    "pasted",
+    ("pasted", "profile"),
     [
-        {"resourceStrategyFitWeight": 10, "resources": {"nvidia.com/gpu": {"type": "MostAllocated", "weight": 2}}},
-        {"sra": {"enable": True, "resources": "nvidia.com/gpu", "weight": 10, "resourceWeight": {"nvidia.com/gpu": 1}}},
-        {"proportional": {"enable": True, "resources": "nvidia.com/gpu"}},
-        {"arguments": {"resourceStrategyFitWeight": 10}, "name": "resource-strategy-fit"},
-        {"actions": "enqueue, allocate", "tiers": [{"plugins": [{"name": "resource-strategy-fit"}]}]},
+        pytest.param(AS_WRITTEN, FIT, id="arguments"),
+        pytest.param(
+            {"sra": {"enable": True, "resources": "nvidia.com/gpu", "weight": 10}}, SHOWN_SRA, id="scarce resources"
+        ),
+        pytest.param(
+            {"proportional": {"enable": True, "resources": "nvidia.com/gpu"}},
+            {"proportional": {"mode": "filter", "exempt": "all"}},
+            id="proportions",
+        ),
+        pytest.param({**PLUGIN}, FIT, id="a plugin"),
+        pytest.param({"actions": "enqueue, allocate", "tiers": [{"plugins": [PLUGIN]}]}, FIT, id="a configuration"),
+        pytest.param({"arguments": 5}, FIT, id="anything else"),
     ],
-    ids=lambda pasted: next(iter(pasted)),
 )
-def test_what_is_pasted_beside_the_groups_is_refused_with_what_to_type(api: Api, path: str, pasted: dict) -> None:
-    answer = api.post(path, {"groups": {"": {"resources": {"VCPU": 1}}}, **pasted})
+def test_what_is_pasted_beside_the_groups_is_refused_with_what_to_type(
+    api: Api, path: str, pasted: dict[str, object], profile: dict[str, dict[str, object]]
+) -> None:
+    groups = {"groups": {"": {"resources": {"VCPU": 1}}}}
+    answer = api.post(path, {**groups, **pasted})
     assert answer.status_code == 400
     detail = answer.json["errors"][0]["detail"]
-    assert f"\n{next(iter(pasted))}: " in detail
-    assert '"profile": {"fit": {"weight": 10' in detail
     assert detail.endswith("becomes a planner file by: placement planner import FILE.")
+    shown = json.loads(detail[detail.index('or "profile": {') + 14 : detail.index(". What is written")])
+    for part, said in profile.items():
+        assert shown[part] | said == shown[part]
+    assert api.post(CANDIDATES, {**groups, "profile": shown}).status_code == 200
 
 
 def test_the_profile_that_a_refusal_shows_is_accepted(api: Api) -> None:
@@ -122,7 +137,7 @@ def test_the_profile_that_a_refusal_shows_is_accepted(api: Api) -> None:
 
 def test_resources_beside_the_groups_are_refused_with_what_to_type(api: Api) -> None:
     detail = api.post(CANDIDATES, {"resources": {"VCPU": 2}}).json["errors"][0]["detail"]
-    assert detail.endswith('\n\nresources: A group requests resources: "groups": {"": {"resources": {"VCPU": 2}}}.')
+    assert detail.endswith('\n\nresources: A group requests resources: "groups": {"":{"resources":{"VCPU":2}}}.')
 
 
 @pytest.mark.parametrize("where", ["beside the groups", "in a group"])

@@ -13,13 +13,13 @@ import yaml
 
 from placement.allocators.entries import resource_class
 from placement.domain.device_types import DeviceSettings
-from placement.domain.koordinator import type_of
 from placement.domain.quantities import quantity_in_manifest
+from placement.settings.planner.document import HIERARCHY
 
-PROFILE, ROOT = "volcano", "root"
+PLUGIN, PROFILE, ROOT = "resource-strategy-fit", "volcano", "root"
 _PROMISES = (("guarantee", "guarantee"), ("deserved", "deserved"), ("limit", "capability"))
 """What a queue has in the planner file, and in Volcano's."""
-HIERARCHY, WEIGHTS = "volcano.sh/hierarchy", "volcano.sh/hierarchy-weights"
+WEIGHTS = f"{HIERARCHY}-weights"
 GIGABYTE_IN_MB = 10**9 / 2**20
 """Volcano counts memory proportions in units of 10^9 bytes, MEMORY_MB in units of 2^20."""
 
@@ -58,6 +58,18 @@ def translated_from_volcano(text: str, devices: DeviceSettings) -> ImportedPlann
     except (AttributeError, TypeError) as wrong:
         # A value is not the mapping or list that Volcano expects there.
         raise NotFromVolcano(f"This is not written as Volcano has it: {wrong}.") from wrong
+
+
+def profile_of_arguments(pasted: YamlMapping, devices: DeviceSettings) -> dict[str, Any]:
+    """Return the profile that arguments of Volcano's scheduler, or what contains them, mean; empty if there is none."""
+    plugin = {"name": PLUGIN, "arguments": pasted.get("arguments", pasted)}
+    document = pasted if "tiers" in pasted else {"tiers": [{"plugins": [plugin]}]}
+    try:
+        profiles = _translated([document], devices).sections.get("profiles", {})
+    except (AttributeError, TypeError, ValueError):
+        profiles = {}
+    profile: dict[str, Any] = profiles.get(PROFILE, {})
+    return profile
 
 
 def _translated(documents: Iterable[Any], devices: DeviceSettings) -> ImportedPlanner:
@@ -104,7 +116,7 @@ class _Translator:
             self._leave_out("actions: the planner has no cycle of actions")
         for tier in document.get("tiers") or ():
             for plugin in tier.get("plugins") or ():
-                if plugin.get("name") == "resource-strategy-fit":
+                if plugin.get("name") == PLUGIN:
                     profile = self._profile(_nested(plugin.get("arguments") or {}))
                     self._found.sections |= {"default_profile": PROFILE, "profiles": {PROFILE: profile}}
                 else:
@@ -161,11 +173,7 @@ class _Translator:
             yield found, each
 
     def _class(self, name: str) -> str:
-        if name in self._devices.host:
-            return self._devices.host[name]
-        if (kind := type_of(name, self._devices)) is not None:
-            return self._devices.types[kind].resource_class
-        return resource_class(name)
+        return self._devices.class_of(name) or resource_class(name)
 
     def queues(self, queues: Iterable[YamlMapping]) -> None:
         """Add queues, at the places that their parents or their hierarchies give them."""
