@@ -1,6 +1,6 @@
 """Counts how many copies of one request fit into every tree of a cloud, and into all of them together."""
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -157,8 +157,8 @@ class PlacedTrees(Protocol):
     def avoided(self) -> Collection[int]:
         """The roots of trees that the request leaves out."""
 
-    def kinds(self, roots: Sequence[int]) -> Sequence[Hashable]:
-        """Return the kind of each tree: trees of one kind with equal bounds have room for equally many copies."""
+    def kinds(self, trees: Ints) -> Ints:
+        """Return the kind of each tree, by index: trees of a kind with equal bounds have room for as many copies."""
 
     def in_trees(self, bounds: Mapping[int, int]) -> Mapping[int, Copies]:
         """Return how many copies fit into trees, by root, given how many would without the rules."""
@@ -171,18 +171,28 @@ def as_placed(counted: Sequence[CountedTrees], placed: PlacedTrees) -> list[Coun
     """Return how often trees can serve a request with rules about places; pools no longer bound it."""
     kept = [one.chosen(~np.isin(one.trees.roots, [*placed.avoided])) for one in counted] if placed.avoided else counted
     kept = [one for one in kept if len(one.most)]
-    looks = [[*zip(placed.kinds(one.trees.roots.tolist()), one.most.tolist(), strict=True)] for one in kept]
-    first: dict[_Look, int] = {}
-    for one, of_trees in zip(kept, looks, strict=True):
-        first |= dict(zip(reversed(of_trees), reversed(one.trees.roots.tolist()), strict=True))
-    found = placed.in_trees({root: most for (_kind, most), root in first.items() if most})
-    copies = {look: found.get(root, exactly(0)) for look, root in first.items()}
-    bounds = [np.array([copies[look] for look in of_trees], dtype=np.int64).T for of_trees in looks]
-    return [replace(one, least=of[0], most=of[1], pooled=()) for one, of in zip(kept, bounds, strict=True)]
+    looks = [_looks(one, placed) for one in kept]
+    bounds = [
+        dict(zip(one.trees.roots[first].tolist(), one.most[first].tolist(), strict=True))
+        for one, (first, _numbers) in zip(kept, looks, strict=True)
+    ]
+    found = placed.in_trees({root: most for of_form in bounds for root, most in of_form.items() if most})
+    placed_trees = []
+    for one, of_form, (_first, numbers) in zip(kept, bounds, looks, strict=True):
+        copies = np.array([found.get(root, exactly(0)) for root in of_form], dtype=np.int64)[numbers]
+        placed_trees.append(replace(one, least=copies[:, 0], most=copies[:, 1], pooled=()))
+    return placed_trees
 
 
-_Look = tuple[Hashable, int]
-"""The kind of a tree, and how many copies fit without the rules about places."""
+def _looks(counted: CountedTrees, placed: PlacedTrees) -> tuple[Ints, Ints]:
+    """Return the first trees that differ in their kind, or in their copies without rules, and for each tree its equal.
+
+    Both are by position among these trees.
+    """
+    bounds, numbers = np.unique(counted.most, return_inverse=True)
+    looks = placed.kinds(counted.trees.trees) * len(bounds) + numbers
+    _looks, first, equal = np.unique(looks, return_index=True, return_inverse=True)
+    return first, equal
 
 
 def total(column: Ints) -> int:

@@ -28,7 +28,7 @@ Amounts = tuple[tuple[int, int], ...]
 ENDLESS = 2**50
 """The number of copies of something that takes nothing; columns have room for sums of it."""
 
-NO_ROOM: Ints = np.zeros(0, dtype=np.int64)
+NO_TREES: Ints = np.zeros(0, dtype=np.int64)
 
 
 class SetsToRead(ProviderSets, Protocol):
@@ -269,8 +269,8 @@ class CloudInForms:
         """The index of the first tree of each form, ascending."""
         return np.array([of_form.trees[0] for of_form in self.forms], dtype=np.int64)
 
-    def kinds(self, trait_ids: Collection[int]) -> Mapping[int, int]:
-        """Return a number for the kind of each tree, by root: equal trees are built and used in the same way.
+    def kinds(self, trait_ids: Collection[int]) -> Ints:
+        """Return a number for the kind of each tree, by index: equal trees are built and used in the same way.
 
         Args:
             trait_ids: the traits that matter besides those that requests name as conditions.
@@ -284,8 +284,7 @@ class CloudInForms:
                 column = np.full(len(self.columns.providers.ids), -1)
                 column[at] = amount
                 columns.append(column)
-        kinds = self._numbers(np.column_stack(columns)).tolist()
-        return dict(zip(self.columns.providers.roots.tolist(), kinds, strict=True))
+        return self._numbers(np.column_stack(columns))
 
     def _numbers(self, table: npt.NDArray[Any]) -> Ints:
         """Return a number for each tree, given a row for each provider: trees with equal rows have equal numbers."""
@@ -352,7 +351,7 @@ class CloudInForms:
         sharing = []
         for provider, position in sorted(zip(providers.ids[at].tolist(), at.tolist(), strict=True)):
             members = [self.sets.in_aggregate(one) for one in aggregates.get(provider, ())]
-            trees = np.unique(providers.trees[np.logical_or.reduce(members)]) if members else NO_ROOM
+            trees = np.unique(providers.trees[np.logical_or.reduce(members)]) if members else NO_TREES
             own = providers.trees[position]
             if len(trees[trees != own]):
                 sharing.append((self._pool(provider, position, int(providers.roots[own])), trees))

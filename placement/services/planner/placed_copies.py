@@ -1,7 +1,7 @@
 """Count how many copies of a request with rules about places fit, composing in one tree of each kind."""
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from placement.allocators.budget import Budget
@@ -11,6 +11,7 @@ from placement.candidates.host_sketches import host_sketch
 from placement.candidates.overlaid import overlaid
 from placement.candidates.planner.planner_search import search_for
 from placement.candidates.planner.question import PlannerQuestion
+from placement.cloud.columns import Ints
 from placement.domain.overlay import Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
@@ -36,7 +37,7 @@ def placed_copies(
     *,
     overlay: Overlay,
     like: Mapping[int, int],
-    kinds: Mapping[int, int],
+    kinds: Ints,
 ) -> "PlacedCopies":
     """Prepare to count the copies of one request, with assumed changes to the cloud.
 
@@ -46,7 +47,7 @@ def placed_copies(
         options: the operator's options.
         overlay: assumed changes to existing trees.
         like: the tree that each hypothetical tree is modelled on.
-        kinds: the kind of each tree under that overlay, by root.
+        kinds: the kind of each tree under that overlay, by index.
     """
     # Scores do not matter here.
     options = replace(options, judge=None)
@@ -75,7 +76,7 @@ class PlacedCopies:
         filling: counts the copies in one tree.
         overlay: assumed changes to existing trees.
         like: the tree that each hypothetical tree is modelled on.
-        kinds: the kind of each tree under that overlay, by root.
+        kinds: the kind of each tree under that overlay, by index.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class PlacedCopies:
         filling: TreeFilling,
         overlay: Overlay,
         like: Mapping[int, int],
-        kinds: Mapping[int, int],
+        kinds: Ints,
     ) -> None:
         self._tx = tx
         self._question = question
@@ -116,9 +117,9 @@ class PlacedCopies:
             overlay = overlay.taking(proposal.amounts, held=[lock.provider for lock in proposal.locks])
         return min(most, MAX_PLANNED)
 
-    def kinds(self, roots: Sequence[int]) -> Sequence[Hashable]:
+    def kinds(self, trees: Ints) -> Ints:
         """Return the kind of each tree; if there are sharing providers, each tree is a kind of its own."""
-        return roots if self._question.has_sharing else [*map(self._kinds.__getitem__, roots)]
+        return trees if self._question.has_sharing else self._kinds[trees]
 
     def in_trees(self, bounds: Mapping[int, int]) -> dict[int, Copies]:
         """Return how many copies fit into trees, by root.

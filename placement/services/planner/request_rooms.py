@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeGuard
 
 from placement.allocators.bundle_packing import Copies
 from placement.candidates.headroom.counting import CopyCounter, in_all_trees
-from placement.candidates.headroom.forms import CloudInForms, SetsInView
+from placement.candidates.headroom.forms import NO_TREES, CloudInForms, SetsInView
 from placement.candidates.headroom.mix import of_mix
 from placement.candidates.headroom.plans import CountedRequest, all_together, counted_plan, has_rules
 from placement.candidates.headroom.totals import Headroom, HostModel, headroom, models
@@ -146,7 +146,7 @@ def _placed(
 ) -> dict[str, PlacedCopies]:
     """Return the counters for requests that depend on places; kinds of trees are told once for all of them."""
     names = {name for of, request in requests.items() for name in _traits_of_places(request, options[of])}
-    kinds = cloud.kinds(sorted(tx.names.traits.ids(tx.connection, names).values())) if requests else {}
+    kinds = cloud.kinds(sorted(tx.names.traits.ids(tx.connection, names).values())) if requests else NO_TREES
     return {
         name: placed_copies(tx, request, options[name], overlay=overlay, like=cloud.like, kinds=kinds)
         for name, request in requests.items()
