@@ -136,7 +136,9 @@ class Allocations:
 
 
 def small_queue(rng: random.Random, number: int) -> Branch:
-    return Branch(f"q{number}", tuple(Leaf(f"p{leaf}") for leaf in range(5)), rng.randint(1, 5))
+    """Return a queue with five projects; the last project of the last queue, which claims, is entitled to most."""
+    leaves = [Leaf(f"p{leaf}", 100 if leaf == 4 else 1) for leaf in range(5)]
+    return Branch(f"q{number}", tuple(leaves), rng.randint(1, 5) + 50 * (number == 19))
 
 
 def milliseconds(work: Callable[[], object], *, repeats: int) -> float:

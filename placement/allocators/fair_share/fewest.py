@@ -7,6 +7,7 @@ of sums and, where places matter, of an oracle: taking more never makes it fit l
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from heapq import nsmallest
 from itertools import accumulate
 from typing import NamedTuple
@@ -143,12 +144,16 @@ class FewestSearch:
         self._budget = budget
         self._fits = fits
         self._question = question
-        kinds = nothing.kinds
-        # Where sums decide, what gives nothing that is needed is of no use.
-        useful = [number for number in range(len(kinds)) if fits is not None or nothing.helps(number)]
-        self._order = sorted(useful, key=lambda number: (kinds[number].values[0], number))
         self._rests: dict[int, _Prospects] = {}
         self._best: tuple[int, tuple[int, ...]] | None = None
+
+    @cached_property
+    def _order(self) -> list[int]:
+        """The kinds in ascending order of value."""
+        kinds = self._basket.kinds
+        # Where sums decide, what gives nothing that is needed is of no use.
+        useful = [number for number in range(len(kinds)) if self._fits is not None or self._basket.helps(number)]
+        return sorted(useful, key=lambda number: (kinds[number].values[0], number))
 
     def _rest(self, start: int) -> _Prospects:
         """Return the prospects of the kinds from this position on."""

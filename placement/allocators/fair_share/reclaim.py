@@ -9,38 +9,19 @@ the claimant's own queue.
 Only amounts count here. Whether what becomes free lies on one provider is not known.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import lcm
 from typing import Protocol, TypeVar
 
-from placement.allocators.entries import Number, exact
-from placement.allocators.fair_share.fewest import Basket, Kind, fewest, in_order_of_value
+from placement.allocators.entries import Number
+from placement.allocators.fair_share.fewest import fewest
 from placement.allocators.fair_share.gate import is_next, overdraft
 from placement.allocators.fair_share.order import added, restored
 from placement.allocators.fair_share.rights import ClaimRights, Parting
 from placement.allocators.fair_share.state import FairShares
-from placement.allocators.fair_share.tree import SEPARATOR, Amounts, way
-from placement.allocators.natural_order import natural_key
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """Something that can only be given back whole.
-
-    Args:
-        name: its name.
-        leaf: who uses it.
-        amounts: what it frees.
-        value: its worth; the least valuable goes first.
-    """
-
-    name: str
-    leaf: str
-    amounts: Amounts
-    value: Number = 0
+from placement.allocators.fair_share.tenants import Held, Judgement, dearness, never, queue_of, wherever_they_are
+from placement.allocators.fair_share.tree import Amounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,105 +41,6 @@ class Giving:
     lacking: Amounts = field(default_factory=dict)
     complete: bool = True
     partings: tuple[Parting, ...] = ()
-
-
-Judgement = Callable[[ClaimRights, Held], bool]
-"""Decides about something held whether it may be asked for, or whether it may go freely."""
-
-
-def never(_rights: ClaimRights, _held: Held) -> bool:
-    """Judge that nothing may go freely."""
-    return False
-
-
-class Offers:
-    """Everything that may be given back for a claim.
-
-    Args:
-        rights: what is needed, and everybody's entitlement.
-        held: the candidates; their owners must all be allowed to give.
-        is_free: whether something may go regardless of its owner's entitlement.
-    """
-
-    def __init__(self, rights: ClaimRights, held: Iterable[Held], *, is_free: Judgement = never) -> None:
-        self._rights = rights
-        self._held = [each for each in held if any([each.amounts.get(name) for name in rights.classes])]
-        alike = defaultdict[tuple[str, bool, tuple[int, ...]], list[Held]](list)
-        for each in self._held:
-            takes = tuple([each.amounts.get(name, 0) for name in rights.classes])
-            alike[each.leaf, is_free(rights, each), takes].append(each)
-        preference = {leaf: self._preference(leaf) for leaf in dict.fromkeys([each.leaf for each in self._held])}
-        kinds = sorted(alike.items(), key=lambda kind: (preference[kind[0][0]], kind[0][1:]))
-        self._values = whole_values(self._held)
-        self._alike = [sorted(of, key=self._value_of) for _sort, of in kinds]
-        self._purses: dict[str, int] = {}
-        made = [self._kind(sort, of) for (sort, _held), of in zip(kinds, self._alike, strict=True)]
-        purses = [tuple(rights.surplus(path).values()) for path in self._purses]
-        self._nothing = Basket(made, tuple(rights.needs.values()), purses)
-
-    def _value_of(self, held: Held) -> int:
-        return self._values[held.value]
-
-    def _preference(self, leaf: str) -> tuple[object, ...]:
-        """Return the sort key of an owner: the larger the surplus over its entitlement, the earlier."""
-        surplus = [-sum(self._rights.surplus(path).values()) for path in self._rights.keepers(leaf)] or [0]
-        return surplus[0], surplus[-1], natural_key(leaf)
-
-    def _kind(self, sort: tuple[str, bool, tuple[int, ...]], held: Sequence[Held]) -> Kind:
-        leaf, is_free, takes = sort
-        rights, around = self._rights, {self._rights.root, *way(queue_of(leaf))}
-        amounts = dict(zip(rights.classes, takes, strict=True))
-        return Kind(
-            gives=tuple([amounts.get(name, 0) if path in around else 0 for path, name in rights.needs]),
-            takes=takes,
-            values=tuple([self._value_of(each) for each in held]),
-            purses=tuple([self._purses.setdefault(path, len(self._purses)) for path in rights.keepers(leaf)]),
-            is_bound=not is_free,
-        )
-
-    def least_valuable(self) -> list[Held] | None:
-        """Return what giving back in ascending order of value would take; None if even everything is not enough."""
-        choice = in_order_of_value(self._nothing)
-        return None if choice is None else self._chosen(choice[1])
-
-    def chosen(self, *, steps: int) -> Giving:
-        """Choose the fewest things, among those the least valuable, within this many partial choices."""
-        counts, complete = fewest(self._nothing, steps=steps)
-        given_back = tuple(self._chosen(counts or ()))
-        leaves = [each.leaf for each in given_back or self._held]
-        return Giving(
-            feasible=counts is not None,
-            given_back=given_back,
-            lacking=self._rights.lacking,
-            complete=complete,
-            partings=self._rights.partings(leaves),
-        )
-
-    def _chosen(self, counts: Sequence[int]) -> list[Held]:
-        """Return the chosen things; of interchangeable ones, those that come first by name."""
-        chosen: list[Held] = []
-        for count, alike in zip(counts, self._alike, strict=False):
-            if count:
-                last = alike[count - 1].value
-                chosen += sorted([each for each in alike if each.value <= last], key=dearness)[:count]
-        return sorted(chosen, key=dearness)
-
-
-def queue_of(leaf: str) -> str:
-    """Return the path of a leaf's branch."""
-    return leaf.rpartition(SEPARATOR)[0]
-
-
-def whole_values(held: Iterable[Held]) -> dict[Number, int]:
-    """Map each value to an integer, all scaled by one common factor."""
-    values = {value: exact(value) for value in {each.value for each in held}}
-    unit = lcm(*[value.denominator for value in values.values()])
-    return {value: int(as_written * unit) for value, as_written in values.items()}
-
-
-def dearness(held: Held) -> tuple[object, ...]:
-    """Return the sort key of a thing: value, then name."""
-    return exact(held.value), natural_key(held.leaf), natural_key(held.name)
 
 
 MAX_STEPS = 20_000
@@ -194,11 +76,26 @@ def reclaim(
     rights = ClaimRights(shares, claimant, task)
     if not rights.needs:
         return Giving(feasible=True)
-    giving = Offers(rights, [each for each in held if is_reclaimable(rights, each)]).chosen(steps=steps)
+    giving = _chosen(rights, [each for each in held if is_reclaimable(rights, each)], is_free=never, steps=steps)
     if giving.feasible and is_fair_to_take(shares, rights, giving.given_back):
         return giving
     others = {each.leaf for each in held}
     return replace(giving, feasible=False, given_back=(), partings=rights.partings(others))
+
+
+def _chosen(rights: ClaimRights, held: Iterable[Held], *, is_free: Judgement, steps: int) -> Giving:
+    """Choose the fewest things, among those the least valuable, within this many partial choices."""
+    givers = wherever_they_are(rights, held, is_free=is_free)
+    counts, complete = fewest(givers.nothing, steps=steps)
+    given_back = tuple(sorted([tenant.held for tenant in givers.chosen(counts or ())], key=dearness))
+    leaves = [each.leaf for each in given_back or [tenant.held for tenant in givers.tenants]]
+    return Giving(
+        feasible=counts is not None,
+        given_back=given_back,
+        lacking=rights.lacking,
+        complete=complete,
+        partings=rights.partings(leaves),
+    )
 
 
 def is_reclaimable(rights: ClaimRights, held: Held) -> bool:
@@ -263,15 +160,20 @@ def preempt(
     if not rights.needs:
         return Giving(feasible=True)
     willing = [each for each in held if is_preemptible(priority, rights, each)]
+    return _least_important(rights, willing, priority, steps=steps)
+
+
+def _least_important(rights: ClaimRights, willing: Sequence[Held], priority: Number, *, steps: int) -> Giving:
+    """Choose from what may go, minimising the highest priority given back."""
     is_free = partial(is_less_important, priority)
-
-    def up_to(highest: Number) -> Offers:
-        return Offers(rights, [each for each in willing if each.value <= highest], is_free=is_free)
-
-    in_order = up_to(priority).least_valuable()
+    in_order = wherever_they_are(rights, willing, is_free=is_free).least_valuable()
     enough = priority if in_order is None else max([each.value for each in in_order])
     priorities = sorted({each.value for each in willing if each.value <= enough}) or [priority]
-    return lowest(lambda highest: up_to(highest).chosen(steps=steps), priorities)
+
+    def up_to(highest: Number) -> Giving:
+        return _chosen(rights, [each for each in willing if each.value <= highest], is_free=is_free, steps=steps)
+
+    return lowest(up_to, priorities)
 
 
 def is_preemptible(priority: Number, rights: ClaimRights, held: Held) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from placement.allocators.fair_share.state import FairShares
-from placement.allocators.fair_share.tree import Amounts, way
+from placement.allocators.fair_share.tree import SEPARATOR, Amounts, way
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,8 @@ class ClaimRights:
 
     def may_give(self, leaf: str) -> bool:
         """Tell whether the claimant is entitled to its claim, from the parting from a leaf's path down to itself."""
-        return bool(self.keepers(leaf)) and len(way(leaf)) - len(self.keepers(leaf)) >= self._first_entitled
+        keepers = self.keepers(leaf)
+        return bool(keepers) and keepers[0].count(SEPARATOR) > self._first_entitled
 
     @cached_property
     def _first_entitled(self) -> int:

@@ -14,7 +14,7 @@ from placement.allocators.fair_share import Amounts, Competitor, Decision, FairS
 from placement.candidates.planner.question import Prepared
 from placement.errors import Conflict, InvalidAt, Unavailable
 from placement.services.fair_share.shares import Where, Wish, counted
-from placement.services.fair_share.usage_cache import UNKNOWN, UsageCache, read_usage_by
+from placement.services.fair_share.usage_cache import UNKNOWN, UsageCache, usage_of
 from placement.services.planner.candidates import planned_candidates
 from placement.services.planner.composers import Composers
 from placement.services.planner.gang import by_difficulty
@@ -82,14 +82,21 @@ def unfair_claims(
         shares, alike = cache.reading(database).shares(settings, others=others), _alike(database, claimed, settings)
         return _beyond_what_is_fair(shares, alike, competitors, terms)
     # What the members hold now, in the place that they leave or from an earlier run of the same claim.
-    given_up = read_usage_by(database, settings, [member.uuid for member in members])
+    given_up = _given_up(database, settings, members)
     shares = cache.reading(database).shares(settings, others=(*others, *given_up))
     for leaf, task in _taken_on_top(shares, settings, claimed, given_up):
         decision = decide(shares, leaf, task, competitors=competitors, limits=terms.limits)
         if not decision.allowed:
-            return dict.fromkeys([member.uuid for member in members], UnfairClaim(_told(decision)))
+            return dict.fromkeys([member.uuid for member in members], UnfairClaim(_reason_of(decision)))
         _use_more(shares, leaf, task)
     return {}
+
+
+@reads
+def _given_up(
+    tx: Transaction, settings: FairShareSettings, members: Sequence[ClaimMember]
+) -> dict[str, dict[str, int]]:
+    return usage_of(tx, settings, consumers=[member.uuid for member in members])
 
 
 @reads
@@ -111,7 +118,7 @@ def _beyond_what_is_fair(
     refused: dict[str, UnfairClaim] = {}
     for uuids, (count, decision) in zip(alike.values(), decided, strict=True):
         if beyond := uuids[count:]:
-            refused |= dict.fromkeys(beyond, UnfairClaim(_told(decision)))
+            refused |= dict.fromkeys(beyond, UnfairClaim(_reason_of(decision)))
     return refused
 
 
@@ -178,7 +185,7 @@ def _taken(database: Database, member: ClaimMember, prepared: Prepared) -> Mappi
     return taken or requested
 
 
-def _told(decision: Decision) -> str:
+def _reason_of(decision: Decision) -> str:
     if decision.limit is not None:
         limit = decision.limit
         if limit.resource_class is not None:

@@ -7,7 +7,7 @@ from placement.allocators import fair_share as shares_of
 from placement.allocators.entries import Number
 from placement.allocators.fair_share import Amounts, FairShares, Giving, Held
 from placement.services.fair_share.shares import Wish, counted, leaf_names, pending_tasks
-from placement.services.fair_share.usage_cache import UNKNOWN, Reading, usage_now
+from placement.services.fair_share.usage_cache import UNKNOWN, Reading, totals_now, usage_of
 from placement.settings.planner.values import FairShareSettings
 from placement.store import fair_share as store
 from placement.store.connection.database import Database
@@ -105,7 +105,7 @@ class ReclaimSituation:
 
 def reclaim_situation(tx: Transaction, settings: FairShareSettings, claim: Reclaim) -> ReclaimSituation:
     """Read the shares that a claim meets."""
-    reading = Reading(*usage_now(tx, settings))
+    reading = Reading(usage_of(tx, settings), totals_now(tx, settings))
     others = (claim.member, *claim.others)
     members = leaf_names(settings, [*reading.members(settings), *others])
     shares = reading.shares(settings, waiting=claim.waiting, others=others)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from placement.allocators.fair_share import Giving
-from placement.allocators.fair_share.reclaim import dearness, is_fair_to_take
-from placement.allocators.fair_share.tenants import all_freed
+from placement.allocators.fair_share.reclaim import is_fair_to_take
+from placement.allocators.fair_share.tenants import all_freed, dearness
 from placement.candidates.planner.planner_search import search_for
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_tree import NamedMember

@@ -17,17 +17,17 @@ from placement.allocators.entries import Number
 from placement.allocators.fair_share import Held
 from placement.allocators.fair_share.fewest import Cost, FewestSearch
 from placement.allocators.fair_share.nodes import ratio
-from placement.allocators.fair_share.reclaim import (
+from placement.allocators.fair_share.reclaim import is_less_important, is_preemptible, is_reclaimable, lowest
+from placement.allocators.fair_share.rights import ClaimRights
+from placement.allocators.fair_share.tenants import (
     Judgement,
-    is_less_important,
-    is_preemptible,
-    is_reclaimable,
-    lowest,
+    Need,
+    Tenant,
+    Tenants,
+    all_freed,
     never,
     whole_values,
 )
-from placement.allocators.fair_share.rights import ClaimRights
-from placement.allocators.fair_share.tenants import Need, Tenant, Tenants, all_freed
 from placement.services.fair_share.emptied_trees import EmptiedTrees
 from placement.services.fair_share.giving_back import Reclaim, ReclaimSituation
 from placement.services.fair_share.rule_places import RulePlaces

@@ -74,19 +74,6 @@ class UsageCache:
 @reads
 def read_usage(tx: Transaction, settings: FairShareSettings) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
     """Return everybody's usage and the totals in one snapshot."""
-    return usage_now(tx, settings)
-
-
-@reads
-def read_usage_by(
-    tx: Transaction, settings: FairShareSettings, consumers: Collection[str]
-) -> dict[str, dict[str, int]]:
-    """Return the usage of some consumers, by project (or consumer type)."""
-    return usage_of(tx, settings, consumers=consumers)
-
-
-def usage_now(tx: Transaction, settings: FairShareSettings) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
-    """Return the same within the caller's transaction."""
     return usage_of(tx, settings), totals_now(tx, settings)
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.fair_share.reclaim import Held, reclaim
+from placement.allocators.fair_share import Held, reclaim
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Branch, Leaf, leaf_paths
 from tests.unit.allocators.fair_share_entitlement_oracle import entitlements

@@ -2,8 +2,8 @@
 
 import pytest
 
+from placement.allocators.fair_share import Held, preempt, reclaim
 from placement.allocators.fair_share.order import Task, fill
-from placement.allocators.fair_share.reclaim import Held, preempt, reclaim
 from placement.allocators.fair_share.state import FairShares
 from tests.unit.allocators.fair_share_trees import COMPLEMENTARY, tree
 

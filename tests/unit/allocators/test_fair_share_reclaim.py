@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from placement.allocators.entries import exact
 from placement.allocators.fair_share import fewest
 from placement.allocators.fair_share.gate import is_next, overdraft
-from placement.allocators.fair_share.reclaim import Held, Offers, preempt, queue_of, reclaim
+from placement.allocators.fair_share.reclaim import preempt, reclaim
 from placement.allocators.fair_share.rights import ClaimRights
 from placement.allocators.fair_share.state import FairShares
+from placement.allocators.fair_share.tenants import Held, never, queue_of, wherever_they_are
 from placement.allocators.fair_share.tree import Branch, Leaf, joined
 from tests.examples import examples
 from tests.unit.allocators import fair_share_oracle as oracle
@@ -163,7 +164,7 @@ def test_of_many_something_is_found_wherever_the_order_of_values_finds_it(seed: 
     task = {"g": rng.randint(1, totals["g"] // 3), "c": rng.randint(1, totals["c"] // 3)}
     giving = reclaim(shares, "n/c/z", task, held=held)
     rights = ClaimRights(shares, "n/c/z", task)
-    in_order = Offers(rights, held).least_valuable()
+    in_order = wherever_they_are(rights, held, is_free=never).least_valuable()
     assert in_order is None or giving.feasible
     if in_order is not None:
         assert len(giving.given_back) <= len(in_order)

@@ -6,9 +6,8 @@ from itertools import combinations
 import pytest
 
 from placement.allocators.fair_share import Branch, FairShares, Held, Leaf
-from placement.allocators.fair_share.reclaim import never
 from placement.allocators.fair_share.rights import ClaimRights
-from placement.allocators.fair_share.tenants import Tenant, Tenants
+from placement.allocators.fair_share.tenants import Tenant, Tenants, never
 
 ROOT = Branch("root", (Branch("rich", (Leaf("r"),)), Branch("poor", (Leaf("p"),))))
 CLASSES = ("cpu", "gpu")
