@@ -6,6 +6,7 @@ alike is found out once, by all that any of these searches can see.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from placement.candidates.explain.cloud_masks import CloudMasks
 from placement.candidates.explain.conditions import Condition, ConditionKind, traits_condition
 from placement.candidates.explain.provider_masks import NOBODY
+from placement.candidates.useful_room import useful_room
 from placement.cloud.columns import Flags, Ints, places_in
 from placement.domain.tree import Tree
 
@@ -39,6 +41,7 @@ class AlikeTrees:
             self._asked.update(dict(slot.resources))
         asking = Counter([name for slot in cloud.plan.slots for name, _amount in slot.resources])
         self._contended = [name for name, slots in asking.items() if slots > 1]
+        self._useful = useful_room(replace(cloud.plan, contended=tuple(self._contended)))
 
     @cached_property
     def class_of(self) -> Ints:
@@ -113,7 +116,9 @@ class AlikeTrees:
             at = self.cloud.masks.with_stock(name)
             for lifted in (ConditionKind.CAPACITY, ConditionKind.MAX_UNIT):
                 column = np.zeros(len(self._providers.ids), dtype=np.int64)
-                column[at] = np.maximum(-1, self._room_at(name, at, Condition(lifted, (), name))) + 1
+                amounts, number = np.unique(self._room_at(name, at, Condition(lifted, (), name)), return_inverse=True)
+                useful = np.array([self._useful[name][amount] for amount in amounts.tolist()], dtype=np.int64)
+                column[at] = np.maximum(-1, useful)[number] + 1
                 yield column
 
     @cached_property

@@ -107,7 +107,9 @@ def _failing(cloud: CloudMasks, condition: Condition, served: ServingTrees) -> I
         yield from _without_trait(cloud, condition, served)
         return
     failing = np.unique(np.concatenate([demand.failing_only(condition) for demand in cloud.demands]))
-    pools = {int(one): cloud.masks.trees_shared_with.get(int(one)) for one in failing if one in cloud.masks.sharing}
+    pools = {
+        pool: cloud.masks.trees_shared_with[pool] for pool in np.intersect1d(failing, cloud.masks.sharing).tolist()
+    }
     for tree in served.trees[:MAX_TREES].tolist() if len(failing) else ():
         choice = served.choice(tree)
         if choice is not None and (chosen := [one for one in _positions(cloud, choice) if one in failing]):
@@ -115,7 +117,7 @@ def _failing(cloud: CloudMasks, condition: Condition, served: ServingTrees) -> I
             continue
         first, after = cloud.providers.starts[tree : tree + 2]
         own = failing[np.searchsorted(failing, first) : np.searchsorted(failing, after)].tolist()
-        shared = [pool for pool, trees in pools.items() if trees is not None and tree in trees]
+        shared = [pool for pool, trees in pools.items() if tree in trees]
         if own or shared:
             yield min((*own, *shared), key=cloud.providers.ids.__getitem__)
 

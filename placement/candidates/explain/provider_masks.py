@@ -200,6 +200,7 @@ class MaskedProviders:
         self._last = [np.zeros(len(at), dtype=np.int64) for _way in ways]
         """The number of the last condition that it fails."""
         self._failing_only: dict[Condition, Ints] = {}
+        self._options: dict[Condition | None, Ints] = {}
 
     def apply(self, number: int) -> bool:
         """Apply the next condition; tell whether it refused any provider that was left."""
@@ -225,10 +226,11 @@ class MaskedProviders:
         return self._failing_only[condition]
 
     def options(self, without: Condition | None) -> Ints:
-        """Return those that can serve if a condition is left out, ascending."""
-        if without is None or not len(more := self.failing_only(without)):
-            return self.fitting
-        return np.union1d(self.fitting, more)
+        """Return those that can serve if a condition is left out, ascending; all conditions have been applied."""
+        if without not in self._options:
+            more = NOBODY if without is None else self.failing_only(without)
+            self._options[without] = np.sort(np.concatenate((self.fitting, more)))
+        return self._options[without]
 
     def looks(self, conditions: Sequence[Condition]) -> Iterator[tuple[Ints, Ints]]:
         """Yield for each way what tells providers apart, whichever condition is left out: their positions, a number.
@@ -245,7 +247,7 @@ class MaskedProviders:
         fails, masks = self._fails[way], self._ways[way]
         numbers = [number for number, mask in enumerate(masks) if condition.includes(mask.condition)]
         if condition.kind != ConditionKind.AMOUNT:
-            is_last: Flags = (fails == 1) & np.isin(self._last[way], numbers)
+            is_last: Flags = (fails == 1) & _any([self._last[way] == number for number in numbers], len(fails))
             return is_last
         failed = np.sum([~masks[number].met_at(self._at) for number in numbers], axis=0)
         are_all: Flags = (failed > 0) & (failed == fails)
