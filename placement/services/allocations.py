@@ -43,13 +43,13 @@ def provider_allocations(tx: Transaction, provider_uuid: str) -> ProviderAllocat
     rows = store.allocations_of_provider(tx, provider_uuid)
     if not rows:
         raise ProviderNotFound(provider_uuid)
-    names = tx.names.classes.names(tx.connection, {row.class_id for row in rows if row.consumer_uuid})
+    names = tx.names.classes.names(tx.connection, {row.class_id for row in rows if row.consumer_uuid is not None})
     shares: dict[str, ConsumerShare] = {}
     for row in rows:
         if row.consumer_uuid is not None:
             share = shares.setdefault(row.consumer_uuid, ConsumerShare(row.consumer_generation, {}))
             share.resources[names[row.class_id]] = row.used
-    modified = max((row.modified for row in rows if row.modified and row.consumer_uuid), default=None)
+    modified = max((row.modified for row in rows if row.modified and row.consumer_uuid is not None), default=None)
     return ProviderAllocations(rows[0].provider_generation, shares, modified)
 
 

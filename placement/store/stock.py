@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from placement.domain.inventory import UNBOUNDED
 from placement.store.tables import allocations, inventories, provider_usages, resource_providers
-from placement.store.whole_numbers import whole_capacity
+from placement.store.whole_numbers import bounded_ratio, whole_capacity
 
 # Literals rather than parameters, so that the query planner sees them.
 NOTHING: Any = literal_column("0", Integer)
@@ -99,9 +99,8 @@ class StockSource:
     def capacity(self) -> ColumnElement[Any]:
         """The capacity as an untruncated float."""
         # Wider than the columns: PostgreSQL would fail if the difference of two integers were none.
-        return (
-            cast(self.inventory.c.total, BigInteger) - self.inventory.c.reserved
-        ) * self.inventory.c.allocation_ratio
+        total = cast(self.inventory.c.total, BigInteger) - self.inventory.c.reserved
+        return total * bounded_ratio(self.inventory.c.allocation_ratio)
 
     @property
     def whole_capacity(self) -> ColumnElement[Any]:

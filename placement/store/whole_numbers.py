@@ -18,10 +18,33 @@ _CAPACITY = {
 _CAPACITY["mariadb"] = _CAPACITY["mysql"]
 
 
+_RATIO = "CASE WHEN abs({0}) BETWEEN 1e290 AND 1.7976931348623157e308 THEN sign({0}) * 1e290 ELSE {0} END"
+"""A ratio with which products stay within what PostgreSQL calculates; the bound on capacities hides the difference."""
+
+
 def capacity_text(dialect: str, row: str) -> str:
     """Return the SQL for the capacity of a row of ``inventories``, whole and bounded."""
-    total = f"CAST({row}.total AS bigint)" if dialect == "postgresql" else f"{row}.total"
-    return _CAPACITY[dialect].format(f"({total} - {row}.reserved) * {row}.allocation_ratio", LARGEST_CAPACITY)
+    total, ratio = f"{row}.total", f"{row}.allocation_ratio"
+    if dialect == "postgresql":
+        total, ratio = f"CAST({total} AS bigint)", _RATIO.format(ratio)
+    return _CAPACITY[dialect].format(f"({total} - {row}.reserved) * {ratio}", LARGEST_CAPACITY)
+
+
+class bounded_ratio(GenericFunction[float]):  # noqa: N801 - a function of SQL
+    """An allocation ratio that no difference of two integers of a table makes too large to calculate with."""
+
+    type = Double()
+    inherit_cache = True
+
+
+@compiles(bounded_ratio)
+def _as_it_is(element: Any, compiler: SQLCompiler, **options: Any) -> str:
+    return compiler.process(element.clauses, **options)
+
+
+@compiles(bounded_ratio, "postgresql")
+def _bound_ratio(element: Any, compiler: SQLCompiler, **options: Any) -> str:
+    return _RATIO.format(compiler.process(element.clauses, **options))
 
 
 class whole_capacity(GenericFunction[float]):  # noqa: N801 - a function of SQL

@@ -15,7 +15,7 @@ from tests.store.rows import VCPU, Spot, add_providers, allocate
 EXACT = (0.75, 1.0, 1.5, 16.0, 0.0)
 """Halves and the like: MariaDB's FLOAT has single precision, so 0.9 is displayed as 0.9 but counts as 0.89999998."""
 
-INEXACT = (0.1, 0.9, 1.1, 2.3, 33.3)
+INEXACT = (0.1, 0.9, 1.1, 2.3, 33.3, 1e308, -1e308)
 AMOUNTS = (1, 2, 3, 5, 8, 12, 30)
 
 

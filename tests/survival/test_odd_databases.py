@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, case, delete, select, update
 from werkzeug.test import TestResponse
 
 from placement.app import create_app
@@ -20,7 +20,7 @@ from placement.store.checks import schema_check
 from placement.store.checks.odd_rows import odd_rows
 from placement.store.connection.database import Database
 from placement.store.lifecycle import schema
-from placement.store.tables import inventories, resource_classes, resource_providers, traits
+from placement.store.tables import allocations, consumers, inventories, resource_classes, resource_providers, traits
 from tests import reference, servers
 from tests.api.conftest import Api
 from tests.databases import SQLiteDatabases
@@ -195,6 +195,8 @@ def test_it_is_answered_wherever_the_reference_answers(
     database_of(app).dispose()
 
 
+INFINITY = float("inf")
+
 ODD_ROWS = {
     "Providers without a root provider: 1": update(resource_providers)
     .where(resource_providers.c.id == ODD[0])
@@ -202,13 +204,18 @@ ODD_ROWS = {
     "Inventories of resource classes that do not exist: 1": update(inventories)
     .where(inventories.c.resource_provider_id == ODD[1])
     .values(resource_class_id=NOWHERE),
-    "Inventories with a capacity beyond 2^45: 1": update(inventories)
-    .where(inventories.c.resource_provider_id == ODD[0], inventories.c.resource_class_id == VCPU)
-    .values(total=2**31 - 1, allocation_ratio=4294967299.0),
+    "Inventories with a capacity beyond 2^45: 2": update(inventories)
+    .where(inventories.c.resource_provider_id == ODD[0])
+    .values(total=2**31 - 1, allocation_ratio=case((inventories.c.resource_class_id == VCPU, 1e308), else_=INFINITY)),
     "Inventories with a step_size below 1: 2": update(inventories)
     .where(inventories.c.resource_provider_id == ODD[0])
     .values(step_size=0),
 }
+
+WITHOUT_UUID = (
+    update(consumers).where(consumers.c.uuid == CONSUMERS[1]).values(uuid=""),
+    update(allocations).where(allocations.c.consumer_id == CONSUMERS[1]).values(consumer_id=""),
+)
 
 
 @pytest.mark.any_database
@@ -216,7 +223,7 @@ def test_odd_rows_are_named_and_where_possible_repaired(api: Api, app: Flask) ->
     database = database_of(app)
     fill(database)
     with database.writer.begin() as connection:
-        for change in ODD_ROWS.values():
+        for change in (*ODD_ROWS.values(), *WITHOUT_UUID):
             connection.execute(change)
         found = [*odd_rows(connection)]
     assert [line.partition(",")[0] for line in found] == [*ODD_ROWS]

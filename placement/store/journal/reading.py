@@ -1,5 +1,6 @@
 """Read the journal: as a feed in commit order, and as an audit trail, newest first."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -28,6 +29,7 @@ from placement.store.tables import (
 PORTION = 1000
 
 _OF_TRAITS = (TRAIT, TRAIT_NAME)
+_INFINITE = re.compile(r'("allocation_ratio":\s*)(-?Inf)\b')
 _LINKS = {"parent_provider_id": "parent_provider_uuid", "root_provider_id": "root_provider_uuid"}
 
 
@@ -213,7 +215,13 @@ def _called_then(entry: Entry, former: FormerNames) -> Entry:
 
 
 def _document(text: Any) -> dict[str, Any] | None:
-    return None if text is None else dict(orjson.loads(text))
+    if text is None:
+        return None
+    # JSON has no infinite numbers. PostgreSQL writes them as texts, and SQLite as they are.
+    document = dict(orjson.loads(_INFINITE.sub(r'\1"\2"', text)))
+    if isinstance(ratio := document.get("allocation_ratio"), str):
+        document["allocation_ratio"] = float(ratio)
+    return document
 
 
 def _uuids(tx: Transaction, ids: set[int]) -> dict[int | None, str]:
