@@ -17,7 +17,7 @@ MAX_INTEGER = 2**63 - 1
 MAX_COLUMN_VALUE = 2**31 - 1
 """The largest integer that the tables' columns hold."""
 MAX_ITEMS = 10_000
-"""The number of items that a list in a body may have, unless its field says otherwise."""
+"""The number of items that a list, or of keys that an object, in a body may have, unless its field says otherwise."""
 
 
 def refuse(sentence: str, rule: str) -> ValidationError:
@@ -182,6 +182,7 @@ class Mapping(Exact):
         values: the field for values.
         others: the field for values of keys that do not match; without it, such keys are refused.
         smallest: the minimum number of keys.
+        largest: the maximum number of keys.
         options: those of any field.
     """
 
@@ -194,6 +195,7 @@ class Mapping(Exact):
         *,
         others: fields.Field[Any] | None = None,
         smallest: int = 0,
+        largest: int = MAX_ITEMS,
         **options: Any,
     ) -> None:
         super().__init__(**options)
@@ -201,12 +203,15 @@ class Mapping(Exact):
         self.values = values
         self.others = others
         self.smallest = smallest
+        self.largest = largest
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise self._wrong_type(value)
         if len(value) < self.smallest:
             raise refuse(f"{shown(value)} does not have enough properties (should be non-empty)", "minProperties")
+        if len(value) > self.largest:
+            raise refuse(f"An object of {len(value)} keys is too large, the limit is {self.largest}", "maxProperties")
         loaded, faults = {}, {}
         for key, item in value.items():
             field = self.values if self.keys.fullmatch(key) else self.others

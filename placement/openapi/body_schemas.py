@@ -75,6 +75,7 @@ def _mapping(field: fields.Mapping) -> Json:
         "type": "object",
         "patternProperties": {f"^{keys}$": field_json(field.values)},
         "additionalProperties": field.others is not None,
+        "maxProperties": field.largest,
     }
     return {**shown, "minProperties": field.smallest} if field.smallest else shown
 

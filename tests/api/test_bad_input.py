@@ -241,6 +241,25 @@ def test_a_list_beyond_its_limit_is_refused_and_changes_nothing(api, cloud):
     assert len(api.get(path).get_json()["aggregates"]) == 10_000
 
 
+def test_an_object_beyond_its_limit_is_refused(api, cloud):
+    uuids = [f"{number:08x}-0000-4000-8000-000000000000" for number in range(10_001)]
+    taken = {key: {"resources": {"VCPU": 1}} for key in uuids}
+    for path, body in (
+        ("/planner/v1/scores", {"allocation_requests": [{"allocations": taken}]}),
+        ("/allocations", {key: {} for key in uuids}),
+    ):
+        response = api.post(path, body)
+        assert response.status_code == 400
+        assert "An object of 10001 keys is too large, the limit is 10000" in response.text
+
+
+def test_as_many_scores_are_asked_for_as_a_list_may_have(api, cloud):
+    request = {"allocations": {UUID: {"resources": {"VCPU": 1}}}}
+    response = api.post("/planner/v1/scores", {"allocation_requests": [request] * 10_001})
+    assert response.status_code == 400
+    assert "A list of 10001 items is too long" in response.text
+
+
 def test_hypothetical_trees_are_limited_in_all(api, cloud):
     for more in ([{"like": UUID, "count": 1000}] * 11, [{"like": UUID, "count": 1}] * 101):
         response = api.post("/planner/v1/headroom", {"requests": {"a": "resources=VCPU:1"}, "with": more})

@@ -22,6 +22,8 @@ OPERATIONS = ROOT / "docs" / "operations.md"
 WITHOUT_EXAMPLE = {("GET", "/metrics"), ("GET", "/resource_classes")}
 """The first is disabled by default, the second grows with every release of os-resource-classes."""
 
+WHOLE_BODIES = {"": "aggregates", "{}": "consumers{}"}
+
 
 @pytest.fixture(scope="module")
 def made() -> dict:
@@ -44,24 +46,26 @@ def test_every_route_is_in_it(made: dict):
     assert routes == {(path, method) for path, methods in made["paths"].items() for method in methods}
 
 
-def test_every_list_in_a_body_has_the_limit_that_the_documents_state(made: dict):
+def test_every_list_and_every_object_of_any_keys_in_a_body_has_the_limit_that_the_documents_state(made: dict):
     bodies = [
         one["requestBody"] for methods in made["paths"].values() for one in methods.values() if "requestBody" in one
     ]
-    lists = {pair for body in bodies for pair in limits(body["content"]["application/json"]["schema"], "")}
+    found = {pair for body in bodies for pair in limits(body["content"]["application/json"]["schema"], "")}
     rows = re.findall(r"^\| ([\d,]+) \| (.*) \|$", OPERATIONS.read_text(encoding="utf-8"), re.MULTILINE)
     stated = {
         (name, int(limit.replace(",", "")))
         for limit, names in rows
-        for name in re.findall(r"`([a-zA-Z_\[\]]+)`", names)
+        for name in re.findall(r"`([a-zA-Z_\[\]{}]+)`", names)
     }
-    assert {("aggregates" if name == "" else name, limit) for name, limit in lists} == stated - {("in", 5001)}
+    assert {(WHOLE_BODIES.get(name, name), limit) for name, limit in found} == stated - {("in", 5001)}
 
 
 def limits(schema: dict, name: str) -> Iterator[tuple[str, int | None]]:
-    """Yield the name and the limit of every list in a schema."""
+    """Yield the name and the limit of every list, and with ``{}`` of every object of any keys, in a schema."""
     if "array" in schema.get("type", ()):
         yield name, schema.get("maxItems")
+    if "patternProperties" in schema or schema.get("additionalProperties"):
+        yield name + "{}", schema.get("maxProperties")
     below = [
         (name + "[]" if key == "items" else name, schema[key])
         for key in ("items", "additionalProperties")

@@ -11,7 +11,7 @@ from marshmallow import ValidationError
 from placement.allocators.ranking_profile import RankingProfile
 from placement.api.allocation_schemas import UUID_KEY, GroupMappings, ProviderAllocation
 from placement.api.call import Call
-from placement.api.fields import Array, Mapping, Object
+from placement.api.fields import MAX_ITEMS, Array, Mapping, Object
 from placement.api.planner.index import PATH
 from placement.api.planner.misplaced import profile_hint
 from placement.api.planner.request_fields import ProfileField
@@ -49,7 +49,9 @@ class AllocationRequests(Array):
     def _loaded(self, request: Any, entries: dict[bytes, Any]) -> dict[str, Any] | None:
         """Return a request with nothing but allocations, loaded with the entries seen before; None for any other."""
         allocations = request.get("allocations") if isinstance(request, dict) and len(request) == 1 else None
-        if not isinstance(allocations, dict) or not allocations or not all(map(IS_UUID, allocations)):
+        if not isinstance(allocations, dict) or not 0 < len(allocations) <= MAX_ITEMS:
+            return None
+        if not all(map(IS_UUID, allocations)):
             return None
         texts = [*map(orjson.dumps, allocations.values())]
         try:
