@@ -48,11 +48,6 @@ def host_sketch(plans: Sequence[Plan], trees: Sequence[Tree], details: PlannerTr
     return HostSketch(form, providers)
 
 
-def form_of(plan: Plan, tree: Tree, details: PlannerTree) -> CanonicalForm:
-    """Return the form of a host for a single plan."""
-    return host_sketch([plan], [tree], details).form
-
-
 def _asked(plan: Plan, tree: Tree, providers: Sequence[int], numbers: Mapping[int | None, int]) -> CanonicalForm:
     return (
         tuple([tuple([numbers[provider] for provider in row]) for row in tree.options]),

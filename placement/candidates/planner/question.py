@@ -14,7 +14,6 @@ from placement.candidates.compose.any_choice import AnyChoice
 from placement.candidates.compose.proposals import Proposal, ProposalComposer
 from placement.candidates.device_judge import DeviceJudge
 from placement.candidates.fragmentation import TreeFragmentation, WantedOfHost, wanted_by
-from placement.candidates.host_kinds import KindOf
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.overlaid import ChangedProvider, ChangedStocks
 from placement.candidates.planner.kept_proposals import KeptProposals
@@ -42,7 +41,6 @@ class Prepared:
         plan: what it asks of single providers.
         levels: its levels.
         composer: composes it.
-        kind: classifies trees: all of a kind can serve it or none can.
         parts: the parts of ``paths``, each as a group.
         kept: what earlier claims for it found in hosts; None where nothing is kept.
     """
@@ -50,7 +48,6 @@ class Prepared:
     plan: Plan
     levels: Levels
     composer: ProposalComposer
-    kind: KindOf
     parts: CandidateRequest | None = None
     kept: KeptProposals | None = None
 

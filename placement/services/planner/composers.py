@@ -8,8 +8,6 @@ from placement.allocators.devices import STEPS
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.compose.devices import DeviceComposer
 from placement.candidates.compose.paths import PathComposer, UnknownLevel
-from placement.candidates.host_kinds import HostKinds
-from placement.candidates.host_sketches import form_of
 from placement.candidates.planner.kept_proposals import KeptProposals
 from placement.candidates.planner.question import Prepared
 from placement.domain.places import Levels
@@ -95,8 +93,7 @@ class Composers:
         plan, levels = plan_with_everything(request), options.levels_for(request)
         judge = options.judge.latest_device_judge if options.judge else None
         composer = DeviceComposer(request, plan, levels, locks=options.locks, judge=judge)
-        kinds = HostKinds(plan, lock_classes=options.locks.values(), counts_use=bool(request.exclusive))
-        return Prepared(plan, levels, composer, kinds.kind, kept=options.kept_for(request))
+        return Prepared(plan, levels, composer, kept=options.kept_for(request))
 
     def _of_paths(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
         levels = options.levels_for(request)
@@ -113,9 +110,7 @@ class Composers:
         except ValueError as wrong:
             raise InvalidAt(("paths",), str(wrong)) from wrong
         plan = plan_for(composer.plain())
-        # Every stock matters to nested parts, if only for how much more of it fits.
-        kept = options.kept_for(request)
-        return Prepared(plan, levels, composer, lambda *host: form_of(plan, *host), composer.parts(), kept)
+        return Prepared(plan, levels, composer, composer.parts(), options.kept_for(request))
 
 
 def plan_with_everything(request: PlannerRequest) -> Plan:
