@@ -176,6 +176,7 @@ def test_where_nothing_has_a_lock_it_costs_no_statement(app: Flask, api: Api) ->
     def number_of_statements(client: Api) -> tuple[int, int]:
         put_once = partial(client.put, f"/allocations/{new_uuid()}", body)
         assert client.put(f"/allocations/{new_uuid()}", body).status_code == 204
+        ask(client, "GET", "/allocation_candidates?resources=VCPU:2")
         with statements(client.app) as sent:
             assert ask(client, "GET", "/allocation_candidates?resources=VCPU:1")["allocation_requests"]
         with statements(client.app) as written:
