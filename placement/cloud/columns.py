@@ -228,6 +228,12 @@ class CloudColumns:
         """Return what providers have of a class; nothing for one that nobody has."""
         return self._stocks.get(class_id, _NO_STOCK)
 
+    def left_in_trees(self, class_id: int) -> Floats:
+        """Return what the providers of each tree have left of a class; one over capacity takes nothing off others."""
+        stock, number = self.stock(class_id), len(self.providers.roots)
+        left: Floats = np.maximum(0.0, stock.capacity - stock.used)
+        return np.bincount(self.providers.trees[stock.at], left, number).astype(np.float64)
+
     @property
     def class_ids(self) -> Collection[int]:
         """The classes of which any provider has an inventory, by id."""

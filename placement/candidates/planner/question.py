@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
+import numpy as np
+
 from placement.allocators.budget import Budget
 from placement.allocators.compactness import Counts
 from placement.allocators.ranking_profile import RankingProfile
@@ -231,6 +233,15 @@ class PlannerQuestion:
         """Return the sums of the trees of a proposal's sharing providers as one row, as ``SumsAsRead.together``."""
         root_of = self._serving.sharing.root_of
         return sums.together({root_of[provider] for provider in proposal.amounts if provider in root_of}, root_of)
+
+    def left_in_trees(self, classes: Sequence[str]) -> Mapping[int, Sequence[float]]:
+        """Return what the providers of each tree that has any of some classes have left of each, by root."""
+        columns, ids = self._serving.columns, {name: id_ for id_, name in self.cloud.class_names.items()}
+        roots = columns.providers.roots
+        owners = np.logical_or.reduce([columns.sums(ids[name]).has for name in classes if name in ids] or [roots < 0])
+        nothing = np.zeros(len(roots))
+        left = [columns.left_in_trees(ids[name]) if name in ids else nothing for name in classes]
+        return dict(zip(roots[owners].tolist(), zip(*[of[owners].tolist() for of in left], strict=True), strict=True))
 
     @property
     def is_simple(self) -> bool:

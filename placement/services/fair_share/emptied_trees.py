@@ -14,7 +14,7 @@ from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree, ProviderStocks
 from placement.domain.tree import Tree
 from placement.services.cloud_cache import tree_reader
-from placement.services.fair_share.rule_places import PlaceRule, place_rules
+from placement.services.fair_share.rule_places import PlaceRule, RulePlaces, place_rules, places_of_rules
 from placement.services.planner.composers import Composers, PlannerOptions
 from placement.services.planner.questions import seen_cloud
 from placement.store.connection.unit_of_work import Transaction
@@ -43,6 +43,7 @@ class EmptiedTrees:
     def __init__(self, tx: Transaction, wanted: RoomWanted) -> None:
         self._tx = tx
         self._wanted = wanted.request
+        self._cache = wanted.options.cache
         self._composers = Composers()
         self._prepared = self._composers.prepared(wanted.request, wanted.options)
         self._known: dict[int, tuple[Tree, PlannerTree] | None] = {}
@@ -67,9 +68,21 @@ class EmptiedTrees:
         """The rules that name a single place; none if any providers share, since theirs lies in no place."""
         return [] if self._reader([]).shares else place_rules(self._wanted, self.levels)
 
+    def places(self) -> RulePlaces:
+        """Return the places of all hosts that these rules name, and what is free in them."""
+        names = {name for rule in self.place_rules for of in rule.asked.values() for name in of}
+        classes = self._tx.names.classes.ids(self._tx.connection, names)
+        traits = self._tx.names.traits.ids(
+            self._tx.connection, {self.levels.traits[rule.level] for rule in self.place_rules}
+        )
+        serving = self._reader([]).serving
+        serving.sets.read_traits(traits.values())
+        levels = [traits.get(trait) for trait in self.levels.traits]
+        return places_of_rules(serving, self.place_rules, levels, classes=classes)
+
     def _reader(self, freed: Iterable[int]) -> TreeReader:
         plan = self._prepared.plan
-        return tree_reader(self._tx, plan, ids_for(self._tx, plan), None, spared={*freed})
+        return tree_reader(self._tx, plan, ids_for(self._tx, plan), self._cache, spared={*freed})
 
     def missing(self) -> dict[int, dict[Need, int]]:
         """Return for each tree how much more of each class has to be free in it; nothing if any providers share."""
@@ -91,7 +104,7 @@ class EmptiedTrees:
     def read(self, roots: Sequence[int], freed: FreedByProvider) -> None:
         """Read trees as they are, but with the options that would have room once these amounts are free."""
         reader = self._reader(freed)
-        cloud = seen_cloud(self._tx, self._wanted, self._prepared.levels, reader, cache=None)
+        cloud = seen_cloud(self._tx, self._wanted, self._prepared.levels, reader, cache=self._cache)
         trees = reader.trees_of(roots).trees
         details = TreesInDetail(reader.serving, cloud.deciding(), cloud.names).of(trees)
         self._known.update(dict.fromkeys(roots))

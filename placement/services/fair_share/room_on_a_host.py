@@ -21,7 +21,6 @@ from placement.services.fair_share.giving_back import (
     reclaim_situation,
 )
 from placement.services.fair_share.room_search import HostRights, RoomSearch
-from placement.services.fair_share.rule_places import places_of_rules
 from placement.services.fair_share.shares import Wish
 from placement.services.fair_share.tenants_by_host import WhatMatters, tenants_by_host
 from placement.services.planner.candidates import PlannedCandidate
@@ -96,7 +95,7 @@ def _room(
         if as_it_is is not None:
             return _shown(Giving(feasible=True), situation, as_it_is)
     trees = EmptiedTrees(tx, wanted)
-    places = places_of_rules(tx, trees.place_rules, trees.levels)
+    places = trees.places()
     classes = {*claim.task, *trees.requested}
     tenants = tenants_by_host(tx, settings, WhatMatters(claim.task.keys(), classes, places.anchors, options))
     search = RoomSearch(trees, places, by_host, tenants)

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
+import numpy as np
+
 from placement.allocators.fair_share.tenants import Need
-from placement.domain.places import Levels
+from placement.candidates.serving import Serving
+from placement.domain.places import Layout, Levels
 from placement.domain.planner_request import PlannerRequest
-from placement.services.planner.place_layout import all_places
-from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.planner_trees import free_by_provider
 
 Missing = Mapping[Need, int]
 """How much more has to be free."""
@@ -51,29 +51,39 @@ def place_rules(request: PlannerRequest, levels: Levels) -> list[PlaceRule]:
     ]
 
 
-def places_of_rules(tx: Transaction, rules: Sequence[PlaceRule], levels: Levels) -> "RulePlaces":
-    """Read the places of all hosts that some rules name, and what is free in them."""
+def places_of_rules(
+    serving: Serving, rules: Sequence[PlaceRule], levels: Sequence[int | None], *, classes: Mapping[str, int]
+) -> "RulePlaces":
+    """Return the places of all hosts that some rules name, and what is free in them.
+
+    Args:
+        serving: the cloud, and who has which trait.
+        rules: the rules.
+        levels: the ids of the traits of levels that they name, by the number of the level; None for others.
+        classes: the ids of the classes that they ask for.
+    """
     if not rules:
         return RulePlaces((), {}, {}, {})
-    names = {name for rule in rules for of in rule.asked.values() for name in of}
-    classes = {id_: name for name, id_ in tx.names.classes.ids(tx.connection, names).items()}
-    amounts = free_by_provider(tx, sorted(classes))
-    traits = tx.names.traits.ids(tx.connection, {levels.traits[rule.level] for rule in rules})
-    found = all_places(tx, [traits.get(trait) for trait in levels.traits])
+    providers, found = serving.columns.providers, serving.anchors(levels)
     of_root: dict[tuple[int, int], list[int]] = defaultdict(list)
     for anchor, bits in sorted(found.level_bits.items()):
         for level in {rule.level for rule in rules if bits >> rule.level & 1}:
             of_root[level, found.root_of[anchor]].append(anchor)
-    providers = {provider for provider, _class_id, _left in amounts}
-    positions = found.positions_of(tx, providers, found.root_of.values())
+    stocks = {name: serving.columns.stock(class_id) for name, class_id in classes.items()}
+    at = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *[stock.at for stock in stocks.values()]]))
+    around = providers.with_ancestors(np.append(at, providers.positions(sorted(found.level_bits))))
+    layout = Layout(providers.parents_of(around), *found, levels=len(levels))
+    ids = {*providers.ids[at].tolist()}
     anchors = {
         provider: tuple(dict.fromkeys([one for one in position if one is not None]))
-        for provider, position in positions.items()
+        for provider, position in layout.positions_of(ids, layout.inside(ids)).items()
     }
     free: dict[Need, int] = defaultdict(int)
-    for provider, class_id, left in amounts:
-        for anchor in anchors[provider]:
-            free[anchor, classes[class_id]] += left
+    for name, stock in stocks.items():
+        left = np.trunc(stock.capacity).astype(np.int64) - stock.used
+        for provider, amount in zip(providers.ids[stock.at].tolist(), left.tolist(), strict=True):
+            for anchor in anchors[provider]:
+                free[anchor, name] += amount
     return RulePlaces(rules, anchors, of_root, free)
 
 

@@ -11,7 +11,6 @@ from placement.domain.overlay import Overlay
 from placement.services.planner.host_room import HostRoom
 from placement.store.aggregates import hosts_in
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.planner_trees import free_by_tree
 
 EVERYWHERE = "everywhere"
 """The single place of a gang that may go anywhere."""
@@ -68,7 +67,6 @@ def fabric_layout(tx: Transaction, rules: GangRules, room: HostRoom, overlay: Ov
     # A preference for few hosts holds anywhere, so it needs no places.
     is_anywhere = together is None or (together.level.is_host and not together.required)
     return FabricLayout(
-        tx,
         room,
         overlay,
         together=None if together is None or is_anywhere else located(tx, together.level),
@@ -81,7 +79,6 @@ class FabricLayout:
     """The sites for one gang in one snapshot.
 
     Args:
-        tx: the snapshot.
         room: what its members want.
         overlay: assumed changes before any of them is placed.
         together: the places in which members lie together; None if they may lie anywhere.
@@ -91,7 +88,6 @@ class FabricLayout:
 
     def __init__(
         self,
-        tx: Transaction,
         room: HostRoom,
         overlay: Overlay,
         *,
@@ -99,7 +95,6 @@ class FabricLayout:
         apart: Located | None,
         takes_all: bool,
     ) -> None:
-        self._tx = tx
         self._room = room
         self._overlay = overlay
         self._together = together
@@ -120,12 +115,7 @@ class FabricLayout:
 
     def sites_by_provider(self) -> list[Site]:
         """Return these hosts, best first, with sums over what each provider has left: slower, but never too low."""
-        ids = self._tx.names.classes.ids(self._tx.connection, {*self.classes})
-        column = {ids[name]: at for at, name in enumerate(self.classes)}
-        found: dict[int, list[float]] = defaultdict(lambda: [0.0] * len(column))
-        for root, class_id, amount in free_by_tree(self._tx, sorted(column)):
-            found[root][column[class_id]] += amount
-        return self._sites(found)
+        return self._sites(self._room.questions[0].left_in_trees(self.classes))
 
     def _sites(self, free: Free) -> list[Site]:
         questions = self._room.questions

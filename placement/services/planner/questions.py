@@ -67,9 +67,7 @@ def seen_cloud(
         cache: what is cached of the cloud; None reads all of it.
     """
     columns = reader.serving.columns
-    devices = [one.device for one in request.groups if one.device is not None]
-    traits = frozenset(levels.traits).union(*[one.forbidden.union(*one.required) for one in devices])
-    trait_ids = tx.names.traits.ids(tx.connection, traits)
+    trait_ids = tx.names.traits.ids(tx.connection, traits_that_decide(request, levels))
     reader.serving.sets.read_traits(trait_ids.values())
     return SeenCloud(
         reader,
@@ -79,6 +77,12 @@ def seen_cloud(
         names=NamesInSnapshot(tx, columns.providers, cache).of_trees,
         kept=kept_in(tx, cache),
     )
+
+
+def traits_that_decide(request: PlannerRequest, levels: Levels) -> frozenset[str]:
+    """Return the traits of levels, and those that rules about single devices name."""
+    devices = [one.device for one in request.groups if one.device is not None]
+    return frozenset(levels.traits).union(*[one.forbidden.union(*one.required) for one in devices])
 
 
 def _check_names(tx: Transaction, request: PlannerRequest, plan: Plan) -> None:

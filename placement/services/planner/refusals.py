@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from placement.domain.overlay import Overlay
 from placement.errors import Conflict
+from placement.services.cloud_cache import columns_in
 from placement.services.explain import Explained
 from placement.services.planner.candidates import why_not
 from placement.services.planner.drafting import Drafting
@@ -13,7 +14,6 @@ from placement.services.planner.explaining import explained_plan
 from placement.services.planner.gang import GangPlan
 from placement.services.planner.members import ClaimMember
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.planner_trees import free_amounts
 
 CUT_OFF = "The search limit was reached; a placement may still exist."
 
@@ -57,9 +57,9 @@ def shortage(tx: Transaction, members: Sequence[ClaimMember], overlay: Overlay) 
     for amounts in overlay.changes.values():
         more.subtract(amounts)
     ids = tx.names.classes.ids(tx.connection, set(wanted))
-    free = free_amounts(tx, sorted(ids.values()))
+    columns = columns_in(tx, members[0].options.cache)
     for name, amount in sorted(wanted.items()):
-        left = int(free.get(ids[name], 0)) + more[name]
+        left = int(columns.left_in_trees(ids[name]).sum()) + more[name]
         if amount > left:
             return LackingClass(name, amount, left)
     return None
