@@ -12,8 +12,8 @@ from placement.domain.overlay import Overlay
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.errors import Unavailable
 from placement.services.planner.candidates import PlannerAnswer, planned_candidates
+from placement.services.planner.changes import released
 from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.overlays import released
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import reads
 from tests import rows_of_a_cloud

@@ -11,7 +11,7 @@ from flask import Response
 from placement.api.call import JSON
 from placement.errors import Conflict, PlacementError
 from placement.services.planner.claims import NoCandidate, Outcome
-from placement.services.planner.members import ClaimMember
+from placement.services.planner.drafting import ClaimMember
 
 LINES = "application/x-ndjson"
 

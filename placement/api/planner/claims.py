@@ -25,7 +25,7 @@ from placement.domain.names import canonical_uuid
 from placement.domain.planner_request import PlannerRequest
 from placement.errors import InvalidAt
 from placement.services.planner.claims import ClaimTerms, claim, claim_what_fits
-from placement.services.planner.members import ClaimMember
+from placement.services.planner.drafting import ClaimMember
 
 
 class ClaimBody(ClaimSchema):

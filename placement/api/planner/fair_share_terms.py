@@ -10,7 +10,7 @@ from placement.api.planner.fair_share_bodies import Pending, wishes_of
 from placement.api.planner.request_fields import Flag
 from placement.api.validation import Schema
 from placement.services.fair_share.gate import Terms, UnfairClaim, unfair_claims
-from placement.services.planner.members import ClaimMember
+from placement.services.planner.drafting import ClaimMember
 
 QUEUE = "[^/]+(/[^/]+)*"
 

@@ -5,7 +5,7 @@ them, and the caller takes as many proposals as it wants.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -307,3 +307,23 @@ def _not_seen(proposals: Iterable[Proposal]) -> Iterator[Proposal]:
         if what not in seen:
             seen.add(what)
             yield proposal
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCandidate:
+    """A proposal and its score.
+
+    Args:
+        proposal: the proposal.
+        score: its score.
+        like: for a hypothetical tree, the root of the tree it is modelled on, whose providers the proposal names.
+    """
+
+    proposal: Proposal
+    score: Score
+    like: int | None = None
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """The sort key: candidates that break the reserve of scarce resources last, otherwise the best score first."""
+        return self.score.keeps_proportion is False, -self.score.total

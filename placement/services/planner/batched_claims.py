@@ -13,9 +13,8 @@ from placement.domain.overlay import AS_IT_IS
 from placement.errors import PlacementError
 from placement.services.planner.allocating import Outdated, allocate
 from placement.services.planner.composers import Composers
-from placement.services.planner.drafting import Drafting, choices_after
+from placement.services.planner.drafting import ClaimMember, Draft, Drafting, choices_after
 from placement.services.planner.gang import Placing, by_difficulty
-from placement.services.planner.members import ClaimMember, Draft
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.consumers import consumer_generations

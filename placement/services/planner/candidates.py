@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from placement.candidates.compose.proposals import Lock, Proposal
 from placement.candidates.explain.wording import cause_in_words
-from placement.candidates.planner.planner_search import PlannerSearch, search_for
+from placement.candidates.planner.planner_search import PlannedCandidate, PlannerSearch, search_for
 from placement.candidates.planner.question import PlannerQuestion
 from placement.candidates.scores import Score
 from placement.cloud.view import MoreTrees
@@ -21,7 +21,6 @@ from placement.services.planner.changes import AS_THEY_ARE, Changes, more_trees,
 from placement.services.planner.composers import PlannerOptions
 from placement.services.planner.explaining import explained_plan
 from placement.services.planner.hypothetical_trees import HypotheticalTrees
-from placement.services.planner.planned_candidate import PlannedCandidate
 from placement.services.planner.questions import question_for
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.summaries import Summaries, TreeMember, providers_of_trees, tree_summaries

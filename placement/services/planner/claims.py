@@ -14,15 +14,13 @@ from typing import NamedTuple
 
 from placement.domain.fabric import ANYWHERE, GangRules
 from placement.errors import ConcurrentUpdate, Conflict
-from placement.services.planner.allocating import Outdated, allocate
+from placement.services.planner.allocating import Outdated, allocate, known_answers, written
 from placement.services.planner.batched_claims import MAX_WAIT_S, claim_in_batch
+from placement.services.planner.changes import released
 from placement.services.planner.composers import Composers
-from placement.services.planner.drafting import Drafting, choices_after
+from placement.services.planner.drafting import ClaimMember, Draft, Drafting, choices_after
 from placement.services.planner.fabric import placed_by_rules
 from placement.services.planner.gang import GangPlan, as_many_as_fit, by_difficulty, one_by_one, together
-from placement.services.planner.members import ClaimMember, Draft
-from placement.services.planner.overlays import released
-from placement.services.planner.records import known_answers, written
 from placement.services.planner.refusals import NoCandidate, no_place_beside, refusal, refusal_alone, shortage
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads

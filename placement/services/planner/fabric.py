@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 
 from placement.allocators.fabric import Budget, Crew, Fabric, Mix, Posting, Site
 from placement.domain.fabric import GangRules, Together
-from placement.services.planner.drafting import Drafting
+from placement.services.planner.drafting import ClaimMember, Draft, Drafting
 from placement.services.planner.fabric_layout import FabricLayout, OnePerPlace, fabric_layout, located
 from placement.services.planner.fabric_refusals import FabricRoom, refusal_by_rules
 from placement.services.planner.gang import one_by_one
 from placement.services.planner.host_room import HostRoom, host_room
-from placement.services.planner.members import ClaimMember, Draft
 
 if TYPE_CHECKING:
     from placement.candidates.planner.question import Prepared

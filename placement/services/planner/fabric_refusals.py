@@ -4,9 +4,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 from placement.domain.fabric import FabricLevel, GangRules, Together
-from placement.services.planner.drafting import Drafting
+from placement.services.planner.drafting import ClaimMember, Drafting
 from placement.services.planner.gang import GangPlan
-from placement.services.planner.members import ClaimMember
 from placement.services.planner.refusals import NoCandidate, refusal, refusal_of_gang, shortage
 from placement.store.search.provider_names import named_providers
 

@@ -15,8 +15,7 @@ from placement.candidates.compose.proposals import Proposal
 from placement.candidates.planner.member_places import MemberPlaces
 from placement.candidates.planner.question import Prepared
 from placement.domain.overlay import Overlay
-from placement.services.planner.drafting import Drafting
-from placement.services.planner.members import ClaimMember, Draft
+from placement.services.planner.drafting import ClaimMember, Draft, Drafting
 
 PLACES_OF_A_TREE = 16
 """The most places in a tree to try for a member."""

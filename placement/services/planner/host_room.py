@@ -12,9 +12,8 @@ from placement.candidates.host_sketches import HostSketch, read_off
 from placement.candidates.planner.planner_search import PlannerSearch, search_for
 from placement.candidates.planner.question import PlannerQuestion
 from placement.domain.overlay import Overlay
-from placement.services.planner.drafting import Drafting, draft_of
+from placement.services.planner.drafting import ClaimMember, Draft, Drafting, draft_of
 from placement.services.planner.gang import PLACES_OF_A_GANG, PLACES_OF_A_TREE
-from placement.services.planner.members import ClaimMember, Draft
 
 if TYPE_CHECKING:
     from placement.candidates.canonical import CanonicalForm

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from placement.candidates.planner.planner_search import search_for
+from placement.candidates.planner.planner_search import PlannedCandidate, search_for
 from placement.cloud.view import MoreTrees
 from placement.domain.overlay import Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import NamedMember
+from placement.services.planner.changes import emptied
 from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.overlays import emptied
-from placement.services.planner.planned_candidate import PlannedCandidate
 from placement.services.planner.questions import question_for
 from placement.store.connection.unit_of_work import Transaction
 

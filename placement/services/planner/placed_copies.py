@@ -16,8 +16,8 @@ from placement.domain.overlay import Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.tree import Tree
+from placement.services.planner.changes import emptied
 from placement.services.planner.composers import Composers, PlannerOptions
-from placement.services.planner.overlays import emptied
 from placement.services.planner.questions import question_for
 from placement.store.connection.unit_of_work import Transaction
 

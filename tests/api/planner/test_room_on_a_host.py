@@ -15,8 +15,8 @@ from placement.api.validation import load_document
 from placement.app import create_app
 from placement.candidates.planner.planner_search import search_for
 from placement.domain.planner_request import PlannerRequest
+from placement.services.planner.changes import released
 from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.overlays import released
 from placement.services.planner.questions import question_for
 from placement.settings import PlannerSettings
 from placement.settings.planner.values import FairShareSettings
