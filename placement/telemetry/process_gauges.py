@@ -4,7 +4,6 @@ Importing this module imports prometheus_client, an optional dependency.
 """
 
 import os
-import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -44,7 +43,7 @@ class ProcessGauges:
         self._database = database
         self._introduced: int | None = None
         database.watch_pool(taken=self._connections.inc, given_back=self._connections.dec)
-        database.on_read_anew = lambda: self._cached_since.labels("trees").set(time.time())
+        database.on_read_anew = self._note_caches
 
     def begin(self, record: RequestRecord) -> None:
         """Note that a request has begun."""
@@ -52,6 +51,7 @@ class ProcessGauges:
             self._introduced = os.getpid()
             self._starts.inc()
             self._most_connections.set(self._database.most_connections)
+            self._note_caches()  # They may have been read before this process was forked.
         self._requests.inc()
         self._note_threads(record)
 
@@ -63,6 +63,10 @@ class ProcessGauges:
     def listening(self, count: int) -> None:
         """Note how many clients follow the journal in this process."""
         self._listeners.set(count)
+
+    def _note_caches(self) -> None:
+        if self._database.read_anew_at is not None:
+            self._cached_since.labels("trees").set(self._database.read_anew_at)
 
     def _note_threads(self, record: RequestRecord) -> None:
         use: ThreadUse | None = record.environ.get(THREADS)

@@ -5,6 +5,7 @@ import math
 import os
 import sqlite3
 import threading
+import time
 import weakref
 from collections import Counter
 from collections.abc import Callable
@@ -84,6 +85,7 @@ class Database:
         self.on_retry: Callable[[str], object] | None = None
         self.on_fault: FaultListener | None = None
         self.on_read_anew: Callable[[], object] | None = None
+        self.read_anew_at: float | None = None
         self.on_drop: Callable[[str], object] | None = None
         self.write_fault: str | None = None
         self._fault_log = RationedLog(LOG)
@@ -114,7 +116,8 @@ class Database:
             self.on_drop(reason)
 
     def note_read_anew(self) -> None:
-        """Notify the listener that what is cached of the database is read from its tables again."""
+        """Note, and notify the listener, that what is cached of the database is read from its tables again."""
+        self.read_anew_at = time.time()
         if self.on_read_anew is not None:
             self.on_read_anew()
 
