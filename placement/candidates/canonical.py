@@ -8,7 +8,7 @@ numbers stand for. If providers 7 and 9 can serve the only demand in one tree, a
 form ``((0, 1),)``. Of the choice ``(1,)``, found once, one tree reads off ``(9,)`` and the other ``(25,)``.
 """
 
-from collections import Counter
+from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TypeVar
@@ -23,6 +23,46 @@ Sketch = tuple[CanonicalForm, tuple[int, ...]]
 """A tree without ids: its canonical form, and the provider that each number in it stands for."""
 
 Found = TypeVar("Found")
+
+
+UsefulRoom = Mapping[str, Mapping[float, float]]
+"""For each contended class, the largest sum of amounts that fits into a room."""
+
+MAX_SUMS = 10_000
+"""How many sums of amounts to tell apart; beyond that, room is told apart to the unit."""
+
+
+def useful_room(plan: Plan) -> UsefulRoom:
+    """Return, for each contended class of a plan and any room, the largest sum of amounts that fits into it."""
+    return {name: _RoundedDown(_sums(plan, name)) for name in plan.contended}
+
+
+class _RoundedDown(dict[float, float]):
+    """Numbers and the largest sum that is no higher; computed on demand, because few numbers occur.
+
+    Args:
+        sums: the sums, ascending; if there are none, numbers stay as they are.
+    """
+
+    def __init__(self, sums: Sequence[int]) -> None:
+        super().__init__()
+        self._sums = sums
+
+    def __missing__(self, number: float) -> float:
+        at = bisect_right(self._sums, number) - 1
+        found = self[number] = self._sums[max(0, at)] if self._sums else number
+        return found
+
+
+def _sums(plan: Plan, name: str) -> list[int]:
+    """Return the sums that slots may take of a class from one provider, ascending; nothing if there are too many."""
+    sums = {0}
+    for slot in plan.slots:
+        amount = dict(slot.resources).get(name, 0)
+        sums |= {one + amount for one in sums}
+        if len(sums) > MAX_SUMS:
+            return []
+    return sorted(sums)
 
 
 class Memo(dict[Hashable, Found]):
@@ -55,11 +95,7 @@ class Sketcher:
         self._with_traits = bool(plan.trait_sets)
         self._with_ancestors = bool(plan.request.same_subtree)
         self._with_roots = not plan.request.combines_nested
-        asked: Counter[str] = Counter()
-        for slot in plan.slots:
-            asked.update(dict(slot.resources))
-        # Room beyond what all slots request together makes no difference.
-        self._contended = [(name, asked[name]) for name in plan.contended]
+        self._useful = useful_room(plan)
 
     def sketch(self, tree: Tree) -> Sketch:
         """Sketch a tree, numbering its providers as they appear.
@@ -78,8 +114,8 @@ class Sketcher:
             form += [_next_above(provider, tree.parents, numbers) for provider in providers]
         if self._with_roots and tree.root_of:
             form += _numbered_roots(providers, tree)
-        for name, enough in self._contended:
-            form += [min(tree.room.get((provider, name), 0), enough) for provider in providers]
+        for name, useful in self._useful.items():
+            form += [useful[tree.room.get((provider, name), 0)] for provider in providers]
         return tuple(form), providers
 
     def sketches(self, trees: Sequence[Tree]) -> Iterable[Sketch]:

@@ -2,25 +2,25 @@
 
 Every proposal of the planner contains a choice of the plain search: one provider for each group, with the same traits,
 isolation and same_subtrees. So a host without any choice has no proposal, nor has any other of the same canonical form.
-If it does not matter where the providers are, a kind by room will do instead of the form.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from math import inf
 
 from placement.candidates.budget import RequestBudget
+from placement.candidates.canonical import Memo
 from placement.candidates.compose.slots import SlotComposer
-from placement.candidates.useful_room import useful_room
 from placement.domain.planner_request import PlannerRequest
-from placement.domain.search_plan import Plan, plan_for
+from placement.domain.search_plan import plan_for
 from placement.domain.tree import Tree
 
 STEPS_OF_A_TREE = 1_000
 STEPS = 200_000
 """The most steps for one request. Trees that are not ruled out by then are composed."""
+
+MAX_FORMS = 10_000
+"""How many forms of trees to remember: in a busy cloud there are thousands, each of them small."""
 
 ParentsIn = Callable[[AbstractSet[int]], Mapping[int, int | None]]
 """Reads the parents of all providers of the trees with some roots."""
@@ -44,9 +44,7 @@ class AnyChoice:
         self._parents_in = parents_in if request.same_subtree else None
         self._budget = RequestBudget(per_tree=STEPS_OF_A_TREE, per_request=STEPS)
         self._composer = SlotComposer(plan, self._budget)
-        is_placed = request.same_subtree or plan.trait_sets or not plan.request.combines_nested
-        self._form_of = self._sketched if is_placed else _RoomKinds(plan).kind
-        self._known: dict[Hashable, bool] = {}
+        self._known: Memo[bool] = Memo(MAX_FORMS)
 
     def lacking_in(self, trees: Sequence[Tree]) -> set[int]:
         """Return the roots of the trees that certainly have no choice."""
@@ -59,47 +57,10 @@ class AnyChoice:
         return {tree.root for tree in trees if self._is_lacking(tree)}
 
     def _is_lacking(self, tree: Tree) -> bool:
-        form = self._form_of(tree)
+        form, _providers = self._composer.sketcher.sketch(tree)
         known = self._known.get(form)
         if known is None:
             self._budget.was_hit = False
             known = next(self._composer.searched(tree), None) is None and not self._budget.was_hit
-            self._known[form] = known
+            self._known.remember(form, known)
         return known
-
-    def _sketched(self, tree: Tree) -> Hashable:
-        """Return the canonical form of a tree: it matters which provider is where, or has which traits."""
-        form, _providers = self._composer.sketcher.sketch(tree)
-        return form
-
-
-class _RoomKinds:
-    """Classifies hosts by what is known about them without their details.
-
-    Where only the room of single providers decides, hosts of one kind can all serve the same, whatever the counts.
-
-    Args:
-        plan: what is asked for.
-    """
-
-    def __init__(self, plan: Plan) -> None:
-        self._contended = plan.contended
-        self._useful = useful_room(plan)
-
-    def kind(self, tree: Tree) -> Hashable:
-        """Return the kind of a host: for each provider what it can serve and its useful room, sorted."""
-        room, useful, names = tree.room, self._useful, self._contended
-        can = [
-            (of, *[useful[name][room.get((provider, name), inf)] for name in names])
-            for provider, of in _demands_served(tree).items()
-        ]
-        return tuple(sorted(can))
-
-
-def _demands_served(tree: Tree) -> dict[int, int]:
-    """Return the demands that each provider can serve, as bits."""
-    serves: dict[int, int] = defaultdict(int)
-    for demand, row in enumerate(tree.options):
-        for provider in row:
-            serves[provider] |= 1 << demand
-    return serves

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from placement.allocators.devices import THE_DEVICE, Device, Group, Host
 from placement.allocators.devices.fit import DeviceStock, misfit
 from placement.allocators.natural_order import natural_order
+from placement.candidates.canonical import UsefulRoom
 from placement.candidates.device_judge import DeviceJudge
-from placement.candidates.useful_room import UsefulRoom
 from placement.domain.ancestry import upwards
 from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
@@ -54,11 +54,13 @@ class DeviceCase(NamedTuple):
         counts: how many providers each part wants.
         heads: the heads to choose from.
         numbers: the names that the providers have as devices.
+        is_ranked: whether it matters how well providers fit.
     """
 
     counts: Sequence[int]
     heads: Heads
     numbers: Mapping[int, str]
+    is_ranked: bool
 
 
 def device_of(details: PlannerTree, functions: int) -> int:
@@ -236,8 +238,8 @@ class TreeParts:
         """
         count, heads, numbers = case.counts[index], case.heads, case.numbers
         # How well they fit decides nothing if all of them are taken, unless other heads leave others to take.
-        are_all_taken = len(row) == count and not heads
-        misfits = dict.fromkeys(row, 0) if are_all_taken else self._misfits(part.slot, row, count)
+        is_ranked = case.is_ranked and (len(row) > count or heads)
+        misfits = self._misfits(part.slot, row, count) if is_ranked else dict.fromkeys(row, 0)
         contended = {name: amount for name, amount in part.slot.resources if name in self._plan.contended}
         levels = part.exclusive
         if part.group.device is not None:

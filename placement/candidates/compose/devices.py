@@ -14,6 +14,7 @@ from typing import NamedTuple
 from placement.allocators.budget import Budget
 from placement.allocators.devices import THE_DEVICE, DeviceAllocation, Host, InOnePlace, Joint, Request
 from placement.allocators.natural_order import natural_key
+from placement.candidates.canonical import useful_room
 from placement.candidates.compose.device_memo import DeviceMemo
 from placement.candidates.compose.device_parts import (
     DeviceCase,
@@ -30,7 +31,6 @@ from placement.candidates.compose.free_places import WantedFree, wanted_free
 from placement.candidates.compose.locks import Locks
 from placement.candidates.compose.proposals import Proposal, Proposals
 from placement.candidates.device_judge import DeviceJudge
-from placement.candidates.useful_room import useful_room
 from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
@@ -118,7 +118,7 @@ class DeviceComposer:
         found: list[tuple[tuple[int, ...], ChosenProviders]] = []
         complete = True
         for heads, allowed in composition.heads(self._parts, options, counts):
-            problem = self._problem(composition, allowed, counts, heads)
+            problem = self._problem(composition, allowed, counts, heads=heads, is_ranked=True)
             result = self._memo.allocate(problem.host, problem.request, budget)
             complete = complete and result.complete
             found += [(one.objective.rank, self._choice(one, problem.providers)) for one in result.allocations]
@@ -135,7 +135,7 @@ class DeviceComposer:
             return False
         complete = True
         for heads, allowed in composition.heads(self._parts, options, counts):
-            problem = self._problem(composition, allowed, counts, heads)
+            problem = self._problem(composition, allowed, counts, heads=heads, is_ranked=False)
             result = self._some_way.allocate(problem.host, problem.request, budget)
             if result.allocations:
                 return True
@@ -182,11 +182,13 @@ class DeviceComposer:
         composition: TreeParts,
         allowed: PartProviders,
         counts: Sequence[int],
+        *,
         heads: Heads,
+        is_ranked: bool,
     ) -> _DeviceProblem:
         """Return what the device allocator is asked, with the heads of all same_subtrees given."""
         numbers = composition.numbers({provider for row in allowed for provider in row})
-        case = DeviceCase(counts, heads, numbers)
+        case = DeviceCase(counts, heads, numbers, is_ranked)
         groups = [
             composition.group(index, part, row, case)
             for index, (part, row) in enumerate(zip(self._parts, allowed, strict=True))

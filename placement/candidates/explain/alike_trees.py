@@ -11,10 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
+from placement.candidates.canonical import useful_room
 from placement.candidates.explain.cloud_masks import CloudMasks
 from placement.candidates.explain.conditions import Condition, ConditionKind, traits_condition
 from placement.candidates.explain.provider_masks import NOBODY
-from placement.candidates.useful_room import useful_room
 from placement.cloud.columns import Flags, Ints, places_in
 from placement.domain.tree import Tree
 

@@ -17,7 +17,6 @@ from placement.store.connection.unit_of_work import Transaction, reads
 from tests.planner_clouds import (
     LEVELS,
     LOCKS,
-    at_work,
     make_names,
     random_hosts,
     random_request,
@@ -64,34 +63,3 @@ def test_hosts_of_a_model_have_what_each_has_alone(app: Flask, is_long: bool, re
             assert together == alone, seed
             found += bool(together)
     assert found
-
-
-@reads
-def by_kind(tx: Transaction, request: PlannerRequest, options: PlannerOptions) -> tuple[int, dict[object, set[bool]]]:
-    """Return the number of trees that may serve, and for each of their kinds whether there is a proposal."""
-    ground = question_for(tx, request, options)
-    kinds: dict[object, set[bool]] = {}
-    trees = ground.reader.all_trees().trees
-    hosts = [*zip(trees, ground.details.of(trees), strict=True)]
-    for tree, details in hosts:
-        found = next(search_for(ground).proposals(only=tree.root), None)
-        kinds.setdefault(ground.prepared.kind(tree, details), set()).add(found is not None)
-    return len(hosts), kinds
-
-
-@pytest.mark.any_database
-def test_all_hosts_of_a_kind_have_a_place_or_none_has(
-    app: Flask, is_long: bool, request: pytest.FixtureRequest
-) -> None:
-    """Hosts of two models with different usage; often they differ only in irrelevant details."""
-    database, first, alike = app.extensions["placement"].database, 1000 * request.config.getoption("--seed"), 0
-    make_names(database)
-    for seed in range(first, first + CLOUDS * (20 if is_long else 1)):
-        chance = Random(seed)
-        load(database, at_work(chance, random_hosts(chance, 9, models=2, pools=chance.choice((0, 0, 1)))))
-        for _ in range(REQUESTS):
-            options = PlannerOptions(profile=RankingProfile("spread"), levels=LEVELS, locks=LOCKS)
-            number, kinds = by_kind(database, random_request(chance), options)
-            assert all(len(answers) == 1 for answers in kinds.values()), seed
-            alike += number - len(kinds)
-    assert alike > CLOUDS
