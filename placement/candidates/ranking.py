@@ -16,7 +16,7 @@ from placement.allocators.compactness import MAX_COMPACTNESS, Counts, compactnes
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import NodeScorer, OwnPart
 from placement.candidates.column_scores import ColumnScores
-from placement.candidates.compose.composer import Composer
+from placement.candidates.compose.composed import Composer
 from placement.candidates.compose.own_parts import OwnAmounts
 from placement.candidates.fragmentation import TreeFragmentation
 from placement.candidates.frontier import NEGATED, Key, Keyed

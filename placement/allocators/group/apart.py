@@ -151,6 +151,7 @@ class Spreading:
         return best
 
 
+# Without it, four shares of different GPUs of sixteen in use take 1.9 s of CPU for one host instead of 16 ms.
 class Apart:
     """One run.
 

@@ -19,8 +19,7 @@ from placement.allocators.budget import Budget
 from placement.allocators.compactness import Counts
 from placement.candidates.budget import RequestBudget
 from placement.candidates.canonical import CanonicalForm, Memo, Sketch, with_places
-from placement.candidates.compose.choices_of_form import ChoicesOfForm
-from placement.candidates.compose.composer import Composed
+from placement.candidates.compose.composed import ChoicesOfForm, Composed
 from placement.candidates.compose.constraints import Constraint
 from placement.candidates.compose.slots import SlotComposer
 from placement.candidates.compose.touched_places import Touches, possible_counts

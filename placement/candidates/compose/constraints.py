@@ -5,8 +5,8 @@ A constraint follows the search step by step: ``take`` accepts or refuses one mo
 can follow. ``depths`` are the depths that it has to be asked about.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from typing import Protocol
 
 from placement.candidates.compose.matching import Matching
@@ -59,9 +59,8 @@ class Isolation:
 class Contention:
     """Slots that take the same class from one provider must fit there together.
 
-    Two relaxations look ahead. Neither ever refuses wrongly, and both are exact if all amounts are equal: a matching in
-    which every slot takes the least amount; and, for each larger amount, whether it fits often enough into what is left
-    for the slots to come that ask for as much.
+    A relaxation looks ahead, which never refuses wrongly and is exact if all amounts are equal: a matching in which
+    every slot takes the least amount.
     """
 
     def __init__(self, slots: Sequence[Slot], options: Sequence[Sequence[int]], tree: Tree, name: str) -> None:
@@ -81,18 +80,6 @@ class Contention:
             {depth: fitting[slots[depth].demand] for depth in self._amounts},
             {provider: int(room // least) for provider, room in self._left.items()},
         )
-        self._later = self._slots_later(least)
-
-    def _slots_later(self, least: int) -> dict[int, list[tuple[int, int]]]:
-        """Return for each depth how many slots after it ask for as much, for each amount larger than the least."""
-        larger = {amount for amount in self._amounts.values() if amount > least}
-        asking = dict.fromkeys(larger, 0)
-        later: dict[int, list[tuple[int, int]]] = {}
-        for depth, asked in sorted(self._amounts.items(), reverse=True):
-            later[depth] = [*asking.items()]
-            for amount in larger:
-                asking[amount] += asked >= amount
-        return later
 
     def is_hopeless(self) -> bool:
         """Tell whether the providers have too little room for all slots."""
@@ -104,19 +91,7 @@ class Contention:
         if self._left[provider] < amount or not self._matching.fix(depth, provider):
             return False
         self._left[provider] -= amount
-        if self._has_room_after(depth):
-            return True
-        self.give_back(depth, provider)
-        return False
-
-    def _has_room_after(self, depth: int) -> bool:
-        return all(
-            [
-                sum([left // amount for left in self._left.values()]) >= slots
-                for amount, slots in self._later[depth]
-                if slots
-            ]
-        )
+        return True
 
     def give_back(self, depth: int, provider: int) -> None:
         """Return this slot's amount to its provider."""
@@ -128,8 +103,7 @@ class SameSubtree:
     """same_subtree: of the providers of some groups, one, the head, is an ancestor of all the others, or the only one.
 
     ``_common`` is a stack of the common ancestors (each provider being its own) of all providers chosen so far. As long
-    as one of these is chosen, or among the options of a group to come, there may be a head. Ancestors with too little
-    below them for all groups are left out from the beginning.
+    as one of these is chosen, or among the options of a group to come, there may be a head.
     """
 
     def __init__(
@@ -140,18 +114,14 @@ class SameSubtree:
         suffixes: frozenset[str],
         *,
         isolate: bool,
-        contended: Sequence[str] = (),
     ) -> None:
         self.depths = frozenset(depth for depth, slot in enumerate(slots) if slot.suffix in suffixes)
         members = {provider for depth in self.depths for provider in options[depth]}
         self._ancestry = {provider: tree.ancestry(provider) for provider in members}
-        amounts = {depth: dict(slots[depth].resources) for depth in self.depths}
-        self._loads = [load for name in contended for load in self._loads_below(name, amounts, options, tree)]
         self._options = [options[depth] for depth in self.depths]
         self._isolate = isolate
         self._heads = self._above_all()
         if not isolate:
-            self._heads = frozenset(filter(self._suffices, self._heads))
             self._ancestry = {provider: above & self._heads for provider, above in self._ancestry.items()}
         self._later = {
             depth: frozenset(p for later in self.depths if later > depth for p in options[later])
@@ -160,21 +130,10 @@ class SameSubtree:
         self._common: list[frozenset[int] | None] = [None]
         self._chosen: list[int] = []
 
-    def _loads_below(
-        self, name: str, amounts: Mapping[int, Mapping[str, int]], options: Sequence[Sequence[int]], tree: Tree
-    ) -> Iterator[tuple[int, Mapping[int, float]]]:
-        """Yield how many groups ask for at least so much of a class, and by ancestor how often that fits below it."""
-        asking = [depth for depth in self.depths if name in amounts[depth]]
-        for least in {amounts[depth][name] for depth in asking}:
-            larger = [depth for depth in asking if amounts[depth][name] >= least]
-            below: dict[int, float] = defaultdict(float)
-            for provider in {provider for depth in larger for provider in options[depth]}:
-                for ancestor in self._ancestry[provider]:
-                    below[ancestor] += tree.room[provider, name] // least
-            yield len(larger), below
-
     def is_hopeless(self) -> bool:
         """Tell whether no option can be the head: above an option of every group, a different one if isolated."""
+        if not self._isolate:
+            return bool(self._options) and not self._heads
         return bool(self._options) and not any(map(self._suffices, self._heads))
 
     def _above_all(self) -> frozenset[int]:
@@ -183,8 +142,6 @@ class SameSubtree:
         return frozenset.intersection(*reached) & self._ancestry.keys() if reached else frozenset()
 
     def _suffices(self, head: int) -> bool:
-        if not self._isolate:
-            return all([below[head] >= groups for groups, below in self._loads])
         rows = {at: [p for p in row if head in self._ancestry[p]] for at, row in enumerate(self._options)}
         return Matching(rows, dict.fromkeys(self._ancestry, 1)).is_complete
 
@@ -285,10 +242,7 @@ def constraints_on(plan: Plan, tree: Tree, slots: Sequence[Slot], options: Seque
     if isolate and sum(slot.is_granular for slot in slots) > 1:
         found.append(Isolation(slots, options))
     found.extend(Contention(slots, options, tree, name) for name in plan.contended)
-    found.extend(
-        SameSubtree(slots, options, tree, suffixes, isolate=isolate, contended=() if isolate else plan.contended)
-        for suffixes in plan.request.same_subtree
-    )
+    found.extend(SameSubtree(slots, options, tree, suffixes, isolate=isolate) for suffixes in plan.request.same_subtree)
     if plan.trait_sets and not _met_by_one_slot(plan, tree, slots, options):
         found.append(CollectiveTraits(slots, options, tree, len(plan.trait_sets)))
     if not plan.request.combines_nested and len(slots) > 1:

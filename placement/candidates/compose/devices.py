@@ -12,10 +12,19 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from placement.allocators.budget import Budget
-from placement.allocators.devices import THE_DEVICE, DeviceAllocation, Host, InOnePlace, Joint, Request
+from placement.allocators.devices import (
+    THE_DEVICE,
+    DeviceAllocation,
+    DeviceAllocations,
+    Host,
+    InOnePlace,
+    Joint,
+    Request,
+    allocate,
+    host_key,
+)
 from placement.allocators.natural_order import natural_key
-from placement.candidates.canonical import useful_room
-from placement.candidates.compose.device_memo import DeviceMemo
+from placement.candidates.canonical import Memo, useful_room
 from placement.candidates.compose.device_parts import (
     DeviceCase,
     Heads,
@@ -47,6 +56,39 @@ class _DeviceProblem(NamedTuple):
     host: Host
     request: Request
     providers: Sequence[int]
+
+
+MAX_HOSTS = 10_000
+"""How many forms of hosts to remember: many, because allocating again costs far more than looking a form up."""
+
+
+class DeviceMemo:
+    """Asks the device allocator for one request, and only once for all hosts that are the same to it.
+
+    Args:
+        most: how many ways are wanted of each host.
+    """
+
+    def __init__(self, *, most: int) -> None:
+        self._most = most
+        self._memo: Memo[DeviceAllocations] = Memo(MAX_HOSTS)
+
+    def allocate(self, host: Host, request: Request, budget: Budget) -> DeviceAllocations:
+        """Return what the allocator finds. Once no steps are left, only what is in the memo is found.
+
+        Args:
+            host: a host. Its devices and places have numbers for names, so that hosts built alike are equal.
+            request: what is asked of it: for all hosts of a memo the same labels, amounts and rules.
+            budget: the steps that may be taken.
+        """
+        key = host_key(host, request)
+        found = self._memo.get(key)
+        if found is None and budget.is_used_up:
+            return DeviceAllocations((), complete=False)
+        if found is None:
+            found = allocate(host, request, most=self._most, budget=budget)
+            self._memo.remember(key, found)
+        return found
 
 
 class DeviceComposer:

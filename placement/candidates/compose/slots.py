@@ -14,8 +14,7 @@ from typing import NamedTuple
 from placement.allocators.budget import Budget
 from placement.candidates.budget import RequestBudget
 from placement.candidates.canonical import Memo, Sketch, Sketcher, numbered
-from placement.candidates.compose.choices_of_form import ChoicesOfForm
-from placement.candidates.compose.composer import Composed
+from placement.candidates.compose.composed import ChoicesOfForm, Composed
 from placement.candidates.compose.constraints import Constraint, constraints_on
 from placement.domain.search_plan import Choice, Plan, Slot
 from placement.domain.tree import Tree

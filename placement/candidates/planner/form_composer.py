@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from placement.candidates.canonical import Memo
-from placement.candidates.compose.composer import Composed
+from placement.candidates.compose.composed import Composed
 from placement.candidates.compose.proposals import Proposal, Proposals
 from placement.candidates.host_sketches import HostSketch, host_sketch, read_off
 from placement.candidates.planner.kept_proposals import FoundInHost

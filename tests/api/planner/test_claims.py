@@ -6,7 +6,7 @@ import pytest
 
 from placement.allocators.budget import Budget
 from placement.allocators.devices import DeviceAllocations, allocate
-from placement.candidates.compose import device_memo
+from placement.candidates.compose import devices
 from placement.services.planner.composers import STEPS_PER_REQUEST
 from tests.api.conftest import Api
 from tests.claims import ask, claimed, held, used
@@ -340,7 +340,7 @@ def test_a_gang_takes_no_more_steps_than_one_member_may(api: Api, monkeypatch: p
         taken.append(before - budget.left)
         return found
 
-    monkeypatch.setattr(device_memo, "allocate", counted)
+    monkeypatch.setattr(devices, "allocate", counted)
     for number in range(8):
         register(api, f"host{number}")
     members = []

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.candidates.budget import RequestBudget
-from placement.candidates.compose.choices_of_form import MAX_REMEMBERED
+from placement.candidates.compose.composed import MAX_REMEMBERED
 from placement.candidates.compose.slots import SlotComposer
 from placement.domain.search_plan import Plan, plan_for
 from placement.domain.tree import Tree

@@ -2,7 +2,7 @@
 
 from placement.allocators.budget import Budget
 from placement.allocators.devices import Device, Group, Host, Request
-from placement.candidates.compose.device_memo import DeviceMemo
+from placement.candidates.compose.devices import DeviceMemo
 from placement.services.planner.composers import Composers
 
 

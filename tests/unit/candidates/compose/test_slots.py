@@ -45,20 +45,6 @@ def test_devices_that_each_group_has_its_own_of_are_in_no_subtree_of_one_of_them
     assert not budget.was_hit
 
 
-def test_groups_that_no_device_has_room_for_together_are_in_no_subtree_of_one_of_them():
-    """All devices together have; each choice of three groups on one of them would be tried."""
-    names = [f"_{number}" for number in range(4)]
-    groups = tuple(RequestGroup(suffix=name, resources={"SRIOV_NET_VF": 2}) for name in names)
-    plan = plan_for(CandidateRequest(groups=groups, same_subtree=(frozenset(names),)))
-    devices = [2, 3, 4]
-    for room, found in ((7.0, 0), (8.0, len(devices))):
-        rooms = {(device, "SRIOV_NET_VF"): room for device in devices}
-        tree = Tree(1, [devices], rooms, parents={1: None, **dict.fromkeys(devices, 1)})
-        budget = RequestBudget(per_tree=100 if found else 0)
-        assert len([*SlotComposer(plan, budget).choices(tree)]) == found
-        assert not budget.was_hit
-
-
 def test_a_host_without_the_traits_of_the_unsuffixed_group_is_not_searched():
     """Its four combinations would be tried sooner than found hopeless."""
     traits = (frozenset({"HW_CPU_X86_AVX"}), frozenset({"HW_CPU_X86_AVX2"}))

@@ -1,15 +1,43 @@
-"""The candidates of all trees of one canonical form: composed once, and only as far as any of them is asked.
+"""Choices as the other phases see them, whatever composes them; and those of all trees of one canonical form.
 
-Say the first tree was asked for two candidates, and 4 providers stand for the numbers 0 to 3: then ``(0, 2)`` and
-``(0, 3)`` are known. For the next tree of the form they are translated into its providers. Only if it is asked for a
-third does the search in the first tree go on.
+These are composed once, and only as far as any of the trees is asked. Say the first one was asked for two candidates,
+and 4 providers stand for the numbers 0 to 3: then ``(0, 2)`` and ``(0, 3)`` are known. For the next tree of the form
+they are translated into its providers. Only if it is asked for a third does the search in the first tree go on.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from placement.allocators.compactness import Counts
 from placement.candidates.budget import RequestBudget
 from placement.domain.search_plan import Choice
+from placement.domain.tree import Tree
+
+Way = TypeVar("Way")
+
+
+class Composed(NamedTuple, Generic[Way]):
+    """The ways to serve a plan in one tree, best first.
+
+    ``counts`` tells how many places of each level the first way touches. It is empty if levels do not matter, or if
+    each way has counts of its own.
+    """
+
+    counts: Counts
+    ways: Iterator[Way]
+
+
+class Composer(Protocol[Way]):
+    """Composes the ways to serve a plan: choices of providers for the slots of candidates, or the planner's proposals.
+
+    It knows nothing of scores, of trees beyond those it is given, or of how many ways are wanted: the caller pulls as
+    many as it needs.
+    """
+
+    def composed(self, trees: Sequence[Tree]) -> Iterable[Composed[Way] | None]:
+        """Compose several trees. A result of None means no ways; other results may turn out to have none, too."""
+
 
 MAX_REMEMBERED = 1000
 """The most candidates to remember of a form, as a memo must stay small beside an answer.
