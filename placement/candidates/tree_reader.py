@@ -16,6 +16,9 @@ from placement.domain.tree import PlaceFacts, Tree, TreesRead
 SumRow = tuple[int, ...]
 """The root of a tree, then its capacity of each class, then its usage of each class."""
 
+BITS = 63
+"""How many bits an element of a column has."""
+
 
 class TreeReader:
     """Takes trees from columns.
@@ -223,9 +226,10 @@ class TreeReader:
         """Return the plan's trait sets that providers meet, as bits."""
         if not self.plan.trait_sets:
             return {}
-        bits = np.zeros(len(at), dtype=np.int64)
+        width = np.int64 if len(self.plan.trait_sets) < BITS else object
+        bits = np.zeros(len(at), dtype=width)
         for index, any_of in enumerate(self.plan.trait_sets):
-            bits |= self.serving.with_any_trait(any_of)[at].astype(np.int64) << index
+            bits |= self.serving.with_any_trait(any_of)[at].astype(width) << index
         return dict(zip(self._providers.ids[at].tolist(), bits.tolist(), strict=True))
 
     def _parents(self, complete: Ints) -> dict[int, int | None]:

@@ -6,6 +6,8 @@ import pytest
 from flask import Flask
 
 from tests.api.conftest import Api
+from tests.clouds import provider
+from tests.stored_clouds import stored
 
 
 def test_a_tree_that_does_not_exist_has_no_candidates(api: Api) -> None:
@@ -29,6 +31,21 @@ def test_mappings_of_a_group_without_a_suffix_are_not_looked_at(api: Api, group:
     # Everything else about the request was examined.
     assert answer.status_code == 400
     assert "that does not exist" in answer.json["errors"][0]["detail"]
+
+
+@pytest.mark.any_database
+@pytest.mark.parametrize("number", [62, 64, 130])
+def test_traits_of_a_group_may_be_as_many_as_fit_into_a_query(api: Api, number: int) -> None:
+    """An unsuffixed group may find each of them on another provider."""
+    traits = [f"CUSTOM_T{index}" for index in range(number)]
+    half = number // 2
+    stored(
+        api.app, provider("host", provider("child", MEMORY_MB=64, traits=traits[half:]), VCPU=8, traits=traits[:half])
+    )
+    path = "/allocation_candidates?resources=VCPU:1,MEMORY_MB:1&required="
+    assert len(api.get(path + ",".join(traits)).json["allocation_requests"]) == 1
+    lacking = api.get(path + ",".join([*traits, "HW_NUMA_ROOT"])).json
+    assert lacking["allocation_requests"] == []
 
 
 @pytest.mark.parametrize("path", ["//", "///", "//resource_providers"])
