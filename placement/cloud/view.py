@@ -62,7 +62,7 @@ def cloud_view(columns: CloudColumns, supposed: Supposed, class_ids: Collection[
     return CloudView(CloudColumns(providers, stocks), origin, like)
 
 
-class _Block(NamedTuple):
+class _ProviderBlock(NamedTuple):
     """Providers of whole trees: the positions of their originals, and their columns."""
 
     origin: Ints
@@ -75,25 +75,25 @@ def _providers(real: ProviderColumns, supposed: Supposed) -> tuple[ProviderColum
     if not (supposed.gone or supposed.more):
         return real, np.arange(len(real.ids)), {}
     origin = real.positions_in(np.flatnonzero(~np.isin(real.roots, [*supposed.gone])))
-    blocks = [_Block(origin, real.roots[real.trees[origin]], real.ids[origin], real.parents[origin])]
+    blocks = [_ProviderBlock(origin, real.roots[real.trees[origin]], real.ids[origin], real.parents[origin])]
     like, last = dict[int, int](), min(0, *real.ids.tolist()[:1])
     for addition in supposed.more:
         block = _copies(real, addition, last)
         last -= len(block.ids)
         blocks.append(block)
         like.update(dict.fromkeys(block.root_of.tolist(), addition.like))
-    together = _Block(*[np.concatenate(column) for column in zip(*blocks, strict=True)])
-    together = _Block(*[column[np.lexsort((together.ids, together.root_of))] for column in together])
+    together = _ProviderBlock(*[np.concatenate(column) for column in zip(*blocks, strict=True)])
+    together = _ProviderBlock(*[column[np.lexsort((together.ids, together.root_of))] for column in together])
     return ProviderColumns.sorted_from(*together[1:]), together.origin, like
 
 
-def _copies(real: ProviderColumns, more: MoreTrees, last: int) -> _Block:
+def _copies(real: ProviderColumns, more: MoreTrees, last: int) -> _ProviderBlock:
     """Return copies of a tree, with ids below another one, in the order of the originals: it tells siblings apart."""
     at = real.positions_in(real.tree_indices([more.like]))
     number = len(at)
     first_ids = last - number * np.arange(1, more.count + 1)[:, None]
     parent, root = real.positions(real.parents[at]) - at[0], int(real.positions([more.like])[0] - at[0])
-    return _Block(
+    return _ProviderBlock(
         np.tile(at, more.count),
         np.repeat(first_ids + root, number),
         (first_ids + np.arange(number)).ravel(),

@@ -20,7 +20,7 @@ Purse = tuple[int, ...]
 Cost = tuple[int, int]
 """The sort key of a choice: the number of things, then their total value."""
 
-Choice = tuple[Cost, tuple[int, ...]]
+CostedChoice = tuple[Cost, tuple[int, ...]]
 """The cost of a choice, and how many of each kind it takes."""
 
 Fits = Callable[[Sequence[int]], bool]
@@ -167,7 +167,7 @@ class FewestSearch:
         """A lower bound on the cost; None if, by the sums, even everything is not enough."""
         return _bound(self._rest(0), self._basket.needed)
 
-    def best(self, below: Cost | None = None) -> Choice | None:
+    def best(self, below: Cost | None = None) -> CostedChoice | None:
         """Return the fewest things, among those the least valuable; a greedy answer if the budget runs out.
 
         Args:
@@ -181,7 +181,7 @@ class FewestSearch:
             greedy = None
         return self.least(greedy[0] if greedy else below) or greedy
 
-    def least(self, below: Cost | None) -> Choice | None:
+    def least(self, below: Cost | None) -> CostedChoice | None:
         """Return the same without a greedy answer to fall back on: None if the budget runs out."""
         if self.bound is None:
             return None
@@ -198,7 +198,7 @@ class FewestSearch:
     def _asked(self, counts: Sequence[int]) -> bool:
         return self._fits is None or (self._budget.take(self._question) and self._fits(counts))
 
-    def in_order(self, queue: Callable[[Basket], Iterable[int]]) -> Choice | None:
+    def in_order(self, queue: Callable[[Basket], Iterable[int]]) -> CostedChoice | None:
         """Take things in some order until it fits, then put back what is not needed, the most valuable first."""
         basket, taken = self._basket, list[int]()
         for number in queue(basket):
@@ -235,7 +235,7 @@ class FewestSearch:
         self._basket.take(number, 1)
         return False
 
-    def _emptied(self, choice: Choice | None) -> Choice | None:
+    def _emptied(self, choice: CostedChoice | None) -> CostedChoice | None:
         self._basket.empty()
         return choice
 
@@ -264,7 +264,7 @@ class FewestSearch:
         return all([need <= gives[left] for need, gives in zip(self._basket.needed, most, strict=True)])
 
 
-def in_order_of_value(nothing: Basket) -> Choice | None:
+def in_order_of_value(nothing: Basket) -> CostedChoice | None:
     """Return what is needed if things are taken in ascending order of value; None if even everything is not enough."""
     return FewestSearch(nothing, Budget(0)).in_order(by_value)
 

@@ -49,10 +49,10 @@ class SpreadParts(NamedTuple):
         return self.worth, [-location for locations in self.chosen for location in locations]
 
 
-Numbers = tuple[int, ...]
+PartNumbers = tuple[int, ...]
 """The number of parts of each form."""
 
-SpreadTable = Mapping[Numbers, SpreadParts]
+SpreadTable = Mapping[PartNumbers, SpreadParts]
 
 ValueOf = Callable[[RequirementNode, int], tuple[int, int] | None]
 """Maps a part and a location to its worth there and the score in it; None if it does not fit."""
@@ -135,7 +135,7 @@ class Spreading:
 
     def _merged(self, left: SpreadTable, right: SpreadTable) -> SpreadTable:
         """Combine the tables of disjoint locations, the left ones first in natural order."""
-        best: dict[Numbers, SpreadParts] = {}
+        best: dict[PartNumbers, SpreadParts] = {}
         for here, one in left.items():
             for there, other in right.items():
                 numbers = tuple(map(sum, zip(here, there, strict=True)))

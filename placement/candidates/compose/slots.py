@@ -47,7 +47,7 @@ class PreparedTree(NamedTuple):
         """Yield the choices that also satisfy further constraints, whose depths count slots in search order."""
         if self.are_hopeless(further):
             return iter(())
-        found = _SlotSearch(self.options, [*further, *self.constraints], budget).run()
+        found = _Backtracking(self.options, [*further, *self.constraints], budget).run()
         return found if self.order.restore is None else map(self.order.restore, found)
 
     def are_hopeless(self, constraints: Sequence[Constraint]) -> bool:
@@ -197,7 +197,7 @@ def _combinations(options: Sequence[Sequence[int]], budget: Budget) -> Iterator[
         yield choice
 
 
-class _SlotSearch:
+class _Backtracking:
     """One backtracking run over the slots of a tree, in search order.
 
     Invariant: the constraints of a depth have taken exactly the providers chosen at that depth, and a provider is given

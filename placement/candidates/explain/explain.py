@@ -24,7 +24,7 @@ STEPS_FOR_CAUSE = 1_000_000
 STEPS_FOR_NEAR_MISSES = 500_000
 
 
-class _Left(NamedTuple):
+class _TreesLeft(NamedTuple):
     """A condition that the search checks, and the trees left after it; undecided ones count as left."""
 
     condition: Condition
@@ -75,11 +75,11 @@ def quick_cause(plan: Plan, masks: ConditionMasks, *, some_held: bool = False) -
     return searched[0] if len(searched) == 1 else Condition(ConditionKind.TOGETHER)
 
 
-def _searched(alike: AlikeTrees, budget: RequestBudget) -> Iterator[_Left]:
+def _searched(alike: AlikeTrees, budget: RequestBudget) -> Iterator[_TreesLeft]:
     """Yield the conditions that the search checks, each with the trees left after it and all before it."""
     left = alike.cloud.trees
     for stage in stages(alike.cloud.plan):
         possible = np.zeros(len(left), dtype=bool)
         possible[serving_trees(alike, SlotSearch(stage.plan, budget), left).possible] = True
         left = possible
-        yield _Left(stage.condition, left)
+        yield _TreesLeft(stage.condition, left)

@@ -12,7 +12,7 @@ from placement.candidates.explain.provider_masks import NOBODY, MaskedDemand
 from placement.cloud.columns import Ints
 
 
-class _Wanted(NamedTuple):
+class _WantedCondition(NamedTuple):
     """A condition that a provider has to have something, and the positions of those that have it."""
 
     condition: Condition
@@ -46,13 +46,13 @@ def _nobody(cloud: CloudMasks) -> Iterator[Hint]:
     yield from [Hint(HintKind.NO_OWNER, condition) for condition, has in zip(of_roots, owned, strict=True) if not has]
 
 
-def _wanted(cloud: CloudMasks, demand: MaskedDemand) -> list[_Wanted]:
+def _wanted(cloud: CloudMasks, demand: MaskedDemand) -> list[_WantedCondition]:
     """Return the traits and aggregates that a demand wants."""
     masks, serving, group = cloud.masks, cloud.masks.serving, demand.asked.group
     flags = [(ConditionKind.REQUIRED, any_of, serving.with_any_trait(any_of)) for any_of in group.required]
     flags += [(ConditionKind.MEMBER_OF, any_of, serving.in_any_aggregate(any_of)) for any_of in group.member_of]
     return [
-        _Wanted(Condition(kind, demand.groups, any_of_value(any_of)), masks.around[has[masks.around]])
+        _WantedCondition(Condition(kind, demand.groups, any_of_value(any_of)), masks.around[has[masks.around]])
         for kind, any_of, has in flags
     ]
 
@@ -83,11 +83,11 @@ def _apart(cloud: CloudMasks) -> Iterator[Hint]:
     for any_of in cloud.plan.trait_sets:
         has = cloud.masks.serving.with_any_trait(any_of)
         condition = traits_condition(any_of)
-        wanted = _Wanted(condition, cloud.masks.around[has[cloud.masks.around]])
+        wanted = _WantedCondition(condition, cloud.masks.around[has[cloud.masks.around]])
         yield from _misplaced(cloud, HintKind.TRAIT_ELSEWHERE, wanted, lacking=serving, serving=serving)
 
 
-def _sharers(cloud: CloudMasks, wanted: _Wanted, demand: MaskedDemand) -> Iterator[Hint]:
+def _sharers(cloud: CloudMasks, wanted: _WantedCondition, demand: MaskedDemand) -> Iterator[Hint]:
     """Yield a hint if a provider that could share with a tree lacks an aggregate that the tree has."""
     pools = demand.shared.failing_only(wanted.condition)
     if not len(pools):
@@ -123,7 +123,9 @@ def _is_alone(cloud: CloudMasks, pool: int) -> bool:
     return {int(cloud.providers.trees[pool])}.issuperset(cloud.masks.trees_shared_with.get(pool, NOBODY).tolist())
 
 
-def _misplaced(cloud: CloudMasks, hint: HintKind, wanted: _Wanted, *, lacking: Ints, serving: Ints) -> Iterator[Hint]:
+def _misplaced(
+    cloud: CloudMasks, hint: HintKind, wanted: _WantedCondition, *, lacking: Ints, serving: Ints
+) -> Iterator[Hint]:
     """Yield a hint if some tree has both a provider that fails only a condition and another that meets it.
 
     Trees in which a provider that could serve meets it are all right.

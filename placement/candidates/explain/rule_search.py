@@ -7,7 +7,7 @@ import numpy as np
 
 from placement.allocators.budget import Budget
 from placement.candidates.compose.proposals import ProposalComposer
-from placement.candidates.explain.tree_search import Verdict
+from placement.candidates.explain.tree_search import ServingVerdict
 from placement.candidates.planner.planner_trees import Deciding
 from placement.candidates.serving import Serving
 from placement.cloud.columns import Flags, Ints
@@ -53,12 +53,15 @@ class RuleSearch:
         self._composer = composer
         self._searches = searches
 
-    def verdicts(self, trees: Sequence[Tree]) -> list[Verdict]:
+    def verdicts(self, trees: Sequence[Tree]) -> list[ServingVerdict]:
         """Tell of each tree whether it has a candidate."""
         composer = self._composer
         hopeful = [tree for tree in trees if not (composer.is_hopeless(tree) or composer.lacks_room(tree))]
         outlines = dict(zip([tree.root for tree in hopeful], self._searches.outlines_of(hopeful), strict=True))
-        return [Verdict(self._serves(tree, outlines[tree.root]) if tree.root in outlines else False) for tree in trees]
+        return [
+            ServingVerdict(self._serves(tree, outlines[tree.root]) if tree.root in outlines else False)
+            for tree in trees
+        ]
 
     def _serves(self, tree: Tree, outline: PlannerTree) -> bool | None:
         budget = self._searches.budget

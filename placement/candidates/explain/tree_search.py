@@ -17,7 +17,7 @@ STEPS_OF_A_SEARCH = 40
 """The steps charged per slot of the plan for looking at a tree, besides those of the search."""
 
 
-class Verdict(NamedTuple):
+class ServingVerdict(NamedTuple):
     """Whether a tree has a candidate, None if the steps ran out before that was known; and perhaps one."""
 
     serves: bool | None
@@ -31,7 +31,7 @@ class SearchInTree(Protocol):
     def is_needed(self) -> bool:
         """Whether there are trees with a provider for each demand, but without a candidate."""
 
-    def verdicts(self, trees: Sequence[Tree]) -> list[Verdict]:
+    def verdicts(self, trees: Sequence[Tree]) -> list[ServingVerdict]:
         """Tell of each tree whether it has a candidate."""
 
 
@@ -65,17 +65,17 @@ class SlotSearch:
         self._steps = STEPS_OF_A_SEARCH * len(plan.slots)
         self.is_needed = not plan.is_unconstrained
 
-    def verdicts(self, trees: Sequence[Tree]) -> list[Verdict]:
+    def verdicts(self, trees: Sequence[Tree]) -> list[ServingVerdict]:
         """Tell of each tree whether it has a candidate."""
         return [self._verdict(tree) for tree in trees]
 
-    def _verdict(self, tree: Tree) -> Verdict:
+    def _verdict(self, tree: Tree) -> ServingVerdict:
         budget, was_hit = self._budget, self._budget.was_hit
         budget.was_hit = False
         choice = next(self._composer.choices(tree), None) if budget.take(self._steps) else None
         is_cut_off = choice is None and budget.was_hit
         budget.was_hit = was_hit or is_cut_off
-        return Verdict(None if is_cut_off else choice is not None, choice)
+        return ServingVerdict(None if is_cut_off else choice is not None, choice)
 
 
 def serving_trees(

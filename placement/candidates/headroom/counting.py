@@ -9,7 +9,7 @@ import numpy as np
 from placement.allocators.budget import Budget
 from placement.allocators.bundle_packing import Copies, drawn, exactly
 from placement.candidates.headroom.division import Least, OneSlot, OpenSlot, formula_for, open_slots
-from placement.candidates.headroom.forms import ENDLESS, Amounts, Cell, CloudInForms, FreeAmounts, TreesOfForm
+from placement.candidates.headroom.forms import ENDLESS, Cell, ClassAmounts, CloudInForms, FreeAmounts, TreesOfForm
 from placement.candidates.headroom.options import FormOptions
 from placement.candidates.headroom.ways import MAX_CHOICES_IN_ALL, Ways
 from placement.cloud.columns import Flags, Ints
@@ -20,7 +20,7 @@ from placement.domain.search_plan import Plan
 class Pooled:
     """A slot that pools serve, too: copies that each tree serves itself, and room in each of its pools."""
 
-    amounts: Amounts
+    amounts: ClassAmounts
     own: Ints
     room: Mapping[int, int]
 

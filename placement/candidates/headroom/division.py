@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from placement.candidates.headroom.forms import ENDLESS, Amounts, FreeAmounts, TreeForm
+from placement.candidates.headroom.forms import ENDLESS, ClassAmounts, FreeAmounts, TreeForm
 from placement.candidates.headroom.options import OptionRows
 from placement.cloud.columns import Ints
 from placement.domain.search_plan import Plan
@@ -34,7 +34,7 @@ class OneSlot(NamedTuple):
     """A slot that competes with no other: each of its providers serves as many copies as fit."""
 
     places: tuple[int, ...]
-    amounts: Amounts
+    amounts: ClassAmounts
 
     def copies(self, free: FreeAmounts) -> Ints:
         """Return the sums over its providers."""
@@ -55,7 +55,7 @@ class AlikeSlots:
         amounts: what each slot takes.
     """
 
-    def __init__(self, rows: Sequence[Collection[int]], each: Mapping[int, int], amounts: Amounts) -> None:
+    def __init__(self, rows: Sequence[Collection[int]], each: Mapping[int, int], amounts: ClassAmounts) -> None:
         sets = Counter([frozenset(row) for row in rows])
         self.is_exact = len(sets) <= MAX_SETS
         """Whether all combinations of slots are checked; otherwise the result is only an upper bound."""
@@ -137,7 +137,7 @@ class OpenSlot:
 
     number: int
     suffix: str
-    amounts: Amounts
+    amounts: ClassAmounts
     places: tuple[int, ...]
     apart: str | None
 
@@ -295,7 +295,7 @@ class _Making:
         """Return bounds on competing slots: a single, exact part if they are alike."""
         if len(cluster) == 1:
             return [OneSlot(cluster[0].places, cluster[0].amounts)]
-        alike: dict[Amounts, list[OpenSlot]] = {}
+        alike: dict[ClassAmounts, list[OpenSlot]] = {}
         for slot in cluster:
             alike.setdefault(slot.amounts, []).append(slot)
         parts: list[FormulaPart] = [self._alike(slots) for slots in alike.values()]
@@ -309,7 +309,7 @@ class _Making:
         self.is_exact = self.is_exact and alike.is_exact
         return alike
 
-    def _most_of_one_copy(self, place: int, amounts: Amounts) -> int:
+    def _most_of_one_copy(self, place: int, amounts: ClassAmounts) -> int:
         """Return how many slots of one copy a provider may serve: together they are one allocation."""
         if place < 0 or not amounts:
             return len(self._slots)

@@ -22,7 +22,7 @@ from placement.domain.search_plan import NamedIds
 Cell = tuple[int, int]
 """A provider, by its place in the form, and a class, by id. The places of pools are below 0."""
 
-Amounts = tuple[tuple[int, int], ...]
+ClassAmounts = tuple[tuple[int, int], ...]
 """(class id, amount)."""
 
 ENDLESS = 2**50
@@ -127,7 +127,7 @@ class FreeAmounts:
         """Return what is free of some cells, a row for each tree."""
         return np.array([self.cell(cell) for cell in cells], dtype=np.int64).reshape(len(cells), len(self.starts)).T
 
-    def room(self, place: int, amounts: Amounts) -> Ints:
+    def room(self, place: int, amounts: ClassAmounts) -> Ints:
         """Return how many times some amounts fit on a provider."""
         if not amounts:
             return np.full(len(self.starts), ENDLESS)

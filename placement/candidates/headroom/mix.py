@@ -165,13 +165,13 @@ def _equal_trees(mixed: Sequence[_Mixed], cloud: CloudInForms) -> list[_EqualTre
 
 def _filled(trees: Sequence[_EqualTrees], cloud: CloudInForms, shares: Sequence[Fraction], most: int) -> int:
     """Return how many copies fit if trees are filled one after the other; more often the more steps there are."""
-    taken = _Filling(cloud, Budget(ENDLESS)).taken(_parts(most, shares), trees)
+    taken = _FilledTrees(cloud, Budget(ENDLESS)).taken(_parts(most, shares), trees)
     least = min([_most_in_all(copies, share) for copies, share in zip(taken, shares, strict=True)])
     budget = Budget(STEPS)
 
     def fits(more: int) -> bool:
         wanted = _parts(least + more, shares)
-        return _Filling(cloud, budget).taken(wanted, trees) == wanted
+        return _FilledTrees(cloud, budget).taken(wanted, trees) == wanted
 
     return least + _largest(most - least, fits) if least < most else most
 
@@ -181,7 +181,7 @@ def _most_in_all(copies: int, share: Fraction) -> int:
     return ceil((copies + 1) / share) - 1
 
 
-class _Filling:
+class _FilledTrees:
     """Trees being filled.
 
     Args:

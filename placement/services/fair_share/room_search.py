@@ -97,7 +97,7 @@ class CheapestRoom:
 
 
 @dataclass(frozen=True, slots=True)
-class _Host:
+class _CandidateHost:
     """A host with the tenants that may be asked, as a whole or for one choice of places for the rules of the request.
 
     Args:
@@ -113,7 +113,7 @@ class _Host:
     refined: int = 0
 
 
-Refine = Callable[[_Host, Cost | None], Iterable[_Host]]
+Refine = Callable[[_CandidateHost, Cost | None], Iterable[_CandidateHost]]
 """Yields a host with a tighter bound, once or several times; the cost is the least so far."""
 
 
@@ -184,7 +184,7 @@ class RoomSearch:
 
     def _cheapest(self, asked: Iterable[tuple[int, Tenants]]) -> CheapestRoom:
         """Return the cheapest room on some hosts, given with the tenants that may be asked there."""
-        queue = _Queue([_Host(root, of, bound) for root, of in asked if (bound := of.bound) is not None])
+        queue = _HostQueue([_CandidateHost(root, of, bound) for root, of in asked if (bound := of.bound) is not None])
         best, room, cut_off = None, CheapestRoom(), list[Cost]()
         while (hosts := queue.next(best, self._refined)) and not self._budget.is_used_up:
             self._read([host.root for host in hosts])
@@ -198,7 +198,7 @@ class RoomSearch:
         self._was_cut_off |= bool(hosts) or any(best is None or bound < best for bound in cut_off)
         return room
 
-    def _refined(self, host: _Host, best: Cost | None) -> Iterator[_Host]:
+    def _refined(self, host: _CandidateHost, best: Cost | None) -> Iterator[_CandidateHost]:
         """Yield a host with a tighter bound, once for each choice of places, unless it cannot be any good."""
         tenants = host.tenants
         if host.refined:
@@ -217,7 +217,7 @@ class RoomSearch:
             tenants = [tenant for root in new for tenant in self._tenants.by_root[root]]
             self._trees.read(new, all_freed(self._tenants.in_detail(tenants)))
 
-    def _better(self, host: _Host, best: Cost | None, steps: Budget) -> tuple[Cost, CheapestRoom] | None:
+    def _better(self, host: _CandidateHost, best: Cost | None, steps: Budget) -> tuple[Cost, CheapestRoom] | None:
         """Return the best choice on a host if it is cheaper than the best so far."""
         fits = self._trees.fits(host.root)
         if fits is None:
@@ -229,10 +229,10 @@ class RoomSearch:
         return found and (found[0], CheapestRoom(tenants.chosen(found[1]), host.root))
 
 
-class _Queue:
+class _HostQueue:
     """A priority queue of hosts by lower bound."""
 
-    def __init__(self, hosts: Iterable[_Host]) -> None:
+    def __init__(self, hosts: Iterable[_CandidateHost]) -> None:
         self._waiting = [(host.bound, host.root, -number, host) for number, host in enumerate(hosts)]
         heapify(self._waiting)
         self._number = 0
@@ -241,9 +241,9 @@ class _Queue:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def next(self, best: Cost | None, refined: Refine) -> list[_Host]:
+    def next(self, best: Cost | None, refined: Refine) -> list[_CandidateHost]:
         """Return the next hosts that may be cheaper than the best so far, to be read together."""
-        hosts: list[_Host] = []
+        hosts: list[_CandidateHost] = []
         while self._waiting and len(hosts) < self._size and (best is None or self._waiting[0][0] < best):
             host = heappop(self._waiting)[-1]
             if host.refined > 1:

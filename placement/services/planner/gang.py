@@ -187,7 +187,7 @@ class _OutOfPlaces(Exception):
     """The limit on places tried has been reached."""
 
 
-class _Left(NamedTuple):
+class _ExhaustedTree(NamedTuple):
     """A tree that is exhausted for members that want the same.
 
     Either it has no room, or the other members were stuck wherever one of these was placed in it. Members that want the
@@ -260,7 +260,7 @@ class _GangSearch:
         self.is_complete = True
 
     def placed(
-        self, members: Sequence[ClaimMember], overlay: Overlay, left: tuple[_Left, ...] = ()
+        self, members: Sequence[ClaimMember], overlay: Overlay, left: tuple[_ExhaustedTree, ...] = ()
     ) -> list[Draft] | None:
         """Return places for members under an overlay, or None if there are none.
 
@@ -280,7 +280,7 @@ class _GangSearch:
                 continue
             for draft in places.inside(root):
                 self._take_place()
-                done = [_Left(wanted, one) for one in (*tried, *places.exhausted) if one != root]
+                done = [_ExhaustedTree(wanted, one) for one in (*tried, *places.exhausted) if one != root]
                 found = self.placed(rest, draft.upon(overlay), (*left, *done))
                 if found is not None:
                     return [draft, *found]
