@@ -64,24 +64,30 @@ class ProviderColumns:
         return np.repeat(np.arange(len(self.roots)), np.diff(self.starts))
 
     def with_ancestors(self, at: Ints) -> Ints:
-        """Return the positions of providers and of all that they are in."""
-        reached = [np.unique(at)]
-        while len(reached[-1]):
-            above = self.parent_positions[reached[-1]]
-            reached.append(np.unique(above[above >= 0]))
-        return np.unique(np.concatenate(reached))
+        """Return the positions of providers and of all that they are in, ascending."""
+        reached = np.zeros(len(self.ids), dtype=bool)
+        while len(at):
+            reached[at] = True
+            above = self.parent_positions[at]
+            above = above[above >= 0]
+            at = np.unique(above[~reached[above]])  # an odd database may have a cycle
+        return np.flatnonzero(reached)
 
     def nearest(self, at: Ints, is_place: Flags) -> Ints:
         """Return the positions of the nearest places at or above some providers, -1 where there is none."""
         nearest, here = np.full(len(at), -1), at
-        # No way up is longer than the largest tree.
-        for _ in range(int(np.diff(self.starts).max(initial=0))):
+        for _ in range(self.longest_way_up):
             is_found = (here >= 0) & (nearest < 0) & is_place[here]
             nearest[is_found] = here[is_found]
             here = np.where((here >= 0) & (nearest < 0), self.parent_positions[here], -1)
             if not (here >= 0).any():
                 break
         return nearest
+
+    @cached_property
+    def longest_way_up(self) -> int:
+        """The number of providers in the largest tree: even in an odd database with a cycle no way up is longer."""
+        return int(np.diff(self.starts).max(initial=0))
 
     def parents_of(self, at: Ints) -> dict[int, int | None]:
         """Return the parent of each of some providers by id, None for roots."""

@@ -131,7 +131,10 @@ class Layout:
         parents, places = self._parents, self._level_bits
         layers: list[Set[int]] = [providers]
         is_any = False
-        while above := {parent for parent in map(parents.get, layers[-1]) if parent is not None}:
+        for _ in parents:  # no way up is longer, also where an odd database has a cycle
+            above = {parent for parent in map(parents.get, layers[-1]) if parent is not None}
+            if not above:
+                break
             layers.append(above - places.keys())
             is_any |= len(layers[-1]) < len(above)
         found: dict[int, int] = {}

@@ -177,7 +177,9 @@ class AlikeTrees:
         parents = places_in(at, self._providers.parent_positions[at])
         depths = np.zeros(len(at), dtype=np.int64)
         above = parents
-        while (above >= 0).any():
+        for _ in range(self._providers.longest_way_up):
+            if not (above >= 0).any():
+                break
             depths += above >= 0
             above = np.where(above >= 0, parents[above], -1)
         for depth in range(int(depths.max(initial=0)), 0, -1):
