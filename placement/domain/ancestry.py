@@ -37,6 +37,16 @@ def with_all_above(providers: Iterable[int], parents: Parents) -> set[int]:
     return found
 
 
+def without_cycles(parents: Parents) -> dict[int, int | None]:
+    """Return the parents, with providers of a cycle, and all below one, as roots: an odd database may have some.
+
+    >>> without_cycles({1: None, 2: 1, 3: 4, 4: 3, 5: 3})
+    {1: None, 2: 1, 3: None, 4: None, 5: None}
+    """
+    roots = true_roots(parents)
+    return {provider: None if roots[provider] is None else parent for provider, parent in parents.items()}
+
+
 def true_roots(parents: Parents) -> dict[int, int | None]:
     """Return the root of each provider, or None if its ancestry ends at an unknown one or in a cycle. O(providers)."""
     roots: dict[int, int | None] = {}

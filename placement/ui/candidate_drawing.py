@@ -1,10 +1,11 @@
 """Drawings of a candidate on its provider trees: which nodes appear, and what each of them gives."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from placement.domain.ancestry import with_all_above, without_cycles
 from placement.services.allocation_candidates import StockRow, Summaries
 from placement.services.trial import CandidateInDetail, Trial
 
@@ -62,15 +63,16 @@ class Drawings:
     def __init__(self, trial: Trial) -> None:
         self._names = trial.names
         self._providers = trial.answer.providers
+        self._parents = without_cycles({id_: member.parent_id for id_, member in self._providers.members.items()})
         self._below: dict[int, list[int]] = defaultdict(list)
         for id_ in sorted(trial.names, key=lambda id_: (trial.names[id_].name, id_)):
-            parent = self._providers.members[id_].parent_id
+            parent = self._parents[id_]
             if parent is not None:
                 self._below[parent].append(id_)
 
     def trees(self, served: CandidateInDetail) -> list[DrawnNode]:
         """Return the trees that a candidate takes from: its own in full, if small; only nodes that give of others."""
-        on_the_way = set(self._upwards(served.taken))
+        on_the_way = with_all_above(served.taken, self._parents)
         roots = dict.fromkeys(self._providers.members[provider].root_id for provider in served.taken)
         drawn = []
         for root in sorted(roots, key=lambda root: (root != served.root, self._names[root].name)):
@@ -96,13 +98,6 @@ class Drawings:
                         left[name].free + max(0, stock.capacity - int(stock.used)), left[name].capacity + stock.capacity
                     )
         return {name: LeftAmount(one.free - taken[name], one.capacity) for name, one in left.items()}
-
-    def _upwards(self, providers: Iterable[int]) -> Iterator[int]:
-        for provider in providers:
-            here: int | None = provider
-            while here is not None:
-                yield here
-                here = self._providers.members[here].parent_id
 
     def _others(self, root: int, shown: set[int]) -> set[int]:
         """Return further nodes to draw, level by level, up to MAX_NODES."""

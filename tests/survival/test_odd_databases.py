@@ -233,3 +233,13 @@ def test_odd_rows_are_named_and_where_possible_repaired(api: Api, app: Flask) ->
     left = {finding.what for finding in schema_check.check(database.engine)}
     assert "providers that name the wrong root provider" not in left
     assert len(left) >= len(ODD_ROWS) - 1
+
+
+def test_a_cycle_of_parents_hangs_no_search(api: Api, app: Flask) -> None:
+    fill(database_of(app))
+    with database_of(app).writer.begin() as connection:
+        for provider, parent in ((ODD[0], ODD[1]), (ODD[1], ODD[0]), (ODD[2], ODD[2])):
+            of_row = resource_providers.c.id == provider
+            connection.execute(update(resource_providers).where(of_row).values(parent_provider_id=parent))
+    for name, answer in answers(api):
+        assert answer.status_code < 500, f"{name}\n{answer.text[-500:]}"
