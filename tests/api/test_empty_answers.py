@@ -58,8 +58,8 @@ def find(api, query: str):
     ("query", "told"),
     [
         ("resources=SRIOV_NET_VF:1", "No provider is left after this condition: inventory of SRIOV_NET_VF"),
-        ("resources_A=VCPU:9,MEMORY_MB:99", "No provider is left after this condition: 99 MEMORY_MB, 9 VCPU free"),
-        ("resources_A=VCPU:1,PGPU:1", "No provider is left after this condition: inventory of PGPU,VCPU (group _A)"),
+        ("resources_A=VCPU:9,MEMORY_MB:99", "No provider is left after this condition: 99 MEMORY_MB free (group _A)."),
+        ("resources_A=VCPU:1,PGPU:1", "No provider is left after this condition: inventory of VCPU (group _A)"),
         ("resources_A=VCPU:1&required_A=!HW_NUMA_ROOT", "no trait HW_NUMA_ROOT (group _A)"),
         ("resources_A=VCPU:1&resources_B=PGPU:1&group_policy=none", "No tree is left after this condition: providers"),
         ("resources_A=VCPU:1&resources_B=VCPU:1&resources_C=VCPU:1&group_policy=isolate", "(group_policy=isolate)"),

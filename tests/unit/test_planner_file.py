@@ -131,7 +131,7 @@ WRONG = [
         5,
         "aggregates.zone.b.1: expected an aggregate that has no other name of this kind",
     ),
-    ("levles: {}\n", 1, "expected one of the keys levels, profiles, default_profile, "),
+    ("levles: {}\n", 1, "expected one of the keys levels, "),
     ("levles: {}\n", 1, ", found the key 'levles'."),
     ("- levels\n", 1, "expected a mapping, found a list"),
     ("levels:\n", 1, "levels: expected a mapping, found nothing"),

@@ -175,10 +175,11 @@ class DatabaseFile:
         Raises:
             OperationalError: it does not; the code is the one with which SQLite itself reports this.
         """
+        opened = self._opened  # before the look at the file, which another thread may be creating
         identity = self._identity()
-        if self._opened is None:
-            self._opened = identity
-        elif identity != self._opened:
+        if opened is None:
+            self._opened = self._opened or identity
+        elif identity != opened:
             moved = sqlite3.OperationalError(f"{self._path} is not the file that was opened")
             moved.sqlite_errorcode = sqlite3.SQLITE_READONLY_DBMOVED
             raise OperationalError(None, None, moved)
