@@ -16,7 +16,7 @@ from tests.planner_clouds import at_work, body_of, make_names, random_cloud, ran
 from tests.planner_hosts import CANDIDATES
 from tests.small_clouds import load
 
-CLOUDS, REQUESTS = 25, 4
+CLOUDS, REQUESTS = 15, 4
 CLASSES = ("PGPU", "VCPU", "SRIOV_NET_VF", "MEMORY_MB", "DISK_GB")
 
 
