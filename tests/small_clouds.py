@@ -11,7 +11,8 @@ from sqlalchemy import Connection, text
 
 from placement.candidates.explain.provider_masks import ConditionMasks
 from placement.candidates.serving import Serving
-from placement.cloud.columns import NO_PARENT, CloudColumns, CloudRows, Flags, ProviderColumns
+from placement.cloud.columns import CloudColumns, CloudRows
+from placement.cloud.providers import NO_PARENT, Flags, ProviderColumns
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import NamedIds, plan_for
 from placement.store.connection.database import Database

@@ -11,8 +11,8 @@ from placement.candidates.fragmentation import TreeFragmentation
 from placement.candidates.frontier import Key
 from placement.candidates.ranking import MAX_SCORE, Ranking, Shared, TreeScores
 from placement.candidates.serving import Serving
-from placement.cloud.columns import Ints
 from placement.cloud.derived import KeptInState
+from placement.cloud.providers import Ints
 from placement.domain.places import Layout, Position
 from placement.domain.quantities import ResourceAmounts
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from placement.allocators.strategy_fit import NodeScorer
 from placement.allocators.strategy_fit.scorer import ScoreFactors
-from placement.cloud.columns import Flags, Floats, Ints
+from placement.cloud.providers import Flags, Floats, Ints
 
 EXACT = 2**53
 """Below this, integers are exact as floats, and so is their quotient rounded once."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.candidates.frontier import Key
-from placement.cloud.columns import Flags, Floats, Ints
+from placement.cloud.providers import Flags, Floats, Ints
 
 BLOCK = 512
 """How many keys to sort at first. Each later block is as large as all before it."""

@@ -21,7 +21,7 @@ from placement.candidates.compose.own_parts import OwnAmounts
 from placement.candidates.fragmentation import TreeFragmentation
 from placement.candidates.frontier import NEGATED, Key, Keyed
 from placement.candidates.key_order import KeyColumns
-from placement.cloud.columns import Ints
+from placement.cloud.providers import Ints
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 

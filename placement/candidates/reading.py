@@ -10,8 +10,9 @@ from placement.candidates.frontier import LAST, ROOT, Key, Keyed, Portion
 from placement.candidates.key_order import KeyColumns, KeyOrder, KeyQueue
 from placement.candidates.layout import laid_out
 from placement.candidates.ranking import Shared, TreeScores, amounts_of, least_amounts_of
-from placement.cloud.columns import CloudColumns, Ints
+from placement.cloud.columns import CloudColumns
 from placement.cloud.derived import KeptInState, reading_all_pays
+from placement.cloud.providers import Ints
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree, TreesRead

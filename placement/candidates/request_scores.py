@@ -16,7 +16,8 @@ import numpy as np
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.device_judge import DeviceJudge
 from placement.candidates.scores import CandidateScorer, Score
-from placement.cloud.columns import CloudColumns, Flags, Ints, TreeSums
+from placement.cloud.columns import CloudColumns, TreeSums
+from placement.cloud.providers import Flags, Ints
 from placement.domain.quantities import ResourceAmounts, summed
 
 Taken = Mapping[int, ResourceAmounts]

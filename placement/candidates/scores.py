@@ -8,7 +8,7 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import OwnPart, ScoredNode
 from placement.candidates.column_scores import ColumnScores
 from placement.candidates.ranking import MAX_SCORE
-from placement.cloud.columns import Ints
+from placement.cloud.providers import Ints
 from placement.domain.quantities import ResourceAmounts, summed
 
 

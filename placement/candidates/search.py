@@ -1,6 +1,13 @@
 """The search for candidates: a pipeline of lazy phases, each pulling from the one before only what it needs.
 
 Each phase can be tested without a database, with a reader of trees in memory (``candidates.in_memory``).
+
+* Narrow: the reader does it while reading. It is the cheapest phase and prunes most, so it comes first.
+* Read: in portions, for callers that want ten candidates; most promising first, where sums tell.
+* Compose: tree by tree, because trees are independent, except that equivalent ones are composed once.
+* Rank: after composing, because the compactness of a tree's best candidate is not known before. A tree comes out as
+  soon as no unread or uncomposed tree can beat it.
+* Limit: last, so that it cuts off the worst candidates; the others are lazy, so it cuts off their work, too.
 """
 
 from collections.abc import Iterator
@@ -61,28 +68,25 @@ def found_candidates(
         least_places: returns how few places each tree can touch, for scores that take such bounds.
         limits: how large an answer may be, and how large the portions in which trees are read.
     """
-    # Narrow: the reader does it while reading. It is the cheapest phase and prunes most, so it comes first.
-    # Read: in portions, for callers that want ten candidates; most promising first, where sums tell.
-    # Compose: tree by tree, because trees are independent, except that equivalent ones are composed once.
-    # Rank: after composing, because the compactness of a tree's best candidate is not known before. A tree comes
-    #       out as soon as no unread or uncomposed tree can beat it.
-    trees: Iterator[TreeWithChoices]
     if scores is None:
-        composer = SlotComposer(reader.plan, budget)
-        trees = ((tree, composer.choices(tree)) for tree in by_id(reader, wanted))
+        trees = _by_id(reader, budget, wanted)
     else:
         read = promising_first
         if least_places is not None and isinstance(scores, BoundedScores):
             read = partial(bounded_as_needed, least=least_places)
         portions = read(reader, scores, wanted, cached_order=cached_order, limits=limits)
         trees = _best_first(reader, scores, portions, wanted=wanted, budget=budget)
-    # Limit: last, so that it cuts off the worst candidates; the others are lazy, so it cuts off their work, too.
     candidates = walked(trees, breadth_first=breadth_first)
     most = max(1, limits.placements // max(1, len(reader.plan.slots)))
     found = list(islice(candidates, most if wanted is None else min(wanted, most)))
     if len(found) == most and wanted != most and next(candidates, None) is not None:
         budget.was_hit = True
     return found
+
+
+def _by_id(reader: Reader, budget: RequestBudget, wanted: int | None) -> Iterator[TreeWithChoices]:
+    composer = SlotComposer(reader.plan, budget)
+    return ((tree, composer.choices(tree)) for tree in by_id(reader, wanted))
 
 
 def _best_first(

@@ -4,15 +4,16 @@ Conditions on single providers are sets; what is left of amounts is compared in 
 providers at once is left to composing, except for one sum: a tree needs room for all that only it can give.
 """
 
-from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.cloud.columns import CloudColumns, Flags, Floats, Ints, StockColumns, places_in
+from placement.candidates.provider_sets import ProviderSets
+from placement.cloud.columns import CloudColumns, StockColumns
+from placement.cloud.providers import Flags, Floats, Ints, places_in
 from placement.domain.search_plan import Demand, NamedIds, Plan
 
 MILLION = 1_000_000.0
@@ -22,50 +23,6 @@ UNKNOWN_ROOT = -1
 
 Rule = Callable[[StockColumns, Ints, int], Flags]
 """Tells for some rows of a stock whether an amount can be taken from them."""
-
-
-class ProviderSets(Protocol):
-    """The sets of providers that meet conditions, as flags by position in a cloud's columns."""
-
-    def read_traits(self, trait_ids: Collection[int]) -> None:
-        """Find out who has each of some traits."""
-
-    def with_trait(self, trait_id: int) -> Flags:
-        """Return who has a trait."""
-
-    def in_aggregate(self, aggregate_id: int) -> Flags:
-        """Return who is in an aggregate."""
-
-    def aggregates_of(self, providers: Collection[int]) -> Mapping[int, Collection[int]]:
-        """Return the aggregates of some providers, given by id."""
-
-
-class KnownSets(ABC):
-    """Sets of providers, each read once."""
-
-    def __init__(self) -> None:
-        self._owners: dict[int, Flags] = {}
-        self._members: dict[int, Flags] = {}
-
-    @abstractmethod
-    def read_traits(self, trait_ids: Collection[int]) -> None:
-        """Find out who has each of some traits, with one query for those that are not known."""
-
-    @abstractmethod
-    def read_aggregates(self, aggregate_ids: Collection[int]) -> None:
-        """Find out who is in each of some aggregates, likewise."""
-
-    def with_trait(self, trait_id: int) -> Flags:
-        """Return who has a trait."""
-        if trait_id not in self._owners:
-            self.read_traits([trait_id])
-        return self._owners[trait_id]
-
-    def in_aggregate(self, aggregate_id: int) -> Flags:
-        """Return who is in an aggregate."""
-        if aggregate_id not in self._members:
-            self.read_aggregates([aggregate_id])
-        return self._members[aggregate_id]
 
 
 class Sharing(NamedTuple):

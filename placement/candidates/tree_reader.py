@@ -8,7 +8,7 @@ from itertools import repeat
 import numpy as np
 
 from placement.candidates.serving import Serving
-from placement.cloud.columns import Flags, Floats, Ints
+from placement.cloud.providers import Flags, Floats, Ints
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import Plan
 from placement.domain.tree import PlaceFacts, Tree, TreesRead

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.cloud.columns import NO_PARENT, CloudColumns, Ints, ProviderColumns, StockColumns
+from placement.cloud.columns import CloudColumns, StockColumns
+from placement.cloud.providers import NO_PARENT, Ints, ProviderColumns
 
 
 @dataclass(frozen=True, slots=True)

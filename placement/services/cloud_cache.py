@@ -13,12 +13,14 @@ import numpy as np
 
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.planner.planner_trees import ProviderNames
+from placement.candidates.provider_sets import KnownSets
 from placement.candidates.ranking import TreeScores
 from placement.candidates.reading import kept_order
-from placement.candidates.serving import KnownSets, Serving
+from placement.candidates.serving import Serving
 from placement.candidates.tree_reader import TreeReader
-from placement.cloud.columns import CloudColumns, Flags, Ints, ProviderColumns
+from placement.cloud.columns import CloudColumns
 from placement.cloud.derived import BYTES_OF_FACT, MAX_BYTES, Derived, KeptInState
+from placement.cloud.providers import Flags, Ints, ProviderColumns
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import NamedIds, Plan
 from placement.errors import PlacementError

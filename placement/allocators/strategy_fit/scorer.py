@@ -258,17 +258,14 @@ def scorer_for(
     >>> from placement.allocators.strategy_fit.profile import Fit, Preference, Sra
     >>> profile = Profile(fit=Fit({"VCPU": Preference("LeastAllocated")}), sra=Sra({"PGPU": 1}))
     >>> scorer = scorer_for(profile, {"VCPU": 4})
-    >>> scorer.classes
-    ('PGPU', 'VCPU')
     >>> scorer.score((0, 16), (0, 0)), scorer.score((8, 16), (0, 0)), scorer.normalised((0, 16), (0, 0))
     (1750.0, 750.0, 87.5)
     """
     terms = terms_of(profile, requested, known, own)
     at = {name: position for position, name in enumerate(terms.classes)}
-    maximum = profile.maximum
     mean, avoided = _mean(terms, at, is_alone=own is None), _avoided(terms, at)
     factors = _factors(profile, terms, Fraction(1))
-    normalising = _factors(profile, terms, MAX_NODE_SCORE / maximum if maximum else Fraction())
+    normalising = _factors(profile, terms, MAX_NODE_SCORE / profile.maximum if profile.maximum else Fraction())
     return NodeScorer(
         classes=terms.classes,
         score=_score(mean, avoided, factors),
@@ -278,7 +275,7 @@ def scorer_for(
         exact_fit=lambda allocatable, used: Fraction(factors.mean, factors.common) * Fraction(*mean(allocatable, used)),
         exact_sra=lambda allocatable: Fraction(factors.avoided * avoided(allocatable), factors.common),
         keeps_proportion=_verdict(terms, at),
-        maximum=float(maximum),
+        maximum=float(profile.maximum),
         terms=terms,
         factors=factors,
         is_alone=own is None,

@@ -15,7 +15,7 @@ from placement.candidates.canonical import useful_room
 from placement.candidates.explain.cloud_masks import CloudMasks
 from placement.candidates.explain.conditions import Condition, ConditionKind, traits_condition
 from placement.candidates.explain.provider_masks import NOBODY
-from placement.cloud.columns import Flags, Ints, places_in
+from placement.cloud.providers import Flags, Ints, places_in
 from placement.domain.tree import Tree
 
 UNBOUNDED = (ConditionKind.AMOUNT, ConditionKind.COMBINED_CAPACITY)

@@ -9,7 +9,7 @@ from placement.candidates.explain.conditions import LOOSE, Condition, ConditionK
 from placement.candidates.explain.explanation import Remainder
 from placement.candidates.explain.provider_masks import ConditionMasks, MaskedDemand
 from placement.candidates.explain.stages import groups_of, is_searched
-from placement.cloud.columns import Flags
+from placement.cloud.providers import Flags
 from placement.domain.search_plan import Plan
 
 KnownDemands = dict[tuple[object, ...], MaskedDemand]

@@ -17,7 +17,7 @@ from placement.candidates.explain.conditions import (
 from placement.candidates.explain.explanation import Example, Largest
 from placement.candidates.explain.provider_masks import MaskedDemand
 from placement.candidates.explain.tree_search import ServingTrees
-from placement.cloud.columns import Flags, Ints, places_in
+from placement.cloud.providers import Flags, Ints, places_in
 from placement.domain.search_plan import Choice
 
 MAX_EXAMPLES = 5

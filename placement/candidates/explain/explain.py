@@ -16,7 +16,7 @@ from placement.candidates.explain.near_misses import near_misses
 from placement.candidates.explain.provider_masks import ConditionMasks
 from placement.candidates.explain.stages import stages, with_traits_apart
 from placement.candidates.explain.tree_search import SlotSearch, serving_trees
-from placement.cloud.columns import Flags
+from placement.cloud.providers import Flags
 from placement.domain.search_plan import Plan
 
 STEPS_PER_TREE = 50_000

@@ -25,7 +25,7 @@ from placement.candidates.explain.rules import (
 )
 from placement.candidates.explain.stages import with_traits_apart, without
 from placement.candidates.explain.tree_search import ServingTrees, serving_trees
-from placement.cloud.columns import Flags
+from placement.cloud.providers import Flags
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan
 

@@ -9,7 +9,7 @@ from placement.candidates.explain.cloud_masks import CloudMasks
 from placement.candidates.explain.conditions import LOOSE, Condition, ConditionKind, any_of_value, traits_condition
 from placement.candidates.explain.explanation import Hint, HintKind
 from placement.candidates.explain.provider_masks import NOBODY, MaskedDemand
-from placement.cloud.columns import Ints
+from placement.cloud.providers import Ints
 
 
 class _WantedCondition(NamedTuple):

@@ -14,7 +14,8 @@ import numpy as np
 from placement.candidates.explain.conditions import Condition, ConditionKind, any_of_value
 from placement.candidates.explain.explanation import DemandCounts, Remainder
 from placement.candidates.serving import Rule, Serving
-from placement.cloud.columns import Flags, Ints, StockColumns, places_in
+from placement.cloud.columns import StockColumns
+from placement.cloud.providers import Flags, Ints, places_in
 from placement.domain.search_plan import Demand
 
 NOBODY: Ints = np.zeros(0, dtype=np.int64)

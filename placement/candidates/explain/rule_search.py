@@ -10,7 +10,7 @@ from placement.candidates.compose.proposals import ProposalComposer
 from placement.candidates.explain.tree_search import ServingVerdict
 from placement.candidates.planner.planner_trees import Deciding
 from placement.candidates.serving import Serving
-from placement.cloud.columns import Flags, Ints
+from placement.cloud.providers import Flags, Ints
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan

@@ -9,7 +9,7 @@ from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.slots import SlotComposer
 from placement.candidates.explain.alike_trees import AlikeTrees
 from placement.candidates.explain.conditions import Condition
-from placement.cloud.columns import Flags, Ints
+from placement.cloud.providers import Flags, Ints
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 

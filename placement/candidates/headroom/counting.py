@@ -9,10 +9,17 @@ import numpy as np
 from placement.allocators.budget import Budget
 from placement.allocators.bundle_packing import Copies, drawn, exactly
 from placement.candidates.headroom.division import Least, OneSlot, OpenSlot, formula_for, open_slots
-from placement.candidates.headroom.forms import ENDLESS, Cell, ClassAmounts, CloudInForms, FreeAmounts, TreesOfForm
+from placement.candidates.headroom.forms import (
+    ENDLESS,
+    Cell,
+    ClassAmounts,
+    CloudInForms,
+    FreeAmounts,
+    TreesOfForm,
+)
 from placement.candidates.headroom.options import FormOptions
 from placement.candidates.headroom.ways import MAX_CHOICES_IN_ALL, Ways
-from placement.cloud.columns import Flags, Ints
+from placement.cloud.providers import Flags, Ints
 from placement.domain.search_plan import Plan
 
 

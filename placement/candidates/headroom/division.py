@@ -16,7 +16,7 @@ import numpy as np
 
 from placement.candidates.headroom.forms import ENDLESS, ClassAmounts, FreeAmounts, TreeForm
 from placement.candidates.headroom.options import OptionRows
-from placement.cloud.columns import Ints
+from placement.cloud.providers import Ints
 from placement.domain.search_plan import Plan
 
 MAX_SETS = 6

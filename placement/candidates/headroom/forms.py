@@ -8,14 +8,14 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from placement.candidates.serving import ProviderSets
-from placement.cloud.columns import CloudColumns, Flags, Ints, ProviderColumns
-from placement.cloud.view import CloudView
+from placement.candidates.provider_sets import SetsToRead
+from placement.cloud.columns import CloudColumns
+from placement.cloud.providers import Flags, Ints
 from placement.domain.ancestry import upwards
 from placement.domain.search_plan import NamedIds
 
@@ -29,13 +29,6 @@ ENDLESS = 2**50
 """The number of copies of something that takes nothing; columns have room for sums of it."""
 
 NO_TREES: Ints = np.zeros(0, dtype=np.int64)
-
-
-class SetsToRead(ProviderSets, Protocol):
-    """Sets of providers, of which several can be read at once."""
-
-    def read_aggregates(self, aggregate_ids: Collection[int]) -> None:
-        """Find out who is in each of some aggregates."""
 
 
 class SharedPool(NamedTuple):
@@ -384,41 +377,3 @@ class CloudInForms:
         for tree, pools in self._pools_of_trees.items():
             codes[tree] = known.setdefault(pools, len(known) + 1)
         return codes[self.columns.providers.trees]
-
-
-class SetsInView:
-    """The sets of providers in a cloud as it would be.
-
-    Args:
-        sets: those in the real one.
-        view: the cloud as it would be.
-        real: the providers of the real one.
-    """
-
-    def __init__(self, sets: SetsToRead, view: CloudView, real: ProviderColumns) -> None:
-        self._sets = sets
-        self._view = view
-        self._real = real
-
-    def read_traits(self, trait_ids: Collection[int]) -> None:
-        """Find out who has each of some traits."""
-        self._sets.read_traits(trait_ids)
-
-    def with_trait(self, trait_id: int) -> Flags:
-        """Return who has a trait."""
-        return self._sets.with_trait(trait_id)[self._view.origin]
-
-    def in_aggregate(self, aggregate_id: int) -> Flags:
-        """Return who is in an aggregate."""
-        return self._sets.in_aggregate(aggregate_id)[self._view.origin]
-
-    def read_aggregates(self, aggregate_ids: Collection[int]) -> None:
-        """Find out who is in each of some aggregates."""
-        self._sets.read_aggregates(aggregate_ids)
-
-    def aggregates_of(self, providers: Collection[int]) -> Mapping[int, Collection[int]]:
-        """Return the aggregates of some providers, given by id."""
-        at = self._view.columns.providers.positions([*providers])
-        originals = dict(zip(providers, self._real.ids[self._view.origin[at]].tolist(), strict=True))
-        aggregates = self._sets.aggregates_of({*originals.values()})
-        return {provider: aggregates.get(original, ()) for provider, original in originals.items()}

@@ -19,7 +19,7 @@ from placement.allocators.bundle_packing import Copies
 from placement.candidates.headroom.counting import CopyCounter, CountedTrees, total
 from placement.candidates.headroom.forms import ENDLESS, Cell, CloudInForms, TreesOfForm, distinct_rows
 from placement.candidates.headroom.totals import Headroom
-from placement.cloud.columns import Ints
+from placement.cloud.providers import Ints
 from placement.domain.search_plan import Plan
 
 STEPS = 200_000

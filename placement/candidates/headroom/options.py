@@ -7,7 +7,7 @@ import numpy as np
 
 from placement.candidates.headroom.forms import CloudInForms, TreeForm
 from placement.candidates.serving import Serving
-from placement.cloud.columns import Ints
+from placement.cloud.providers import Ints
 from placement.domain.search_plan import Demand, Plan
 
 OptionRows = Sequence[Sequence[int]]

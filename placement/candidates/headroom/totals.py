@@ -18,7 +18,7 @@ from placement.candidates.headroom.counting import (
 )
 from placement.candidates.headroom.division import formula_for
 from placement.candidates.headroom.forms import CloudInForms
-from placement.cloud.columns import Flags
+from placement.cloud.providers import Flags
 from placement.domain.search_plan import Plan
 
 STEPS = 60_000

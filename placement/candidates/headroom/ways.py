@@ -12,7 +12,7 @@ from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.slots import SlotComposer
 from placement.candidates.headroom.division import OpenSlot
 from placement.candidates.headroom.forms import Cell, CloudInForms, FreeAmounts, TreeForm, distinct_rows
-from placement.cloud.columns import Ints
+from placement.cloud.providers import Ints
 from placement.domain.inventory import UNBOUNDED
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree

@@ -17,7 +17,8 @@ import numpy as np
 from placement.candidates.compose.free_places import PlacesInUse, WantedFree
 from placement.candidates.frontier import Key, Keyed
 from placement.candidates.serving import Serving
-from placement.cloud.columns import CloudColumns, Flags, Ints, places_in
+from placement.cloud.columns import CloudColumns
+from placement.cloud.providers import Flags, Ints, places_in
 from placement.domain.ancestry import Parents, with_all_above
 from placement.domain.places import Layout, Places, Position
 from placement.domain.planner_tree import NamedMember, PlannerTree, ProviderStocks, Stock

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.cloud.columns import CloudColumns, Floats, Ints
+from placement.cloud.columns import CloudColumns
+from placement.cloud.providers import Floats, Ints
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.provider_names import named_providers
 

@@ -11,7 +11,7 @@ from placement.candidates.host_sketches import host_sketch
 from placement.candidates.overlaid import overlaid
 from placement.candidates.planner.planner_search import search_for
 from placement.candidates.planner.question import PlannerQuestion
-from placement.cloud.columns import Ints
+from placement.cloud.providers import Ints
 from placement.domain.overlay import Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree

@@ -9,10 +9,11 @@ from typing import NamedTuple, TypeGuard
 
 from placement.allocators.bundle_packing import Copies
 from placement.candidates.headroom.counting import CopyCounter, in_all_trees
-from placement.candidates.headroom.forms import NO_TREES, CloudInForms, SetsInView
+from placement.candidates.headroom.forms import NO_TREES, CloudInForms
 from placement.candidates.headroom.mix import of_mix
 from placement.candidates.headroom.plans import CountedRequest, all_together, counted_plan, has_rules
 from placement.candidates.headroom.totals import Headroom, HostModel, headroom, models
+from placement.candidates.provider_sets import SetsInView
 from placement.cloud.view import Supposed, cloud_view
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.overlay import AS_IT_IS, Overlay
@@ -100,12 +101,10 @@ def headrooms(
         cache: what is cached of the cloud; None reads all of it.
 
     Raises:
-        Invalid: a resource class or trait does not exist; of several requests, it names the one that wants it.
-        InvalidAt: a change names something that does not exist.
+        Invalid: something does not exist; of several requests, it names the one that wants it. InvalidAt in a change.
     """
     asked = {name: _in_groups(request, options.get(name)) for name, request in requests.items()}
-    ids = _ids(tx, asked, locks)
-    overlay = overlay_of(tx, changes)
+    ids, overlay = _ids(tx, asked, locks), overlay_of(tx, changes)
     cloud = _supposed(tx, ids, changes, overlay=overlay, cache=cache)
     aggregates = roots_by_aggregate(tx) if listing.aggregates else {}
     by_place = {name: one for name, one in requests.items() if _depends_on_places(one, ids)}
@@ -113,8 +112,7 @@ def headrooms(
     counters = {name: CopyCounter(counted_plan(request), cloud) for name, request in asked.items()}
     listed = partial(_counted, listing=listing, aggregates=aggregates)
     counted = {name: listed(counter, placed=placed.get(name)) for name, counter in counters.items()}
-    found = {name: one.found for name, one in counted.items()}
-    together = of_mix(mix, counters, found, ruled=placed) if mix else None
+    together = of_mix(mix, counters, {name: one.found for name, one in counted.items()}, ruled=placed) if mix else None
     return Headrooms(counted, together, named_providers(tx, _mentioned(counted.values())))
 
 

@@ -22,7 +22,8 @@ from sqlalchemy import (
     select,
 )
 
-from placement.cloud.columns import NO_PARENT, CloudRows
+from placement.cloud.columns import CloudRows
+from placement.cloud.providers import NO_PARENT
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.statements import chunks
 from placement.store.connection.unit_of_work import Transaction

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Column, LargeBinary, bindparam, cast, func, literal_column, select
 
-from placement.cloud.columns import Ints
+from placement.cloud.providers import Ints
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import resource_provider_aggregates, resource_provider_traits

@@ -7,8 +7,9 @@ from itertools import product
 import numpy as np
 
 from placement.candidates.headroom.counting import CopyCounter
-from placement.candidates.headroom.forms import CloudInForms, SetsInView
+from placement.candidates.headroom.forms import CloudInForms
 from placement.candidates.headroom.totals import Headroom, headroom
+from placement.candidates.provider_sets import SetsInView
 from placement.cloud.columns import CloudColumns, CloudRows
 from placement.cloud.view import Supposed, cloud_view
 from placement.domain.candidate_request import CandidateRequest

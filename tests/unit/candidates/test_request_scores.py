@@ -10,7 +10,8 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
 from placement.candidates.request_scores import PlacesOfCloud, RequestColumns, ScoredRequest, Scoring, Taken
 from placement.candidates.scores import Score
-from placement.cloud.columns import NO_PARENT, CloudColumns, CloudRows
+from placement.cloud.columns import CloudColumns, CloudRows
+from placement.cloud.providers import NO_PARENT
 
 NUMA, PCIE = "HW_NUMA_ROOT", "CUSTOM_HW_PCIE_SWITCH"
 HOST, NODE0, NODE1, GPU0, GPU1, POOL, OTHER = 1, 2, 3, 4, 5, 6, 7

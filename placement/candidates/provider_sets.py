@@ -1,0 +1,97 @@
+"""The sets of providers that meet conditions, as the search asks for them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+from typing import Protocol
+
+from placement.cloud.providers import Flags, ProviderColumns
+from placement.cloud.view import CloudView
+
+
+class ProviderSets(Protocol):
+    """The sets of providers that meet conditions, as flags by position in a cloud's columns."""
+
+    def read_traits(self, trait_ids: Collection[int]) -> None:
+        """Find out who has each of some traits."""
+
+    def with_trait(self, trait_id: int) -> Flags:
+        """Return who has a trait."""
+
+    def in_aggregate(self, aggregate_id: int) -> Flags:
+        """Return who is in an aggregate."""
+
+    def aggregates_of(self, providers: Collection[int]) -> Mapping[int, Collection[int]]:
+        """Return the aggregates of some providers, given by id."""
+
+
+class KnownSets(ABC):
+    """Sets of providers, each read once."""
+
+    def __init__(self) -> None:
+        self._owners: dict[int, Flags] = {}
+        self._members: dict[int, Flags] = {}
+
+    @abstractmethod
+    def read_traits(self, trait_ids: Collection[int]) -> None:
+        """Find out who has each of some traits, with one query for those that are not known."""
+
+    @abstractmethod
+    def read_aggregates(self, aggregate_ids: Collection[int]) -> None:
+        """Find out who is in each of some aggregates, likewise."""
+
+    def with_trait(self, trait_id: int) -> Flags:
+        """Return who has a trait."""
+        if trait_id not in self._owners:
+            self.read_traits([trait_id])
+        return self._owners[trait_id]
+
+    def in_aggregate(self, aggregate_id: int) -> Flags:
+        """Return who is in an aggregate."""
+        if aggregate_id not in self._members:
+            self.read_aggregates([aggregate_id])
+        return self._members[aggregate_id]
+
+
+class SetsToRead(ProviderSets, Protocol):
+    """Sets of providers, of which several can be read at once."""
+
+    def read_aggregates(self, aggregate_ids: Collection[int]) -> None:
+        """Find out who is in each of some aggregates."""
+
+
+class SetsInView:
+    """The sets of providers in a cloud as it would be.
+
+    Args:
+        sets: those in the real one.
+        view: the cloud as it would be.
+        real: the providers of the real one.
+    """
+
+    def __init__(self, sets: SetsToRead, view: CloudView, real: ProviderColumns) -> None:
+        self._sets = sets
+        self._view = view
+        self._real = real
+
+    def read_traits(self, trait_ids: Collection[int]) -> None:
+        """Find out who has each of some traits."""
+        self._sets.read_traits(trait_ids)
+
+    def with_trait(self, trait_id: int) -> Flags:
+        """Return who has a trait."""
+        return self._sets.with_trait(trait_id)[self._view.origin]
+
+    def in_aggregate(self, aggregate_id: int) -> Flags:
+        """Return who is in an aggregate."""
+        return self._sets.in_aggregate(aggregate_id)[self._view.origin]
+
+    def read_aggregates(self, aggregate_ids: Collection[int]) -> None:
+        """Find out who is in each of some aggregates."""
+        self._sets.read_aggregates(aggregate_ids)
+
+    def aggregates_of(self, providers: Collection[int]) -> Mapping[int, Collection[int]]:
+        """Return the aggregates of some providers, given by id."""
+        at = self._view.columns.providers.positions([*providers])
+        originals = dict(zip(providers, self._real.ids[self._view.origin[at]].tolist(), strict=True))
+        aggregates = self._sets.aggregates_of({*originals.values()})
+        return {provider: aggregates.get(original, ()) for provider, original in originals.items()}

@@ -1,0 +1,142 @@
+"""Who the providers of a cloud are, in columns: by position, sorted by tree."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+NO_PARENT = 0
+
+
+@dataclass(frozen=True, eq=False)
+class ProviderColumns:
+    """Who the providers are, by position: sorted by the id of their root, then by their own.
+
+    Args:
+        ids: their ids.
+        parents: the ids of their parents, ``NO_PARENT`` for roots.
+        roots: the ids of the roots, one for each tree, ascending.
+        starts: the position of each tree's first provider, and, last, the number of providers.
+    """
+
+    ids: Ints
+    parents: Ints
+    roots: Ints
+    starts: Ints
+
+    @classmethod
+    def sorted_from(cls, root_of: Ints, ids: Ints, parents: Ints) -> "ProviderColumns":
+        """Return the columns for providers that are sorted already, given the root of each."""
+        starts = np.flatnonzero(np.diff(root_of, prepend=root_of[:1] - 1))
+        return cls(ids, parents, root_of[starts], np.append(starts, len(ids)))
+
+    @cached_property
+    def trees(self) -> Ints:
+        """The index of each provider's tree."""
+        return np.repeat(np.arange(len(self.roots)), np.diff(self.starts))
+
+    def with_ancestors(self, at: Ints) -> Ints:
+        """Return the positions of providers and of all that they are in, ascending."""
+        reached = np.zeros(len(self.ids), dtype=bool)
+        while len(at):
+            reached[at] = True
+            above = self.parent_positions[at]
+            above = above[above >= 0]
+            at = np.unique(above[~reached[above]])  # an odd database may have a cycle
+        return np.flatnonzero(reached)
+
+    def nearest(self, at: Ints, is_place: Flags) -> Ints:
+        """Return the positions of the nearest places at or above some providers, -1 where there is none."""
+        nearest, here = np.full(len(at), -1), at
+        for _ in range(self.longest_way_up):
+            is_found = (here >= 0) & (nearest < 0) & is_place[here]
+            nearest[is_found] = here[is_found]
+            here = np.where((here >= 0) & (nearest < 0), self.parent_positions[here], -1)
+            if not (here >= 0).any():
+                break
+        return nearest
+
+    @cached_property
+    def longest_way_up(self) -> int:
+        """The number of providers in the largest tree: even in an odd database with a cycle no way up is longer."""
+        return int(np.diff(self.starts).max(initial=0))
+
+    def parents_of(self, at: Ints) -> dict[int, int | None]:
+        """Return the parent of each of some providers by id, None for roots."""
+        parents = [None if parent == NO_PARENT else parent for parent in self.parents[at].tolist()]
+        return dict(zip(self.ids[at].tolist(), parents, strict=True))
+
+    @cached_property
+    def parent_positions(self) -> Ints:
+        """The position of each provider's parent, -1 for roots."""
+        return self.positions(self.parents)
+
+    @cached_property
+    def root_positions(self) -> Ints:
+        """The position of each tree's root, -1 if that does not exist."""
+        return self.positions(self.roots)
+
+    @cached_property
+    def _by_id(self) -> tuple[Ints, Ints]:
+        """The ids in ascending order, and the position of each."""
+        order = np.argsort(self.ids, kind="stable")
+        return self.ids[order], order
+
+    def positions(self, ids: npt.ArrayLike) -> Ints:
+        """Return the positions of providers by id, -1 for those that are not here."""
+        ascending, order = self._by_id
+        places = places_in(ascending, np.asarray(ids, dtype=np.int64))
+        return np.where(places >= 0, order[places], -1) if len(order) else places
+
+    def positions_of_trees(self, roots: Collection[int]) -> Ints:
+        """Return the positions of all providers of trees by the ids of their roots, without those that are not here."""
+        indices = self.tree_indices(sorted(roots))
+        return self.positions_in(indices[indices >= 0])
+
+    def root_of(self, ids: Collection[int]) -> list[int]:
+        """Return the id of the root of each of some providers."""
+        roots: list[int] = self.roots[self.trees[self.positions([*ids])]].tolist()
+        return roots
+
+    def tree_indices(self, roots: npt.ArrayLike) -> Ints:
+        """Return the indices of trees by the ids of their roots, -1 for those that are not here."""
+        return places_in(self.roots, np.asarray(roots, dtype=np.int64))
+
+    def is_same_as(self, other: "ProviderColumns") -> bool:
+        """Tell whether the providers are the same, in the same trees."""
+        return all(
+            np.array_equal(mine, theirs)
+            for mine, theirs in (
+                (self.ids, other.ids),
+                (self.parents, other.parents),
+                (self.roots, other.roots),
+                (self.starts, other.starts),
+            )
+        )
+
+    def of_trees(self, indices: Ints) -> "ProviderColumns":
+        """Return those of some trees alone; the indices ascend."""
+        at = self.positions_in(indices)
+        root_of = np.repeat(self.roots[indices], self.starts[indices + 1] - self.starts[indices])
+        return ProviderColumns.sorted_from(root_of, self.ids[at], self.parents[at])
+
+    def positions_in(self, indices: Ints) -> Ints:
+        """Return the positions of all providers of some trees."""
+        first, after = self.starts[indices], self.starts[indices + 1]
+        sizes = after - first
+        return np.repeat(first - np.append(0, np.cumsum(sizes)[:-1]), sizes) + np.arange(sizes.sum())
+
+
+def places_in(ascending: Ints, wanted: Ints) -> Ints:
+    """Return where wanted numbers stand in an ascending column, -1 for those that are missing."""
+    if not len(ascending):
+        return np.full(len(wanted), -1)
+    at = np.searchsorted(ascending, wanted)
+    at[at == len(ascending)] = 0
+    return np.where(ascending[at] == wanted, at, -1)
