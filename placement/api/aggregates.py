@@ -7,7 +7,7 @@ from marshmallow import pre_load
 
 from placement.api.call import Call
 from placement.api.fields import Array, Uuid
-from placement.api.provider_query import ONE, body_for, generation
+from placement.api.provider_query import ONE_PROVIDER, body_for, generation
 from placement.api.routing import Route
 from placement.api.validation import Schema
 from placement.domain.names import fitting_uuid
@@ -72,7 +72,7 @@ def replace(call: Call, uuid: str) -> Response:
     return _answer(call, body["aggregates"], its_generation)
 
 
-PATH = f"{ONE}/aggregates"
+PATH = f"{ONE_PROVIDER}/aggregates"
 LIST, UPDATE = RULE + "list", RULE + "update"
 ROUTES = (
     Route(method="GET", path=PATH, view=show, rule=LIST, since=(1, 1), answers_json=True, media_first=True),

@@ -6,7 +6,7 @@ from flask import Response
 
 from placement.api.call import Call
 from placement.api.inventory_schemas import AllInventories, ChangedInventory, NewInventory, inventory_of
-from placement.api.provider_query import ONE, body_for, path_of
+from placement.api.provider_query import ONE_PROVIDER, body_for, path_of
 from placement.api.routing import Route
 from placement.domain.inventory import Inventory
 from placement.services import inventories as service
@@ -93,7 +93,7 @@ def delete(call: Call, uuid: str, name: str) -> Response:
     return call.empty()
 
 
-OF_PROVIDER = f"{ONE}/inventories"
+OF_PROVIDER = f"{ONE_PROVIDER}/inventories"
 OF_CLASS = f"{OF_PROVIDER}/<name>"
 ROUTES = (
     Route(method="GET", path=OF_PROVIDER, view=list_inventories, rule=RULE + "list", answers_json=True),

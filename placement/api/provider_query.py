@@ -24,6 +24,8 @@ FILTERS: Versioned[dict[str, ValueRule]] = Versioned(
     }
 )
 
+ONE_PROVIDER = "/resource_providers/<uuid>"
+
 
 def provider_filter(query: Query, version: Version) -> ProviderFilter:
     """Return the filter that an already checked query string describes.
@@ -45,9 +47,6 @@ def provider_filter(query: Query, version: Version) -> ProviderFilter:
         member_of=member_of,
         forbidden_aggregates=forbidden_aggregates,
     )
-
-
-ONE = "/resource_providers/<uuid>"
 
 
 def path_of(uuid: str, *below: str) -> str:

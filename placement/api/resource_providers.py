@@ -7,7 +7,7 @@ from flask import Response
 
 from placement.api.call import Call
 from placement.api.fields import JsonText, Uuid
-from placement.api.provider_query import FILTERS, ONE, body_for, path_of, provider_filter
+from placement.api.provider_query import FILTERS, ONE_PROVIDER, body_for, path_of, provider_filter
 from placement.api.routing import Route
 from placement.api.validation import Schema
 from placement.api.versions import Versioned
@@ -136,7 +136,7 @@ ALL = "/resource_providers"
 ROUTES = (
     Route(method="GET", path=ALL, view=list_providers, rule=RULE + "list", answers_json=True, query=FILTERS),
     Route(method="POST", path=ALL, view=create, rule=RULE + "create", takes_json=True, body=NEW),
-    Route(method="GET", path=ONE, view=show, rule=RULE + "show", answers_json=True),
-    Route(method="PUT", path=ONE, view=update, rule=RULE + "update", takes_json=True, body=CHANGE),
-    Route(method="DELETE", path=ONE, view=delete, rule=RULE + "delete"),
+    Route(method="GET", path=ONE_PROVIDER, view=show, rule=RULE + "show", answers_json=True),
+    Route(method="PUT", path=ONE_PROVIDER, view=update, rule=RULE + "update", takes_json=True, body=CHANGE),
+    Route(method="DELETE", path=ONE_PROVIDER, view=delete, rule=RULE + "delete"),
 )

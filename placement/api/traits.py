@@ -8,7 +8,7 @@ from flask import Response
 from placement.api.call import Call
 from placement.api.fields import Array, JsonText
 from placement.api.filters import check_size
-from placement.api.provider_query import ONE, generation
+from placement.api.provider_query import ONE_PROVIDER, generation
 from placement.api.query import ANY
 from placement.api.routing import Route
 from placement.api.validation import Schema
@@ -118,7 +118,7 @@ def clear_of_provider(call: Call, uuid: str) -> Response:
 
 
 NAMED = "/traits/<name>"
-OF_PROVIDER = f"{ONE}/traits"
+OF_PROVIDER = f"{ONE_PROVIDER}/traits"
 SINCE = (1, 6)
 ROUTES = (
     Route(

@@ -30,6 +30,21 @@ PORTION = 1000
 
 Sink = Callable[[list[bytes]], None]
 
+EVENT_TYPE = "http://schemas.dmtf.org/cloud/audit/1.0/event"
+
+SERVICE = "service/placement"
+
+USER = "service/security/account/user"
+
+UNKNOWN = "unknown"
+
+_ACTIONS = {CREATED: "create", CHANGED: "update", DELETED: "delete"}
+
+_OF_CONSUMERS = frozenset({ALLOCATION, CONSUMER})
+
+_UNTOLD = frozenset({GENERATION, JOURNAL})
+"""Generations only change along with something else or carry no information; the journal itself is not a resource."""
+
 
 @click.command("cadf")
 @click.option("--once", is_flag=True, help="Exit when everything is written instead of waiting for more.")
@@ -172,23 +187,12 @@ def _to_disk(file: IO[bytes]) -> None:
     os.fsync(file.fileno())
 
 
-EVENT = "http://schemas.dmtf.org/cloud/audit/1.0/event"
-SERVICE = "service/placement"
-USER = "service/security/account/user"
-UNKNOWN = "unknown"
-
-_ACTIONS = {CREATED: "create", CHANGED: "update", DELETED: "delete"}
-_OF_CONSUMERS = frozenset({ALLOCATION, CONSUMER})
-_UNTOLD = frozenset({GENERATION, JOURNAL})
-"""Generations only change along with something else or carry no information; the journal itself is not a resource."""
-
-
 def cadf_event(entry: Entry) -> dict[str, Any] | None:
     """Return a row's event, or None if it has none. The same row always yields the same event, including its id."""
     if entry.kind in _UNTOLD:
         return None
     return {
-        "typeURI": EVENT,
+        "typeURI": EVENT_TYPE,
         "eventType": "activity",
         "id": str(uuid5(NAMESPACE_URL, f"placement:journal:{entry.id}:{entry.time.isoformat()}")),
         "eventTime": entry.time.isoformat(timespec="microseconds") + "+00:00",

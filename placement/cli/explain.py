@@ -16,6 +16,11 @@ from placement.cli.output import Document, available_width, printable, table
 
 PATH = "/planner/v1/explain"
 
+BAR_WIDTH = 24
+
+NAMES = ("uuid", "name", "root_provider_uuid")
+"""The keys that identify a provider; all others show how it fails."""
+
 
 @click.command()
 @click.argument("query")
@@ -50,11 +55,6 @@ def explain(
 def query_string(query: str) -> str:
     """Return the part after the question mark, if any: the query may be a URL copied from a log."""
     return urlsplit(query).query if "?" in query else query
-
-
-BAR = 24
-NAMES = ("uuid", "name", "root_provider_uuid")
-"""The keys that identify a provider; all others show how it fails."""
 
 
 def explanation_text(document: Document, *, width: int | None = None) -> Iterator[str]:
@@ -99,7 +99,7 @@ def _steps(steps: Sequence[Document]) -> Iterator[Sequence[str]]:
     most = max(step["trees"] for step in steps)
     for step in telling_steps(steps):
         # Anything above 0 is visible, however small.
-        filled = -(-BAR * step["trees"] // most) if most else 0
+        filled = -(-BAR_WIDTH * step["trees"] // most) if most else 0
         yield f"  {step['text']}", f"{step.get('providers', ''):>9}", f"{step['trees']:>5}", "#" * filled
 
 

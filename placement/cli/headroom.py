@@ -15,6 +15,8 @@ from placement.cli.output import Document, available_width, printable, table
 
 PATH = "/planner/v1/headroom"
 
+BAR_WIDTH = 20
+
 
 @click.command()
 @click.argument("query", required=False)
@@ -55,9 +57,6 @@ def _read(context: click.Context, query: str | None) -> Any:
         if not settings.planner.flavors:
             raise click.ClickException("planner.yaml has no flavors; 'placement flavors import' makes the section.")
         return headroom_of_flavors(database, settings.planner.flavors, locks=settings.locks_for_all)
-
-
-BAR = 20
 
 
 def flavors_text(document: Document, *, width: int | None = None) -> Iterator[str]:
@@ -103,5 +102,5 @@ def _copies(counted: Document) -> str:
 
 def _bar(part: int, of: int) -> str:
     """Return a bar; anything above 0 is visible, however small."""
-    filled = -(-BAR * part // of) if of else 0
-    return "#" * filled + "." * (BAR - filled)
+    filled = -(-BAR_WIDTH * part // of) if of else 0
+    return "#" * filled + "." * (BAR_WIDTH - filled)

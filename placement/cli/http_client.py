@@ -19,6 +19,8 @@ MICROVERSION = "1.39"
 NOT_ENCODED = "/?#[]@!$&'()*+,;=:%~"
 """Characters of a path that have a meaning there, or begin an encoded character."""
 
+Command = TypeVar("Command", bound=Callable[..., Any])
+
 
 class RequestRefused(PlacementError):
     """The server refused a request."""
@@ -74,9 +76,6 @@ def _refusal(content: bytes) -> str:
         return content.decode(errors="replace")
     # Before the blank line is the general sentence of the status.
     return detail.strip().split("\n\n", 1)[-1]
-
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def _server(_context: click.Context, _option: click.Parameter, url: str | None) -> str | None:

@@ -23,6 +23,8 @@ GAP = "  "
 CUT = "..."
 NARROWEST = len(CUT) + 5
 
+LOOK_EVERY_S = 0.1
+
 
 def available_width() -> int | None:
     """Return the terminal's width; None if standard output is not a terminal and lines may have any length."""
@@ -98,9 +100,6 @@ class PlainErrors(click.Group):
             if error.filename is None:  # not about a file: click itself ends quietly if a pipe is closed
                 raise
             raise click.ClickException(f"{error.filename} cannot be used: {error.strerror}.") from error
-
-
-LOOK_EVERY_S = 0.1
 
 
 class Interrupts:

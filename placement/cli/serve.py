@@ -34,6 +34,9 @@ AUTHENTICATION = {
     "keystone": "keystone: tokens as [keystone_authtoken] says",
 }
 
+QUOTA = Path("/sys/fs/cgroup/cpu.max")
+"""A container's CPU quota: quota and period in microseconds, or ``max``."""
+
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
@@ -152,10 +155,6 @@ def _connections(database: DatabaseSettings, processes: Processes, limit: int | 
             limit,
         )
     return f"at most {most} of the {limit} connections that the database allows"
-
-
-QUOTA = Path("/sys/fs/cgroup/cpu.max")
-"""A container's CPU quota: quota and period in microseconds, or ``max``."""
 
 
 def cores(quota: Path = QUOTA) -> int:

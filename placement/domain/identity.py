@@ -3,6 +3,9 @@
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+MAX_ORIGIN_LENGTH = 255
+"""The number of characters of each field to keep."""
+
 
 @dataclass(frozen=True, slots=True)
 class Identity:
@@ -28,10 +31,6 @@ class Identity:
     is_admin_project: bool = True
 
 
-MAX_LENGTH = 255
-"""The number of characters of each field to keep."""
-
-
 @dataclass(frozen=True, slots=True)
 class Origin:
     """A request and its sender. ``route`` is its method and path pattern."""
@@ -52,4 +51,4 @@ CURRENT_ORIGIN: ContextVar[Origin | None] = ContextVar("placement_origin", defau
 
 
 def _plain(text: str) -> str:
-    return "".join([one for one in text if one.isprintable() and one != "\\"])[:MAX_LENGTH]
+    return "".join([one for one in text if one.isprintable() and one != "\\"])[:MAX_ORIGIN_LENGTH]

@@ -12,6 +12,11 @@ MAX_NAME_LENGTH = 255
 UNTYPED = "unknown"
 """The API's name for the type of consumers that have none."""
 
+MAX_UUID_LENGTH = 36
+"""The length of the tables' columns."""
+
+MAX_SUGGESTED = 3
+
 
 def is_custom(name: str) -> bool:
     """Tell whether a name is one that users may create and delete."""
@@ -21,10 +26,6 @@ def is_custom(name: str) -> bool:
 def is_valid_custom(name: str) -> bool:
     """Tell whether a custom resource class or trait may have this name."""
     return len(name) <= MAX_NAME_LENGTH and re.fullmatch(CUSTOM_PATTERN, name) is not None
-
-
-MAX_UUID_LENGTH = 36
-"""The length of the tables' columns."""
 
 
 def is_uuid_like(value: str) -> bool:
@@ -48,9 +49,6 @@ def both_spellings(uuids: Iterable[str]) -> frozenset[str]:
     return frozenset(spelling for sent in uuids for spelling in (sent, canonical_uuid(sent)))
 
 
-MAX_NAMES = 3
-
-
 def similar_names(name: str, known: Iterable[str]) -> list[str]:
     """Return a few names with similar spelling, or with a word in common other than CUSTOM.
 
@@ -59,4 +57,4 @@ def similar_names(name: str, known: Iterable[str]) -> list[str]:
     """
     names, words = sorted(known), {*name.split("_")} - {"CUSTOM"}
     related = [one for one in names if not words.isdisjoint(one.split("_"))]
-    return [*dict.fromkeys([*get_close_matches(name, names, n=MAX_NAMES), *related])][:MAX_NAMES]
+    return [*dict.fromkeys([*get_close_matches(name, names, n=MAX_SUGGESTED), *related])][:MAX_SUGGESTED]

@@ -28,6 +28,8 @@ PAUSE_S = 1.0
 DAY_S = 86_400
 EVERYTHING = Wanted()
 
+__all__ = ["ToldChange", "changes"]
+
 
 def read_feed(
     database: Database, cursor: Cursor = BEGINNING, wanted: Wanted = EVERYTHING, *, limit: int
@@ -176,9 +178,6 @@ def _number_some(tx: Transaction) -> bool:
 @writes
 def _make_ours(tx: Transaction) -> None:
     order.make_ours(tx)
-
-
-__all__ = ["ToldChange", "changes"]
 
 
 @reads_anywhere

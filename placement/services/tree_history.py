@@ -42,6 +42,16 @@ ReadRows = Callable[[Collection[int] | None], CloudRows]
 _COLUMNS_OF = "columns"
 """Where a snapshot's columns are remembered."""
 
+LOG = logging.getLogger(__name__)
+
+TOLERATED_UNNUMBERED = 50
+"""With more rows than so many without numbers, it costs less to number them than to remember them."""
+
+NUMBERING_PAUSE_S = 60.0
+"""After a failure, it is left to others for so long."""
+
+NUMBERING_THREAD = "numbering"
+
 
 class Moment(NamedTuple):
     """Where a snapshot stands in a history.
@@ -286,17 +296,6 @@ class TreeHistories:
         return [*self._by_database.values()]
 
 
-LOG = logging.getLogger(__name__)
-
-TOLERATED = 50
-"""With more rows than so many without numbers, it costs less to number them than to remember them."""
-
-PAUSE_S = 60.0
-"""After a failure, it is left to others for so long."""
-
-THREAD = "numbering"
-
-
 class BackgroundNumbering:
     """Numbers the rows of one database, in one thread at a time.
 
@@ -305,7 +304,7 @@ class BackgroundNumbering:
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self.tolerates = random.randint(TOLERATED, 2 * TOLERATED)  # noqa: S311 - of many workers, usually one begins
+        self.tolerates = random.randint(TOLERATED_UNNUMBERED, 2 * TOLERATED_UNNUMBERED)  # noqa: S311 - of many workers, usually one begins
         """With more rows than so many without numbers, a reader should begin."""
         self._clock = clock
         self._busy = threading.Lock()
@@ -315,13 +314,13 @@ class BackgroundNumbering:
         """Begin, for a standby on its primary, unless it is under way or has just failed."""
         if self._clock() >= self._paused_until and self._busy.acquire(blocking=False):
             where = database.primary or database
-            threading.Thread(target=self._number, args=(where,), name=THREAD, daemon=True).start()
+            threading.Thread(target=self._number, args=(where,), name=NUMBERING_THREAD, daemon=True).start()
 
     def _number(self, database: Database) -> None:
         try:
             put_in_order(database)
         except Exception as error:
-            self._paused_until = self._clock() + PAUSE_S
+            self._paused_until = self._clock() + NUMBERING_PAUSE_S
             LOG.info("The journal's rows could not be numbered: %s", error)
         finally:
             self._busy.release()

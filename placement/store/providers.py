@@ -110,6 +110,18 @@ _DELETE_WHAT_IT_HAS = tuple(
     for table in (inventories, resource_provider_aggregates, resource_provider_traits, provider_usages)
 )
 
+_SET_ROOT = (
+    update(resource_providers)
+    .where(RP.id.in_(bindparam("ids", expanding=True)))
+    .values(root_provider_id=bindparam("new_root"))
+)
+
+_SET_PARENT = (
+    update(resource_providers)
+    .where(RP.id == bindparam("provider_id"))
+    .values(parent_provider_id=bindparam("new_parent"))
+)
+
 
 class LockedProvider(NamedTuple):
     """A provider whose row this transaction has locked."""
@@ -276,18 +288,6 @@ def delete_provider(tx: Transaction, provider_id: int) -> None:
     # MariaDB refuses to delete a row that references itself.
     tx.change(_LEAVE_TREE, {"provider_id": provider_id})
     tx.change(_DELETE, {"provider_id": provider_id})
-
-
-_SET_ROOT = (
-    update(resource_providers)
-    .where(RP.id.in_(bindparam("ids", expanding=True)))
-    .values(root_provider_id=bindparam("new_root"))
-)
-_SET_PARENT = (
-    update(resource_providers)
-    .where(RP.id == bindparam("provider_id"))
-    .values(parent_provider_id=bindparam("new_parent"))
-)
 
 
 def providers_in_locked_trees(tx: Transaction, uuids: Collection[str]) -> dict[str, Provider]:

@@ -26,6 +26,17 @@ MAX_HOSTS = 100_000
 KINDS = {"az_aggregate": "zone", "project_aggregate": "project"}
 """Which kind of the planner file's aggregates a label shows the name of."""
 
+ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+
+GAUGES = (
+    ("openstack_placement_resource_total", "Inventory of a resource class.", 2),
+    ("openstack_placement_resource_allocation_ratio", "How often it may be given out.", 3),
+    ("openstack_placement_resource_reserved", "How much is reserved.", 4),
+    ("openstack_placement_resource_usage", "How much is allocated.", 5),
+    ("openstack_placement_resource_generation", "Generation of the provider.", 6),
+)
+"""Name, help text, and index in a row."""
+
 
 class FlavorHeadroom:
     """The headroom of flavors, recounted in the background when it is requested and outdated.
@@ -121,18 +132,6 @@ def with_help(lines: list[str]) -> Iterator[str]:
         if own:
             yield f"# HELP {name} {meaning}\n# TYPE {name} gauge\n"
             yield from own
-
-
-ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
-
-GAUGES = (
-    ("openstack_placement_resource_total", "Inventory of a resource class.", 2),
-    ("openstack_placement_resource_allocation_ratio", "How often it may be given out.", 3),
-    ("openstack_placement_resource_reserved", "How much is reserved.", 4),
-    ("openstack_placement_resource_usage", "How much is allocated.", 5),
-    ("openstack_placement_resource_generation", "Generation of the provider.", 6),
-)
-"""Name, help text, and index in a row."""
 
 
 def capacity_lines(rows: Sequence[CapacityRow] | None) -> Iterator[str]:

@@ -31,6 +31,15 @@ from placement.logs import CURRENT_REQUEST
 from placement.open_paths import OPEN_PATHS
 from placement.telemetry.record import RequestRecord
 
+LOG = logging.getLogger("placement.access")
+
+MAX_URL_LENGTH = 4096
+
+PROBED = OPEN_PATHS | {"/metrics"}
+"""Paths that load balancers, kubelet and monitoring poll every few seconds; successes are logged at DEBUG."""
+
+ACCESS_LINE = '%s "%s %s" status: %s len: %s microversion: %s time: %.6f sql: %d'
+
 
 def meters_for(
     database: Database, settings: Settings, flavors: Mapping[str, CountedRequest], cache: CloudCache
@@ -94,15 +103,6 @@ def _answer(start_response: "StartResponse", status: str, text: bytes) -> list[b
     return [text]
 
 
-LOG = logging.getLogger("placement.access")
-
-MAX_URL_LENGTH = 4096
-PROBED = OPEN_PATHS | {"/metrics"}
-"""Paths that load balancers, kubelet and monitoring poll every few seconds; successes are logged at DEBUG."""
-
-LINE = '%s "%s %s" status: %s len: %s microversion: %s time: %.6f sql: %d'
-
-
 def log_access(record: RequestRecord) -> None:
     """Log a request in that request's context."""
     level = logging.DEBUG if record.route in PROBED and record.status < 400 else logging.INFO
@@ -124,7 +124,7 @@ def log_access(record: RequestRecord) -> None:
         "sql": record.statements,
     }
     # Built by hand, because finding the caller's position costs a third of a line and the position is always this one.
-    line = LOG.makeRecord(LOG.name, level, __file__, 0, LINE, values, None, "log_access", {"access": access})
+    line = LOG.makeRecord(LOG.name, level, __file__, 0, ACCESS_LINE, values, None, "log_access", {"access": access})
     request = CURRENT_REQUEST.set(record.logged)
     try:
         LOG.handle(line)

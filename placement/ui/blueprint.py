@@ -34,6 +34,10 @@ PAGES: tuple[Page, ...] = tuple(
 )
 """All pages; those with a title appear in the navigation, in this order."""
 
+REFRESH_S = 10
+
+START_PAGE = "overview"
+
 
 def install_console(app: Flask, server: Server) -> None:
     """Install the console below /ui in an application."""
@@ -61,7 +65,7 @@ def _endpoint(server: Server, page: Page) -> View:
     def serve(**parts: str) -> Response:
         call = call_of(server)
         g.page = page
-        leads_to = elsewhere(PAGES, call) if page.endpoint == START and not allows(call, page.rules) else None
+        leads_to = elsewhere(PAGES, call) if page.endpoint == START_PAGE and not allows(call, page.rules) else None
         if leads_to is not None:
             return Response(status=303, headers={"location": leads_to})
         authorize(call, page.rules)
@@ -98,10 +102,6 @@ def _error_page(server: Server, status: HTTPStatus, message: str) -> Response:
         "request_id": g.get("request_id", ""),
     }
     return Response(render_template("ui/error.html", **values), status, content_type=HTML)
-
-
-REFRESH_S = 10
-START = "overview"
 
 
 def frame(server: Server, pages: tuple[Page, ...]) -> dict[str, Any]:

@@ -14,6 +14,11 @@ from placement.ui.security import allows
 
 HTML = "text/html; charset=utf-8"
 
+PAGE_SIZE = 50
+
+LAST_PAGE = 100_000
+"""Nobody turns that many pages; a search is the better way."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
@@ -58,11 +63,6 @@ def _opens(page: Page, call: Call) -> bool:
     return one_of and allows(call, page.rules)
 
 
-SIZE = 50
-LAST = 100_000
-"""Nobody turns that many pages; a search is the better way."""
-
-
 @dataclass(frozen=True, slots=True)
 class Paging:
     """A page of a list: ``number`` counts from 1; ``path`` and ``query`` are those of the request."""
@@ -70,7 +70,7 @@ class Paging:
     number: int
     path: str
     query: tuple[tuple[str, str], ...]
-    size: int = SIZE
+    size: int = PAGE_SIZE
 
     @property
     def first(self) -> int:
@@ -83,14 +83,14 @@ class Paging:
         return f"{self.path}?{urlencode([*others, ('page', number)])}"
 
 
-def paging_of(request: Request, *, size: int = SIZE) -> Paging:
+def paging_of(request: Request, *, size: int = PAGE_SIZE) -> Paging:
     """Return the page that a request asks for with ``page``.
 
     Raises:
-        Invalid: it is not a number from 1 to LAST.
+        Invalid: it is not a number from 1 to LAST_PAGE.
     """
     text = request.args.get("page", "1")
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= LAST):
-        raise Invalid(f"page must be a number from 1 to {LAST}.")
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= LAST_PAGE):
+        raise Invalid(f"page must be a number from 1 to {LAST_PAGE}.")
     query = tuple(request.args.items(multi=True))
     return Paging(int(text), request.script_root + request.path, query, size)

@@ -29,6 +29,24 @@ MAX_WORDS = 10
 MAX_GROUPS = 500
 """Kinds with more groups than this are not offered by the form, but their names work in an address."""
 
+_WHAT_PROVIDERS_HAVE = ("placement:resource_providers:inventories:list", "placement:resource_providers:usages")
+
+LIST_RULES = ("placement:resource_providers:list", *_WHAT_PROVIDERS_HAVE)
+
+PROVIDER_RULES = (
+    "placement:resource_providers:show",
+    *_WHAT_PROVIDERS_HAVE,
+    "placement:resource_providers:traits:list",
+    "placement:resource_providers:aggregates:list",
+    "placement:resource_providers:allocations:list",
+)
+
+MAX_UNGROUPED = 8
+"""Up to this many are shown without groups."""
+
+TWO_WORDS = frozenset({"HW", "MISC"})
+"""For these prefixes the second word belongs to the topic: HW_CPU, HW_GPU, HW_NUMA."""
+
 
 def providers(call: Call) -> Response:
     """Show the trees, or the providers that match a search."""
@@ -126,16 +144,6 @@ def maintenance(call: Call, uuid: str) -> Response:
     return show("maintenance.html", found=found, host_commands=host, consumer_commands=moves)
 
 
-_WHAT_PROVIDERS_HAVE = ("placement:resource_providers:inventories:list", "placement:resource_providers:usages")
-LIST_RULES = ("placement:resource_providers:list", *_WHAT_PROVIDERS_HAVE)
-PROVIDER_RULES = (
-    "placement:resource_providers:show",
-    *_WHAT_PROVIDERS_HAVE,
-    "placement:resource_providers:traits:list",
-    "placement:resource_providers:aggregates:list",
-    "placement:resource_providers:allocations:list",
-)
-
 PAGES = (
     Page(
         path="/providers",
@@ -180,13 +188,6 @@ def commands_for_consumer(uuid: str, type_: str | None) -> list[str]:
     """Return commands that move a consumer, and that show what it holds."""
     move = [f"openstack server migrate --live-migration {uuid}"] if type_ in ("INSTANCE", None) else []
     return [*move, f"openstack resource provider allocation show {uuid}"]
-
-
-MAX_UNGROUPED = 8
-"""Up to this many are shown without groups."""
-
-TWO_WORDS = frozenset({"HW", "MISC"})
-"""For these prefixes the second word belongs to the topic: HW_CPU, HW_GPU, HW_NUMA."""
 
 
 def grouped(traits: Sequence[str]) -> dict[str, list[str]]:

@@ -41,6 +41,16 @@ DRAWN = 10
 SCORES = "placement:planner:scores"
 EXPLAIN = "placement:planner:explain"
 
+CREDENTIALS = {"http_basic": '-u "$OS_USERNAME:$OS_PASSWORD"', "noauth2": "-H 'X-Auth-Token: admin'"}
+
+_OF_CLASSES = re.compile(r"(resources[\w-]*=)([^&]*)")
+
+_OF_TRAITS = re.compile(r"((?:required[\w-]*|root_required)=)([^&]*)")
+
+_NAME = re.compile(r"\b[A-Z][A-Z0-9_]+\b")
+
+MAX_SUGGESTIONS = 3
+
 
 @dataclass(frozen=True, slots=True)
 class ScorePart:
@@ -288,9 +298,6 @@ def _explanation(tried: Trial) -> ExplainJson | None:
     return {**document, "demands": demands, "trees": list(telling_steps(document["trees"]))}
 
 
-CREDENTIALS = {"http_basic": '-u "$OS_USERNAME:$OS_PASSWORD"', "noauth2": "-H 'X-Auth-Token: admin'"}
-
-
 def _curl(call: Call, query: Query, version: Version) -> str:
     """Return the shell command that sends the same request to the API."""
     url = f"{root_url(call.request.environ)}/allocation_candidates?{urlencode(query.pairs, safe=':,!')}"
@@ -307,11 +314,6 @@ PAGES = (
         rules=("placement:allocation_candidates:list", "placement:resource_providers:list"),
     ),
 )
-
-_OF_CLASSES = re.compile(r"(resources[\w-]*=)([^&]*)")
-_OF_TRAITS = re.compile(r"((?:required[\w-]*|root_required)=)([^&]*)")
-_NAME = re.compile(r"\b[A-Z][A-Z0-9_]+\b")
-MAX_SUGGESTIONS = 3
 
 
 class Meant(NamedTuple):

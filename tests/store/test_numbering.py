@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from placement.services import tree_history
-from placement.services.tree_history import TOLERATED, BackgroundNumbering, Moment, TreeHistory
+from placement.services.tree_history import TOLERATED_UNNUMBERED, BackgroundNumbering, Moment, TreeHistory
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.journal.tree_rows_on_mariadb import MAX_UNNUMBERED
@@ -28,7 +28,7 @@ def database(mariadb_url: str) -> Iterator[Database]:
 def wait() -> None:
     """Wait until nothing is being numbered."""
     for thread in threading.enumerate():
-        if thread.name == tree_history.THREAD:
+        if thread.name == tree_history.NUMBERING_THREAD:
             thread.join()
 
 
@@ -49,14 +49,14 @@ def moment(tx: Transaction, history: TreeHistory) -> Moment | None:
 
 
 def test_a_few_rows_are_remembered(database: Database) -> None:
-    write(database, TOLERATED // 3)
+    write(database, TOLERATED_UNNUMBERED // 3)
     left = unnumbered(database)
     assert moment(database, TreeHistory()) == Moment(1)
     wait()
     assert unnumbered(database) == left
 
 
-@pytest.mark.parametrize("rows", [2 * TOLERATED + 1, MAX_UNNUMBERED + 1])
+@pytest.mark.parametrize("rows", [2 * TOLERATED_UNNUMBERED + 1, MAX_UNNUMBERED + 1])
 def test_many_rows_are_numbered(database: Database, rows: int) -> None:
     write(database, rows)
     history = TreeHistory()
@@ -67,7 +67,7 @@ def test_many_rows_are_numbered(database: Database, rows: int) -> None:
 
 
 def test_a_standby_has_them_numbered_by_its_primary(database: Database, mariadb_url: str) -> None:
-    write(database, 2 * TOLERATED + 1)
+    write(database, 2 * TOLERATED_UNNUMBERED + 1)
     standby = open_database(mariadb_url)
     standby.primary = database
     standby.writer = None  # type: ignore[assignment]  # it cannot write
@@ -95,5 +95,5 @@ def test_after_a_failure_it_is_left_to_others_for_a_minute(database: Database) -
     with database.writer.begin() as connection:
         run(connection, "RENAME TABLE elsewhere TO placement_journal")
     assert tried() == left
-    now[0] += tree_history.PAUSE_S
+    now[0] += tree_history.NUMBERING_PAUSE_S
     assert tried() == 0

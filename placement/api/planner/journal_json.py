@@ -12,6 +12,8 @@ from placement.store.connection.database import Database
 from placement.store.journal.cursor import Cursor
 from placement.store.journal.reading import Entry, Wanted
 
+COME_AGAIN_MS = 2000
+
 
 def entry_json(entry: Entry) -> dict[str, Any]:
     """Return a row as clients see it."""
@@ -57,9 +59,6 @@ def moment_of(text: str) -> datetime:
     except (ValueError, OverflowError) as error:
         hint = " In an address, + is written %2B." if " " in text else ""
         raise Invalid(f"'{text[:100]}' is not a time in ISO 8601.{hint}") from error
-
-
-COME_AGAIN_MS = 2000
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ Process = Callable[[Sequence[Item]], object]
 MAX_BATCH = 32
 """The last item to be finished delays the whole batch."""
 
+MAX_PRESSURE = 4.0
+
 
 class _Batch:
     """Threads whose items are processed together, and what is held until the last of them leaves."""
@@ -114,9 +116,6 @@ class Batching(Generic[Item]):
             self._is_running = bool(self._waiting)
             if self._waiting:
                 self._waiting[0].called.set()
-
-
-MAX_PRESSURE = 4.0
 
 
 class FairTurns:

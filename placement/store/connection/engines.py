@@ -38,6 +38,16 @@ _BEGINNINGS["mariadb"] = _BEGINNINGS["mysql"]
 
 SQLITE_BUSY_TIMEOUT_S = 15.0
 
+# PostgreSQL's default random_page_cost assumes spinning disks. With it the planner scans all inventories of a class to
+# find those of twenty trees: forty times the work in a cloud of 10,000 hosts. These tables are small enough to be
+# cached. A value that an operator has set is left alone.
+_PRICE_OF_A_PAGE = "SELECT set_config('random_page_cost', '1.1', false) WHERE current_setting('random_page_cost') = '4'"
+
+POOL = "sqlalchemy.pool.impl.QueuePool"
+
+_ERRORS = {"DatabaseError", "InterfaceError"}
+"""What every driver calls the classes of its errors (PEP 249)."""
+
 
 @dataclass(frozen=True, slots=True)
 class PoolOptions:
@@ -209,12 +219,6 @@ def _has_a_session(connection: Any) -> bool:
     return bool(process == connection.info.backend_pid)
 
 
-# PostgreSQL's default random_page_cost assumes spinning disks. With it the planner scans all inventories of a class to
-# find those of twenty trees: forty times the work in a cloud of 10,000 hosts. These tables are small enough to be
-# cached. A value that an operator has set is left alone.
-_PRICE_OF_A_PAGE = "SELECT set_config('random_page_cost', '1.1', false) WHERE current_setting('random_page_cost') = '4'"
-
-
 def _sqlite_engine(url: URL | str, *, synchronous: bool) -> Engine:
     engine = create_engine(url, connect_args={"timeout": SQLITE_BUSY_TIMEOUT_S, "check_same_thread": False})
 
@@ -228,12 +232,6 @@ def _sqlite_engine(url: URL | str, *, synchronous: bool) -> Engine:
     event.listen(engine, "begin", _begin_on_sqlite)
     event.listen(engine, "commit", origin_setting.complete_on_sqlite)
     return engine
-
-
-POOL = "sqlalchemy.pool.impl.QueuePool"
-
-_ERRORS = {"DatabaseError", "InterfaceError"}
-"""What every driver calls the classes of its errors (PEP 249)."""
 
 
 class _OneLine(logging.Filter):

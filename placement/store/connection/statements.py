@@ -11,6 +11,10 @@ from typing import Any, TypeVar
 import sqlalchemy
 from sqlalchemy import Engine, event
 
+T = TypeVar("T")
+
+MAX_PARAMETERS = 10_000
+
 
 class _Counted(threading.local):
     sent = 0
@@ -36,11 +40,6 @@ def _count(*_statement: Any) -> None:
 def record_statements(engine: Engine, tracer: Any) -> None:
     """Let ``osprofiler.sqlalchemy`` trace an engine's statements and their durations from now on."""
     tracer.add_tracing(sqlalchemy, engine, "db")
-
-
-T = TypeVar("T")
-
-MAX_PARAMETERS = 10_000
 
 
 def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:

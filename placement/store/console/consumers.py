@@ -14,6 +14,40 @@ from placement.store.tables import allocations, consumer_types, consumers, proje
 
 UUID_LENGTH = 36
 
+_C = consumers.c
+
+_ROOT = resource_providers.alias("root")
+
+_SOURCE = (
+    consumers.join(projects, projects.c.id == _C.project_id)
+    .join(users, users.c.id == _C.user_id)
+    .outerjoin(consumer_types, consumer_types.c.id == _C.consumer_type_id)
+)
+
+_COLUMNS = select(
+    _C.uuid,
+    projects.c.external_id,
+    users.c.external_id,
+    consumer_types.c.name,
+    _C.generation,
+    func.coalesce(_C.updated_at, _C.created_at),
+).select_from(_SOURCE)
+
+COUNTED_MOST = 100_000
+"""Counting stops here."""
+
+Key = TypeVar("Key")
+
+A = allocations.c
+
+OF_PROJECT = consumers.join(projects, projects.c.id == consumers.c.project_id)
+
+HELD = OF_PROJECT.join(allocations, A.consumer_id == consumers.c.uuid)
+
+HELD_IN_TREES = HELD.join(resource_providers, RP.id == A.resource_provider_id)
+
+IN_TREES = allocations.join(resource_providers, RP.id == A.resource_provider_id)
+
 
 class ListedConsumer(NamedTuple):
     """A consumer; ``type`` is None if unknown."""
@@ -35,23 +69,6 @@ class HeldAmount(NamedTuple):
     root_name: str
     class_name: str
     used: int
-
-
-_C = consumers.c
-_ROOT = resource_providers.alias("root")
-_SOURCE = (
-    consumers.join(projects, projects.c.id == _C.project_id)
-    .join(users, users.c.id == _C.user_id)
-    .outerjoin(consumer_types, consumer_types.c.id == _C.consumer_type_id)
-)
-_COLUMNS = select(
-    _C.uuid,
-    projects.c.external_id,
-    users.c.external_id,
-    consumer_types.c.name,
-    _C.generation,
-    func.coalesce(_C.updated_at, _C.created_at),
-).select_from(_SOURCE)
 
 
 def begins_with(text: str) -> ColumnElement[bool]:
@@ -120,25 +137,11 @@ def held_by(tx: Transaction, uuid: str, *, first: int, most: int) -> list[HeldAm
     return [HeldAmount(*row)._replace(class_name=names[row[4]]) for row in rows]
 
 
-COUNTED_MOST = 100_000
-"""Counting stops here."""
-
-
 def counted(tx: Transaction, rows: Select[Any]) -> int | None:
     """Return how many rows a query finds; None for COUNTED_MOST or more."""
     found = rows.limit(COUNTED_MOST).subquery("found")
     count = int(tx.execute(select(func.count()).select_from(found)).scalar_one())
     return count if count < COUNTED_MOST else None
-
-
-Key = TypeVar("Key")
-
-A = allocations.c
-
-OF_PROJECT = consumers.join(projects, projects.c.id == consumers.c.project_id)
-HELD = OF_PROJECT.join(allocations, A.consumer_id == consumers.c.uuid)
-HELD_IN_TREES = HELD.join(resource_providers, RP.id == A.resource_provider_id)
-IN_TREES = allocations.join(resource_providers, RP.id == A.resource_provider_id)
 
 
 def is_project(project: str) -> ColumnElement[bool]:

@@ -15,6 +15,11 @@ from placement.store.tables import inventories, resource_provider_traits, resour
 
 INV = inventories.c
 
+DISABLED: str = os_traits.COMPUTE_STATUS_DISABLED
+"""The trait that nova puts on the root of a host whose compute service is disabled."""
+
+_HAS = resource_provider_traits.c
+
 
 class ClassTotals(NamedTuple):
     """The totals of a resource class, in its units; ``capacity`` is what may be allocated."""
@@ -101,12 +106,6 @@ def per_tree_and_class(tx: Transaction) -> Select[Any]:
         summed(case((has.capacity > 0, has.capacity), else_=0)).label("capacity"),
         summed(has.used).label("used"),
     ).group_by(has.root_provider_id, has.resource_class_id)
-
-
-DISABLED: str = os_traits.COMPUTE_STATUS_DISABLED
-"""The trait that nova puts on the root of a host whose compute service is disabled."""
-
-_HAS = resource_provider_traits.c
 
 
 def with_disabled(tx: Transaction) -> Select[tuple[int]]:
