@@ -110,8 +110,9 @@ class Entitlements:
         for name in self.classes:
             asked = sum([self._asked[inner][name] for inner, _part in parts])
             inside = sum([self._guaranteed[inner][name] for inner, part in parts if isinstance(part, Branch)])
-            self._asked[path][name] = min(asked, branch.limit.get(name, asked))
-            # What is guaranteed to queues inside a queue is guaranteed to the queue.
+            asked = min(asked, branch.limit.get(name, asked))
+            self._asked[path][name] = asked
+            # What is guaranteed to queues inside a queue is guaranteed to the queue, up to its limit.
             self._guaranteed[path][name] = min(asked, max(inside, branch.guarantee.get(name, 0)))
 
     def of(self, path: str) -> Mapping[str, Fraction]:

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from placement.allocators.fair_share import Held, reclaim
@@ -115,6 +115,7 @@ def random_queues(rng: random.Random, depth: int, name: str = "n") -> Branch:
 
 
 @given(st.integers(0, 10**9))
+@example(219)
 def test_the_water_level_is_the_one_that_trying_finds(seed) -> None:
     rng = random.Random(seed)
     root, total = random_queues(rng, 3), rng.randint(0, 100)
