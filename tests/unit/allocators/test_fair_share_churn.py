@@ -121,7 +121,7 @@ class Churn:
 
 
 @pytest.mark.parametrize(
-    "depth", [1, 2, 3, pytest.param(4, marks=pytest.mark.exhaustive), pytest.param(5, marks=pytest.mark.nightly)]
+    "depth", [1, 2, 3, pytest.param(4, marks=pytest.mark.nightly), pytest.param(5, marks=pytest.mark.nightly)]
 )
 def test_nobody_below_its_entitlement_waits_longer_than_one_turnover(depth) -> None:
     churn = Churn(depth)

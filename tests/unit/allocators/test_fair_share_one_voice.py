@@ -120,7 +120,7 @@ def random_life(seed: int, classes: str) -> Life:
     return Life(root, dict.fromkeys(classes, total), tasks, held)
 
 
-@examples(30)
+@examples(8)
 @given(st.integers(0, 10**9))
 @pytest.mark.parametrize("classes", ["g", "cg"])
 def test_who_takes_is_next_and_passes_both_gates_and_it_ends(classes: str, seed: int) -> None:

@@ -1,6 +1,7 @@
 """The phases of the search for candidates one by one, on trees in memory."""
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -11,6 +12,7 @@ from placement.candidates.in_memory import TreesInMemory
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.reading import shared_by
 from placement.candidates.search import found_candidates
+from placement.candidates.walk import candidates_in
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_limits import SearchLimits
 from placement.domain.search_plan import plan_for
@@ -93,3 +95,31 @@ def test_an_answer_that_grows_too_large_says_that_it_is_incomplete(profile):
     found = found_candidates(hosts(), scores, budget=budget, wanted=None, breadth_first=True, limits=limits)
     assert len(found) == 5
     assert budget.was_hit
+
+
+@pytest.mark.parametrize("breadth_first", [True, False])
+def test_trees_with_the_same_pools_compose_them_once(breadth_first: bool):
+    """Two groups on three pools: nine candidates, which otherwise each of thousands of hosts would compose."""
+    groups = (RequestGroup(suffix="_A", resources={"DISK_GB": 1}), RequestGroup(suffix="_B", resources={"DISK_GB": 1}))
+    plan = plan_for(CandidateRequest(groups=groups))
+    room = dict.fromkeys([(1, "DISK_GB"), (2, "DISK_GB"), (3, "DISK_GB")], 9)
+    root_of = {1: 1, 2: 2, 3: 3}
+    hosts = [Tree(root, [[1, 2, 3]], room, root_of=root_of, sharing=root_of.keys()) for root in range(10, 1010)]
+    budget = RequestBudget(per_request=100)
+    found = [*candidates_in(plan, hosts, budget, breadth_first=breadth_first)]
+    assert sorted(choice for _root, choice in found) == sorted(product((1, 2, 3), repeat=2))
+    assert len({root for root, _choice in found}) == (9 if breadth_first else 1)
+    assert not budget.was_hit
+
+
+def test_a_candidate_of_sharing_providers_alone_comes_once():
+    """It can be found from the providers' own tree and from each tree they share with."""
+    of_disks = plan_for(CandidateRequest(groups=(RequestGroup(resources={"DISK_GB": 1}),)))
+    sharing = {5}
+    shared = [
+        Tree(5, [[5]], root_of={5: 5}, sharing=sharing),
+        Tree(10, [[5, 10]], root_of={5: 5}, sharing=sharing),
+        Tree(20, [[5]], root_of={5: 5}, sharing=sharing),
+    ]
+    found = [choice for _root, choice in candidates_in(of_disks, shared, RequestBudget())]
+    assert found == [(5,), (10,)]

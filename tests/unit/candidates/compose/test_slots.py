@@ -5,7 +5,6 @@ from itertools import islice
 from hypothesis import given
 
 from placement.candidates.budget import RequestBudget
-from placement.candidates.compose.constraints import constraints_on
 from placement.candidates.compose.slots import SlotComposer, search_order
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
@@ -22,15 +21,6 @@ def test_the_search_finds_exactly_what_trying_everything_finds(search):
     found = list(SlotComposer(plan, RequestBudget()).choices(tree))
     assert len(found) == len(set(found))
     assert set(found) == brute_force(plan, tree)
-
-
-@examples(125)
-@given(searches())
-def test_what_is_called_hopeless_has_no_candidate(search):
-    plan, tree = search
-    options = [tree.options[slot.demand] for slot in plan.slots]
-    if any(constraint.is_hopeless() for constraint in constraints_on(plan, tree, plan.slots, options)):
-        assert brute_force(plan, tree) == set()
 
 
 def test_devices_that_each_group_has_its_own_of_are_in_no_subtree_of_one_of_them():
