@@ -6,7 +6,7 @@ from oslo_config import cfg
 
 from placement.errors import ConfigurationError
 from placement.settings import Settings
-from placement.settings.extras import module_for
+from placement.settings.loading import module_for
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication

@@ -5,7 +5,7 @@ from flask import Response
 from placement.api.allocation_schemas import UUID_KEY, WithGeneration, WithMappings, WithType, by_consumer, claims_of
 from placement.api.call import Call
 from placement.api.fields import Mapping, Object
-from placement.api.inventory_schemas import AllInventories, inventory_of
+from placement.api.inventories import AllInventories, inventory_of
 from placement.api.routing import Route
 from placement.api.validation import Schema
 from placement.api.versions import Versioned

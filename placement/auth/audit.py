@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, cast
 from placement.errors import ConfigurationError
 from placement.open_paths import is_open
 from placement.settings import Settings
-from placement.settings.extras import module_for
+from placement.settings.loading import module_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,15 +8,14 @@ from placement.errors import NotFound, PlacementError, Unavailable
 from placement.services.background import BackgroundWork
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads, reads_anywhere, writes
-from placement.store.console import changes as store
-from placement.store.console.changes import ToldChange
 from placement.store.journal import order, reading
+from placement.store.journal import reading as store
 from placement.store.journal.beginning import JournalExtent, extent
 from placement.store.journal.cursor import BEGINNING, Cursor
 from placement.store.journal.history import PastProvider, provider_at
 from placement.store.journal.order import JournalOfAnother, NumberedMeanwhile
 from placement.store.journal.pruning import PrunedRows, prune_some
-from placement.store.journal.reading import Entry, Wanted
+from placement.store.journal.reading import Entry, ToldChange, Wanted
 from placement.store.tables import utc_now
 
 LOG = logging.getLogger(__name__)

@@ -1,8 +1,7 @@
 """Configuration: all that an operator can set, as one frozen value. The rest of the server does not use oslo.config."""
 
 from placement.errors import ConfigurationError
-from placement.settings.loading import load
-from placement.settings.own_database import with_own_database
+from placement.settings.loading import load, with_own_database
 from placement.settings.planner import PlannerSettings
 from placement.settings.values import (
     MISSING_CONSUMER_ID,

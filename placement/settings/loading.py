@@ -1,9 +1,11 @@
-"""Loading Settings from configuration files and environment variables, in the usual locations."""
+"""Loading Settings from configuration files and environment variables, and the packages that some options need."""
 
 import dataclasses
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
@@ -11,6 +13,7 @@ from typing import Any, TypeVar, cast
 from oslo_config import cfg
 from oslo_config.sources import _NoValue
 from oslo_config.sources._environment import EnvironmentConfigurationSource
+from platformdirs import user_data_path
 
 from placement.errors import ConfigurationError
 from placement.settings.options import NO_EFFECT, OPTIONS
@@ -216,3 +219,35 @@ class Environment(EnvironmentConfigurationSource):
             return _NoValue, None
         value = self._environ[variable]
         return [value] if opt.multi else value, cfg.LocationInfo(cfg.Locations.environment, variable)
+
+
+def with_own_database(settings: Settings) -> Settings:
+    """Return the settings, with a persistent SQLite file in the user's data directory if they name no database.
+
+    ``load`` leaves the database unset only if nothing at all is configured. The file is created and migrated when it is
+    opened.
+    """
+    if settings.database.connection:
+        return settings
+    file = user_data_path("placement", ensure_exists=True) / "placement.sqlite"
+    return replace(settings, database=DatabaseSettings(connection=f"sqlite:///{file}", sync_on_startup=True))
+
+
+def module_for(option: str, module: str, *, package: str, extra: str) -> Any:
+    """Import a module that an option needs.
+
+    Args:
+        option: the option as operators write it, such as ``[metrics] enabled``.
+        module: the module.
+        package: the package that it belongs to or needs.
+        extra: the extra that installs the package.
+
+    Raises:
+        ConfigurationError: the package is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ConfigurationError(
+            f"{option} needs {package}, which is not installed: pip install 'placement-server[{extra}]'."
+        ) from error

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from placement.candidates.headroom.plans import CountedRequest
 from placement.domain.place_lock import PlaceLock
 from placement.errors import Invalid, PlacementError
-from placement.services.capacity import AllocationRow, CapacityRow, trees_in
+from placement.services.bulk_read import AllocationRow, CapacityRow, trees_in
 from placement.services.cloud_cache import CloudCache
 from placement.services.planner.request_rooms import Headrooms, Listing, headrooms
 from placement.settings import HeadroomSettings, PlannerSettings

@@ -19,7 +19,7 @@ from prometheus_client.mmap_dict import MmapedDict
 
 from placement import __version__
 from placement.errors import PlacementError
-from placement.services.capacity import allocations, capacity
+from placement.services.bulk_read import allocations, capacity
 from placement.services.journal import journal_extent
 from placement.settings import MetricsSettings
 from placement.store.connection.database import Database

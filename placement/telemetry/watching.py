@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 from placement.candidates.headroom.plans import CountedRequest
 from placement.services.cloud_cache import CloudCache
 from placement.settings import Settings
-from placement.settings.extras import module_for
+from placement.settings.loading import module_for
 from placement.store.connection.database import Database
 from placement.store.connection.statements import count_statements
 from placement.telemetry.flavor_headroom import FlavorHeadroom

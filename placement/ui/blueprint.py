@@ -15,22 +15,19 @@ from placement.api.routing import View
 from placement.errors import NotFound, PlacementError
 from placement.open_paths import CONSOLE_PATH
 from placement.rationed_log import RationedLog
-from placement.ui import cloud_map, consumers, overview, projects, search, shares, tree, try_request
+from placement.ui import cloud_map, consumers, overview, search, shares, tree, try_request
 from placement.ui.changes import in_words
-from placement.ui.explained import install_explained
+from placement.ui.consumers import PROJECT_RULE
 from placement.ui.names import install_names
-from placement.ui.numbers import install_filters
+from placement.ui.numbers import install_explained, install_filters
 from placement.ui.page import HTML, Page, call_of, navigation
-from placement.ui.projects import PROJECT_RULE
 from placement.ui.security import allows, authorize, refuse_nul, secure
 from placement.ui.static_files import install_static_files
 
 LOG = logging.getLogger(__name__)
 
 PAGES: tuple[Page, ...] = tuple(
-    page
-    for module in (overview, cloud_map, tree, consumers, projects, try_request, shares, search)
-    for page in module.PAGES
+    page for module in (overview, cloud_map, tree, consumers, try_request, shares, search) for page in module.PAGES
 )
 """All pages; those with a title appear in the navigation, in this order."""
 

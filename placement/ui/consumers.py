@@ -1,15 +1,35 @@
-"""Consumers: the list with its search, and the page of one consumer."""
+"""Consumers and projects: the list with its search, and the pages of one consumer and of one project."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from flask import Response
 
+from placement.allocators.fair_share import NodeShare
 from placement.api.call import Call
+from placement.api.planner.fair_share import RULE
 from placement.domain.names import UNTYPED
-from placement.errors import NotFound
-from placement.services.console.consumers import ConsumerSearch, consumer_with_holdings, found_consumers
+from placement.errors import Invalid, NotFound
+from placement.services.console.consumers import (
+    ConsumerSearch,
+    consumer_with_holdings,
+    found_consumers,
+    project_standing,
+)
+from placement.services.fair_share.shares import all_shares
 from placement.ui.changes import shown_changes
 from placement.ui.page import Page, paging_of, show
+from placement.ui.reclaiming import ReclaimAnswer, reclaimed
 
+CONSUMER_RULES = ("placement:allocations:list",)
 FIELDS = ("uuid", "project", "type")
+
+
+PROJECT_RULE = "placement:usages"
+
+HOSTS_RULE = "placement:resource_providers:allocations:list"
+
+MAX_GIVERS = 20
 
 
 def consumers(call: Call) -> Response:
@@ -33,9 +53,89 @@ def consumer(call: Call, uuid: str) -> Response:
     return show("consumer.html", uuid=uuid, found=found, changes=changes, paging=paging)
 
 
-CONSUMER_RULES = ("placement:allocations:list",)
+@dataclass(frozen=True, slots=True)
+class ShareOfClass:
+    """How much a project holds of a class that counts, the cloud's total, and what the project is entitled to."""
+
+    name: str
+    used: int
+    total: int
+    entitled: float
+
+    @property
+    def over(self) -> float:
+        """How much the project holds beyond its entitlement; negative if less."""
+        return self.used - self.entitled
+
+
+@dataclass(frozen=True, slots=True)
+class ShareStanding:
+    """How a project's usage compares with its share.
+
+    node: its leaf in the tree of queues.
+    classes: what it holds of the classes that count.
+    gives: class -> how much it would give back to queues that lack their share.
+    givers: who would give back to it, and what; None if the caller may not see that.
+    reclaim: which consumers would, for a claim; None if the caller may not see that.
+    """
+
+    node: NodeShare
+    classes: Sequence[ShareOfClass]
+    gives: Mapping[str, int]
+    givers: Sequence[tuple[str, Mapping[str, int]]] | None
+    reclaim: ReclaimAnswer | None
+
+
+def project(call: Call) -> Response:
+    """Show one project."""
+    name = call.request.args.get("id", "")
+    if not name:
+        raise Invalid("The id of a project is missing: /ui/project?id=ID.")
+    call.authorize(PROJECT_RULE, project_id=name)
+    paging = paging_of(call.request)
+    with_hosts = call.is_allowed(HOSTS_RULE)
+    found = project_standing(call.database, name, with_hosts=with_hosts, first=paging.first, most=paging.size)
+    return show(
+        "project.html", name=name, found=found, standing=_standing(call, name), with_hosts=with_hosts, paging=paging
+    )
+
+
+def _standing(call: Call, project: str) -> ShareStanding | None:
+    """Return how a project compares; None if leaves are not projects, or if the caller may not see shares."""
+    settings = call.server.settings.planner.fair_share
+    sees_all = call.is_allowed(f"{RULE}:show_all")
+    if settings.leaves != "project" or not (sees_all or call.is_allowed(f"{RULE}:show", project_id=project)):
+        return None
+    shares = all_shares(call.database, call.server.usage_cache)
+    path = settings.queues.path_of(project)
+    node = next((node for node in shares.nodes if node.path == path), None)
+    if node is None:
+        return None
+    entitled = shares.entitled[path]
+    classes = [
+        ShareOfClass(name, node.usage.get(name, 0), shares.totals[name], entitled[name]) for name in settings.classes
+    ]
+    lacking = shares.under(node)
+    givers = [
+        (shares.members[other.path], gives)
+        for other in shares.nodes
+        if other.is_leaf
+        and other.path != path
+        and (gives := {name: amount for name, amount in shares.gives(other).items() if name in lacking})
+    ]
+    givers.sort(key=lambda giver: -max(giver[1].values()))
+    return ShareStanding(
+        node,
+        classes,
+        shares.gives(node),
+        givers[:MAX_GIVERS] if sees_all else None,
+        reclaimed(call, project, lacking) if sees_all else None,
+    )
+
 
 PAGES = (
     Page(path="/consumers", view=consumers, endpoint="consumers", title="Consumers", rules=CONSUMER_RULES),
     Page(path="/consumers/<uuid>", view=consumer, endpoint="consumer", below="consumers", rules=CONSUMER_RULES),
+    # As in the API, access to a project's usage depends on its id, so the view checks policy itself.
+    Page(path="/project", view=project, endpoint="project", below="consumers", rules=(), any_of=(PROJECT_RULE,)),
 )

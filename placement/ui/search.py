@@ -3,10 +3,9 @@
 from flask import Response, url_for
 
 from placement.api.call import Call
-from placement.services.console.names_in_use import known_as
-from placement.ui.consumers import CONSUMER_RULES
+from placement.services.console.overview import known_as
+from placement.ui.consumers import CONSUMER_RULES, PROJECT_RULE
 from placement.ui.page import Page, show
-from placement.ui.projects import PROJECT_RULE
 from placement.ui.security import allows
 from placement.ui.tree import LIST_RULES, PROVIDER_RULES
 

@@ -23,7 +23,7 @@ from placement.api.versions import MAXIMUM, Version, requested_version
 from placement.candidates.scores import Score
 from placement.errors import Forbidden, Invalid, PlacementError
 from placement.services.allocation_candidates import Candidate
-from placement.services.console.names_in_use import NamesInUse, names_in_use
+from placement.services.console.overview import NamesInUse, names_in_use
 from placement.services.trial import CandidateInDetail, Showing, Trial, trial
 from placement.ui.candidate_drawing import Drawings, DrawnNode, LeftAmount, givers
 from placement.ui.page import Page, Paging, paging_of, show

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from placement.cli.fair_share_text import tree_text
+from placement.cli.fair_share import tree_text
 from tests.cli.commands import Command
 from tests.databases import migrate, open_database
 from tests.small_clouds import Inventory, Node, load

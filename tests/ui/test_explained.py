@@ -6,7 +6,7 @@ import pytest
 from flask import Flask
 from markupsafe import Markup
 
-from placement.ui.explained import facts, in_units
+from placement.ui.numbers import facts, in_units
 from tests.clouds import provider
 from tests.stored_clouds import stored
 from tests.ui.visitor import Visitor

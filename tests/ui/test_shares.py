@@ -7,7 +7,7 @@ from flask import Flask
 
 from placement.allocators.fair_share import Queue, tree_of
 from placement.app import create_app
-from placement.cli.fair_share_text import tree_text
+from placement.cli.fair_share import tree_text
 from placement.settings import Settings
 from placement.settings.planner.values import FairShareSettings
 from tests import clouds

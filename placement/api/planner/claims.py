@@ -13,7 +13,7 @@ from placement.api.call import JSON, Call
 from placement.api.fields import Object
 from placement.api.planner.candidates import options_for
 from placement.api.planner.claim_answers import streamed, what_fitted
-from placement.api.planner.fair_share_terms import FairShareTerms, unfair_members
+from placement.api.planner.fair_share_bodies import FairShareTerms, unfair_members
 from placement.api.planner.gang_rules import gang_rules
 from placement.api.planner.index import PATH
 from placement.api.planner.request_document import Body, explains, ignored_in, planner_request

@@ -1,21 +1,27 @@
-"""Schemas of the fair-share requests, and the values they describe."""
+"""Schemas of the fair-share requests and of a claim's terms, and the values that they describe."""
 
-from collections.abc import Sequence
+from collections import abc
 from typing import Any
 
 from placement.api.allocation_schemas import UUID_KEY
+from placement.api.call import Call
 from placement.api.fields import MAX_COLUMN_VALUE, Array, Integer, JsonNumber, JsonText, Mapping, Object, Uuid
-from placement.api.planner.request_fields import Quantity
+from placement.api.planner.request_fields import Flag, Quantity
 from placement.api.planner.request_schemas import RESOURCE_NAME, RequestSchema
 from placement.api.validation import Schema
 from placement.domain.names import MAX_NAME_LENGTH, NAME_PATTERN, both_spellings
 from placement.errors import InvalidAt
+from placement.services.fair_share.gate import Terms, UnfairClaim, unfair_claims
 from placement.services.fair_share.giving_back import ReclaimOptions
 from placement.services.fair_share.shares import Wish
+from placement.services.planner.drafting import ClaimMember
 from placement.settings.planner.values import FairShareSettings, PlannerSettings
 
 MAX_TASKS = 10_000
 _AMOUNT = Quantity(minimum=1, maximum=MAX_COLUMN_VALUE)
+
+
+QUEUE = "[^/]+(/[^/]+)*"
 
 
 class Pending(Schema):
@@ -61,7 +67,7 @@ class ReclaimBody(Schema):
 ORDER, FILL, RECLAIM = OrderBody(), FillBody(), ReclaimBody()
 
 
-def wishes_of(entries: Sequence[dict[str, Any]], planner: PlannerSettings, *where: str) -> list[Wish]:
+def wishes_of(entries: abc.Sequence[dict[str, Any]], planner: PlannerSettings, *where: str) -> list[Wish]:
     """Return the wishes in a list that stands at ``where`` in the body.
 
     Raises:
@@ -107,3 +113,27 @@ def member_of(entry: dict[str, Any], settings: FairShareSettings, *where: str | 
         raise InvalidAt((*where, name), f"The leaves of this server's tree are identified by {key!r}.")
     member: str = entry[key]
     return member
+
+
+class FairShareTerms(Schema):
+    """Whether to enforce fair shares, who else waits, and the largest part of any class that queues may hold."""
+
+    enforce = Flag()
+    pending = Array(Object(Pending), required=False)
+    limits = Mapping(QUEUE, JsonNumber(minimum=0, maximum=1), required=False)
+
+
+def unfair_members(
+    call: Call, body: abc.Mapping[str, Any], members: abc.Sequence[ClaimMember]
+) -> abc.Mapping[str, UnfairClaim]:
+    """Return, by uuid of the consumer, why members are refused by the terms of a claim, if it has any.
+
+    Raises:
+        InvalidAt: the terms name something that does not exist.
+    """
+    entry = body.get("fair_share", {"enforce": False})
+    if not entry["enforce"]:
+        return {}
+    wishes = wishes_of(entry.get("pending", ()), call.server.settings.planner, "fair_share", "pending")
+    terms = Terms(wishes, entry.get("limits"), whole=body.get("all_or_nothing", True), where=("fair_share",))
+    return unfair_claims(call.database, call.server.usage_cache, members, terms)

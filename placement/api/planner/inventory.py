@@ -7,7 +7,7 @@ import orjson
 from flask import Response
 
 from placement.api.call import JSON, Call
-from placement.api.inventory_schemas import AMOUNTS
+from placement.api.inventories import AMOUNTS
 from placement.api.pieces import answer_in_pieces
 from placement.api.planner.index import PATH
 from placement.api.provider_query import FILTERS, provider_filter

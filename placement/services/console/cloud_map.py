@@ -20,7 +20,7 @@ from placement.store.aggregates import hosts_in
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import cloud_map as store
 from placement.store.console.cloud_map import MAX_CHANGES, MappedHost
-from placement.store.console.projects import roots_of_project
+from placement.store.console.consumers import roots_of_project
 from placement.store.console.stocks import disabled_hosts
 from placement.store.journal.beginning import complete_since
 

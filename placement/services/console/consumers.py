@@ -1,13 +1,29 @@
-"""Search for consumers; show one consumer with what it holds."""
+"""Search for consumers; show one consumer or project with what it holds. Pages of lists are excerpts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from placement.domain.names import UNTYPED
-from placement.services.console.lists import Excerpt, part_of
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import consumers as store
-from placement.store.console.consumers import HeldAmount, ListedConsumer
+from placement.store.console.consumers import HeldAmount, ListedConsumer, ProjectHost
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt(Generic[Row]):
+    """Some rows of a list; ``total`` is None if there are too many to count."""
+
+    rows: list[Row]
+    has_more: bool
+    total: int | None
+
+
+def part_of(rows: list[Row], *, most: int, total: int | None) -> Excerpt[Row]:
+    """Return a page, given one row more than it shows."""
+    return Excerpt(rows[:most], len(rows) > most, total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +84,20 @@ def consumer_with_holdings(tx: Transaction, uuid: str, *, first: int, most: int)
     rows = store.held_by(tx, uuid, first=first, most=most + 1)
     sums = store.sums_of(tx, {uuid}).get(uuid, {})
     return ConsumerWithHoldings(found, sums, Excerpt(rows[:most], len(rows) > most, None))
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectStanding:
+    """What a project holds of each class, its consumers by type, and a page of the trees they are on."""
+
+    sums: Mapping[str, int]
+    consumers: Mapping[str, int]
+    hosts: Excerpt[ProjectHost]
+
+
+@reads_anywhere
+def project_standing(tx: Transaction, project: str, *, with_hosts: bool, first: int, most: int) -> ProjectStanding:
+    """Return what a project holds, which may be nothing. Not everybody who may see sums may see hosts."""
+    hosts = store.hosts_of_project(tx, project, first=first, most=most + 1) if with_hosts else []
+    types = {name or UNTYPED: count for name, count in store.consumers_by_type(tx, project).items()}
+    return ProjectStanding(store.held_by_project(tx, project), types, Excerpt(hosts[:most], len(hosts) > most, None))

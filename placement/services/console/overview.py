@@ -1,4 +1,4 @@
-"""The whole cloud on one page."""
+"""The whole cloud on one page, and the names by which its parts are searched for."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -14,19 +14,23 @@ from placement.services.console.tree_loads import (
 )
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import overview as store
-from placement.store.console.overview import ClassStock, CloudCounts, LatestChange
+from placement.store.console.overview import Bearers, ClassStock, CloudCounts, LatestChange, NamesInUse
 from placement.store.console.stocks import ClassTotals, stocks_of_trees
 
 __all__ = [
     "AT_LEAST",
+    "Bearers",
     "ClassStock",
     "ClassTotals",
     "CloudCounts",
     "LatestChange",
     "LoadedTree",
+    "NamesInUse",
     "Overview",
     "Scattering",
     "TreeKind",
+    "known_as",
+    "names_in_use",
     "overview",
 ]
 
@@ -97,3 +101,15 @@ def overview(tx: Transaction, *, locks: Collection[str] = (), cache: CloudCache 
         devices=scattering(columns, names, but=AMOUNTS | set(locks)),
         changes=store.latest_changes(tx, limit=CHANGES),
     )
+
+
+@reads_anywhere
+def names_in_use(tx: Transaction) -> NamesInUse:
+    """Return the resource classes and traits that any provider has."""
+    return store.names_in_use(tx)
+
+
+@reads_anywhere
+def known_as(tx: Transaction, identifier: str) -> Bearers:
+    """Return the provider, the consumer and the project that have an identifier, if any."""
+    return store.known_as(tx, identifier)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from placement.domain.provider import ProviderFilter
 from placement.errors import Invalid
-from placement.services.console.lists import Excerpt, part_of
+from placement.services.console.consumers import Excerpt, part_of
 from placement.services.providers import ids_in_filter
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console.loads import KindCount, kind_counts

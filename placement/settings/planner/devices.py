@@ -1,15 +1,25 @@
-"""The section ``devices``: how Koordinator's device types and base resources map to resource classes and traits."""
+"""The sections ``levels``, ``devices`` and ``exclusive``: what the parts of a server are called.
+
+``levels`` names kinds of places and the traits of their providers; ``exclusive`` the lock class of each level, of which
+consumers that share a place take 1 and a consumer that wants it exclusively takes all; ``devices`` how Koordinator's
+device types and base resources map to resource classes and traits.
+"""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 from placement.domain.device_types import DeviceSettings, DeviceType
+from placement.domain.planner_request import THE_DEVICE
 from placement.settings.planner.document import DocumentEntry
-from placement.settings.planner.levels import NAME
 from placement.settings.planner.values import PlannerSettings
 
 CLASS = "[A-Z0-9_]{1,255}"
+
+
+NAME = "[a-z][a-z0-9_]*"
+
+TRAIT = "[A-Z0-9_]{1,255}"
 
 
 def read_devices(entry: DocumentEntry, known: PlannerSettings) -> DeviceSettings:
@@ -72,3 +82,35 @@ def _prefix(entry: DocumentEntry) -> str:
 
 def _class(entry: DocumentEntry) -> str:
     return entry.text(CLASS, "a resource class such as PGPU")
+
+
+def read_exclusive(entry: DocumentEntry, known: PlannerSettings) -> Mapping[str, str]:
+    """Return level name -> lock class.
+
+    Raises:
+        ConfigurationError: a level is unknown, or a class is malformed or locks two levels.
+    """
+    locks: dict[str, str] = {}
+    for level, lock in entry.mapping().items():
+        if level not in known.levels and level != THE_DEVICE:
+            raise lock.misnamed(f"a level: {', '.join([*known.levels, THE_DEVICE])}")
+        locks[level] = lock.text(CLASS, "a resource class such as CUSTOM_PCIE_LOCK")
+        if list(locks.values()).count(locks[level]) > 1:
+            raise lock.wrong("a resource class that no other level has")
+    return MappingProxyType(locks)
+
+
+def read_levels(entry: DocumentEntry, _known: PlannerSettings) -> Mapping[str, str]:
+    """Return level name -> trait, in the file's order.
+
+    Raises:
+        ConfigurationError: a name or trait is malformed, or a trait stands for two levels.
+    """
+    levels: dict[str, str] = {}
+    for name, trait in entry.mapping().items():
+        if not trait.is_named_like(NAME):
+            raise trait.misnamed("the name of a level in lower case, such as numa")
+        levels[name] = trait.text(TRAIT, "a trait such as HW_NUMA_ROOT")
+        if list(levels.values()).count(levels[name]) > 1:
+            raise trait.wrong("a trait that no other level has")
+    return MappingProxyType(levels)

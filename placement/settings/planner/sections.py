@@ -14,16 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.settings.planner.aggregates import read_aggregates
-from placement.settings.planner.devices import read_devices
+from placement.settings.planner.devices import read_devices, read_exclusive, read_levels
 from placement.settings.planner.document import DocumentEntry, read_document
-from placement.settings.planner.exclusive import read_exclusive
 from placement.settings.planner.fair_share import read_fair_share
 from placement.settings.planner.flavors import (
     read_flavor_root_required,
     read_flavors,
     read_private_flavors,
 )
-from placement.settings.planner.levels import read_levels
 from placement.settings.planner.profiles import read_default_profile, read_profiles
 from placement.settings.planner.values import PlannerSettings
 

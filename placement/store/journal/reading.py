@@ -1,4 +1,4 @@
-"""Read the journal: as a feed in commit order, and as an audit trail, newest first."""
+"""Read the journal: as a feed in commit order, as an audit trail, newest first, and as changes shown to people."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.cursor import Cursor
 from placement.store.journal.former_names import FormerNames, lost_since, not_yet_told
 from placement.store.journal.order import J, anchor, not_ahead, now, unseen, verify
-from placement.store.journal.watched import AGGREGATE, CLASS_NAME, PROVIDER, TRAIT, TRAIT_NAME
+from placement.store.journal.watched import AGGREGATE, ALLOCATION, CLASS_NAME, INVENTORY, PROVIDER, TRAIT, TRAIT_NAME
 from placement.store.providers import RP
 from placement.store.tables import (
     consumer_types,
@@ -22,6 +22,7 @@ from placement.store.tables import (
     placement_journal,
     projects,
     resource_classes,
+    resource_providers,
     traits,
     users,
 )
@@ -31,6 +32,46 @@ PORTION = 1000
 _OF_TRAITS = (TRAIT, TRAIT_NAME)
 _INFINITE = re.compile(r'("allocation_ratio":\s*)(-?Inf)\b')
 _LINKS = {"parent_provider_id": "parent_provider_uuid", "root_provider_id": "root_provider_uuid"}
+
+
+_ENTRIES: Select[Any] = (
+    select(
+        J.id,
+        J.commit_mark,
+        J.time,
+        J.kind,
+        J.action,
+        J.object_id,
+        J.provider_uuid,
+        J.root_provider_id,
+        J.consumer_uuid,
+        projects.c.external_id,
+        users.c.external_id,
+        consumer_types.c.name,
+        J.resource_class_id,
+        resource_classes.c.name,
+        func.coalesce(traits.c.name, placement_aggregates.c.uuid),
+        J.old_amount,
+        J.new_amount,
+        J.generation,
+        J.old_row,
+        J.new_row,
+        J.request_id,
+        J.by_user,
+        J.by_project,
+        J.route,
+    )
+    .select_from(placement_journal)
+    .outerjoin(projects, projects.c.id == J.project_id)
+    .outerjoin(users, users.c.id == J.user_id)
+    .outerjoin(consumer_types, consumer_types.c.id == J.consumer_type_id)
+    .outerjoin(resource_classes, resource_classes.c.id == J.resource_class_id)
+    .outerjoin(traits, and_(traits.c.id == J.object_id, J.kind.in_(_OF_TRAITS)))
+    .outerjoin(placement_aggregates, and_(placement_aggregates.c.id == J.object_id, J.kind == AGGREGATE))
+)
+
+TOLD = (ALLOCATION, INVENTORY, TRAIT, AGGREGATE, PROVIDER)
+"""The kinds of rows to show; generations and consumers only change along with these."""
 
 
 class Entry(NamedTuple):
@@ -94,43 +135,6 @@ class Wanted:
         if self.kinds:
             found.append(J.kind.in_(self.kinds))
         return found
-
-
-_ENTRIES: Select[Any] = (
-    select(
-        J.id,
-        J.commit_mark,
-        J.time,
-        J.kind,
-        J.action,
-        J.object_id,
-        J.provider_uuid,
-        J.root_provider_id,
-        J.consumer_uuid,
-        projects.c.external_id,
-        users.c.external_id,
-        consumer_types.c.name,
-        J.resource_class_id,
-        resource_classes.c.name,
-        func.coalesce(traits.c.name, placement_aggregates.c.uuid),
-        J.old_amount,
-        J.new_amount,
-        J.generation,
-        J.old_row,
-        J.new_row,
-        J.request_id,
-        J.by_user,
-        J.by_project,
-        J.route,
-    )
-    .select_from(placement_journal)
-    .outerjoin(projects, projects.c.id == J.project_id)
-    .outerjoin(users, users.c.id == J.user_id)
-    .outerjoin(consumer_types, consumer_types.c.id == J.consumer_type_id)
-    .outerjoin(resource_classes, resource_classes.c.id == J.resource_class_id)
-    .outerjoin(traits, and_(traits.c.id == J.object_id, J.kind.in_(_OF_TRAITS)))
-    .outerjoin(placement_aggregates, and_(placement_aggregates.c.id == J.object_id, J.kind == AGGREGATE))
-)
 
 
 def feed(tx: Transaction, cursor: Cursor, wanted: Wanted, *, limit: int) -> tuple[list[Entry], Cursor]:
@@ -230,3 +234,27 @@ def _uuids(tx: Transaction, ids: set[int]) -> dict[int | None, str]:
     for some in chunks(sorted(ids)):
         uuids |= dict(tx.execute(select(RP.id, RP.uuid).where(RP.id.in_(some))).all())
     return uuids
+
+
+class ToldChange(NamedTuple):
+    """A row of the journal, with the names of its provider and of the root above; None if they no longer exist."""
+
+    entry: Entry
+    name: str | None
+    root_name: str | None
+
+
+def told_changes(
+    tx: Transaction, *, limit: int, provider: str | None = None, consumer: str | None = None
+) -> list[ToldChange]:
+    """Return the latest changes, of one provider or consumer or of all, newest first."""
+    entries = trail(tx, Wanted(consumer, provider, kinds=TOLD), limit=limit)
+    uuids = sorted({entry.provider_uuid for entry in entries if entry.provider_uuid is not None})
+    root = resource_providers.alias("root")
+    query = (
+        select(RP.uuid, func.coalesce(RP.name, RP.uuid), func.coalesce(root.c.name, root.c.uuid))
+        .select_from(resource_providers.join(root, root.c.id == RP.root_provider_id))
+        .where(RP.uuid.in_(uuids))
+    )
+    names = {uuid: (name, root_name) for uuid, name, root_name in tx.tuples(query)} if uuids else {}
+    return [ToldChange(entry, *names.get(entry.provider_uuid or "", (None, None))) for entry in entries]
