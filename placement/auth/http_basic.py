@@ -1,11 +1,13 @@
-"""The strategy ``http_basic``: user names and passwords from a file, for servers without keystone."""
+"""The strategy ``http_basic``, for servers without keystone: passwords are bcrypt hashes in an htpasswd file.
+
+The file is read again when it changes.
+"""
 
 import binascii
 from base64 import b64decode
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from placement.auth.htpasswd import PasswordFile
 from placement.domain.identity import Identity
 from placement.errors import ConfigurationError
 from placement.settings import Settings
@@ -13,6 +15,126 @@ from placement.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+import hashlib
+import hmac
+import logging
+import re
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import bcrypt
+
+LOG = logging.getLogger(__name__)
+
+BCRYPT = re.compile(rb"\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}")
+BCRYPT_BYTES = 72
+"""bcrypt uses only this many bytes of a password; the library rejects longer ones, while other tools truncate them."""
+
+REMEMBERED_S = 60.0
+MAX_REMEMBERED = 4096
+DEFAULT_ROUNDS = 12
+
+Hashes = Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """The file's content at the time of its stamp."""
+
+    stamp: tuple[int, int, int] | None
+    hashes: Hashes
+    decoy: bytes
+
+
+class PasswordFile:
+    """Checks passwords against an htpasswd file.
+
+    Unknown user names cost as much work as known ones, so that timing does not reveal which names exist. A correct
+    password is remembered for a minute as a keyed digest: bcrypt is slow by design, and clients send the password with
+    every request. The digest covers the hash in the file, so a changed hash takes effect at once.
+    """
+
+    def __init__(self, path: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._path = Path(path)
+        self._clock = clock
+        self._key = secrets.token_bytes(32)
+        self._remembered: dict[bytes, float] = {}
+        self._content = _Content(None, {}, _decoy({}))
+
+    def read(self) -> None:
+        """Read the file now; raises OSError on failure."""
+        stamp = self._stamp()
+        hashes = _parse(self._path.read_bytes(), self._path)
+        self._content = _Content(stamp, hashes, _decoy(hashes))
+
+    def accepts(self, user: str, password: str) -> bool:
+        """Tell whether the password is the user's."""
+        self._refresh()
+        content = self._content
+        known = content.hashes.get(user)
+        stored = known or content.decoy
+        digest = self._digest(user, password, stored)
+        if self._remembered.get(digest, 0.0) > self._clock():
+            return True
+        right = _matches(password, stored) and known is not None
+        if right:
+            self._remember(digest)
+        return right
+
+    def _refresh(self) -> None:
+        """Reread the file if it has changed. A missing file admits nobody."""
+        try:
+            if self._stamp() != self._content.stamp:
+                self.read()
+        except OSError as error:
+            if self._content.hashes:
+                LOG.error("The password file cannot be read; all callers are refused: %s", error)
+            self._content = _Content(None, {}, self._content.decoy)
+
+    def _stamp(self) -> tuple[int, int, int]:
+        status = self._path.stat()
+        return status.st_mtime_ns, status.st_size, status.st_ino
+
+    def _digest(self, user: str, password: str, stored: bytes) -> bytes:
+        parts = (user.encode(), password.encode(), stored)
+        lengths = b",".join(str(len(part)).encode() for part in parts)
+        return hmac.digest(self._key, b"\0".join((lengths, *parts)), hashlib.sha256)
+
+    def _remember(self, digest: bytes) -> None:
+        if len(self._remembered) >= MAX_REMEMBERED:
+            self._remembered = {}
+        self._remembered[digest] = self._clock() + REMEMBERED_S
+
+
+def _parse(text: bytes, path: Path) -> dict[str, bytes]:
+    hashes: dict[str, bytes] = {}
+    for number, raw in enumerate(text.splitlines(), start=1):
+        line = raw.strip()
+        if not line or line.startswith(b"#"):
+            continue
+        user, _, stored = line.partition(b":")
+        if BCRYPT.fullmatch(stored):
+            hashes.setdefault(user.decode(errors="replace"), stored)
+        else:
+            LOG.warning("%s line %d is ignored: only bcrypt hashes are supported (htpasswd -B)", path, number)
+    return hashes
+
+
+def _decoy(hashes: Hashes) -> bytes:
+    """Return a hash that no password matches, as costly as the costliest in the file."""
+    rounds = max((int(stored[4:6]) for stored in hashes.values()), default=DEFAULT_ROUNDS)
+    return bcrypt.gensalt(rounds) + b"." * 31
+
+
+def _matches(password: str, stored: bytes) -> bool:
+    try:
+        return bcrypt.checkpw(password.encode()[:BCRYPT_BYTES], stored)
+    except ValueError:  # a NUL byte, or a hash with parameters that bcrypt rejects
+        return False
+
 
 CHALLENGE = ("WWW-Authenticate", 'Basic realm="placement", charset="UTF-8"')
 

@@ -1,12 +1,17 @@
-"""Consumers and projects: the list with its search, and the pages of one consumer and of one project."""
+"""Consumers and projects: the list with its search, and the pages of one consumer and of one project.
+
+A project's page also says who would give back to it if it reclaimed its share.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from flask import Response
 
 from placement.allocators.fair_share import NodeShare
 from placement.api.call import Call
+from placement.api.filters import parse_resources
 from placement.api.planner.fair_share import RULE
 from placement.domain.names import UNTYPED
 from placement.errors import Invalid, NotFound
@@ -16,10 +21,63 @@ from placement.services.console.consumers import (
     found_consumers,
     project_standing,
 )
-from placement.services.fair_share.shares import all_shares
+from placement.services.fair_share.giving_back import ReclaimOptions, reclaim, reclaim_of
+from placement.services.fair_share.shares import Wish, all_shares
 from placement.ui.changes import shown_changes
 from placement.ui.page import Page, paging_of, show
-from placement.ui.reclaiming import ReclaimAnswer, reclaimed
+
+MAX_SHOWN = 200
+
+
+class GivingConsumer(NamedTuple):
+    """A consumer that gives back what it holds of the classes that count, with its project."""
+
+    uuid: str
+    project: str
+    held: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ReclaimAnswer:
+    """The form's content and the result; ``feasible`` is None if nothing was asked or ``fault`` says what is wrong.
+
+    Args:
+        claim: what is claimed, as in the form.
+        feasible: whether the claim fits afterwards.
+        complete: whether all choices were considered.
+        given: the consumers that give back, as few as possible; none if the claim fits already.
+        count: how many they are.
+        fault: what is wrong with the claim.
+    """
+
+    claim: str
+    feasible: bool | None = None
+    complete: bool = True
+    given: Sequence[GivingConsumer] = ()
+    count: int = 0
+    fault: str = ""
+
+
+def reclaimed(call: Call, project: str, lacking: Mapping[str, float]) -> ReclaimAnswer | None:
+    """Return who would give back for the claim in the address; None if the caller may not ask.
+
+    Reads nothing unless something is claimed: reading all holdings of a large cloud takes seconds.
+    """
+    if not call.is_allowed(f"{RULE}:reclaim"):
+        return None
+    claim = call.request.args.get("claim", "").strip()
+    if not claim:
+        return ReclaimAnswer(",".join([f"{name}:{int(amount)}" for name, amount in lacking.items() if amount >= 1]))
+    settings = call.server.settings.planner.fair_share
+    try:
+        wanted = reclaim_of(call.database, settings, Wish(project, parse_resources(claim)), ())
+    except Invalid as error:
+        return ReclaimAnswer(claim, fault=error.message)
+    found = reclaim(call.database, settings, wanted, ReclaimOptions({}))
+    held = found.giving.given_back
+    given = [GivingConsumer(one.name, found.members[one.leaf], one.amounts) for one in held[:MAX_SHOWN]]
+    return ReclaimAnswer(claim, found.giving.feasible, found.giving.complete, given, len(held))
+
 
 CONSUMER_RULES = ("placement:allocations:list",)
 FIELDS = ("uuid", "project", "type")

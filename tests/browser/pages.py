@@ -3,8 +3,7 @@
 import re
 from urllib.parse import urlencode
 
-from placement.cli.demo_cloud import REQUEST, uuid_of
-from placement.cli.demo_story import CONSUMER
+from placement.cli.demo_story import CONSUMER, REQUEST, uuid_of
 from placement.ui.blueprint import PAGES
 
 FOUND = urlencode(REQUEST, safe=":,")

@@ -10,9 +10,8 @@ import pytest
 
 from placement.api.routes import PLAIN_ROUTES, ROUTES
 from placement.openapi.answers import answer_at
-from placement.openapi.document import document
+from placement.openapi.document import document, path_of
 from placement.openapi.page import page
-from placement.openapi.parameters import path_of
 from placement.openapi.replay import examples, is_example_of
 from tests.api.documented import parsed, validator
 

@@ -14,8 +14,7 @@ from placement.errors import Unavailable
 from placement.store.connection.engines import engine_for
 from placement.store.connection.url import normalised
 from placement.store.lifecycle import schema
-from placement.store.lifecycle.cluster_turn import TURN
-from placement.store.lifecycle.maintenance import Patience, exclusively
+from placement.store.lifecycle.maintenance import TURN, Patience, exclusively
 from tests import servers
 from tests.claims import new_uuid
 from tests.failover.galera import Node, Programs, running_cluster

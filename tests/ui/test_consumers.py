@@ -3,7 +3,7 @@
 import pytest
 from flask import Flask
 
-from placement.cli.demo_cloud import uuid_of
+from placement.cli.demo_story import uuid_of
 from tests.api.conftest import Api
 from tests.ui.visitor import Document, Visitor
 

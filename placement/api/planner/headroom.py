@@ -1,18 +1,19 @@
-"""/planner/v1/headroom: how many more copies of each request fit, and what prevents more."""
+"""/planner/v1/headroom: how many more copies of each request fit, and what prevents more; the answers as JSON."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from flask import Response
 
+from placement.allocators.bundle_packing import Copies
 from placement.allocators.fair_share import Amounts
 from placement.api.call import Call
 from placement.api.candidate_query import KEYS, candidate_request
 from placement.api.fields import Exact, Integer, JsonNumber
 from placement.api.fields import Mapping as MappingField
 from placement.api.planner.candidates import options_for
-from placement.api.planner.headroom_json import counted_json, headrooms_json, shares_json
+from placement.api.planner.fair_share_json import named
 from placement.api.planner.index import PATH
 from placement.api.planner.request_document import changes_of, ignored_in, planner_request
 from placement.api.planner.request_fields import OneOf
@@ -22,14 +23,16 @@ from placement.api.routing import Route
 from placement.api.validation import load_document, shown
 from placement.api.versions import MAXIMUM
 from placement.candidates.headroom.plans import CountedRequest
+from placement.candidates.headroom.totals import Headroom
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.place_lock import PlaceLock
 from placement.domain.planner_request import PlannerRequest
 from placement.errors import Invalid, InvalidAt
 from placement.services.cloud_cache import CloudCache
-from placement.services.fair_share.copies_by_queue import amounts_of_copy, by_share
+from placement.services.fair_share.copies_by_queue import ShareRoom, amounts_of_copy, by_share
 from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.request_rooms import Listing, headrooms
+from placement.services.planner.request_rooms import Headrooms, HostModel, Listing, Named, RequestRoom, headrooms
+from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database
 
 MAX_REQUESTS = 200
@@ -37,6 +40,11 @@ MAX_LISTED = 1000
 MAX_WEIGHT = 1_000_000
 NAME = "[^\x00-\x1f]{1,255}"
 QUERY_NAME = "query"
+
+
+REQUEST = RequestSchema()
+
+HeadroomJson = dict[str, Any]
 
 
 class QueryOrRequest(Exact):
@@ -61,7 +69,6 @@ class HeadroomSchema(ChangesSchema):
 
 
 SCHEMA = HeadroomSchema()
-REQUEST = RequestSchema()
 
 
 def count(call: Call) -> Response:
@@ -213,3 +220,78 @@ ROUTES = (
         query=KEYS,
     ),
 )
+
+
+def headrooms_json(found: Headrooms) -> HeadroomJson:
+    """Return the headroom of each request."""
+    shown = {
+        "headroom": {name: counted_json(counted, found) for name, counted in found.of.items()},
+        "complete": all(counted.copies.is_exact for counted in found.of.values()),
+    }
+    return shown if found.mix is None else {**shown, "mix": _copies(found.mix)}
+
+
+def counted_json(counted: RequestRoom, found: Headrooms) -> HeadroomJson:
+    """Return the headroom of one request."""
+    room = counted.found
+    return {
+        **_copies(counted.copies),
+        "trees_with_room": room.with_room,
+        "trees_without_room": room.without_room,
+        "lacking": [{"resource_classes": list(names), "trees": trees} for names, trees in room.lacking.items()],
+        "message": message_of(room),
+        "stranded": dict(room.stranded),
+        "one_more": [_model(model, found.providers) for model in counted.models],
+        "trees": [{**_named(root, found.providers), **_copies(copies)} for root, copies in counted.trees],
+        "aggregates": [{"uuid": uuid, **_copies(copies)} for uuid, copies in counted.aggregates],
+    }
+
+
+def shares_json(rooms: Iterable[ShareRoom], settings: FairShareSettings) -> list[HeadroomJson]:
+    """Return how many copies each queue may have."""
+    return [{"path": room.path, **named(room.member, settings), **_copies(room.copies)} for room in rooms]
+
+
+def _copies(copies: Copies) -> HeadroomJson:
+    return {"fits": copies.least, "at_most": copies.most, "complete": copies.is_exact}
+
+
+def _model(model: HostModel, providers: Mapping[int, Named]) -> HeadroomJson:
+    return {"like": _named(model.like, providers), "trees": model.trees, **_copies(model.each)}
+
+
+def _named(root: int, providers: Mapping[int, Named]) -> HeadroomJson:
+    """Name a tree; one that was only assumed to exist has no uuid."""
+    named = providers.get(root)
+    return {"uuid": named.uuid if named else None, "name": named.name if named else "one more"}
+
+
+def message_of(room: Headroom) -> str:
+    """Say in one sentence what trees without room lack.
+
+    >>> message_of(Headroom(Copies(0, 0), 0, {("VCPU",): 2, ("MEMORY_MB", "VCPU"): 1}, {}, ()))
+    'Of 3 trees without room 2 lack VCPU, 1 MEMORY_MB and VCPU.'
+    >>> message_of(Headroom(Copies(0, 0), 0, {(): 1, ("VCPU",): 1}, {}, ()))
+    'Of 2 trees without room 1 lacks VCPU, 1 has what is asked for, but not where it could be used together.'
+    """
+    if not room.lacking:
+        return (
+            "Every tree that can serve it has room."
+            if room.with_room
+            else "No tree can serve it, even if it were empty."
+        )
+    told = [f"{trees} {_all_of(names)}" for names, trees in room.lacking.items() if names]
+    if told:
+        number, _space, names = told[0].partition(" ")
+        told[0] = f"{number} {'lacks' if number == '1' else 'lack'} {names}"
+    apart = room.lacking.get((), 0)
+    if apart:
+        has = "has" if apart == 1 else "have"
+        told.append(f"{apart} {has} what is asked for, but not where it could be used together")
+    trees = f"{room.without_room} tree{'' if room.without_room == 1 else 's'}"
+    return f"Of {trees} without room {', '.join(told)}."
+
+
+def _all_of(names: tuple[str, ...]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

@@ -1,4 +1,4 @@
-"""Reading PlannerSettings from the planner file: the table of its sections, and how the file is found.
+"""Reading PlannerSettings from the planner file: how it is found, the table of its sections, and the short ones.
 
 To add a section: give ``PlannerSettings`` (values.py) a field of the section's name, with the default for files that
 omit it; write a module with ``read_<section>(entry, known)`` that returns the field's value, using the methods of
@@ -13,20 +13,111 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from placement.settings.planner.aggregates import read_aggregates
 from placement.settings.planner.devices import read_devices, read_exclusive, read_levels
 from placement.settings.planner.document import DocumentEntry, read_document
 from placement.settings.planner.fair_share import read_fair_share
-from placement.settings.planner.flavors import (
-    read_flavor_root_required,
-    read_flavors,
-    read_private_flavors,
-)
 from placement.settings.planner.profiles import read_default_profile, read_profiles
 from placement.settings.planner.values import PlannerSettings
 
 if TYPE_CHECKING:
     from oslo_config.cfg import ConfigOpts
+from types import MappingProxyType
+
+from placement.domain.fabric import THE_HOST
+from placement.domain.flavor_texts import NUMBERS
+from placement.domain.flavors import Flavor, flavor_query
+
+TRAIT = "!?[A-Z0-9_]{1,255}"
+
+
+def read_flavor_root_required(entry: DocumentEntry, _known: PlannerSettings) -> tuple[str, ...]:
+    """Return the traits that request filters of this cloud's nova add for each flavor.
+
+    Raises:
+        ConfigurationError: one is no trait.
+    """
+    return tuple(each.text(TRAIT, "a trait such as OWNER_NOVA") for each in entry.items())
+
+
+def read_flavors(entry: DocumentEntry, known: PlannerSettings) -> Mapping[str, str]:
+    """Return flavor name -> query string, in the file's order. A flavor is that, or has the fields that nova gives it.
+
+    Raises:
+        ConfigurationError: a flavor is neither a query string nor one of nova's flavors.
+    """
+    return MappingProxyType({name: _query(flavor, known) for name, flavor in entry.mapping().items()})
+
+
+def read_private_flavors(entry: DocumentEntry, known: PlannerSettings) -> frozenset[str]:
+    """Return the names of flavors that not every project may use.
+
+    Raises:
+        ConfigurationError: there is no such flavor.
+    """
+    names = {item.text(): item for item in entry.items()}
+    for name, item in names.items():
+        if name not in known.flavors:
+            raise item.wrong("the name of a flavor")
+    return frozenset(names)
+
+
+def _query(entry: DocumentEntry, known: PlannerSettings) -> str:
+    if not entry.is_mapping:
+        return entry.text(".*resources.*=.+", "a query string such as resources=VCPU:2")
+    fields = entry.fields(*NUMBERS, "extra_specs")
+    numbers = {name: fields[name].whole_number() for name in NUMBERS if name in fields}
+    specs = fields["extra_specs"].mapping() if "extra_specs" in fields else {}
+    flavor = Flavor(**numbers, extra_specs={key: spec.text() for key, spec in specs.items()})
+    try:
+        return flavor_query(flavor, root_required=known.flavor_root_required).query
+    except ValueError as wrong:
+        raise entry.wrong(f"a flavor that nova boots ({wrong})") from None
+
+
+KIND = "[a-z][a-z0-9_-]{0,30}"
+NAME = "[^\x00-\x1f\x7f/]{1,100}"
+UUID = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+
+
+def read_aggregates(entry: DocumentEntry, _known: PlannerSettings) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+    """Return kind -> name -> the uuids of its aggregates, with kinds and names in the file's order.
+
+    Raises:
+        ConfigurationError: a kind, name or uuid is malformed, or a uuid has two names of one kind.
+    """
+    return MappingProxyType({kind: _names(names) for kind, names in entry.mapping().items()})
+
+
+def _names(entry: DocumentEntry) -> Mapping[str, tuple[str, ...]]:
+    if not entry.is_named_like(KIND):
+        raise entry.misnamed("a kind of aggregates in lower case, such as zone or rack")
+    if entry.is_named_like(THE_HOST):
+        raise entry.misnamed("another kind than host, which each tree is by itself")
+    found: dict[str, tuple[str, ...]] = {}
+    seen: set[str] = set()
+    for name, one in entry.mapping(at_least=1).items():
+        if not one.is_named_like(NAME):
+            raise one.misnamed("a name of up to 100 characters, without a slash")
+        found[name] = tuple([_uuid(item, seen) for item in _items(one)])
+    return MappingProxyType(found)
+
+
+def _items(entry: DocumentEntry) -> list[DocumentEntry]:
+    if not entry.is_list:
+        return [entry]
+    items = entry.items()
+    if not items:
+        raise entry.wrong("the uuid of an aggregate, or a list of them")
+    return items
+
+
+def _uuid(entry: DocumentEntry, seen: set[str]) -> str:
+    uuid = entry.text(UUID, "the uuid of an aggregate, or a list of them").lower()
+    if uuid in seen:
+        raise entry.wrong("an aggregate that has no other name of this kind")
+    seen.add(uuid)
+    return uuid
+
 
 PLANNER_FILE = "planner.yaml"
 

@@ -60,6 +60,9 @@ def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
 class Memory(dict[Key, Value]):
     """A dictionary that clears itself when it gets too heavy; entries in use come back on their next miss.
 
+    A statement is as long as the request it serves and takes a hundred times its text in memory. A cache that counts
+    entries would hold gigabytes once somebody asks for many combinations of many groups.
+
     Args:
         weigh: returns the weight of an entry.
         most: the limit on the total weight.

@@ -8,7 +8,7 @@ import bcrypt
 import pytest
 
 from placement.auth import strategy_from
-from placement.auth.htpasswd import PasswordFile
+from placement.auth.http_basic import PasswordFile
 from placement.domain.identity import Identity
 from placement.errors import ConfigurationError
 from placement.settings import DatabaseSettings, Settings

@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement.auth.noauth2 import NoAuth
+from placement.auth.strategy import NoAuth
 from placement.domain.identity import Identity
 from placement.errors import Forbidden
 from tests.unit.auth.wsgi import Served
