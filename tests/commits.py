@@ -8,10 +8,15 @@ SEED_WITHOUT_A_COMMIT = 1
 SEEDS = 1_000_000
 
 
+def commit() -> str | None:
+    """Return the commit under test; None where git does not tell."""
+    return _git("rev-parse", "HEAD")
+
+
 def seed() -> int:
     """Return a number that depends on the commit, so that each commit has its own, reproducible random requests."""
-    commit = _git("rev-parse", "HEAD")
-    return int(commit, 16) % SEEDS if commit else SEED_WITHOUT_A_COMMIT
+    tested = commit()
+    return int(tested, 16) % SEEDS if tested else SEED_WITHOUT_A_COMMIT
 
 
 def is_changed(directory: Path) -> bool:

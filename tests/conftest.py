@@ -15,6 +15,7 @@ import gc
 import itertools
 import os
 import tempfile
+import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +24,7 @@ import pytest
 
 from placement.store.connection.database import Database
 from placement.tuning import MANY_NEW_OBJECTS, ROUNDS_PER_OLDER_ROUND
-from tests import commits, examples, mariadb
+from tests import commits, examples, last_run, mariadb
 from tests.databases import Pool, SQLiteDatabases, open_database
 from tests.mariadb import MariaDB
 from tests.memory import memory
@@ -36,6 +37,9 @@ LONGEST = ("differential", "survival", "packaging", "concurrency", "interleaving
 
 ABOVE_THE_STORE = ("tests/api/planner", "tests/ui")
 """Directories of tests that work with rows; tests/store shows that every statement gives the same rows everywhere."""
+
+BEGUN_AT = pytest.StashKey[float]()
+"""When the run began."""
 
 KINDS = os.environ.get("PYTEST_DATABASES", "sqlite postgresql").split()
 
@@ -54,6 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
     garbage collector runs as rarely as between the requests of a server; with its default thresholds it takes a tenth
     of the time of tests/unit.
     """
+    config.stash[BEGUN_AT] = time.monotonic()
     gc.set_threshold(MANY_NEW_OBJECTS, *ROUNDS_PER_OLDER_ROUND)
     if place := memory():
         tempfile.tempdir = os.environ["TMPDIR"] = str(place)
@@ -71,6 +76,13 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_report_header(config: pytest.Config) -> str:
     """Show what is needed to repeat a run."""
     return f"random requests: --seed {config.getoption('--seed')}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Note the result of a nightly run."""
+    outcomes = ("passed", "failed", "error", "skipped")
+    counts = {outcome: len(terminalreporter.stats.get(outcome, ())) for outcome in outcomes}
+    last_run.note_run(counts, time.monotonic() - config.stash[BEGUN_AT])
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
