@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("tests/**/*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("tests/**/*.md")])
 CODE = [path for top in ("placement", "migrations", "tests", "etc") for path in (ROOT / top).rglob("*.py")]
 MENTIONED = re.compile(r"`([\w/]+/\w+\.py)`")
 LINKED = re.compile(r"\]\((?!https?:)([^)#\s]+)")
