@@ -8,8 +8,7 @@ which together are the node.
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,10 +19,38 @@ from placement.cloud.columns import CloudColumns, TreeSums
 from placement.cloud.providers import Flags, Ints
 from placement.domain.quantities import ResourceAmounts, summed
 
-Taken = Mapping[int, ResourceAmounts]
-"""Provider -> the amounts taken from it."""
+Provider = TypeVar("Provider", int, str)
 
 NO_TREE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class TakenRows(Generic[Provider]):
+    """What requests take: a row for each provider of each request, in their order.
+
+    Args:
+        sizes: the number of rows of each request.
+        providers: the provider of each row, by id or by uuid.
+        amounts: the index of what each row takes among the distinct amounts.
+        distinct: the distinct amounts; most requests of a scheduler take the same.
+    """
+
+    sizes: Sequence[int]
+    providers: Sequence[Provider]
+    amounts: Sequence[int]
+    distinct: Sequence[ResourceAmounts]
+
+    @classmethod
+    def of(cls, requests: Sequence[Mapping[Provider, ResourceAmounts]]) -> "TakenRows[Provider]":
+        """Return the rows of requests, each of them provider -> what is taken from it."""
+        amounts = [amounts for request in requests for amounts in request.values()]
+        providers = [provider for request in requests for provider in request]
+        return cls([*map(len, requests)], providers, range(len(amounts)), amounts)
+
+    def by_request(self) -> Iterable[tuple[int, slice]]:
+        """Return the number of each request and its rows."""
+        ends = np.cumsum([0, *self.sizes]).tolist()
+        return enumerate(map(slice, ends, ends[1:]))
 
 
 class ScoredRequest(NamedTuple):
@@ -56,10 +83,10 @@ class PlacesOfCloud(NamedTuple):
 
 
 class RequestColumns:
-    """What requests take: a row for each provider of each request, by position.
+    """What requests take, on the columns of a cloud.
 
     Args:
-        requests: what each takes.
+        taken: what each takes.
         columns: the cloud.
         places: its places.
         class_ids: returns the ids of classes by name, of those that exist.
@@ -67,32 +94,25 @@ class RequestColumns:
 
     def __init__(
         self,
-        requests: Sequence[Taken],
+        taken: TakenRows[int],
         columns: CloudColumns,
         places: PlacesOfCloud,
         class_ids: Callable[[Collection[str]], Mapping[str, int]],
     ) -> None:
-        self._requests = requests
+        self._taken = taken
         self._columns = columns
         self._places = places
         self._class_ids = class_ids
-        sizes = [*map(len, requests)]
-        self._starts = [0, *np.cumsum(sizes, dtype=np.int64).tolist()]
-        self._request: Ints = np.repeat(np.arange(len(requests)), sizes)
-        self._at = columns.providers.positions([provider for taken in requests for provider in taken])
-        # Whoever reads a body gives the same mapping to all requests for the same amounts.
-        amounts = [of for taken in requests for of in taken.values()]
-        distinct = {id(of): of for of in amounts}
-        numbers = {identity: number for number, identity in enumerate(distinct)}
-        self._amounts: Ints = np.array([numbers[id(of)] for of in amounts], dtype=np.int64)
-        self._distinct = [*distinct.values()]
+        self._request: Ints = np.repeat(np.arange(len(taken.sizes)), np.array(taken.sizes, dtype=np.int64))
+        self._at = columns.providers.positions(taken.providers)
+        self._amounts: Ints = np.array(taken.amounts, dtype=np.int64)
         self._find_trees()
 
     def _find_trees(self) -> None:
         """Find the tree of each request, and which rows are its own: those of its tree, or all if it has none."""
         self._tree = self._columns.providers.trees[self._at]
         stays = ~self._places.sharing[self._at]
-        self._tree_of_request = np.full(len(self._requests), NO_TREE)
+        self._tree_of_request = np.full(len(self._taken.sizes), NO_TREE)
         self._tree_of_request[self._request[stays]] = self._tree[stays]
         node = self._tree_of_request[self._request]
         self._has_tree = node != NO_TREE
@@ -110,7 +130,7 @@ class RequestColumns:
         ]
         ids = self._class_ids({name for scorer, _members in groups for name in scorer.classes})
         sums = {name: self._sums(self._columns.sums(id_)) for name, id_ in ids.items()}
-        nothing = np.zeros((2, len(self._requests)), dtype=np.int64)
+        nothing = np.zeros((2, len(self._taken.sizes)), dtype=np.int64)
         for scorer, members in groups:
             capacity, used = ([sums.get(name, nothing)[side][members] for name in scorer.classes] for side in (0, 1))
             of_members = scorer.scores(
@@ -124,14 +144,14 @@ class RequestColumns:
 
     def _by_amounts(self) -> Mapping[tuple[frozenset[tuple[str, int]], ...], list[int]]:
         """Return which requests take the same in all, and the same of that from their own tree."""
-        rows = (self._amounts * 2 + self._is_own).tolist()
+        marks_of_rows = (self._amounts * 2 + self._is_own).tolist()
         alike: dict[tuple[int, ...], list[int]] = defaultdict(list)
-        for request, (start, end) in enumerate(pairwise(self._starts)):
-            alike[tuple(rows[start:end])].append(request)
+        for request, rows in self._taken.by_request():
+            alike[tuple(marks_of_rows[rows])].append(request)
         by_amounts: dict[tuple[frozenset[tuple[str, int]], ...], list[int]] = defaultdict(list)
         for marks, members in alike.items():
-            total = summed([self._distinct[mark // 2] for mark in marks])
-            own = summed([self._distinct[mark // 2] for mark in marks if mark % 2])
+            total = summed([self._taken.distinct[mark // 2] for mark in marks])
+            own = summed([self._taken.distinct[mark // 2] for mark in marks if mark % 2])
             by_amounts[frozenset(total.items()), frozenset(own.items())] += members
         return by_amounts
 
@@ -139,7 +159,7 @@ class RequestColumns:
         """Return what the node of each request has and uses, given what each tree does."""
         trees = len(self._columns.providers.roots)
         nodes = np.unique(self._request[self._is_own] * trees + self._tree[self._is_own])
-        capacity, used = np.zeros((2, len(self._requests)), dtype=np.int64)
+        capacity, used = np.zeros((2, len(self._taken.sizes)), dtype=np.int64)
         np.add.at(capacity, nodes // trees, of_trees.capacity[nodes % trees])
         np.add.at(used, nodes // trees, of_trees.used[nodes % trees])
         return capacity, used
@@ -152,14 +172,14 @@ class RequestColumns:
         for is_place in self._places.levels:
             nearest = providers.nearest(at, is_place)
             pairs = np.unique((request * len(providers.ids) + nearest)[nearest >= 0])
-            counts.append(np.bincount(pairs // max(1, len(providers.ids)), minlength=len(self._requests)).tolist())
-        return [*zip(*counts, strict=True)] if counts else [()] * len(self._requests)
+            counts.append(np.bincount(pairs // max(1, len(providers.ids)), minlength=len(self._taken.sizes)).tolist())
+        return [*zip(*counts, strict=True)] if counts else [()] * len(self._taken.sizes)
 
     def _has_room(self) -> list[bool]:
         """Tell for each request whether every provider has room for what is taken from it."""
-        has_room: Flags = np.ones(len(self._requests), dtype=bool)
-        for name, class_id in self._class_ids({name for amounts in self._distinct for name in amounts}).items():
-            taken = np.array([amounts.get(name, 0) for amounts in self._distinct], dtype=np.int64)[self._amounts]
+        has_room: Flags = np.ones(len(self._taken.sizes), dtype=bool)
+        for name, class_id in self._class_ids({name for amounts in self._taken.distinct for name in amounts}).items():
+            taken = np.array([amounts.get(name, 0) for amounts in self._taken.distinct], dtype=np.int64)[self._amounts]
             rows = np.flatnonzero(taken)
             left = self._columns.left(class_id, self._at[rows])
             has_room[self._request[rows[taken[rows] > left]]] = False
@@ -168,13 +188,14 @@ class RequestColumns:
 
     def _tidiness(self, judge: DeviceJudge | None) -> Sequence[float | None]:
         """Return how useful what each request leaves of devices is; None without a judge, and for sharing providers."""
-        tidiness: list[float | None] = [None] * len(self._requests)
+        tidiness: list[float | None] = [None] * len(self._taken.sizes)
         if judge:
             left = self._left_of_trees(judge.classes)
-            for request, tree in enumerate(self._tree_of_request.tolist()):
-                if tree != NO_TREE:
-                    taken = self._requests[request]
-                    tidiness[request] = judge.score(left[tree], {id_: taken[id_] for id_ in taken.keys() & left[tree]})
+            for request, rows in self._taken.by_request():
+                if (tree := int(self._tree_of_request[request])) != NO_TREE:
+                    taken = zip(self._taken.providers[rows], self._taken.amounts[rows], strict=True)
+                    own = {id_: self._taken.distinct[number] for id_, number in taken if id_ in left[tree]}
+                    tidiness[request] = judge.score(left[tree], own)
         return tidiness
 
     def _left_of_trees(self, classes: Iterable[str]) -> Mapping[int, Mapping[int, dict[str, int]]]:

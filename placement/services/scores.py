@@ -1,6 +1,6 @@
 """Score given allocation requests on the current state: the use case behind POST /planner/v1/scores."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping
 from functools import partial
 
 import numpy as np
@@ -8,7 +8,7 @@ import os_traits
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.ranking import Ranking
-from placement.candidates.request_scores import PlacesOfCloud, RequestColumns, ScoredRequest, Scoring, Taken
+from placement.candidates.request_scores import PlacesOfCloud, RequestColumns, ScoredRequest, Scoring, TakenRows
 from placement.candidates.scores import Score
 from placement.errors import InvalidAt
 from placement.services.cloud_cache import CloudCache, SetsInSnapshot, columns_in
@@ -27,14 +27,11 @@ IDS = "ids by uuid"
 BYTES_OF_ID = 300
 """What a provider's uuid, id and root take."""
 
-Allocations = Mapping[str, Mapping[str, int]]
-"""Provider uuid -> resource class -> amount."""
-
 
 @reads
 def scores(
     tx: Transaction,
-    requests: Sequence[Allocations],
+    requests: TakenRows[str],
     profile: RankingProfile,
     levels: Mapping[str, str],
     *,
@@ -47,7 +44,7 @@ def scores(
 
     Args:
         tx: the transaction.
-        requests: what each takes from which provider.
+        requests: what each takes, from providers by uuid.
         profile: the weights.
         levels: name of a level -> trait of its places, outermost first.
         judge: the profile's judge, if it has one.
@@ -56,9 +53,9 @@ def scores(
     Raises:
         InvalidAt: a provider or class does not exist, or a request takes from several trees.
     """
-    ids = _ids(tx, {uuid for request in requests for uuid in request}, cache)
+    ids = _ids(tx, requests.providers, cache)
     _check_names(tx, requests, ids)
-    taken = [{ids[uuid]: amounts for uuid, amounts in request.items()} for request in requests]
+    taken = TakenRows(requests.sizes, [ids[uuid] for uuid in requests.providers], requests.amounts, requests.distinct)
     columns = request_columns(tx, taken, levels, cache=cache)
     if columns.in_several_trees:
         path = _path(columns.in_several_trees[0])
@@ -67,7 +64,7 @@ def scores(
 
 
 def request_columns(
-    tx: Transaction, requests: Sequence[Taken], levels: Mapping[str, str], *, cache: CloudCache | None
+    tx: Transaction, taken: TakenRows[int], levels: Mapping[str, str], *, cache: CloudCache | None
 ) -> RequestColumns:
     """Return what requests take from the cloud that a snapshot shows; the arguments are those of ``scores``."""
     columns, class_ids = columns_in(tx, cache), partial(tx.names.classes.ids, tx.connection)
@@ -76,7 +73,7 @@ def request_columns(
     sets.read_traits(traits.values())
     nobody = np.zeros(len(columns.providers.ids), dtype=bool)
     *places, sharing = [sets.with_trait(traits[name]) if name in traits else nobody for name in names]
-    return RequestColumns(requests, columns, PlacesOfCloud(places, sharing), class_ids)
+    return RequestColumns(taken, columns, PlacesOfCloud(places, sharing), class_ids)
 
 
 def scoring_by(tx: Transaction, profile: RankingProfile, judge: FragmentationJudge | None) -> Scoring:
@@ -89,40 +86,33 @@ def _path(position: int) -> tuple[str | int, ...]:
     return ("allocation_requests", position, "allocations")
 
 
-def _ids(tx: Transaction, uuids: Set[str], cache: CloudCache | None) -> Mapping[str, int]:
+def _ids(tx: Transaction, uuids: Collection[str], cache: CloudCache | None) -> Mapping[str, int]:
     """Return the ids of those providers that exist. Successive requests name much the same ones, which are kept."""
     moment = cache.moment(tx) if cache else None
     if cache is None or moment is None:
-        return ids_by_uuid(tx, uuids)
+        return ids_by_uuid(tx, {*uuids})
     kept = cache.derived.find(moment, IDS)
-    known: dict[str, int] = {}
-    if kept is not None:
-        places = [(uuid, kept.value[uuid]) for uuid in uuids & kept.value.keys()]
-        known = {uuid: id_ for uuid, (id_, root) in places if root not in kept.changed}
-    if unknown := uuids - known.keys():
-        known |= ids_by_uuid(tx, unknown)
+    known: dict[str, int] = kept.value if kept is not None else {}
+    if kept is not None and kept.changed:
         roots = columns_in(tx, cache).providers.root_of(known.values())
-        value = dict(zip(known, zip(known.values(), roots, strict=True), strict=True))
-        cache.derived.keep(moment, IDS, value, size=BYTES_OF_ID * len(value))
+        known = {uuid: id_ for (uuid, id_), root in zip(known.items(), roots, strict=True) if root not in kept.changed}
+    if unknown := {*uuids} - known.keys():
+        known = {uuid: known[uuid] for uuid in uuids if uuid in known} | ids_by_uuid(tx, unknown)
+        cache.derived.keep(moment, IDS, known, size=BYTES_OF_ID * len(known))
     return known
 
 
-def _check_names(tx: Transaction, requests: Sequence[Allocations], ids: Mapping[str, int]) -> None:
+def _check_names(tx: Transaction, requests: TakenRows[str], ids: Mapping[str, int]) -> None:
     """Refuse the first provider or class that does not exist."""
-    distinct = {id(amounts): amounts for request in requests for amounts in request.values()}
-    named = {name for amounts in distinct.values() for name in amounts}
-    classes = tx.names.classes.ids(tx.connection, named)
-    if len(classes) < len(named) or not all(ids.keys() >= request.keys() for request in requests):
-        raise next(_unknown_names(requests, ids, classes))
-
-
-def _unknown_names(
-    requests: Sequence[Allocations], uuids: Collection[str], classes: Collection[str]
-) -> Iterator[InvalidAt]:
-    for position, request in enumerate(requests):
-        for uuid, amounts in request.items():
-            if uuid not in uuids:
-                yield InvalidAt((*_path(position), uuid), "There is no such resource provider.")
-            if unknown := [name for name in amounts if name not in classes]:
-                path = (*_path(position), uuid, "resources", unknown[0])
-                yield InvalidAt(path, "There is no such resource class.")
+    classes = tx.names.classes.ids(tx.connection, {name for amounts in requests.distinct for name in amounts})
+    is_known = [amounts.keys() <= classes.keys() for amounts in requests.distinct]
+    if all(is_known) and all(map(ids.__contains__, requests.providers)):
+        return
+    for request, rows in requests.by_request():
+        for uuid, number in zip(requests.providers[rows], requests.amounts[rows], strict=True):
+            path = (*_path(request), uuid)
+            if uuid not in ids:
+                raise InvalidAt(path, "There is no such resource provider.")
+            if not is_known[number]:
+                name = next(name for name in requests.distinct[number] if name not in classes)
+                raise InvalidAt((*path, "resources", name), "There is no such resource class.")

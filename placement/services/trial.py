@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from placement.allocators.ranking_profile import RankingProfile
+from placement.candidates.request_scores import TakenRows
 from placement.candidates.scores import Score
 from placement.domain.candidate_request import CandidateRequest
 from placement.services.allocation_candidates import Answer, Candidate, Plan, Ranking, SearchOptions, answer_to
@@ -108,7 +109,7 @@ def _scored(
     """Return candidates with their scores, if these are to be shown."""
     if showing.profile is None:
         return served
-    columns = request_columns(tx, [*map(_amounts, served)], showing.levels or {}, cache=cache)
+    columns = request_columns(tx, TakenRows.of([*map(_amounts, served)]), showing.levels or {}, cache=cache)
     scored = columns.scored(scoring_by(tx, showing.profile, judge))
     return [replace(each, score=of.score) for each, of in zip(served, scored, strict=True)]
 

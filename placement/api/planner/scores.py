@@ -1,7 +1,8 @@
 """POST /planner/v1/scores: scores of allocation requests, for external weighers."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -17,9 +18,9 @@ from placement.api.planner.misplaced import profile_hint
 from placement.api.planner.request_fields import ProfileField
 from placement.api.routing import Route
 from placement.api.validation import Schema
+from placement.candidates.request_scores import ScoredRequest, TakenRows
 from placement.errors import ConfigurationError, InvalidAt
 from placement.services import scores as service
-from placement.services.scores import ScoredRequest
 from placement.settings.planner.document import IMPORT_HINT
 from placement.settings.planner.profiles import inline_profile
 
@@ -34,33 +35,38 @@ class AllocationRequest(Schema):
 
 
 class AllocationRequests(Array):
-    """Allocation requests. A scheduler sends one for each host, most of them for the same amounts, judged once."""
+    """Allocation requests. A scheduler sends one for each host, most of them for the same amounts, validated once."""
 
     def __init__(self) -> None:
         super().__init__(Object(AllocationRequest))
         self._entry = Object(ProviderAllocation)
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> list[Any]:
-        entries: dict[bytes, Any] = {}
-        may_load = isinstance(value, list) and len(value) <= self.longest
-        loaded = [self._loaded(request, entries) for request in value] if may_load else [None]
-        return super()._deserialize(value, attr, data, **options) if None in loaded else loaded
-
-    def _loaded(self, request: Any, entries: dict[bytes, Any]) -> dict[str, Any] | None:
-        """Return a request with nothing but allocations, loaded with the entries seen before; None for any other."""
-        allocations = request.get("allocations") if isinstance(request, dict) and len(request) == 1 else None
-        if not isinstance(allocations, dict) or not 0 < len(allocations) <= MAX_ITEMS:
-            return None
-        if not all(map(IS_UUID, allocations)):
-            return None
-        texts = [*map(orjson.dumps, allocations.values())]
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> Any:
         try:
-            for text, entry in zip(texts, allocations.values(), strict=True):
-                if text not in entries:
-                    entries[text] = self._entry.deserialize(entry)
-        except ValidationError:
+            is_plain = isinstance(value, list) and len(value) <= self.longest and {*map(len, value)} <= {1}
+            rows = self._rows([request["allocations"] for request in value]) if is_plain else None
+        except (TypeError, KeyError, AttributeError, ValidationError):
+            rows = None
+        if rows is not None:
+            return rows
+        # There are mappings, or faults: every request is validated as a whole.
+        requests = [request["allocations"] for request in super()._deserialize(value, attr, data, **options)]
+        return TakenRows.of([{uuid: entry["resources"] for uuid, entry in taken.items()} for taken in requests])
+
+    def _rows(self, requests: Sequence[dict[str, Any]]) -> TakenRows[str] | None:
+        """Return allocations in rows; None if a key of theirs is wrong, or their number.
+
+        Raises:
+            ValidationError: an entry is wrong.
+        """
+        sizes, uuids = [*map(len, requests)], [*chain.from_iterable(requests)]
+        if not all(0 < size <= MAX_ITEMS for size in sizes) or not all(map(IS_UUID, uuids)):
             return None
-        return {"allocations": dict(zip(allocations, map(entries.__getitem__, texts), strict=True))}
+        numbers: dict[bytes, int] = {}
+        entries = chain.from_iterable(request.values() for request in requests)
+        amounts = [numbers.setdefault(text, len(numbers)) for text in map(orjson.dumps, entries)]
+        distinct = [self._entry.deserialize(orjson.loads(text))["resources"] for text in numbers]
+        return TakenRows(sizes, uuids, amounts, distinct)
 
 
 class ScoresBody(Schema):
@@ -78,13 +84,9 @@ def score_requests(call: Call) -> Response:
     body = call.document(SCHEMA)
     profile = profile_of(call, body.get("profile"))
     levels = call.server.settings.planner.levels
-    requests = [
-        {uuid: entry["resources"] for uuid, entry in request["allocations"].items()}
-        for request in body["allocation_requests"]
-    ]
     scored = service.scores(
         call.database,
-        requests,
+        body["allocation_requests"],
         profile,
         levels,
         judge=call.server.fragmentation_judges.of(profile),
@@ -118,16 +120,16 @@ def profile_of(call: Call, name: str | dict[str, Any] | None) -> RankingProfile:
 
 def _shown(scored: ScoredRequest, levels: Iterable[str]) -> dict[str, Any]:
     """Return a score as JSON; parts that the profile does not use are null."""
-    score = scored.score
+    total, fit, sra, compactness, fragmentation, touched, keeps_proportion, raw_fit, raw_sra = scored.score
     return {
-        "total": score.total,
-        "fit": score.fit,
-        "sra": score.sra,
-        "compactness": score.compactness,
-        "fragmentation": score.fragmentation,
-        "raw": {"fit": score.raw_fit, "sra": score.raw_sra},
-        "touched": dict(zip(levels, score.touched, strict=True)),
-        "keeps_proportion": score.keeps_proportion,
+        "total": total,
+        "fit": fit,
+        "sra": sra,
+        "compactness": compactness,
+        "fragmentation": fragmentation,
+        "raw": {"fit": raw_fit, "sra": raw_sra},
+        "touched": dict(zip(levels, touched, strict=True)),
+        "keeps_proportion": keeps_proportion,
         "has_room": scored.has_room,
     }
 

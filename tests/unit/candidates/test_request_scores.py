@@ -1,5 +1,6 @@
 """The score of what is taken from a tree, on trees written as tables, with numbers computed by hand."""
 
+from collections.abc import Mapping
 from itertools import permutations
 from typing import NamedTuple
 
@@ -8,11 +9,13 @@ import pytest
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
-from placement.candidates.request_scores import PlacesOfCloud, RequestColumns, ScoredRequest, Scoring, Taken
+from placement.candidates.request_scores import PlacesOfCloud, RequestColumns, ScoredRequest, Scoring, TakenRows
 from placement.candidates.scores import Score
 from placement.cloud.columns import CloudColumns, CloudRows
 from placement.cloud.providers import NO_PARENT
+from placement.domain.quantities import ResourceAmounts
 
+Taken = Mapping[int, ResourceAmounts]
 NUMA, PCIE = "HW_NUMA_ROOT", "CUSTOM_HW_PCIE_SWITCH"
 HOST, NODE0, NODE1, GPU0, GPU1, POOL, OTHER = 1, 2, 3, 4, 5, 6, 7
 
@@ -73,7 +76,9 @@ class Forest(NamedTuple):
         members = [self.members[id_] for id_ in columns.providers.ids.tolist()]
         levels = [np.array([level in member.traits for member in members]) for level in self.levels]
         places = PlacesOfCloud(levels, np.array([member.shares for member in members]))
-        return RequestColumns(requests, columns, places, lambda names: {name: CLASSES[name] for name in names})
+        return RequestColumns(
+            TakenRows.of(requests), columns, places, lambda names: {name: CLASSES[name] for name in names}
+        )
 
     def scored(self, *requests: Taken) -> list[ScoredRequest]:
         return self.requests(*requests).scored(Scoring(self.profile, [*CLASSES]))
