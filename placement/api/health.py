@@ -5,11 +5,13 @@ guarded by a policy rule; the separate metrics port, if configured, is not.
 """
 
 from flask import Response
+from markupsafe import escape
 
 from placement.api.call import Call
 from placement.api.routing import NO_SUCH_PATH, Route
 from placement.api.versions import MAXIMUM, MINIMUM
 from placement.errors import NotFound
+from placement.open_paths import CONSOLE_PATH
 from placement.telemetry.meters import CONTENT_TYPE
 
 
@@ -56,8 +58,14 @@ DISCOVERY = {
 }
 
 
+_PAGE = '<!doctype html><title>Placement</title><p>This is the Placement API. <a href="{}">Open the console</a>.'
+
+
 def discover(call: Call) -> Response:
-    """Return the supported range of microversions."""
+    """Return the supported range of microversions, or, to a browser, a link to the console."""
+    accepted = call.request.accept_mimetypes
+    if accepted["text/html"] > accepted["application/json"] and call.server.settings.ui.enabled:
+        return Response(_PAGE.format(escape(call.link(CONSOLE_PATH))), content_type="text/html; charset=utf-8")
     return call.json(DISCOVERY)
 
 

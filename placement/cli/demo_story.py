@@ -151,7 +151,7 @@ def tell(url: str, say: Say) -> None:
 
 def show_what_to_try(url: str, say: Say) -> None:
     """Print the server's URL, with commands to paste into a shell."""
-    say(f"The server is at {url} until you press Ctrl-C. Three lines to try:\n")
+    say(f"The server is at {url} until you press Ctrl-C, its console at {url}/ui. Three lines to try:\n")
     for path in (f"/resource_providers?in_tree={uuid_of('compute1')}", CANDIDATES_PATH, f"/allocations/{CONSUMER}"):
         headers = f"-H 'X-Auth-Token: admin' -H 'OpenStack-API-Version: placement {MICROVERSION}'"
         say(f"curl -s {headers} '{url}{path}' | python3 -m json.tool")

@@ -14,6 +14,7 @@ from placement.cli import http_server
 from placement.cli.http_server import Processes
 from placement.errors import ConfigurationError
 from placement.logs import configure_logging
+from placement.open_paths import CONSOLE_PATH
 from placement.services.health import connection_limit
 from placement.settings import DatabaseSettings, MetricsSettings, Settings, load, with_own_database
 from placement.store.connection.database import Database
@@ -121,10 +122,11 @@ def _shown(url: Any) -> str:
 
 
 def _announcement(url: str, settings: Settings, database: Database, *, processes: Processes, limit: int | None) -> str:
+    console = f"  console         {url}{CONSOLE_PATH}\n" if settings.ui.enabled else ""
     metrics = f"\n  metrics         {_metrics(url, settings.metrics)}" if settings.metrics.enabled else ""
     size = f"{processes.workers} x {processes.threads} threads, {_connections(settings.database, processes, limit)}"
     return (
-        f"Placement is served at {url} (Ctrl-C stops it)\n"
+        f"Placement is served at {url} (Ctrl-C stops it)\n{console}"
         f"  authentication  {AUTHENTICATION[settings.auth_strategy].format(settings)}\n"
         f"  database        {_shown(database.engine.url)}\n"
         f"  processes       {size}{metrics}"

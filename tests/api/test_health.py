@@ -40,6 +40,15 @@ def test_a_migrated_database_is_ready_and_keeps_usage(api: Api) -> None:
     assert api.get("/healthcheck").get_json() == {"status": "ok"}
 
 
+def test_a_browser_gets_a_link_to_the_console_and_clients_get_json(app: Flask) -> None:
+    firefox = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+    page = app.test_client().get("/", headers=firefox, environ_overrides={"SCRIPT_NAME": "/placement"})
+    assert (page.status_code, page.mimetype) == (200, "text/html")
+    assert '<a href="/placement/ui">' in page.text
+    for accept in ("*/*", "application/json", "application/json, text/html;q=0.5", "nonsense", ""):
+        assert app.test_client().get("/", headers={"Accept": accept}).json["versions"][0]["id"] == "v1.0"
+
+
 def test_a_later_release_may_have_migrated_it(api: Api, database: Database) -> None:
     change(database, f"UPDATE {VERSION_TABLE} SET version_num = 'a later one'")
     assert answer(api)[0] == 200
