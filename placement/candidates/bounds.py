@@ -215,7 +215,7 @@ def least_places(
         return None
     read = partial(_sizes, serving, demands=demands, levels=levels)
     name = serving.signature, tuple(demands), tuple(levels)
-    sizes = read(None) if serving.spared else kept.facts(name, read)
+    sizes = kept.facts(name, read)
     least = {of_tree: _least(of_tree, numbers) for of_tree in {*sizes.values()}}  # Hosts have few distinct sizes.
     return {root: counts for root, of_tree in sizes.items() if (counts := least[of_tree]) is not None}
 

@@ -1,101 +1,44 @@
-"""Decides in which order trees are read: by id, or by the highest score each can have; in portions that grow."""
+"""Decides in which order trees are read: by id, or by the highest score each can have; in portions that grow.
+
+Nothing beats a candidate in one place of each level, so bounds on places are computed only once a composed candidate
+touches more. Thanks to them most trees are ruled out unread.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Protocol
 
 import numpy as np
 
+from placement.allocators.compactness import Counts
+from placement.candidates.bounds import BoundedScores
 from placement.candidates.frontier import LAST, ROOT, Key, Keyed, Portion
 from placement.candidates.key_order import KeyColumns, KeyOrder, KeyQueue
-from placement.candidates.layout import laid_out
 from placement.candidates.ranking import Shared, TreeScores, amounts_of, least_amounts_of
+from placement.candidates.tree_reader import TreeReader
 from placement.cloud.columns import CloudColumns
 from placement.cloud.derived import KeptInState, reading_all_pays
 from placement.cloud.providers import Ints
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import Plan
-from placement.domain.tree import Tree, TreesRead
+from placement.domain.tree import Tree
 
 BYTES_OF_KEY = 40
 """What a tree's key takes in an order."""
 
 CachedOrder = Callable[[TreeScores, Sequence[str]], KeyOrder | None]
 """Looks up what ``TreeScores.keys`` returns for the sums of all trees, in ascending order; None if that is not cached.
-Takes the scores, and further classes as ``Reader.sums`` does.
+Takes the scores, and further classes as ``TreeReader.sums`` does.
 """
 
 
-class Reader(Protocol):
-    """The border between search and store: what each phase needs to know of the trees that may serve a plan.
+LeastByRoot = Mapping[int, Counts]
+"""The least number of places that each tree that can serve touches, level by level."""
 
-    Anything with these methods will do; a search needs no database. Trees come in the order of their root ids.
-
-    * *Narrow*: every tree has a provider for each demand of the plan, so ``Tree.options`` has no empty list. Whatever
-      depends on several providers at once (summed amounts, ties, isolation) is not checked yet. ``is_possible`` and
-      ``only_root`` follow from the names in the request alone.
-    * *Read*: a tree comes with all that composing needs: options in ascending order, the room of contended classes, the
-      trait sets that providers meet, parents where providers are tied, and which providers share with it from which
-      tree. ``TreesRead.places`` holds the facts to lay out all trees of a portion at once.
-    * *Compose*: needs nothing more.
-    * *Rank*: ``sums``, the totals of whole trees, bound the score of a tree before it is read. ``shares`` and
-      ``shared_demands`` tell whether a tree may serve without such sums, because others share with it.
-    * *Limit*: portions are pulled as they are needed; nothing is read ahead.
-    """
-
-    @property
-    def plan(self) -> Plan:
-        """The plan to serve."""
-
-    @property
-    def is_possible(self) -> bool:
-        """Whether any tree may serve the plan at all."""
-
-    @property
-    def only_root(self) -> int | None:
-        """The root of the only tree that may serve, if the request names one."""
-
-    @property
-    def shares(self) -> bool:
-        """Whether sharing providers may serve any of the plan."""
-
-    @property
-    def shared_demands(self) -> AbstractSet[int]:
-        """The demands that sharing providers may serve; all others take from the tree itself."""
-
-    @property
-    def most_listed(self) -> int:
-        """How many trees may be asked for by root at a time."""
-
-    def sums(
-        self, classes: Sequence[str], found_by: Sequence[str], roots: Collection[int] | None = None
-    ) -> Collection[Sequence[int]]:
-        """Return a row for each tree: its root, its capacity of each class, then its usage of each class.
-
-        Args:
-            classes: the classes to sum; no tree has any of one that does not exist.
-            found_by: further classes. Only trees that have any class of the two lists get a row.
-            roots: the trees to sum; None for all.
-        """
-
-    def chunks(self, wanted: int | None) -> Iterator[tuple[TreesRead, int]]:
-        """Yield all trees in portions, each with the highest root id that it may contain.
-
-        Args:
-            wanted: how many candidates are wanted, which sets the size of the first portion; None reads all.
-        """
-
-    def with_room(self, roots: Iterable[int]) -> Collection[int] | None:
-        """Return those of some trees that have enough left; None if that would cost much to find out."""
-
-    def trees_of(self, roots: Sequence[int]) -> TreesRead:
-        """Return the trees with these roots."""
-
-    def all_trees(self) -> TreesRead:
-        """Return all trees."""
+LeastPlaces = Callable[[], LeastByRoot | None]
+"""Returns that for all trees; None if it is unknown."""
 
 
-def shared_by(reader: Reader, *, is_simple: bool = True) -> Shared | None:
+def shared_by(reader: TreeReader, *, is_simple: bool = True) -> Shared | None:
     """Return what sharing providers may serve of a request, for its scores; None if no provider shares.
 
     Args:
@@ -125,7 +68,7 @@ class SumsAsRead:
         classes: the classes of the scores.
     """
 
-    def __init__(self, reader: Reader, classes: Sequence[str]) -> None:
+    def __init__(self, reader: TreeReader, classes: Sequence[str]) -> None:
         self._reader = reader
         self._classes = classes
         self._rows: dict[int, Sequence[int]] = {}
@@ -155,19 +98,18 @@ class SumsAsRead:
     def _ask(self, roots: AbstractSet[int]) -> None:
         unknown = roots - self._asked
         if unknown and self._classes:
-            listed = unknown if len(unknown) <= self._reader.most_listed else None
-            self._rows.update([(row[0], row) for row in self._reader.sums(self._classes, (), listed)])
+            self._rows.update([(row[0], row) for row in self._reader.sums(self._classes, (), unknown)])
         self._asked |= unknown
 
 
-def by_id(reader: Reader, wanted: int | None) -> Iterator[Tree]:
+def by_id(reader: TreeReader, wanted: int | None) -> Iterator[Tree]:
     """Yield all trees as they are read, for requests without an order."""
-    for read, _last in reader.chunks(wanted):
-        yield from read.trees
+    for trees, _last in reader.chunks(wanted):
+        yield from trees
 
 
 def promising_first(
-    reader: Reader,
+    reader: TreeReader,
     scores: TreeScores,
     wanted: int | None,
     *,
@@ -245,7 +187,7 @@ def _key_columns(
     return scores.key_columns(columns.providers.roots[at], capacity, used)
 
 
-def _is_left_out(root: int, scores: TreeScores, reader: Reader) -> bool:
+def _is_left_out(root: int, scores: TreeScores, reader: TreeReader) -> bool:
     """Tell whether the profile filters out a tree, which is not compared with any other."""
     if not (scores.filters and scores.classes):
         return False
@@ -255,7 +197,7 @@ def _is_left_out(root: int, scores: TreeScores, reader: Reader) -> bool:
 
 
 def classes_to_find(plan: Plan, scores: TreeScores) -> list[str]:
-    """Return the classes to find trees by besides those of their scores: ``found_by`` of ``Reader.sums``.
+    """Return the classes to find trees by besides those of their scores: ``found_by`` of ``TreeReader.sums``.
 
     Without sharing, a tree that can serve has some of every requested class, so any one of these finds them all.
     """
@@ -263,15 +205,14 @@ def classes_to_find(plan: Plan, scores: TreeScores) -> list[str]:
     return [] if asked.keys() & {*scores.classes} else sorted(asked)[:1]
 
 
-def _keys(reader: Reader, scores: TreeScores, found_by: Sequence[str]) -> list[Key]:
+def _keys(reader: TreeReader, scores: TreeScores, found_by: Sequence[str]) -> list[Key]:
     known = scores.trees_with(amounts_of(reader.plan).keys())
     return scores.keys(reader.sums(scores.classes, found_by) if known is None else known)
 
 
-def by_root(scores: TreeScores, reader: Reader, wanted: int | None) -> Iterator[Portion]:
+def by_root(scores: TreeScores, reader: TreeReader, wanted: int | None) -> Iterator[Portion]:
     """Yield all trees by root, where only compactness and the root tell them apart."""
-    for read, last in reader.chunks(wanted):
-        trees = laid_out(read)
+    for trees, last in reader.chunks(wanted):
         *keys, rest = scores.keys_of_nothing([*[tree.root for tree in trees], last + 1])
         yield Portion([*zip(keys, trees, strict=True)], rest)
 
@@ -293,7 +234,7 @@ class ByScore:
         self,
         scores: TreeScores,
         keys: KeyQueue,
-        reader: Reader,
+        reader: TreeReader,
         *,
         complete: bool,
         left_out: AbstractSet[int] = frozenset(),
@@ -325,12 +266,12 @@ class ByScore:
         Stop early once a tree without a key may come before all the others.
         """
         keys = self._keys
-        while len(keys) and 2 * size < len(keys) + self._full and size <= self._reader.most_listed:
+        while len(keys) and 2 * size < len(keys) + self._full:
             if self._others and self._others[0] < keys.first:
                 return
             best = {key[ROOT]: key for key in keys.taken(size)}
             self._left_out |= best.keys()
-            found = [(best[tree.root], tree) for tree in laid_out(self._reader.trees_of([*best]))]
+            found = [(best[tree.root], tree) for tree in self._reader.trees_of([*best])]
             yield Portion(found, min([keys.first if len(keys) else LAST, *self._others]))
             # A portion that was in vain because of full trees says nothing about how many of the others to read.
             if not self._pass_full_by():
@@ -348,7 +289,75 @@ class ByScore:
 
     def _all_left(self) -> list[Keyed]:
         known = {key[ROOT]: key for key in self._keys}
-        trees = [tree for tree in laid_out(self._reader.all_trees()) if tree.root not in self._left_out]
+        trees = [tree for tree in self._reader.all_trees() if tree.root not in self._left_out]
         without = [tree.root for tree in trees if tree.root not in known]
         known |= {key[ROOT]: key for key in self._scores.keys_of_nothing(without)}
         return [(known[tree.root], tree) for tree in trees]
+
+
+def bounded_as_needed(
+    reader: TreeReader,
+    scores: BoundedScores,
+    wanted: int | None,
+    *,
+    least: LeastPlaces,
+    cached_order: CachedOrder | None = None,
+    limits: SearchLimits = LIMITS,
+) -> Iterator[Portion]:
+    """Yield all trees that may serve, those with the highest possible scores first.
+
+    Args:
+        reader: reads the trees.
+        scores: bounds what trees can score.
+        wanted: how many candidates are wanted; None for all.
+        least: returns how few places trees can touch; called once a score falls short.
+        cached_order: as in ``promising_first``.
+        limits: how large the portions are in which trees are read.
+    """
+    unbounded = promising_first(reader, scores, wanted, cached_order=cached_order, limits=limits)
+    if not reader.is_possible or reader.only_root is not None:
+        yield from unbounded
+        return
+    seen: set[int] = set()
+    while not scores.falls_short:
+        portion = next(unbounded, None)
+        if portion is None:
+            return
+        yield portion
+        if portion.rest == LAST:
+            return
+        seen.update([tree.root for _key, tree in portion.trees])
+    found = least()
+    if found is None:
+        yield from unbounded
+    else:
+        yield from bounded_first(reader, scores, wanted, found, seen=seen, cached_order=cached_order, limits=limits)
+
+
+def bounded_first(
+    reader: TreeReader,
+    scores: BoundedScores,
+    wanted: int | None,
+    least: LeastByRoot,
+    *,
+    seen: AbstractSet[int] = frozenset(),
+    cached_order: CachedOrder | None = None,
+    limits: SearchLimits = LIMITS,
+) -> Iterator[Portion]:
+    """Yield the trees that have bounds, except those already seen, those with the highest possible scores first."""
+    scores.bound(least)
+    keys = []
+    if scores.classes:
+        found_by = classes_to_find(reader.plan, scores)
+        order = cached_order(scores, found_by) if cached_order else None
+        known = scores.keys(reader.sums(scores.classes, found_by)) if order is None else scores.bounded([*order])
+        keys = [key for key in known if key[ROOT] in least]
+    keys += scores.keys_of_nothing(sorted(least.keys() - {key[ROOT] for key in keys}))
+    left = [key for key in keys if key[ROOT] not in seen]
+    if not left:
+        return
+    # Results composed so far may precede everything that is left.
+    yield Portion([], min(left))
+    yield from ByScore(
+        scores, KeyQueue(KeyOrder.from_keys(left)), reader, complete=True, left_out=seen, limits=limits
+    ).portions(wanted)

@@ -1,7 +1,5 @@
 """The search for candidates: a pipeline of lazy phases, each pulling from the one before only what it needs.
 
-Each phase can be tested without a database, with a reader of trees in memory (``candidates.in_memory``).
-
 * Narrow: the reader does it while reading. It is the cheapest phase and prunes most, so it comes first.
 * Read: in portions, for callers that want ten candidates; most promising first, where sums tell.
 * Compose: tree by tree, because trees are independent, except that equivalent ones are composed once.
@@ -15,7 +13,6 @@ from functools import partial
 from itertools import islice
 from operator import itemgetter
 
-from placement.candidates.bounded_reading import LeastPlaces, bounded_as_needed
 from placement.candidates.bounds import BoundedScores
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
@@ -29,7 +26,15 @@ from placement.candidates.frontier import (
 )
 from placement.candidates.pooled import PooledRanking
 from placement.candidates.ranking import TreeScores, ranked
-from placement.candidates.reading import CachedOrder, Reader, SumsAsRead, by_id, promising_first
+from placement.candidates.reading import (
+    CachedOrder,
+    LeastPlaces,
+    SumsAsRead,
+    bounded_as_needed,
+    by_id,
+    promising_first,
+)
+from placement.candidates.tree_reader import TreeReader
 from placement.candidates.walk import Candidate, walked
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import Choice
@@ -44,7 +49,7 @@ TreeWithChoices = tuple[Tree, Iterator[Choice]]
 
 
 def found_candidates(
-    reader: Reader,
+    reader: TreeReader,
     scores: TreeScores | None,
     *,
     budget: RequestBudget,
@@ -84,13 +89,13 @@ def found_candidates(
     return found
 
 
-def _by_id(reader: Reader, budget: RequestBudget, wanted: int | None) -> Iterator[TreeWithChoices]:
+def _by_id(reader: TreeReader, budget: RequestBudget, wanted: int | None) -> Iterator[TreeWithChoices]:
     composer = SlotComposer(reader.plan, budget)
     return ((tree, composer.choices(tree)) for tree in by_id(reader, wanted))
 
 
 def _best_first(
-    reader: Reader, scores: TreeScores, portions: Iterator[Portion], *, wanted: int | None, budget: RequestBudget
+    reader: TreeReader, scores: TreeScores, portions: Iterator[Portion], *, wanted: int | None, budget: RequestBudget
 ) -> Iterator[TreeWithChoices]:
     """Compose and rank the trees of some portions."""
     plan = reader.plan

@@ -14,6 +14,8 @@ import numpy as np
 from placement.candidates.provider_sets import ProviderSets
 from placement.cloud.columns import CloudColumns, StockColumns
 from placement.cloud.providers import Flags, Floats, Ints, places_in
+from placement.cloud.view import with_changes
+from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.search_plan import Demand, NamedIds, Plan
 
 MILLION = 1_000_000.0
@@ -59,8 +61,8 @@ class Serving:
         ids: the ids of the names in the plan.
         columns: the state.
         sets: who meets which condition in it.
-        spared: providers whose usage is ignored; the caller judges them itself.
         adds_up: whether all slots take from a tree at the same time.
+        overlay: which trees are avoided or gone; its changes are in the columns.
     """
 
     def __init__(
@@ -70,15 +72,23 @@ class Serving:
         *,
         columns: CloudColumns,
         sets: ProviderSets,
-        spared: Collection[int] = (),
         adds_up: bool = False,
+        overlay: Overlay = AS_IT_IS,
     ) -> None:
         self.plan = plan
         self.ids = ids
         self.columns = columns
         self.sets = sets
-        self.spared = spared
-        self._adds_up = adds_up and not spared
+        self._adds_up = adds_up
+        self.overlay = overlay
+
+    def under(self, overlay: Overlay, class_ids: Mapping[str, int]) -> "Serving":
+        """Return the same in the cloud as it would be, given the ids of all classes of which another amount is in use.
+
+        Must not be repeated: an overlay says what differs from a snapshot.
+        """
+        columns = with_changes(self.columns, overlay, class_ids)
+        return Serving(self.plan, self.ids, columns=columns, sets=self.sets, adds_up=self._adds_up, overlay=overlay)
 
     @property
     def is_possible(self) -> bool:
@@ -171,13 +181,7 @@ class Serving:
 
     def _has_room(self, stock: StockColumns, rows: Ints, amount: int) -> Flags:
         fits: Flags = amount <= stock.capacity[rows] - stock.used[rows]
-        if self.spared:
-            fits |= self._is_spared[stock.at[rows]] & (amount <= stock.capacity[rows])
         return fits
-
-    @cached_property
-    def _is_spared(self) -> Flags:
-        return self.flags(self.columns.providers.positions(sorted(self.spared)))
 
     def flags(self, at: Ints) -> Flags:
         """Return positions as flags; -1 stands for nobody."""
@@ -240,7 +244,14 @@ class Serving:
             conditions += [
                 np.logical_or.reduceat(self.with_any_trait(any_of), starts) for any_of in self.plan.trait_sets
             ]
+        if self.overlay.avoided:
+            conditions.append(~np.isin(self.columns.providers.roots, [*self.overlay.avoided]))
         return np.logical_and.reduce(conditions) if conditions else None
+
+    @cached_property
+    def withheld(self) -> Flags | None:
+        """Who is, or lies in, a place that somebody holds exclusively; None if nobody can."""
+        return withheld(self.columns, self.sets, self.ids.locks) if self.ids.locks else None
 
     @cached_property
     def sharing(self) -> Sharing:
@@ -250,6 +261,9 @@ class Serving:
             return Sharing(options, {}, {})
         providers = self.columns.providers
         sharing = np.flatnonzero(self.sets.with_trait(self.ids.sharing_trait))
+        if self.overlay.gone:
+            gone = np.isin(providers.roots, [*self.overlay.gone])
+            sharing = sharing[~gone[providers.trees[sharing]]]
         for demand, servants in zip(self.plan.demands, options, strict=True):
             # The unsuffixed group stays inside the tree that in_tree names.
             if not (demand.resources and demand.group.in_tree is not None and not demand.group.is_granular):
@@ -303,6 +317,22 @@ class Serving:
         stock = self.columns.stock(self.ids.classes[name])
         rows = places_in(stock.at, at)
         return np.minimum(stock.capacity[rows] - stock.used[rows], stock.max_unit[rows])
+
+
+def withheld(columns: CloudColumns, sets: ProviderSets, locks: Mapping[int, int | None]) -> Flags:
+    """Return who is, or lies in, a place that somebody holds exclusively.
+
+    Args:
+        columns: what providers have.
+        sets: who has which trait.
+        locks: by lock class, the trait of the places that it locks; None if every provider is one.
+    """
+    places = np.zeros(len(columns.providers.ids), dtype=bool)
+    for class_id, trait_id in locks.items():
+        stock = columns.stock(class_id)
+        at = stock.at[(stock.used > 0) & (stock.used >= stock.capacity)]
+        places[at if trait_id is None else at[sets.with_trait(trait_id)[at]]] = True
+    return columns.providers.inside(places)
 
 
 def _owners(stock: StockColumns, at: Ints | None) -> tuple[Ints, Any]:

@@ -1,4 +1,4 @@
-"""The trees of a cloud that can serve a plan, taken from its columns: the Reader of ``candidates.reading``."""
+"""The trees of a cloud that can serve a plan, as it is or as it would be, taken from its columns."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -7,11 +7,12 @@ from itertools import repeat
 
 import numpy as np
 
-from placement.candidates.serving import Serving
+from placement.candidates.serving import Serving, Sharing
 from placement.cloud.providers import Flags, Floats, Ints
-from placement.domain.search_limits import LIMITS, SearchLimits
+from placement.domain.overlay import Overlay
+from placement.domain.places import Layout, Places
 from placement.domain.search_plan import Plan
-from placement.domain.tree import PlaceFacts, Tree, TreesRead
+from placement.domain.tree import Tree
 
 SumRow = tuple[int, ...]
 """The root of a tree, then its capacity of each class, then its usage of each class."""
@@ -21,13 +22,15 @@ BITS = 63
 
 
 class TreeReader:
-    """Takes trees from columns.
+    """Takes from columns the trees in which every demand of a plan has a provider, in the order of their root ids.
+
+    Whatever depends on several providers at once (summed amounts, ties, isolation) is not checked yet. A tree comes
+    with all that composing needs, and laid out if places matter.
 
     Args:
         serving: finds who can serve the plan.
         class_ids: returns the ids of classes by name, of those that exist.
-        with_places: whether trees come with the facts about their places.
-        limits: the sizes of the portions.
+        with_places: whether places matter.
     """
 
     def __init__(
@@ -36,15 +39,20 @@ class TreeReader:
         class_ids: Callable[[Collection[str]], Mapping[str, int]],
         *,
         with_places: bool = False,
-        limits: SearchLimits = LIMITS,
     ) -> None:
         self.serving = serving
         self._class_ids = class_ids
         self._columns = serving.columns
         self._providers = serving.columns.providers
         self._with_places = with_places
-        self._limits = limits
         self._was_in_vain = False
+
+    def under(self, overlay: Overlay) -> "TreeReader":
+        """Return what reads the trees as they would be; must not be repeated."""
+        if overlay.is_empty:
+            return self
+        serving = self.serving.under(overlay, self._class_ids(overlay.classes))
+        return TreeReader(serving, self._class_ids, with_places=self._with_places)
 
     @property
     def plan(self) -> Plan:
@@ -64,7 +72,7 @@ class TreeReader:
     @property
     def root_of(self) -> Mapping[int, int]:
         """The roots of the sharing providers that may serve."""
-        return self.serving.sharing.root_of
+        return self._sharing.root_of
 
     @property
     def shares(self) -> bool:
@@ -74,22 +82,28 @@ class TreeReader:
     @property
     def shared_demands(self) -> AbstractSet[int]:
         """The demands of the plan that sharing providers may serve."""
-        options = self.serving.sharing.options if self.shares else ()
+        options = self._sharing.options if self.shares else ()
         return {demand for demand, providers in enumerate(options) if providers}
 
-    @property
-    def most_listed(self) -> int:
-        """The most trees that can be read by a list of their roots."""
-        return len(self._providers.roots) + 1
+    @cached_property
+    def _sharing(self) -> Sharing:
+        """The sharing providers that may serve, without those inside places that are held exclusively."""
+        sharing, withheld = self.serving.sharing, self.serving.withheld
+        if withheld is None or not sharing.trees:
+            return sharing
+        held = {provider for provider in sharing.root_of if withheld[self._providers.positions([provider])[0]]}
+        return sharing._replace(options=[servants - held for servants in sharing.options])
 
     def sums(
         self, classes: Sequence[str], found_by: Sequence[str], roots: Collection[int] | None = None
     ) -> list[SumRow]:
-        """Return the sums of ``classes`` for trees that have any of these or of ``found_by``."""
+        """Return the sums of ``classes`` for trees that have any of these or of ``found_by``; None for all trees."""
         ids = self._class_ids({*classes, *found_by})
-        return self._columns.sum_rows([ids.get(name) for name in classes], [ids[name] for name in found_by], roots)
+        rows = self._columns.sum_rows([ids.get(name) for name in classes], [ids[name] for name in found_by], roots)
+        avoided = self.serving.overlay.avoided
+        return [row for row in rows if row[0] not in avoided] if avoided else rows
 
-    def chunks(self, wanted: int | None) -> Iterator[tuple[TreesRead, int]]:
+    def chunks(self, wanted: int | None) -> Iterator[tuple[list[Tree], int]]:
         """Yield the trees in portions, by root id, each with the highest root id that it covers.
 
         Args:
@@ -115,12 +129,12 @@ class TreeReader:
         complete = {*self._providers.roots[self._complete_trees].tolist()}
         return [root for root in roots if root in complete]
 
-    def trees_of(self, roots: Sequence[int]) -> TreesRead:
+    def trees_of(self, roots: Sequence[int]) -> list[Tree]:
         """Return those of the trees with these roots that can serve every slot, by root id."""
         trees = self._providers.tree_indices(sorted(roots))
         return self._read(trees[trees >= 0])
 
-    def all_trees(self) -> TreesRead:
+    def all_trees(self) -> list[Tree]:
         """Return all trees that can serve every slot, by root id."""
         return self._read(None)
 
@@ -131,13 +145,14 @@ class TreeReader:
 
     def _own(self, at: Ints | None) -> list[Ints]:
         """Return the trees' own providers for each demand, among those at some positions; None for all."""
-        return [self.serving.own_providers(demand, at) for demand in self.plan.demands]
+        own, withheld = [self.serving.own_providers(demand, at) for demand in self.plan.demands], self.serving.withheld
+        return own if withheld is None else [of_demand[~withheld[of_demand]] for of_demand in own]
 
     def _complete(self, at: Ints | None, own: Sequence[Ints]) -> Ints:
         """Return the indices of the trees in which every demand has a provider, its own or one that shares."""
         complete: Flags = np.ones(len(self._providers.roots), dtype=bool)
-        for demand, of_demand in enumerate(own):
-            has_any = self._shared_trees[demand].copy()
+        for of_demand, servants in zip(own, self._sharing.options, strict=True):
+            has_any = self._shared_with(servants & self._sharing.trees.keys())
             has_any[self._providers.trees[of_demand]] = True
             complete &= has_any
         if complete.any():
@@ -145,19 +160,14 @@ class TreeReader:
             complete = complete if roomy is None else complete & roomy
         return np.flatnonzero(complete)
 
-    @cached_property
-    def _shared_trees(self) -> list[Flags]:
-        """For each demand, the trees that others can serve it for."""
-        sharing, possible = self.serving.sharing, self.serving.possible_trees
-        found = []
-        for servants in sharing.options:
-            flags = np.zeros(len(self._providers.roots), dtype=bool)
-            for provider in servants & sharing.trees.keys():
-                flags[sharing.trees[provider]] = True
-            found.append(flags if possible is None else flags & possible)
-        return found
+    def _shared_with(self, servants: Collection[int]) -> Flags:
+        """Return the possible trees that any of some sharing providers shares with."""
+        flags, possible = np.zeros(len(self._providers.roots), dtype=bool), self.serving.possible_trees
+        for provider in servants:
+            flags[self._sharing.trees[provider]] = True
+        return flags if possible is None or not servants else flags & possible
 
-    def _read(self, trees: Ints | None) -> TreesRead:
+    def _read(self, trees: Ints | None) -> list[Tree]:
         """Return what can serve of some trees, given by index; None for all."""
         at = None if trees is None else self._providers.positions_in(trees)
         own = self._own(at)
@@ -166,14 +176,14 @@ class TreeReader:
             complete = np.intersect1d(complete, trees, assume_unique=True)
         if not len(complete):
             self._was_in_vain = True
-            return TreesRead([])
+            return []
         is_complete = np.zeros(len(self._providers.roots), dtype=bool)
         is_complete[complete] = True
         own = [of_one[is_complete[self._providers.trees[of_one]]] for of_one in own]
         return self._trees(complete, own)
 
-    def _trees(self, complete: Ints, own: Sequence[Ints]) -> TreesRead:
-        sharing, roots = self.serving.sharing, self._providers.roots[complete].tolist()
+    def _trees(self, complete: Ints, own: Sequence[Ints]) -> list[Tree]:
+        sharing, roots = self._sharing, self._providers.roots[complete].tolist()
         everyone = np.unique(np.concatenate([*own, self._sharing_positions]))
         room, met, parents = self._room(own), self._met(everyone), self._parents(complete)
         options = [*zip(*[self._options(of_demand, complete) for of_demand in own], strict=True)]
@@ -183,7 +193,9 @@ class TreeReader:
         ]
         if sharing.trees:
             self._add_sharing(trees, complete)
-        return TreesRead(trees, self._place_facts(complete, own, parents))
+        if self._with_places:
+            self._lay_out(trees, complete, own, parents)
+        return trees
 
     def _options(self, own: Ints, complete: Ints) -> list[list[int]]:
         """Return the providers of one demand, tree by tree."""
@@ -193,7 +205,7 @@ class TreeReader:
 
     def _add_sharing(self, trees: Sequence[Tree], complete: Ints) -> None:
         """Add each sharing provider to the trees it shares with, even those without a fitting provider of their own."""
-        sharing = self.serving.sharing
+        sharing = self._sharing
         place_of = {index: place for place, index in enumerate(complete.tolist())}
         for provider, shared_with in sharing.trees.items():
             served = [demand for demand, servants in enumerate(sharing.options) if provider in servants]
@@ -213,7 +225,7 @@ class TreeReader:
     def _room(self, own: Sequence[Ints]) -> dict[tuple[int, str], float]:
         """Return the room of serving providers, sharing ones included, in the contended classes."""
         room: dict[tuple[int, str], float] = {}
-        for demand, of_demand, servants in zip(self.plan.demands, own, self.serving.sharing.options, strict=True):
+        for demand, of_demand, servants in zip(self.plan.demands, own, self._sharing.options, strict=True):
             at = np.concatenate((of_demand, self._providers.positions(sorted(servants))))
             for name in {name for name, _amount in demand.resources}.intersection(self.plan.contended):
                 ids = self._providers.ids[at].tolist()
@@ -241,14 +253,16 @@ class TreeReader:
             return {}
         return self._providers.parents_of(self._providers.positions_in(complete))
 
-    def _place_facts(self, complete: Ints, own: Sequence[Ints], parents: Mapping[int, int | None]) -> PlaceFacts | None:
-        """Return where providers lie, and how full it is there; None if no tree has any place."""
-        levels = self.serving.ids.levels if self._with_places else ()
+    def _lay_out(
+        self, trees: Sequence[Tree], complete: Ints, own: Sequence[Ints], parents: Mapping[int, int | None]
+    ) -> None:
+        """Tell trees where their providers lie, and how full it is there, if any tree has a place."""
+        levels = self.serving.ids.levels
         anchors = self.serving.anchors(levels, self._providers.positions_in(complete))
-        if not anchors.level_bits:
-            return None
-        shared = [self._providers.positions(sorted(servants)) for servants in self.serving.sharing.options]
-        return PlaceFacts(parents, *anchors, len(levels), self._fit_counts(own), self._fit_counts(shared))
+        if anchors.level_bits:
+            shared = [self._providers.positions(sorted(servants)) for servants in self._sharing.options]
+            layout = Layout(parents, *anchors, levels=len(levels))
+            lay_out(trees, layout, self._fit_counts(own), self._fit_counts(shared))
 
     def _fit_counts(self, serving: Sequence[Ints]) -> dict[int, float]:
         """Return how often the demands that each provider can serve fit there, added up."""
@@ -257,3 +271,36 @@ class TreeReader:
             counts[at] += self.serving.fit_counts(demand, at)
         everyone = np.unique(np.concatenate([*serving])) if serving else np.zeros(0, dtype=np.int64)
         return dict(zip(self._providers.ids[everyone].tolist(), counts[everyone].tolist(), strict=True))
+
+
+def lay_out(
+    trees: Iterable[Tree], layout: Layout, fit_counts: Mapping[int, float], shared_fit_counts: Mapping[int, float]
+) -> None:
+    """Tell trees where their own providers lie, and how full it is there. O(providers that can serve something).
+
+    Args:
+        trees: the trees.
+        layout: the places of all of them.
+        fit_counts: how many times the demands on a provider fit there: the sum over all demands that it can serve.
+        shared_fit_counts: the same for providers that share with other trees, where they lie in no place.
+    """
+    inside = layout.inside(fit_counts.keys())
+    places = Places(layout.masks_of(inside), layout.levels)
+    around, alone = layout.around(fit_counts, inside), layout.around(shared_fit_counts, {})
+    in_use = layout.trees_in_use(fit_counts.keys(), inside)
+    for tree in [tree for tree in trees if tree.root in in_use]:
+        if alone:
+            tree.lay_out(*_beside_others(tree, places, around, alone))
+        else:
+            tree.lay_out(places, around)
+
+
+def _beside_others(
+    tree: Tree, places: Places, around: Mapping[int, float], alone: Mapping[int, float]
+) -> tuple[Places, Mapping[int, float]]:
+    """Put providers of other trees in no place, and count what fits on each of them by itself."""
+    options = {provider for providers in tree.options for provider in providers}
+    foreign = {provider for provider in options if tree.root_of.get(provider, tree.root) != tree.root}
+    own = {provider: places.of[provider] for provider in options - foreign if provider in places.of}
+    left = {provider: (alone if provider in foreign else around)[provider] for provider in options}
+    return Places(own, places.levels), left

@@ -62,6 +62,15 @@ class ProviderColumns:
                 break
         return nearest
 
+    def inside(self, places: Flags) -> Flags:
+        """Return which providers are places, or lie below one."""
+        inside, has_parent = places.copy(), self.parent_positions >= 0
+        reached = places
+        while reached.any():
+            reached = has_parent & reached[self.parent_positions] & ~inside
+            inside |= reached
+        return inside
+
     @cached_property
     def longest_way_up(self) -> int:
         """The number of providers in the largest tree: even in an odd database with a cycle no way up is longer."""
@@ -99,10 +108,11 @@ class ProviderColumns:
         indices = self.tree_indices(sorted(roots))
         return self.positions_in(indices[indices >= 0])
 
-    def root_of(self, ids: Collection[int]) -> list[int]:
-        """Return the id of the root of each of some providers."""
-        roots: list[int] = self.roots[self.trees[self.positions([*ids])]].tolist()
-        return roots
+    def root_of(self, ids: Collection[int]) -> dict[int, int]:
+        """Return the id of the root of each of some providers, without those that are not here."""
+        at = self.positions(sorted(ids))
+        at = at[at >= 0]
+        return dict(zip(self.ids[at].tolist(), self.roots[self.trees[at]].tolist(), strict=True))
 
     def tree_indices(self, roots: npt.ArrayLike) -> Ints:
         """Return the indices of trees by the ids of their roots, -1 for those that are not here."""

@@ -1,43 +1,23 @@
-"""A cloud as it would be: some trees gone, empty copies of others added, more or less in use. Columns make columns."""
+"""A cloud as it would be: more or less in use, some trees gone, empty copies of others added. Columns make columns."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
-from placement.cloud.columns import CloudColumns, StockColumns
-from placement.cloud.providers import NO_PARENT, Ints, ProviderColumns
+from placement.cloud.columns import CloudColumns, StockColumns, UseStep
+from placement.cloud.providers import NO_PARENT, Flags, Ints, ProviderColumns
+from placement.domain.overlay import MoreTrees, Overlay
 
 
-@dataclass(frozen=True, slots=True)
-class MoreTrees:
-    """Empty trees like another one: its root, and how many."""
-
-    like: int
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Supposed:
-    """What is supposed to differ in a cloud.
-
-    Args:
-        changes: the change in what is in use, by class id and provider; negative for less.
-        full: providers of which everything is in use.
-        gone: the roots of trees that do not exist, nor what they share with others.
-        more: trees that exist besides: their providers have ids below 0.
-    """
-
-    changes: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
-    full: Collection[int] = ()
-    gone: Collection[int] = ()
-    more: Sequence[MoreTrees] = ()
-
-    @property
-    def is_nothing(self) -> bool:
-        """Whether nothing differs."""
-        return not (self.changes or self.full or self.gone or self.more)
+def with_changes(columns: CloudColumns, overlay: Overlay, class_ids: Mapping[str, int]) -> CloudColumns:
+    """Return a cloud in which as much is in use as an overlay says, given the ids of all classes that it names."""
+    steps: dict[int, list[UseStep]] = defaultdict(list)
+    for provider, root in columns.providers.root_of(overlay.changes).items():
+        for name, more in overlay.changes[provider].items():
+            steps[class_ids[name]].append(UseStep(root, provider, more))
+    return columns.with_uses(steps)[0]
 
 
 class CloudView(NamedTuple):
@@ -54,12 +34,18 @@ class CloudView(NamedTuple):
     like: Mapping[int, int]
 
 
-def cloud_view(columns: CloudColumns, supposed: Supposed, class_ids: Collection[int]) -> CloudView:
-    """Return a cloud with everything that is supposed, and the stocks of some classes."""
-    if supposed.is_nothing:
+def cloud_view(columns: CloudColumns, overlay: Overlay, *, full: Flags | None = None) -> CloudView:
+    """Return a cloud with the trees that an overlay says; its changes are in the columns already.
+
+    Args:
+        columns: what providers have.
+        overlay: which trees are gone, and which are added.
+        full: providers of which everything is in use; None for nobody.
+    """
+    if full is None and not (overlay.gone or overlay.more):
         return CloudView(columns, np.arange(len(columns.providers.ids)), {})
-    providers, origin, like = _providers(columns.providers, supposed)
-    stocks = {class_id: _stock(columns, providers, origin, supposed, class_id=class_id) for class_id in class_ids}
+    providers, origin, like = _providers(columns.providers, overlay)
+    stocks = {class_id: _stock(columns, providers, origin, full, class_id=class_id) for class_id in columns.class_ids}
     return CloudView(CloudColumns(providers, stocks), origin, like)
 
 
@@ -72,13 +58,13 @@ class _ProviderBlock(NamedTuple):
     parents: Ints
 
 
-def _providers(real: ProviderColumns, supposed: Supposed) -> tuple[ProviderColumns, Ints, dict[int, int]]:
-    if not (supposed.gone or supposed.more):
+def _providers(real: ProviderColumns, overlay: Overlay) -> tuple[ProviderColumns, Ints, dict[int, int]]:
+    if not (overlay.gone or overlay.more):
         return real, np.arange(len(real.ids)), {}
-    origin = real.positions_in(np.flatnonzero(~np.isin(real.roots, [*supposed.gone])))
+    origin = real.positions_in(np.flatnonzero(~np.isin(real.roots, [*overlay.gone])))
     blocks = [_ProviderBlock(origin, real.roots[real.trees[origin]], real.ids[origin], real.parents[origin])]
     like, last = dict[int, int](), min(0, *real.ids.tolist()[:1])
-    for addition in supposed.more:
+    for addition in overlay.more:
         block = _copies(real, addition, last)
         last -= len(block.ids)
         blocks.append(block)
@@ -103,21 +89,13 @@ def _copies(real: ProviderColumns, more: MoreTrees, last: int) -> _ProviderBlock
 
 
 def _stock(
-    columns: CloudColumns, providers: ProviderColumns, origin: Ints, supposed: Supposed, *, class_id: int
+    columns: CloudColumns, providers: ProviderColumns, origin: Ints, full: Flags | None, *, class_id: int
 ) -> StockColumns:
     stock = columns.stock(class_id)
     row_of = np.full(len(columns.providers.ids), -1)
     row_of[stock.at] = np.arange(len(stock.at))
     at = np.flatnonzero(row_of[origin] >= 0)
     capacity, used, *units = [column[row_of[origin][at]] for column in stock[1:]]
-    used = np.where(providers.ids[at] < 0, 0, used) + _by_position(providers, supposed.changes.get(class_id, {}))[at]
-    is_full = _by_position(providers, dict.fromkeys(supposed.full, 1))[at] > 0
-    used = np.where(is_full, np.maximum(np.trunc(capacity).astype(np.int64), used), used)
-    return StockColumns(at, capacity, used, *units)
-
-
-def _by_position(providers: ProviderColumns, amounts: Mapping[int, int]) -> Ints:
-    by_position = np.zeros(len(providers.ids), dtype=np.int64)
-    at = providers.positions([*amounts])
-    by_position[at[at >= 0]] = np.array([*amounts.values()], dtype=np.int64)[at >= 0]
-    return by_position
+    if full is not None:
+        used = np.where(full[origin[at]], np.maximum(np.trunc(capacity).astype(np.int64), used), used)
+    return StockColumns(at, capacity, np.where(providers.ids[at] < 0, 0, used), *units)

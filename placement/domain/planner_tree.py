@@ -25,6 +25,11 @@ class Stock:
     step_size: int = 1
 
     @property
+    def left(self) -> int:
+        """How much is not in use; negative if more is in use than there is."""
+        return self.capacity - self.used
+
+    @property
     def least(self) -> int:
         """The smallest amount that can be taken at once."""
         return -(-self.min_unit // self.step_size) * self.step_size
@@ -43,7 +48,7 @@ class Stock:
 
     def allows(self, amount: int) -> bool:
         """Tell whether this much more may be taken at once."""
-        return self._is_unit(amount) and self.used + amount <= self.capacity
+        return self._is_unit(amount) and amount <= self.left
 
     def _is_unit(self, amount: int) -> bool:
         return self.min_unit <= amount <= self.max_unit and amount % self.step_size == 0
@@ -134,7 +139,7 @@ class PlannerTree:
     def left(self) -> dict[int, dict[str, int]]:
         """Return what each of the tree's own providers has left of each class."""
         own = self.own(self.stocks)
-        return {one: {name: stock.capacity - stock.used for name, stock in self.stocks[one].items()} for one in own}
+        return {one: {name: stock.left for name, stock in self.stocks[one].items()} for one in own}
 
     def under(self, overlay: Overlay) -> "PlannerTree":
         """Return the tree with an overlay applied."""

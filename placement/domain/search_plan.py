@@ -103,7 +103,7 @@ class NamedIds:
 
     ``highest_root`` bounds the ids of roots, and is not compared; ``shares`` says whether any provider shares with
     other trees; ``levels`` are the traits of the requested levels, None for one that no provider has; ``locks`` are the
-    requested locks that have inventory, each with the trait of its level.
+    requested locks that have inventory, each with the trait of its level, None if every provider is a place of it.
     """
 
     classes: Mapping[str, int]
@@ -113,7 +113,7 @@ class NamedIds:
     highest_root: int = field(compare=False)
     shares: bool
     levels: tuple[int | None, ...] = ()
-    locks: Mapping[int, str | None] = field(default_factory=dict)
+    locks: Mapping[int, int | None] = field(default_factory=dict)
 
     @property
     def sharing_trait(self) -> int:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, MutableMapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from placement.domain.ancestry import upwards
 from placement.domain.places import NOWHERE, Places
@@ -56,33 +55,3 @@ class Tree:
     def ancestry(self, provider: int) -> frozenset[int]:
         """Return a provider and all its ancestors."""
         return frozenset(upwards(provider, self.parents))
-
-
-class PlaceFacts(NamedTuple):
-    """Where the providers of some trees lie, and how full it is there.
-
-    Args:
-        parents: the parent of each provider that can serve something, of each place, and of all their ancestors.
-        level_bits: anchor -> the levels of its places as bits, the outermost lowest.
-        root_of: place -> the root of its tree.
-        levels: the number of levels.
-        fit_counts: how many times the demands on a provider fit there: the sum over all demands that it can serve.
-        shared_fit_counts: the same for providers that share with other trees.
-    """
-
-    parents: Mapping[int, int | None]
-    level_bits: Mapping[int, int]
-    root_of: Mapping[int, int]
-    levels: int
-    fit_counts: Mapping[int, float]
-    shared_fit_counts: Mapping[int, float]
-
-
-class TreesRead(NamedTuple):
-    """Trees that were read together, by root id.
-
-    ``places`` says where their providers lie; None if levels do not matter, or no tree has any.
-    """
-
-    trees: list[Tree]
-    places: PlaceFacts | None = None

@@ -18,7 +18,6 @@ from placement.candidates.reading import shared_by
 from placement.candidates.search import found_candidates
 from placement.candidates.tree_reader import TreeReader
 from placement.candidates.walk import Candidate
-from placement.candidates.withheld import WithheldReader
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.place_lock import PlaceLock
 from placement.domain.search_limits import LIMITS, SearchLimits
@@ -29,13 +28,11 @@ from placement.services.families import classes_in_families
 from placement.services.fragmentation import FragmentationJudge
 from placement.services.left_out import serving_others
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
-from placement.store.locks import withheld_providers
 from placement.store.search.names import ids_for
 from placement.store.search.summaries import StockRow, Summaries, TreeMember, tree_summaries
 
 if TYPE_CHECKING:
-    from placement.candidates.bounded_reading import LeastPlaces
-    from placement.candidates.reading import CachedOrder
+    from placement.candidates.reading import CachedOrder, LeastPlaces
 
 __all__ = [
     "Answer",
@@ -163,15 +160,14 @@ def _found(
     cache: CloudCache | None,
 ) -> Answer:
     """Search for candidates."""
-    limits, wanted = options.limits, _wanted(request.limit, options)
+    wanted = _wanted(request.limit, options)
     # Places matter only to a ranking, and only if any provider anchors one.
     with_places = ranking is not None and any(ids.levels)
-    reader = tree_reader(tx, plan, ids, cache, with_places=with_places, adds_up=True, limits=limits)
-    unheld = WithheldReader(reader, partial(withheld_providers, tx, ids.locks)) if ids.locks else None
+    reader = tree_reader(tx, plan, ids, cache, with_places=with_places, adds_up=True)
     order = _NO_ORDER
     if ranking is not None:
         order = _order(tx, reader, ranking=ranking, judge=judge, cache=cache, wanted=wanted)
-    return _Answering(tx, request, options, wanted=wanted, reader=reader, unheld=unheld, order=order).answer()
+    return _Answering(tx, request, options, wanted=wanted, reader=reader, order=order).answer()
 
 
 class _Order(NamedTuple):
@@ -223,7 +219,6 @@ class _Answering:
         options: the operator's options.
         wanted: how many candidates to generate; None for all.
         reader: reads the trees that can serve the request.
-        unheld: reads the same without places that are held; None if no lock is in use.
         order: how to order the candidates.
     """
 
@@ -235,7 +230,6 @@ class _Answering:
         *,
         wanted: int | None,
         reader: TreeReader,
-        unheld: WithheldReader | None,
         order: _Order,
     ) -> None:
         self._tx = tx
@@ -244,7 +238,6 @@ class _Answering:
         self._plan = reader.plan
         self._wanted = wanted
         self._reader = reader
-        self._unheld = unheld
         self._order = order
         limits = options.limits
         self._budget = RequestBudget(per_tree=limits.steps_per_tree, per_request=limits.steps_per_request)
@@ -252,7 +245,7 @@ class _Answering:
     def answer(self) -> Answer:
         """Search, and return what was found, or why there is nothing."""
         found = found_candidates(
-            self._unheld or self._reader,
+            self._reader,
             self._order.scores,
             budget=self._budget,
             wanted=self._wanted,
@@ -273,8 +266,7 @@ class _Answering:
         scores = self._order.scores
         if scores is not None and scores.filters and self._serves_unranked():
             return Condition(ConditionKind.PROPORTION)
-        held = self._unheld is not None and self._unheld.left_out
-        return quick_cause(self._plan, ConditionMasks(self._reader.serving), some_held=held)
+        return quick_cause(self._plan, ConditionMasks(self._reader.serving))
 
     def _serves_unranked(self) -> bool:
         """Tell whether there is a candidate that only the profile leaves out."""
@@ -298,8 +290,8 @@ class _Answering:
         """Return the providers that serve only candidates beyond the limit, for microversions that list them."""
         if self._request.combines_nested or len(candidates) != self._request.limit:
             return frozenset()
-        reader, members = self._unheld or self._reader, providers.members.values()
-        return serving_others(reader, candidates, members, self._budget, root_of=self._reader.root_of)
+        members = providers.members.values()
+        return serving_others(self._reader, candidates, members, self._budget)
 
 
 def _cached_order(

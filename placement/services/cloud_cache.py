@@ -21,7 +21,6 @@ from placement.candidates.tree_reader import TreeReader
 from placement.cloud.columns import CloudColumns
 from placement.cloud.derived import BYTES_OF_FACT, MAX_BYTES, Derived, KeptInState
 from placement.cloud.providers import Flags, Ints, ProviderColumns
-from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import NamedIds, Plan
 from placement.errors import PlacementError
 from placement.services.tree_history import Moment, TreeHistories, TreeHistory
@@ -242,9 +241,7 @@ def tree_reader(
     cache: CloudCache | None,
     *,
     with_places: bool = False,
-    spared: Collection[int] = (),
     adds_up: bool = False,
-    limits: SearchLimits = LIMITS,
 ) -> TreeReader:
     """Return what takes the trees that can serve a plan from the columns of a snapshot.
 
@@ -253,14 +250,12 @@ def tree_reader(
         plan: the plan.
         ids: the ids of the names in it.
         cache: what is cached of the cloud; None reads all of it.
-        with_places: whether trees come with the facts about their places.
-        spared: providers whose usage is ignored; the caller judges them itself.
+        with_places: whether places matter.
         adds_up: whether all slots take from a tree at the same time.
-        limits: the sizes of the portions.
     """
     levels = ids.levels if with_places else ()
-    serving = serving_in(tx, plan, ids, cache, levels=levels, spared=spared, adds_up=adds_up)
-    return TreeReader(serving, partial(tx.names.classes.ids, tx.connection), with_places=with_places, limits=limits)
+    serving = serving_in(tx, plan, ids, cache, levels=levels, adds_up=adds_up)
+    return TreeReader(serving, partial(tx.names.classes.ids, tx.connection), with_places=with_places)
 
 
 def serving_in(
@@ -270,7 +265,6 @@ def serving_in(
     cache: CloudCache | None,
     *,
     levels: Sequence[int | None] = (),
-    spared: Collection[int] = (),
     adds_up: bool = False,
 ) -> Serving:
     """Return what finds who can serve a plan in a snapshot; see ``tree_reader``.
@@ -280,10 +274,10 @@ def serving_in(
     columns = columns_in(tx, cache)
     sets = SetsInSnapshot(tx, columns, cache)
     sharing = [ids.sharing_trait] if ids.shares else []
-    known_levels = [trait_id for trait_id in levels if trait_id is not None]
-    sets.read_traits({*known_levels, *sharing, *[ids.traits[name] for name in plan.trait_names]})
+    places = [trait_id for trait_id in (*levels, *ids.locks.values()) if trait_id is not None]
+    sets.read_traits({*places, *sharing, *[ids.traits[name] for name in plan.trait_names]})
     sets.read_aggregates(ids.aggregates.values())
-    return Serving(plan, ids, columns=columns, sets=sets, spared=spared, adds_up=adds_up)
+    return Serving(plan, ids, columns=columns, sets=sets, adds_up=adds_up)
 
 
 def load(database: Database, cache: CloudCache) -> None:

@@ -13,7 +13,6 @@ from placement.domain.search_plan import Plan, plan_for
 from placement.services.allocation_candidates import Ranking, SearchOptions, answer_to
 from placement.services.cloud_cache import CloudCache, serving_in
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
-from placement.store.locks import withheld_providers
 from placement.store.search.names import ids_for
 from placement.store.search.provider_names import Named, named_providers
 
@@ -91,5 +90,4 @@ def condition_masks(
         Invalid: a resource class or trait does not exist.
     """
     ids = ids_for(tx, plan, locks=locks)
-    held = withheld_providers(tx, ids.locks) if ids.locks else ()
-    return ConditionMasks(serving_in(tx, plan, ids, cache), held=held, only_root=only_root)
+    return ConditionMasks(serving_in(tx, plan, ids, cache), only_root=only_root)

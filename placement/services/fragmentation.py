@@ -22,7 +22,7 @@ from placement.candidates.fragmentation import (
     kinds_of,
     tasks_of,
 )
-from placement.candidates.overlaid import ChangedProvider
+from placement.candidates.planner.planner_trees import ChangedProvider
 from placement.domain.search_plan import Plan
 from placement.services.device_picture import Picture, key_of, picture_of, read_picture
 from placement.services.tree_history import MAX_AGE_S

@@ -1,11 +1,11 @@
 """Further serving providers: those of candidates beyond the limit, which answers before 1.29 include."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from itertools import chain
 
 from placement.candidates.budget import RequestBudget
-from placement.candidates.reading import Reader
+from placement.candidates.tree_reader import TreeReader
 from placement.candidates.walk import Candidate, candidates_in
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
@@ -13,33 +13,25 @@ from placement.store.search.summaries import TreeMember
 
 
 def serving_others(
-    reader: Reader,
+    reader: TreeReader,
     shown: Iterable[Candidate],
     members: Iterable[TreeMember],
     budget: RequestBudget,
-    *,
-    root_of: Mapping[int, int],
 ) -> frozenset[int]:
     """Return those members of the shown candidates' trees that serve only candidates that are not shown.
 
     The reference finds all candidates before it applies the limit, and its summaries keep the providers of all of them,
-    as far as they are in these trees. Nothing is read if the trees have no further providers. ``root_of`` maps sharing
-    providers to their roots.
+    as far as they are in these trees. Nothing is read if the trees have no further providers.
     """
     used = {provider for _root, choice in shown for provider in choice}
     idle = {member.id: member.root_id for member in members if member.id not in used}
     if not idle:
         return frozenset()
-    serving = _serving(idle.keys(), reader.plan, _trees_of(reader, sorted({*idle.values()})), budget)
+    serving = _serving(idle.keys(), reader.plan, reader.trees_of([*{*idle.values()}]), budget)
     # Sharing providers may also serve trees of which no candidate is shown.
-    if sharing := idle.keys() & root_of.keys() - serving:
-        serving |= _serving(sharing, reader.plan, reader.all_trees().trees, budget)
+    if sharing := idle.keys() & reader.root_of.keys() - serving:
+        serving |= _serving(sharing, reader.plan, reader.all_trees(), budget)
     return frozenset(serving)
-
-
-def _trees_of(reader: Reader, roots: list[int]) -> Iterator[Tree]:
-    for start in range(0, len(roots), reader.most_listed):
-        yield from reader.trees_of(roots[start : start + reader.most_listed]).trees
 
 
 def _serving(asked: AbstractSet[int], plan: Plan, trees: Iterable[Tree], budget: RequestBudget) -> set[int]:

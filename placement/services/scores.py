@@ -95,7 +95,8 @@ def _ids(tx: Transaction, uuids: Collection[str], cache: CloudCache | None) -> M
     known: dict[str, int] = kept.value if kept is not None else {}
     if kept is not None and kept.changed:
         roots = columns_in(tx, cache).providers.root_of(known.values())
-        known = {uuid: id_ for (uuid, id_), root in zip(known.items(), roots, strict=True) if root not in kept.changed}
+        left = {id_ for id_, root in roots.items() if root not in kept.changed}
+        known = {uuid: id_ for uuid, id_ in known.items() if id_ in left}
     if unknown := {*uuids} - known.keys():
         known = {uuid: known[uuid] for uuid in uuids if uuid in known} | ids_by_uuid(tx, unknown)
         cache.derived.keep(moment, IDS, known, size=BYTES_OF_ID * len(known))

@@ -1,16 +1,14 @@
 """Reads and composes what trees contribute to a request, and writes it as text for the cache."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from placement.allocators.compactness import Counts
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
-from placement.candidates.layout import laid_out
 from placement.candidates.tree_reader import TreeReader
-from placement.candidates.withheld import WithheldReader
 from placement.domain.search_limits import SearchLimits
 from placement.domain.search_plan import Choice, NamedIds, Plan
 from placement.domain.tree import Tree
@@ -18,11 +16,7 @@ from placement.services.allocation_candidates import Answer
 from placement.services.cloud_cache import CloudCache, tree_reader
 from placement.services.text_cache import NamesInText, WrittenTree
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.locks import withheld_providers
 from placement.store.search.summaries import tree_summaries
-
-if TYPE_CHECKING:
-    from placement.candidates.reading import Reader
 
 MAX_COMBINATIONS = 16
 """Trees with more combinations of providers are not written: a search finds only their first ones."""
@@ -91,15 +85,13 @@ class TreeWriter:
         return not budget.was_hit
 
     def _trees(self, roots: Collection[int], of: int) -> Sequence[Tree]:
-        reader: Reader = self._tree_reader
+        reader = self._tree_reader
         if not reader.is_possible:
             return []
-        if self._ids.locks:
-            reader = WithheldReader(reader, partial(withheld_providers, self._tx, self._ids.locks))
-        if 2 * len(roots) <= of and len(roots) <= reader.most_listed:
-            return laid_out(reader.trees_of([*roots]))
+        if 2 * len(roots) <= of:
+            return reader.trees_of([*roots])
         wanted = {*roots}
-        return [tree for tree in laid_out(reader.all_trees()) if tree.root in wanted]
+        return [tree for tree in reader.all_trees() if tree.root in wanted]
 
     @cached_property
     def _tree_reader(self) -> TreeReader:

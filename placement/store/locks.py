@@ -10,15 +10,11 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, bindparam, exists, select, text
 
-from placement.domain.ancestry import upwards
-from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.place_lock import PlaceLock
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.statements import chunks
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.kept_usage.postgresql_triggers import GATE_SETTING, WRITE_GATE_KEY
-from placement.store.search.provider_names import parents_in
-from placement.store.search.ranges import EVERYWHERE, Extent, Scope, within
 from placement.store.stock import stock_by_tree
 from placement.store.tables import (
     inventories,
@@ -84,45 +80,15 @@ def locks_known(tx: Transaction, locks: Sequence[PlaceLock]) -> UsedLocks:
     return {ids[lock.resource_class]: lock.trait for lock in locks if lock.resource_class in ids}
 
 
-def withheld_providers(
-    tx: Transaction, locks: UsedLocks, roots: Collection[int] | None = None, *, overlay: Overlay = AS_IT_IS
-) -> frozenset[int]:
-    """Return the exclusively held places and all providers below them.
-
-    Args:
-        tx: the transaction.
-        locks: the locks to look for.
-        roots: the trees to search, None for all; trees with ids in between may be included.
-        overlay: what is assumed to be given back; locks that this frees do not count.
-    """
-    extent = EVERYWHERE if roots is None else Extent.around(roots)
-    held = _places(tx, _held(extent.scope, keeps_usage=tx.database.keeps_usage), extent.values, locks)
-    if overlay.released:
-        names = tx.names.classes.names(tx.connection, locks)
-        held = [one for one in held if one.used + overlay.change(one.id, names[one.class_id]) >= one.capacity]
-    places = {place.id for place in held}
-    parents = parents_in(tx, Extent.around({place.root for place in held}))
-    return frozenset([one for one in parents if not places.isdisjoint(upwards(one, parents))])
-
-
 def held_around(tx: Transaction, locks: UsedLocks, providers: Collection[int]) -> list[ExclusivePlace]:
-    """Return the exclusively held places in the trees of some providers."""
-    statement = _held(None, keeps_usage=tx.database.keeps_usage)
-    return _places(tx, statement, {"providers": sorted(providers)}, locks)
-
-
-def _places(
-    tx: Transaction, statement: PreparedStatement, values: Mapping[str, Any], locks: UsedLocks
-) -> list[ExclusivePlace]:
-    """Return the held places that a statement finds, dropping providers without the trait of the lock's level."""
-    rows = tx.tuples(statement, {**values, "locks": sorted(locks)})
-    if not rows:
-        return []
-    found = [ExclusivePlace(id_, root, lock, int(capacity), int(used)) for id_, root, lock, capacity, used in rows]
+    """Return the exclusively held places in the trees of some providers, which have the trait of the lock's level."""
+    values = {"providers": sorted(providers), "locks": sorted(locks)}
+    rows = tx.tuples(_held(keeps_usage=tx.database.keeps_usage), values)
+    places = [ExclusivePlace(id_, root, lock, int(capacity), int(used)) for id_, root, lock, capacity, used in rows]
     names = sorted({trait for trait in locks.values() if trait is not None})
-    asked = [{"places": [one.id for one in some], "names": names} for some in chunks(found) if names]
+    asked = [{"places": [place.id for place in some], "names": names} for some in chunks(places) if names]
     has = {pair for values in asked for pair in tx.tuples(_HAS, values)}
-    return [one for one in found if (trait := locks[one.class_id]) is None or (one.id, trait) in has]
+    return [place for place in places if (trait := locks[place.class_id]) is None or (place.id, trait) in has]
 
 
 _HAS = PreparedStatement(
@@ -135,15 +101,11 @@ _HAS = PreparedStatement(
 )
 
 
-@lru_cache(maxsize=2 * (len(Scope) + 1))
-def _held(scope: Scope | None, *, keeps_usage: bool) -> PreparedStatement:
-    """Return the statement for rows of ExclusivePlace; without a scope it searches the trees of ``providers``."""
+@lru_cache
+def _held(*, keeps_usage: bool) -> PreparedStatement:
+    """Return the statement for rows of ExclusivePlace in the trees of ``providers``."""
     stock = stock_by_tree(keeps_usage=keeps_usage).c
-    if scope is None:
-        trees = select(_RP.root_provider_id).where(_RP.id.in_(bindparam("providers", expanding=True)))
-        where: list[ColumnElement[bool]] = [stock.root_provider_id.in_(trees)]
-    else:
-        where = within(stock.root_provider_id, scope)
+    trees = select(_RP.root_provider_id).where(_RP.id.in_(bindparam("providers", expanding=True)))
     return PreparedStatement(
         select(
             stock.resource_provider_id, stock.root_provider_id, stock.resource_class_id, stock.capacity, stock.used
@@ -151,7 +113,7 @@ def _held(scope: Scope | None, *, keeps_usage: bool) -> PreparedStatement:
             stock.resource_class_id.in_(bindparam("locks", expanding=True)),
             stock.used > 0,
             stock.used >= stock.capacity,
-            *where,
+            stock.root_provider_id.in_(trees),
         )
     )
 

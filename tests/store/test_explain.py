@@ -35,7 +35,7 @@ def trees_with_candidates(tx, request: CandidateRequest) -> set[int]:
     """Return the roots of the trees in which GET /allocation_candidates finds candidates."""
     plan = plan_for(request)
     reader = tree_reader(tx, plan, ids_for(tx, plan), None)
-    trees = [without_sharing(tree) for read, _last in reader.chunks(None) for tree in read.trees]
+    trees = [without_sharing(tree) for read, _last in reader.chunks(None) for tree in read]
     return {root for root, _choice in candidates_in(plan, trees, RequestBudget())}
 
 

@@ -55,7 +55,7 @@ def found(
     for root in first:
         reader.trees_of([root])
     read = reader.all_trees() if roots is None else reader.trees_of(sorted(roots))
-    return {*candidates_in(plan, map(without_sharing, read.trees), RequestBudget())}
+    return {*candidates_in(plan, map(without_sharing, read), RequestBudget())}
 
 
 @on_one_database
@@ -89,7 +89,7 @@ def group(suffix: str, **resources: int) -> RequestGroup:
 def served(tx: Transaction, request: CandidateRequest) -> set[int]:
     """Return the roots of the trees that are composed for a request."""
     plan = plan_for(request)
-    return {tree.root for tree in tree_reader(tx, plan, ids_for(tx, plan), None, adds_up=True).all_trees().trees}
+    return {tree.root for tree in tree_reader(tx, plan, ids_for(tx, plan), None, adds_up=True).all_trees()}
 
 
 @pytest.mark.parametrize(

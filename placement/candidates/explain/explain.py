@@ -59,19 +59,12 @@ def explained(alike: AlikeTrees, found: Explanation) -> Explanation:
     return replace(found, near_misses=missed, hints=tuple(hints(alike.cloud)), complete=complete)
 
 
-def quick_cause(plan: Plan, masks: ConditionMasks, *, some_held: bool = False) -> Condition:
-    """Return why a search found nothing, for a log line and a counter: as precise as possible without searching again.
-
-    Args:
-        plan: what was searched for.
-        masks: its conditions.
-        some_held: whether any provider was left out because its place is held exclusively.
-    """
+def quick_cause(plan: Plan, masks: ConditionMasks) -> Condition:
+    """Return why a search found nothing, for a log line and a counter, as precisely as it can without a search."""
     plan = with_traits_apart(plan)
     if (emptied := first_emptied(CloudMasks(plan, masks))) is not None:
         return emptied
-    searched = [Condition(ConditionKind.HELD)] if some_held else []
-    searched += [stage.condition for stage in stages(plan)]
+    searched = [stage.condition for stage in stages(plan)]
     return searched[0] if len(searched) == 1 else Condition(ConditionKind.TOGETHER)
 
 

@@ -4,7 +4,7 @@ Of each provider it is also known how many conditions it fails, and which one if
 condition would change is known without looking at the providers again.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from functools import cached_property, partial
 from typing import NamedTuple
@@ -44,20 +44,19 @@ class ConditionMasks:
 
     Args:
         serving: finds who meets which condition.
-        held: the providers inside places that are held exclusively, by id.
         only_root: the root of the only tree to look at; None for all trees.
     """
 
-    def __init__(self, serving: Serving, *, held: Collection[int] = (), only_root: int | None = None) -> None:
+    def __init__(self, serving: Serving, *, only_root: int | None = None) -> None:
         self.serving = serving
         self.columns = serving.columns
         self.providers = serving.columns.providers
         self._only_tree = None if only_root is None else int(self.providers.tree_indices([only_root])[0])
-        is_held = serving.flags(self.providers.positions(sorted(held)))
+        withheld = serving.withheld
         concerned = [self.with_stock(name) for name in serving.ids.classes]
         concerned += [self.here for demand in serving.plan.demands if not demand.resources]
         # Places are rarely held, so that is mentioned only where it may matter.
-        self._held = is_held if any([is_held[at].any() for at in concerned]) else None
+        self._held = None if withheld is None or not any([withheld[at].any() for at in concerned]) else withheld
 
     @cached_property
     def here(self) -> Ints:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from placement.allocators.budget import Budget
 from placement.allocators.bundle_packing import BundlePacking, Copies, exactly, undominated
 from placement.candidates.compose.proposals import Proposal, ProposalComposer
-from placement.candidates.overlaid import with_stocks
+from placement.candidates.planner.planner_trees import with_stocks
 from placement.domain.ancestry import upwards
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_tree import PlannerTree
@@ -128,7 +128,7 @@ def beyond_reach(each: Mapping[str, int], details: PlannerTree, most: int) -> Ov
         provider: {
             name: free - most * each[name]
             for name, stock in stocks.items()
-            if name in each and (free := stock.capacity - stock.used) > most * each[name]
+            if name in each and (free := stock.left) > most * each[name]
         }
         for provider, stocks in details.stocks.items()
     }
@@ -167,4 +167,4 @@ def _free(details: PlannerTree, cell: _PlaceOrClass, most: int) -> int:
     if name == _IN_IT:
         return most
     stock = details.stocks[provider][name]
-    return max(0, stock.capacity - stock.used)
+    return max(0, stock.left)

@@ -13,9 +13,8 @@ from placement.allocators.strategy_fit import ScoredNode
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import ONE_BY_ONE, Key, Keyed, Portion, best_first
 from placement.candidates.host_sketches import HostSketch, host_sketch
-from placement.candidates.overlaid import with_stocks
 from placement.candidates.planner.form_composer import FormComposer
-from placement.candidates.planner.planner_trees import MAX_BATCH, UpcomingTrees
+from placement.candidates.planner.planner_trees import MAX_BATCH, UpcomingTrees, with_stocks
 from placement.candidates.planner.question import PlannerQuestion
 from placement.candidates.planner.tree_order import TreeOrder, order_for
 from placement.candidates.scores import Score, score, score_of_pools
@@ -84,7 +83,10 @@ class PlannerSearch:
         # Only these trees, and those likely to come next, are built in detail.
         self._composer = FormComposer(question, overlay)
         self._upcoming = upcoming
-        self._is_as_it_is = not (overlay.changes or overlay.held)
+        self._overlay = overlay
+        self._reader = question.reader(overlay)
+        self._trees: dict[int, Tree | None] = {}
+        """The trees read so far, by root; None for those in which a demand has no option."""
         self._expected: dict[int, _TreeTakenFrom] = {}
 
     @property
@@ -178,8 +180,15 @@ class PlannerSearch:
 
     def _in_detail(self, roots: Collection[int]) -> Iterator[tuple[Tree, PlannerTree]]:
         """Yield unchanged trees with their details, if each demand has an option in it."""
-        found = self._question.reader.trees_of(sorted(roots)).trees
-        return zip(found, self._question.details.of(found), strict=True)
+        trees = self._read(roots)
+        return zip(trees, self._question.details.of(trees), strict=True)
+
+    def _read(self, roots: Collection[int]) -> list[Tree]:
+        """Return those of some trees in which each demand has an option, reading each of them once."""
+        if unread := [root for root in roots if root not in self._trees]:
+            self._trees |= dict.fromkeys(unread)
+            self._trees |= {tree.root: tree for tree in self._reader.trees_of(unread)}
+        return [tree for root in sorted(roots) if (tree := self._trees[root])]
 
     def _in_order(self, portions: Iterator[Portion]) -> Iterator[RankedProposal]:
         return self._composed_in_order(self._hopeful(portions))
@@ -197,11 +206,11 @@ class PlannerSearch:
 
     def serving(self, roots: Collection[int]) -> set[int]:
         """Return the roots of those trees in which each demand has an option."""
-        return {tree.root for tree in self._question.reader.trees_of(sorted(roots)).trees}
+        return {tree.root for tree in self._read(roots)}
 
     def read(self, roots: Collection[int]) -> None:
         """Read trees in detail in one batch."""
-        self._question.details.of(self._question.reader.trees_of(sorted(roots)).trees)
+        self._question.details.of(self._read(roots))
 
     def roots(self) -> Iterator[int]:
         """Yield the roots of trees where the request may fit, most promising first, without composing."""
@@ -212,6 +221,7 @@ class PlannerSearch:
     def _hopeful(self, portions: Iterator[Portion]) -> Iterator[Portion]:
         """Yield the portions without trees that can be ruled out before their details are read."""
         for trees, rest in portions:
+            self._trees |= {tree.root: tree for _key, tree in trees}
             hopeful = [(key, tree) for key, tree in trees if not self.prepared.composer.is_hopeless(tree)]
             self.searched += len(hopeful)
             roomy = [(key, tree) for key, tree in hopeful if not self.prepared.composer.lacks_room(tree)]
@@ -225,14 +235,14 @@ class PlannerSearch:
         if len(trees) <= MAX_BATCH and not self.exhausted:
             return trees
         lacking = self._lacking([tree for _key, tree in trees])
-        if self._is_as_it_is:
+        if not (self._overlay.changes or self._overlay.held):
             self._question.served.update(dict.fromkeys(lacking, False))
         return [(key, tree) for key, tree in trees if tree.root not in lacking]
 
     def _lacking(self, trees: Sequence[Tree]) -> set[int]:
         """Return the roots of trees without a free place for an exclusive group, or any choice of single providers."""
         # In a busy cloud hardly anything is free, and looking for that takes no search.
-        lacking = self._question.without_free_places(trees)
+        lacking = self._question.without_free_places(trees, self._overlay)
         return lacking | self._question.any_choice.lacking_in([tree for tree in trees if tree.root not in lacking])
 
     def _ranked(self, batch: Sequence[Keyed]) -> Iterator[RankedProposal]:

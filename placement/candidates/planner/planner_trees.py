@@ -4,9 +4,10 @@ A cloud has thousands of providers, but few different stocks and sets of traits.
 which saves building it again, and lets canonical forms compare fast.
 """
 
-from collections import defaultdict
+from collections import ChainMap, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from functools import cached_property
 from heapq import heappop, heappush
 from itertools import count, islice, repeat
@@ -21,7 +22,8 @@ from placement.cloud.columns import CloudColumns
 from placement.cloud.providers import Flags, Ints, places_in
 from placement.domain.ancestry import Parents, with_all_above
 from placement.domain.places import Layout, Places, Position
-from placement.domain.planner_tree import NamedMember, PlannerTree, ProviderStocks, Stock
+from placement.domain.planner_tree import NO_STOCKS, NamedMember, PlannerTree, ProviderStocks, Stock
+from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 
 MAX_BATCH = 64
@@ -55,13 +57,11 @@ class TreeUse:
 
     Args:
         serving: the columns, and who has which trait.
-        spared: providers that count as unused.
     """
 
-    def __init__(self, serving: Serving, *, spared: Collection[int] = ()) -> None:
+    def __init__(self, serving: Serving) -> None:
         self._serving = serving
         self._providers = serving.columns.providers
-        self._spared = spared
 
     def parents_in(self, roots: Collection[int]) -> Parents:
         """Return the parents of all providers of some trees."""
@@ -97,8 +97,6 @@ class TreeUse:
         used = np.zeros(len(self._providers.ids), dtype=bool)
         for stock in map(columns.stock, columns.class_ids):
             used[stock.at[stock.used > 0]] = True
-        spared = self._providers.positions(sorted(self._spared))
-        used[spared[spared >= 0]] = False
         return used
 
 
@@ -346,3 +344,46 @@ def _roots(tree: Tree) -> frozenset[int]:
         return frozenset([tree.root])
     sharing = [tree.root_of[one] for options in tree.options for one in options if one in tree.sharing]
     return frozenset([tree.root, *sharing])
+
+
+def with_stocks(tree: Tree, plan: Plan, changed: Mapping[int, Mapping[str, Stock]]) -> Tree:
+    """Return a tree as it is if some providers have other stocks: with the options that have room, and their room.
+
+    Args:
+        tree: the tree, including options that merely have no room now.
+        plan: what is asked for.
+        changed: all stocks, by class, of each provider that has others.
+    """
+
+    def has_room(provider: int, resources: Collection[tuple[str, int]]) -> bool:
+        stocks = changed.get(provider)
+        return stocks is None or all([amount <= stocks[name].left for name, amount in resources])
+
+    options = [
+        [provider for provider in providers if demand.ignores_usage or has_room(provider, demand.resources)]
+        for demand, providers in zip(plan.demands, tree.options, strict=True)
+    ]
+    room = {
+        place: float(min(stock.left, stock.max_unit))
+        for place in [(provider, name) for provider in changed for name in plan.contended]
+        if place in tree.room and (stock := changed[place[0]].get(place[1]))
+    }
+    # The room mapping is shared by all trees that were read together, so it is overlaid rather than copied.
+    return replace(tree, options=options, room=ChainMap(room, tree.room) if room else tree.room)
+
+
+class ChangedProvider(NamedTuple):
+    """A provider that an overlay changes: the root of its tree, and its stocks with the change, by class."""
+
+    root: int
+    stocks: Mapping[str, Stock]
+
+
+def changed_providers(
+    serving: Serving, class_names: Mapping[int, str], changed: Collection[int]
+) -> dict[int, ChangedProvider]:
+    """Return those of some providers that exist, in a cloud as it would be."""
+    providers = serving.columns.providers
+    roots = providers.root_of(changed)
+    stocks = StocksByProvider(serving.columns, class_names).at(providers.positions(sorted(roots)))
+    return {provider: ChangedProvider(root, stocks.get(provider, NO_STOCKS)) for provider, root in roots.items()}

@@ -17,16 +17,23 @@ from placement.candidates.compose.proposals import Proposal, ProposalComposer
 from placement.candidates.device_judge import DeviceJudge
 from placement.candidates.fragmentation import TreeFragmentation, WantedOfHost, wanted_by
 from placement.candidates.key_order import KeyOrder
-from placement.candidates.overlaid import ChangedProvider, ChangedStocks
 from placement.candidates.planner.kept_proposals import KeptProposals
-from placement.candidates.planner.planner_trees import Deciding, NamesIn, TreeOutlines, TreesInDetail, TreeUse
+from placement.candidates.planner.planner_trees import (
+    ChangedProvider,
+    Deciding,
+    NamesIn,
+    TreeOutlines,
+    TreesInDetail,
+    TreeUse,
+    changed_providers,
+)
 from placement.candidates.ranking import Ranking, TreeScores
 from placement.candidates.reading import SumsAsRead, kept_order, shared_by
+from placement.candidates.serving import Serving
 from placement.candidates.tree_reader import TreeReader
-from placement.candidates.wrapped import RememberingReader
 from placement.cloud.derived import KeptInState
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.overlay import Overlay
+from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
@@ -151,8 +158,7 @@ class PlannerQuestion:
         self._serving = cloud.reader.serving
         self.served: dict[int, bool] = {}
         """By root, whether an unchanged tree can serve it, as far as known."""
-        self.stocks = ChangedStocks(self._serving.columns, cloud.class_names)
-        self.reader = RememberingReader(cloud.reader)
+        self._under: tuple[Overlay, TreeReader] = AS_IT_IS, cloud.reader
         self.use = TreeUse(self._serving)
         """How providers are nested, and which are in use as it is."""
         self.details = TreesInDetail(self._serving, cloud.deciding(self._classes), cloud.names)
@@ -164,16 +170,23 @@ class PlannerQuestion:
         made.request, made.prepared = request, prepared
         return made
 
+    def reader(self, overlay: Overlay) -> TreeReader:
+        """Return what reads the trees that can serve it under an overlay."""
+        if overlay.is_empty:
+            return self.cloud.reader
+        if self._under[0] is not overlay:
+            self._under = overlay, self.cloud.reader.under(overlay)
+        return self._under[1]
+
     @property
     def level_ids(self) -> Sequence[int | None]:
         """The ids of the levels' traits, None for one that does not exist."""
         return self.cloud.levels
 
-    def without_free_places(self, trees: Sequence[Tree]) -> set[int]:
-        """Return the roots of trees that provably lack a free place for an exclusive group, under any overlay."""
-        wanted, spared = self.prepared.composer.wanted_free, self._serving.spared
-        use = TreeUse(self._serving, spared=spared) if spared else self.use
-        return use.without_free(wanted, trees, self.level_ids)
+    def without_free_places(self, trees: Sequence[Tree], overlay: Overlay) -> set[int]:
+        """Return the roots of trees that provably lack a free place for an exclusive group."""
+        use = TreeUse(self.reader(overlay).serving) if overlay.released else self.use
+        return use.without_free(self.prepared.composer.wanted_free, trees, self.level_ids)
 
     @cached_property
     def any_choice(self) -> AnyChoice:
@@ -268,7 +281,8 @@ class PlannerQuestion:
         """Return how the request fragments trees; None if the profile ignores that."""
         if self._terms.judge is None:
             return None
-        plan, changed = self.prepared.plan, self.stocks.under(overlay)
+        serving, names = self.reader(overlay).serving, self.cloud.class_names
+        plan, changed = self.prepared.plan, changed_providers(serving, names, overlay.changes)
         if self.request.paths:
             wanted = [WantedOfHost(self.prepared.composer.requested, 1, ())]
             return self._terms.judge.judged(plan, wanted, changed)
@@ -291,8 +305,14 @@ class PlannerQuestion:
             return None
         return self._terms.judge.of_devices.score(tree.left(), proposal.amounts)
 
+    def least_places(self, overlay: Overlay) -> Mapping[int, Counts] | None:
+        """Return, by root, lower bounds on the places for the counted demands; None where unknown."""
+        return self._least_places(self.reader(overlay).serving) if overlay.released else self._least_places_as_it_is
+
     @cached_property
-    def least_places(self) -> Mapping[int, Counts] | None:
-        """By root, lower bounds on the places for the counted demands; None where unknown."""
-        counted = self.prepared.composer.counted
-        return least_places(self._serving, counted, levels=self.level_ids, kept=self.cloud.kept)
+    def _least_places_as_it_is(self) -> Mapping[int, Counts] | None:
+        return self._least_places(self._serving)
+
+    def _least_places(self, serving: Serving) -> Mapping[int, Counts] | None:
+        kept = self.cloud.kept if serving is self._serving else KeptInState()
+        return least_places(serving, self.prepared.composer.counted, levels=self.level_ids, kept=kept)

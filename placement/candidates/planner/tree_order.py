@@ -3,15 +3,21 @@
 from collections.abc import Collection, Iterator, Sequence
 
 from placement.allocators.strategy_fit import ScoredNode
-from placement.candidates.bounded_reading import LeastByRoot, bounded_as_needed, bounded_first
 from placement.candidates.bounds import BoundedScores, ScoresByCount
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import FAILS, LAST, ROOT, Key, Portion
 from placement.candidates.key_order import KeyColumns, KeyOrder
-from placement.candidates.overlaid import overlaid
 from placement.candidates.planner.question import PlannerQuestion
 from placement.candidates.ranking import TreeScores
-from placement.candidates.reading import Reader, SumsAsRead, promising_first, shared_by
+from placement.candidates.reading import (
+    LeastByRoot,
+    SumsAsRead,
+    bounded_as_needed,
+    bounded_first,
+    promising_first,
+    shared_by,
+)
+from placement.candidates.tree_reader import TreeReader
 from placement.domain.overlay import Overlay
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.quantities import ResourceAmounts, summed
@@ -25,7 +31,7 @@ def order_for(question: PlannerQuestion, overlay: Overlay, *, wanted: int) -> "T
         overlay: the assumed changes.
         wanted: how many proposals are wanted.
     """
-    reader = overlaid(question.reader, overlay, question.stocks)
+    reader = question.reader(overlay)
     scores = ScoresByCount if question.counts_decide else BoundedScores
     asked = question.asked
     fragmentation = question.tree_fragmentation(overlay)
@@ -61,7 +67,7 @@ class TreeOrder:
         overlay: Overlay,
         *,
         wanted: int,
-        reader: Reader,
+        reader: TreeReader,
         scores: BoundedScores,
         kept_scores: TreeScores | None,
         shares: bool,
@@ -145,14 +151,14 @@ class TreeOrder:
 
     def _least(self) -> LeastByRoot | None:
         """Return lower bounds on the places touched in each tree; None where there are none."""
-        return None if self._question.counts_decide else self._question.least_places
+        return None if self._question.counts_decide else self._question.least_places(self._overlay)
 
     def _kept_order(self, _scores: TreeScores, found_by: Sequence[str]) -> KeyOrder | None:
         """Return the kept keys of all trees, worked out anew for changed trees; None if none are kept."""
         order = self._question.kept_order(self._kept_scores, found_by) if self._kept_scores else None
         if order is None or self._overlay.is_empty:
             return order
-        changed = {one.root for one in self._question.stocks.under(self._overlay).values()}
+        changed = {*self._reader.serving.columns.providers.root_of(self._overlay.changes).values()}
         elsewhere = changed | self._overlay.avoided
         keys = self._scores.keys(self._reader.sums(self._scores.classes, found_by, changed)) if changed else ()
         new = KeyColumns.from_keys(keys)
@@ -163,7 +169,7 @@ class TreeOrder:
         return self._only(root) if self._has_keys else self._sums_as_read.read(self._only(root))
 
     def _only(self, root: int) -> Iterator[Portion]:
-        trees = self._reader.trees_of([root]).trees if self._reader.is_possible else []
+        trees = self._reader.trees_of([root]) if self._reader.is_possible else []
         # Where a tree's key is only a bound, ``key_of`` filters its proposals.
         if trees and self._scores.filters and self._has_keys:
             trees = [] if self._scores.keys(self._sums([root]))[0][FAILS] else trees

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from placement.allocators.fair_share.tenants import Need
-from placement.candidates.overlaid import with_stocks
-from placement.candidates.planner.planner_trees import TreesInDetail
+from placement.candidates.planner.planner_trees import TreesInDetail, with_stocks
 from placement.candidates.tree_reader import TreeReader
+from placement.domain.overlay import AS_IT_IS
 from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree, ProviderStocks
@@ -66,7 +66,7 @@ class EmptiedTrees:
     @cached_property
     def place_rules(self) -> Sequence[PlaceRule]:
         """The rules that name a single place; none if any providers share, since theirs lies in no place."""
-        return [] if self._reader([]).shares else place_rules(self._wanted, self.levels)
+        return [] if self._reader.shares else place_rules(self._wanted, self.levels)
 
     def places(self) -> RulePlaces:
         """Return the places of all hosts that these rules name, and what is free in them."""
@@ -75,18 +75,19 @@ class EmptiedTrees:
         traits = self._tx.names.traits.ids(
             self._tx.connection, {self.levels.traits[rule.level] for rule in self.place_rules}
         )
-        serving = self._reader([]).serving
+        serving = self._reader.serving
         serving.sets.read_traits(traits.values())
         levels = [traits.get(trait) for trait in self.levels.traits]
         return places_of_rules(serving, self.place_rules, levels, classes=classes)
 
-    def _reader(self, freed: Iterable[int]) -> TreeReader:
+    @cached_property
+    def _reader(self) -> TreeReader:
         plan = self._prepared.plan
-        return tree_reader(self._tx, plan, ids_for(self._tx, plan), self._cache, spared={*freed})
+        return tree_reader(self._tx, plan, ids_for(self._tx, plan), self._cache)
 
     def missing(self) -> dict[int, dict[Need, int]]:
         """Return for each tree how much more of each class has to be free in it; nothing if any providers share."""
-        reader = self._reader([])
+        reader = self._reader
         requested = {} if reader.shares else self._prepared.composer.requested
         number = len(requested)
         return {
@@ -103,10 +104,9 @@ class EmptiedTrees:
 
     def read(self, roots: Sequence[int], freed: FreedByProvider) -> None:
         """Read trees as they are, but with the options that would have room once these amounts are free."""
-        reader = self._reader(freed)
-        cloud = seen_cloud(self._tx, self._wanted, self._prepared.levels, reader, cache=self._cache)
-        trees = reader.trees_of(roots).trees
-        details = TreesInDetail(reader.serving, cloud.deciding(), cloud.names).of(trees)
+        cloud = seen_cloud(self._tx, self._wanted, self._prepared.levels, self._reader, cache=self._cache)
+        trees = self._reader.under(AS_IT_IS.releasing(freed)).trees_of(roots)
+        details = TreesInDetail(self._reader.serving, cloud.deciding(), cloud.names).of(trees)
         self._known.update(dict.fromkeys(roots))
         self._known.update({tree.root: (tree, detail) for tree, detail in zip(trees, details, strict=True)})
 

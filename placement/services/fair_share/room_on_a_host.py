@@ -119,7 +119,7 @@ class _PlannedRoom:
 
 def _first(tx: Transaction, wanted: RoomWanted, overlay: Overlay) -> _PlannedRoom | None:
     """Return the candidate that ranks first."""
-    question = question_for(tx, wanted.request, wanted.options, overlay=overlay)
+    question = question_for(tx, wanted.request, wanted.options)
     search = search_for(question, overlay)
     proposal = next(search.proposals(), None)
     if proposal is None:

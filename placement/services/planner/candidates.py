@@ -1,6 +1,6 @@
 """The candidates for a request, best first: the use case behind POST /planner/v1/candidates."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import islice
@@ -11,13 +11,12 @@ from placement.candidates.explain.wording import cause_in_words
 from placement.candidates.planner.planner_search import PlannedCandidate, PlannerSearch, search_for
 from placement.candidates.planner.question import PlannerQuestion
 from placement.candidates.scores import Score
-from placement.cloud.view import MoreTrees
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import NamedMember
 from placement.errors import OutOfSteps
 from placement.services.explain import Explained
-from placement.services.planner.changes import AS_THEY_ARE, Changes, more_trees, overlay_of
+from placement.services.planner.changes import AS_THEY_ARE, Changes, overlay_of
 from placement.services.planner.composers import PlannerOptions
 from placement.services.planner.explaining import explained_plan
 from placement.services.planner.hypothetical_trees import HypotheticalTrees
@@ -82,34 +81,29 @@ def planned_candidates(
         InvalidAt: the request, or a change, names something that does not exist.
         OutOfSteps: the search was cut off before it found anything.
     """
-    more = more_trees(tx, changes)
     overlay = overlay_of(tx, changes, overlay)
-    question = question_for(tx, request, options, overlay=overlay)
-    if more or options.cache is None or not overlay.is_empty:
-        return _found(tx, question, options, overlay=overlay, more=more)
+    question = question_for(tx, request, options)
+    if options.cache is None or not overlay.is_empty:
+        return _found(tx, question, options, overlay=overlay)
     asked = "candidates", *options.asked_for(request)
     answer: PlannerAnswer | None = options.cache.reason_for_nothing(tx, asked)
     if answer is None:
-        answer = _found(tx, question, options, overlay=overlay, more=more)
+        answer = _found(tx, question, options, overlay=overlay)
         if not answer.candidates and answer.complete:
             options.cache.note_nothing(tx, asked, replace(answer, members={}))
     return answer
 
 
-def _found(
-    tx: Transaction, question: PlannerQuestion, options: PlannerOptions, *, overlay: Overlay, more: Sequence[MoreTrees]
-) -> PlannerAnswer:
+def _found(tx: Transaction, question: PlannerQuestion, options: PlannerOptions, *, overlay: Overlay) -> PlannerAnswer:
     request, search = question.request, search_for(question, overlay)
     chosen = [*islice(search.distinct(), request.limit)]
     found = [PlannedCandidate(proposal, search.score(proposal)) for proposal in chosen]
-    hypothetical = HypotheticalTrees(tx, request, options, overlay)
-    candidates = [*islice(merge(found, hypothetical.candidates(more), key=attrgetter("rank")), request.limit)]
+    hypothetical = HypotheticalTrees(tx, question, overlay)
+    candidates = [*islice(merge(found, hypothetical.candidates(), key=attrgetter("rank")), request.limit)]
     answer = _answer(tx, search, hypothetical, candidates)
     if not request.explain:
         return answer
-    # The cloud as it is.
-    as_it_is = question if overlay.is_empty else question_for(tx, request, options)
-    return replace(answer, explained=explained_plan(tx, as_it_is, options, nothing_found=not chosen))
+    return replace(answer, explained=explained_plan(tx, question, options, nothing_found=not chosen))
 
 
 def _answer(

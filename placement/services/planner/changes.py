@@ -4,8 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
-from placement.cloud.view import MoreTrees
-from placement.domain.overlay import AS_IT_IS, Overlay
+from placement.domain.overlay import AS_IT_IS, MoreTrees, Overlay
 from placement.errors import InvalidAt
 from placement.store.allocations import held_by
 from placement.store.connection.unit_of_work import Transaction
@@ -32,7 +31,7 @@ AS_THEY_ARE = Changes()
 
 
 def overlay_of(tx: Transaction, changes: Changes, overlay: Overlay = AS_IT_IS) -> Overlay:
-    """Put changes, except hypothetical trees, on top of an overlay. A consumer without allocations gives nothing back.
+    """Put changes on top of an overlay. A consumer without allocations gives nothing back.
 
     Raises:
         InvalidAt: there is no such provider or aggregate.
@@ -46,16 +45,11 @@ def overlay_of(tx: Transaction, changes: Changes, overlay: Overlay = AS_IT_IS) -
                 raise InvalidAt(("without", number), f"There is no provider {uuid}, and no aggregate.")
             gone = of_aggregates[uuid] if uuid in of_aggregates else {of_providers[uuid]}
             overlay = overlay.without(gone)
-    return overlay
+    return replace(overlay, more=(*overlay.more, *_more_trees(tx, changes))) if changes.more else overlay
 
 
-def more_trees(tx: Transaction, changes: Changes) -> list[MoreTrees]:
-    """Return the hypothetical trees.
-
-    Raises:
-        InvalidAt: there is no such provider.
-    """
-    roots = roots_of_providers(tx, [uuid for uuid, _count in changes.more]) if changes.more else {}
+def _more_trees(tx: Transaction, changes: Changes) -> list[MoreTrees]:
+    roots = roots_of_providers(tx, [uuid for uuid, _count in changes.more])
     for number, (uuid, _count) in enumerate(changes.more):
         if uuid not in roots:
             raise InvalidAt(("with", number, "like"), f"There is no provider {uuid}.")

@@ -116,13 +116,7 @@ class Drafting:
         """Return what is known of the snapshot for all members that want the same."""
         prepared = self.prepared(member)
         if prepared not in self._questions:
-            self._questions[prepared] = question_for(
-                self.tx,
-                member.request,
-                member.options,
-                composers=self.composers,
-                overlay=self.overlay,
-            )
+            self._questions[prepared] = question_for(self.tx, member.request, member.options, composers=self.composers)
         return self._questions[prepared]
 
     def no_place(self, member: ClaimMember) -> Explained | None:

@@ -110,7 +110,7 @@ class FabricLayout:
         A provider over capacity may push such a sum below what the others in the tree have left.
         """
         number = len(self.classes)
-        rows = self._room.questions[0].reader.sums(self.classes, ())
+        rows = self._room.questions[0].cloud.reader.sums(self.classes, ())
         return self._sites({row[0]: [row[at] - row[at + number] for at in range(1, number + 1)] for row in rows})
 
     def sites_by_provider(self) -> list[Site]:
@@ -119,13 +119,15 @@ class FabricLayout:
 
     def _sites(self, free: Free) -> list[Site]:
         questions = self._room.questions
-        if not all(question.reader.is_possible for question in questions):
+        if not all(question.cloud.reader.is_possible for question in questions):
             return []
         known = {**free}
         if any(question.has_sharing for question in questions):
-            known = dict.fromkeys([tree.root for question in questions for tree in question.reader.all_trees().trees])
+            readers = [question.reader(self._overlay) for question in questions]
+            known = dict.fromkeys([tree.root for reader in readers for tree in reader.all_trees()])
         # An overlay may give something back there, so leave the answer to search.
-        known.update({one.root: None for one in questions[0].stocks.under(self._overlay).values()})
+        changed = questions[0].cloud.reader.serving.columns.providers.root_of(self._overlay.changes)
+        known.update(dict.fromkeys(changed.values()))
         sites = [self._site(root, known[root]) for root in self._in_order([*known])]
         return [site for site in sites if site is not None]
 
@@ -140,6 +142,6 @@ class FabricLayout:
     def _in_order(self, roots: Sequence[int]) -> list[int]:
         questions = self._room.questions
         left_out = self._overlay.avoided.union(*[question.avoided for question in questions])
-        only = {question.reader.only_root for question in questions}
+        only = {question.cloud.reader.only_root for question in questions}
         wanted = [root for root in roots if root not in left_out and (None in only or root in only)]
         return self._room.searches[0].in_order(wanted)

@@ -1,15 +1,13 @@
 """Candidates in hypothetical trees: each is modelled on an existing one, but empty, and names that tree's providers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from operator import attrgetter
 
 from placement.candidates.planner.planner_search import PlannedCandidate, search_for
-from placement.cloud.view import MoreTrees
-from placement.domain.overlay import Overlay
-from placement.domain.planner_request import PlannerRequest
+from placement.candidates.planner.question import PlannerQuestion
+from placement.domain.overlay import MoreTrees, Overlay
 from placement.domain.planner_tree import NamedMember
 from placement.services.planner.changes import emptied
-from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.questions import question_for
 from placement.store.connection.unit_of_work import Transaction
 
 
@@ -18,15 +16,13 @@ class HypotheticalTrees:
 
     Args:
         tx: the transaction.
-        request: the request.
-        options: the operator's options.
-        overlay: assumed changes to existing trees, including those that share with the hypothetical ones.
+        question: the request in its snapshot.
+        overlay: assumed changes to the cloud.
     """
 
-    def __init__(self, tx: Transaction, request: PlannerRequest, options: PlannerOptions, overlay: Overlay) -> None:
+    def __init__(self, tx: Transaction, question: PlannerQuestion, overlay: Overlay) -> None:
         self._tx = tx
-        self._request = request
-        self._options = options
+        self._question = question
         self._overlay = overlay
         self.members = dict[int, NamedMember]()
         """The providers of the trees that served as models."""
@@ -35,19 +31,18 @@ class HypotheticalTrees:
         self.searched = 0
         """How many trees were searched."""
 
-    def candidates(self, more: Sequence[MoreTrees]) -> list[PlannedCandidate]:
+    def candidates(self) -> list[PlannedCandidate]:
         """Return the best candidates in all of them, best first."""
-        found = [one for addition in more for one in self._in_trees_like(addition)]
-        return sorted(found, key=lambda one: one.rank)[: self._request.limit]
+        found = [candidate for more in self._overlay.more for candidate in self._in_trees_like(more)]
+        return sorted(found, key=attrgetter("rank"))[: self._question.request.limit]
 
     def _in_trees_like(self, more: MoreTrees) -> Iterator[PlannedCandidate]:
         overlay = emptied(self._tx, [more.like], self._overlay)
-        question = question_for(self._tx, self._request, self._options, overlay=overlay)
-        search = search_for(question, overlay)
+        search = search_for(self._question, overlay)
         found = list(search.proposals(only=more.like))
         self.searched += more.count
         self.complete &= search.complete
         self.members.update(search.members)
         for proposal in found:
             one = PlannedCandidate(proposal, search.score(proposal), more.like)
-            yield from [one] * min(more.count, self._request.limit)
+            yield from [one] * min(more.count, self._question.request.limit)

@@ -8,7 +8,6 @@ from placement.allocators.budget import Budget
 from placement.allocators.bundle_packing import Copies, exactly
 from placement.candidates.headroom.placed import MAX_PLANNED, MAX_WAYS, TreeFilling, beyond_reach, under
 from placement.candidates.host_sketches import host_sketch
-from placement.candidates.overlaid import overlaid
 from placement.candidates.planner.planner_search import search_for
 from placement.candidates.planner.question import PlannerQuestion
 from placement.cloud.providers import Ints
@@ -53,7 +52,7 @@ def placed_copies(
     options = replace(options, judge=None)
     request = replace(request, limit=1, per_tree=1, explain=False)
     composers = Composers()
-    question = question_for(tx, request, options, composers=composers, overlay=overlay)
+    question = question_for(tx, request, options, composers=composers)
     every = replace(request, per_tree=MAX_WAYS)
     filling = TreeFilling(
         question.prepared.plan,
@@ -63,7 +62,7 @@ def placed_copies(
         packing=Budget(STEPS_OF_PACKING),
         tries=Budget(MAX_TRIES),
     )
-    return PlacedCopies(tx, question, options, filling=filling, overlay=overlay, like=like, kinds=kinds)
+    return PlacedCopies(tx, question, filling=filling, overlay=overlay, like=like, kinds=kinds)
 
 
 class PlacedCopies:
@@ -72,7 +71,6 @@ class PlacedCopies:
     Args:
         tx: the snapshot.
         question: the request in it.
-        options: the operator's options.
         filling: counts the copies in one tree.
         overlay: assumed changes to existing trees.
         like: the tree that each hypothetical tree is modelled on.
@@ -83,7 +81,6 @@ class PlacedCopies:
         self,
         tx: Transaction,
         question: PlannerQuestion,
-        options: PlannerOptions,
         *,
         filling: TreeFilling,
         overlay: Overlay,
@@ -92,7 +89,6 @@ class PlacedCopies:
     ) -> None:
         self._tx = tx
         self._question = question
-        self._options = options
         self._filling = filling
         self._overlay = overlay
         self._like = like
@@ -127,7 +123,7 @@ class PlacedCopies:
         ``bounds`` has for each root how many copies its sums allow at most.
         """
         here = {root: most for root, most in bounds.items() if root not in self._like}
-        found = self._counted(self._question, self._overlay, here)
+        found = self._counted(self._overlay, here)
         further = {self._like[root]: most for root, most in bounds.items() if root in self._like}
         empty = self.in_empty(further) if further else {}
         return found | {root: empty[self._like[root]] for root in bounds if root in self._like}
@@ -136,15 +132,14 @@ class PlacedCopies:
         """Return how many copies would fit into trees like these if they were empty, by root."""
         roots = {root: self._like.get(root, root) for root in bounds}
         overlay = emptied(self._tx, sorted({*roots.values()}), self._overlay)
-        question = question_for(self._tx, self._question.request, self._options, overlay=overlay)
-        found = self._counted(question, overlay, {roots[root]: most for root, most in bounds.items()})
+        found = self._counted(overlay, {roots[root]: most for root, most in bounds.items()})
         return {root: found[of] for root, of in roots.items()}
 
-    def _counted(self, question: PlannerQuestion, overlay: Overlay, bounds: Mapping[int, int]) -> dict[int, Copies]:
+    def _counted(self, overlay: Overlay, bounds: Mapping[int, int]) -> dict[int, Copies]:
         found = dict.fromkeys(bounds, exactly(0))
-        reader = overlaid(question.reader, overlay, question.stocks)
+        question, reader = self._question, self._question.reader(overlay)
         for roots in _portions_of(sorted(bounds)):
-            trees = reader.trees_of(roots).trees
+            trees = reader.trees_of(roots)
             for tree, details in zip(trees, question.details.of(trees), strict=True):
                 found[tree.root] = self._of(tree, details.under(overlay), bounds[tree.root])
         return found

@@ -6,7 +6,6 @@ from placement.candidates.planner.question import PlannerQuestion, PlannerTerms,
 from placement.candidates.ranking import Ranking
 from placement.candidates.tree_reader import TreeReader
 from placement.domain.names import similar_names
-from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan
@@ -26,7 +25,6 @@ def question_for(
     options: PlannerOptions,
     *,
     composers: Composers | None = None,
-    overlay: Overlay = AS_IT_IS,
 ) -> PlannerQuestion:
     """Look up what a request names, and return the question for its search.
 
@@ -35,7 +33,6 @@ def question_for(
         request: the request.
         options: the operator's options.
         composers: the composers to reuse and add to; new ones by default.
-        overlay: releases every provider that any overlay of the search releases.
 
     Raises:
         InvalidAt: the request names a class, trait or level that does not exist.
@@ -47,7 +44,7 @@ def question_for(
     avoided = frozenset(roots_of_providers(tx, request.avoided_trees).values())
     ids = ids_for(tx, plan, read_along=options.cache.read_along if options.cache else None)
     # Rules about several providers are left to composing. What paths ask for may be taken in turn.
-    reader = tree_reader(tx, plan, ids, options.cache, spared=overlay.released, adds_up=not request.paths)
+    reader = tree_reader(tx, plan, ids, options.cache, adds_up=not request.paths)
     judge = options.judge.in_snapshot(tx) if options.judge else None
     terms = PlannerTerms(options.profile, options.locks, classes_in_families(tx, Ranking(options.profile)), judge)
     cloud = seen_cloud(tx, request, prepared.levels, reader, cache=options.cache)

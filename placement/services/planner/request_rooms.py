@@ -14,7 +14,8 @@ from placement.candidates.headroom.mix import of_mix
 from placement.candidates.headroom.plans import CountedRequest, all_together, counted_plan, has_rules
 from placement.candidates.headroom.totals import Headroom, HostModel, headroom, models
 from placement.candidates.provider_sets import SetsInView
-from placement.cloud.view import Supposed, cloud_view
+from placement.candidates.serving import withheld
+from placement.cloud.view import cloud_view, with_changes
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.place_lock import PlaceLock
@@ -22,11 +23,10 @@ from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import NamedIds, plan_for
 from placement.errors import Invalid, InvalidAt
 from placement.services.cloud_cache import CloudCache, SetsInSnapshot, columns_in
-from placement.services.planner.changes import AS_THEY_ARE, Changes, more_trees, overlay_of
+from placement.services.planner.changes import AS_THEY_ARE, Changes, overlay_of
 from placement.services.planner.composers import Composers, PlannerOptions
 from placement.services.planner.placed_copies import PlacedCopies, placed_copies
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
-from placement.store.locks import withheld_providers
 from placement.store.search.names import ids_for
 from placement.store.search.provider_names import Named, named_providers
 from placement.store.search.roots import roots_by_aggregate
@@ -105,7 +105,7 @@ def headrooms(
     """
     asked = {name: _in_groups(request, options.get(name)) for name, request in requests.items()}
     ids, overlay = _ids(tx, asked, locks), overlay_of(tx, changes)
-    cloud = _supposed(tx, ids, changes, overlay=overlay, cache=cache)
+    cloud = _supposed(tx, ids, overlay, cache=cache)
     aggregates = roots_by_aggregate(tx) if listing.aggregates else {}
     by_place = {name: one for name, one in requests.items() if _depends_on_places(one, ids)}
     placed = _placed(tx, by_place, options, cloud=cloud, overlay=overlay)
@@ -159,26 +159,17 @@ def _traits_of_places(request: PlannerRequest, options: PlannerOptions) -> froze
     )
 
 
-def _supposed(
-    tx: Transaction, ids: NamedIds, changes: Changes, *, overlay: Overlay, cache: CloudCache | None
-) -> CloudInForms:
+def _supposed(tx: Transaction, ids: NamedIds, overlay: Overlay, *, cache: CloudCache | None) -> CloudInForms:
     """Return the cloud with its assumed changes, where exclusively held places have nothing free."""
     columns = columns_in(tx, cache)
     sets = SetsInSnapshot(tx, columns, cache)
     sets.read_traits(ids.traits.values())
     sets.read_aggregates(ids.aggregates.values())
-    supposed = Supposed(
-        changes={class_id: _changes_of(overlay, name) for name, class_id in ids.classes.items() if overlay.changes},
-        full=withheld_providers(tx, ids.locks, overlay=overlay) if ids.locks else (),
-        gone=overlay.gone,
-        more=more_trees(tx, changes),
-    )
-    view = cloud_view(columns, supposed, columns.class_ids)
+    sets.read_traits([trait_id for trait_id in ids.locks.values() if trait_id is not None])
+    changed = with_changes(columns, overlay, tx.names.classes.ids(tx.connection, overlay.classes))
+    full = withheld(changed, sets, ids.locks) if ids.locks else None
+    view = cloud_view(changed, overlay, full=full)
     return CloudInForms(view.columns, SetsInView(sets, view, columns.providers), ids, view.like)
-
-
-def _changes_of(overlay: Overlay, name: str) -> dict[int, int]:
-    return {provider: amounts[name] for provider, amounts in overlay.changes.items() if name in amounts}
 
 
 def _mentioned(rooms: Collection[RequestRoom]) -> set[int]:
@@ -200,7 +191,7 @@ def headroom_in(
 ) -> HeadroomInCloud:
     """Count how many copies of one request fit, within the caller's transaction; see ``headrooms``."""
     plan = counted_plan(request)
-    cloud = _supposed(tx, ids_for(tx, plan, locks=locks), AS_THEY_ARE, overlay=AS_IT_IS, cache=cache)
+    cloud = _supposed(tx, ids_for(tx, plan, locks=locks), AS_IT_IS, cache=cache)
     return HeadroomInCloud(headroom(CopyCounter(plan, cloud)), cloud)
 
 

@@ -13,7 +13,7 @@ from placement.domain.search_plan import NamedIds, Plan
 from placement.errors import Invalid
 from placement.store.connection.prepared import PreparedScalars, PreparedStatement, Values
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.locks import lock_columns, lock_values, used_locks
+from placement.store.locks import UsedLocks, lock_columns, lock_values, used_locks
 from placement.store.search.ranges import HAS_ROOT
 from placement.store.tables import placement_aggregates, resource_provider_traits, resource_providers, traits
 
@@ -101,8 +101,15 @@ def ids_for(
         highest_root=highest or 0,
         shares=bool(shares),
         levels=tuple(in_use[: len(levels)]),
-        locks=used_locks(locks, in_use[len(levels) :]),
+        locks=_locks(tx, used_locks(locks, in_use[len(levels) :])),
     )
+
+
+def _locks(tx: Transaction, used: UsedLocks) -> dict[int, int | None]:
+    """Return by lock class the id of the trait of its level; a level whose trait does not exist has no place."""
+    ids = tx.names.traits.ids(tx.connection, {trait for trait in used.values() if trait is not None}) if used else {}
+    in_use = {class_id: trait for class_id, trait in used.items() if trait is None or trait in ids}
+    return {class_id: None if trait is None else ids[trait] for class_id, trait in in_use.items()}
 
 
 def _known_names(tx: Transaction, plan: Plan) -> tuple[dict[str, int], dict[str, int]]:

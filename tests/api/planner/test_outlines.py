@@ -24,7 +24,7 @@ OPTIONS = PlannerOptions(profile=RankingProfile("spread"), levels=LEVELS, locks=
 def outlined(tx: Transaction, request: PlannerRequest) -> tuple[int, int]:
     """Compare all trees in outline with the same in detail; return how many there are, and how many of them lack."""
     question = question_for(tx, request, OPTIONS)
-    trees = question.reader.all_trees().trees
+    trees = question.cloud.reader.all_trees()
     composer = question.prepared.composer
     lacking = 0
     for tree, outline, details in zip(trees, question.outlines.of(trees), question.details.of(trees), strict=True):

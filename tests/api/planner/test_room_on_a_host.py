@@ -259,7 +259,7 @@ def test_without_a_request_resources_are_needed(planner: Api) -> None:
 @reads
 def fits_without(tx: Transaction, request: PlannerRequest, options: PlannerOptions, consumers: list[str]) -> bool:
     overlay = released(tx, consumers)
-    planning = search_for(question_for(tx, request, options, overlay=overlay), overlay)
+    planning = search_for(question_for(tx, request, options), overlay)
     return next(planning.proposals(), None) is not None
 
 

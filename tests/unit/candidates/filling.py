@@ -11,8 +11,9 @@ from placement.candidates.headroom.forms import CloudInForms
 from placement.candidates.headroom.totals import Headroom, headroom
 from placement.candidates.provider_sets import SetsInView
 from placement.cloud.columns import CloudColumns, CloudRows
-from placement.cloud.view import Supposed, cloud_view
+from placement.cloud.view import cloud_view, with_changes
 from placement.domain.candidate_request import CandidateRequest
+from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.search_plan import NamedIds, plan_for
 from tests.clouds import SHARES
 from tests.definition_of_candidates import Definition
@@ -83,12 +84,13 @@ def _most(ways, left) -> int:
     return most(0, tuple(left[cell] for cell in cells))
 
 
-def cloud_in_forms(cloud: Cloud, supposed: Supposed | None = None) -> CloudInForms:
+def cloud_in_forms(cloud: Cloud, overlay: Overlay = AS_IT_IS) -> CloudInForms:
     """Return a cloud as a snapshot would show it."""
     real = CloudColumns.from_rows(
         CloudRows([(node.root, node.id, node.parent or 0) for node in cloud.values()], _stocks(cloud))
     )
-    view = cloud_view(real, supposed or Supposed(), range(len(CLASSES)))
+    class_ids = {name: number for number, name in enumerate(CLASSES)}
+    view = cloud_view(with_changes(real, overlay, class_ids), overlay)
     return CloudInForms(view.columns, SetsInView(_Sets(cloud, real), view, real.providers), _ids(cloud), view.like)
 
 

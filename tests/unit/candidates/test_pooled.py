@@ -14,7 +14,6 @@ from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.own_parts import OwnParts
 from placement.candidates.compose.pooled import BestFirst
 from placement.candidates.compose.slots import SlotComposer
-from placement.candidates.in_memory import TreesInMemory
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.reading import shared_by
 from placement.candidates.search import found_candidates
@@ -25,6 +24,7 @@ from placement.domain.tree import Tree
 from tests.examples import examples
 from tests.unit.candidates.searches import CLASSES, moved, requests, searches_of, with_places
 from tests.unit.candidates.test_ranking import STEP, Cloud
+from tests.unit.candidates.trees_in_memory import TreesInMemory
 
 A_FEW_AT_A_TIME = SearchLimits(first_trees=1, growth=2)
 
@@ -160,7 +160,7 @@ LineName = tuple[bool, frozenset[int]]
 def lines_by_definition(cloud: Cloud, profile: RankingProfile) -> dict[LineName, Line]:
     """Return all candidates of each line, the best first."""
     lines: dict[LineName, Line] = {}
-    for tree in TreesInMemory(*cloud).all_trees().trees:
+    for tree in TreesInMemory(*cloud).all_trees():
         for options in (tree.options, shared_options(cloud, tree)):
             for choice in SlotComposer(cloud.plan, RequestBudget()).choices(replace(tree, options=options)):
                 name = is_of_pools(cloud, tree, choice), charged(cloud, tree, choice)
@@ -211,7 +211,7 @@ def test_a_search_finds_what_sorting_finds(cloud, profile):
     reader = TreesInMemory(*cloud, shares=True)
     scores = TreeScores(amounts_of(cloud.plan), Ranking(profile), shared=shared_by(reader))
     own_parts = OwnParts(cloud.plan, scores.weighed)
-    for tree in reader.all_trees().trees:
+    for tree in reader.all_trees():
         node = cloud.totals.get(tree.root, ScoredNode({}))
         row = (tree.root, *[of.get(name, 0) for of in node for name in scores.classes])
 

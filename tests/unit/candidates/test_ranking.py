@@ -11,7 +11,6 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, ScoredNode, Sra, assess
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
-from placement.candidates.in_memory import TreesInMemory
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.reading import shared_by
 from placement.candidates.search import found_candidates
@@ -20,6 +19,7 @@ from placement.domain.search_plan import Choice, Plan, plan_for
 from placement.domain.tree import Tree
 from tests.examples import examples
 from tests.unit.candidates.searches import CLASSES, devices, moved, requests, searches_of, with_places
+from tests.unit.candidates.trees_in_memory import TreesInMemory
 
 STEP = 100  # The gap between the ids of one tree and the next.
 
@@ -91,7 +91,7 @@ def sorted_by_definition(cloud: Cloud, ranking: Ranking) -> list[Expected]:
     found = []
     scores = TreeScores(amounts_of(cloud.plan), ranking)
     nothing = ScoredNode(dict.fromkeys(CLASSES, 0), dict.fromkeys(CLASSES, 0))
-    for tree in TreesInMemory(*cloud).all_trees().trees:
+    for tree in TreesInMemory(*cloud).all_trees():
         node = cloud.totals.get(tree.root, nothing)
         fails, total, composed = score_by_definition(cloud.plan, ranking, tree, node)
         if composed is not None and not (fails and scores.filters):

@@ -8,15 +8,16 @@ import pytest
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import Fit, Preference, Profile, ScoredNode
 from placement.candidates.budget import RequestBudget
-from placement.candidates.in_memory import TreesInMemory
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.reading import shared_by
 from placement.candidates.search import found_candidates
 from placement.candidates.walk import candidates_in
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.domain.places import Layout
 from placement.domain.search_limits import SearchLimits
 from placement.domain.search_plan import plan_for
-from placement.domain.tree import PlaceFacts, Tree
+from placement.domain.tree import Tree
+from tests.unit.candidates.trees_in_memory import TreesInMemory
 
 REQUEST = CandidateRequest(groups=(RequestGroup(suffix="_A", resources={"PGPU": 1}),))
 PLAN = plan_for(REQUEST)
@@ -81,10 +82,9 @@ def test_a_tree_comes_after_others_if_its_candidates_are_less_compact():
     trees = [Tree(10, [[13, 14]]), Tree(20, [[23, 24]])]
     parents = {10: None, 11: 10, 12: 10, 13: 11, 14: 12, 20: None, 21: 20, 23: 21, 24: 21}
     bits, root_of = {11: 1, 12: 1, 21: 1}, {11: 10, 12: 10, 21: 20}
-    fits = {13: 1.0, 14: 1.0, 23: 1.0, 24: 1.0}
-    places = PlaceFacts(parents, bits, root_of, levels=1, fit_counts=fits, shared_fit_counts={})
+    layout = Layout(parents, bits, root_of, levels=1)
     totals = {10: ScoredNode({"PGPU": 10}, {"PGPU": 0}), 20: ScoredNode({"PGPU": 10}, {"PGPU": 1})}
-    assert [root for root, _choice in searched(TreesInMemory(plan, trees, totals, places=places))] == [20, 10, 20]
+    assert [root for root, _choice in searched(TreesInMemory(plan, trees, totals, layout=layout))] == [20, 10, 20]
 
 
 @pytest.mark.parametrize("profile", [None, SPREAD], ids=["by id", "best first"])

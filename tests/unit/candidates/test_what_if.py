@@ -6,8 +6,8 @@ from random import Random
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from placement.cloud.view import MoreTrees, Supposed
-from tests.small_clouds import CLASSES, Cloud, Inventory, Node, random_cloud, random_request, shares_of
+from placement.domain.overlay import MoreTrees, Overlay
+from tests.small_clouds import Cloud, Inventory, Node, random_cloud, random_request, shares_of
 from tests.unit.candidates.filling import TooLarge, cloud_in_forms, counted_headroom, filled
 
 seeds = st.integers(0, 2**32).map(Random)
@@ -55,7 +55,7 @@ def test_one_more_tree_is_as_good_as_one_like_it(chance: Random) -> None:
     # Requests that name a tree do not apply to its copy.
     assume(all(group.in_tree is None for group in request.groups))
     count = chance.randint(1, 2)
-    found = cloud_in_forms(cloud, Supposed(more=[MoreTrees(root, count)]))
+    found = cloud_in_forms(cloud, Overlay(more=(MoreTrees(root, count),)))
     more = like(cloud, root)
     compare(request, found, more if count == 1 else like(more, root))
 
@@ -67,7 +67,7 @@ def test_further_trees_are_built_like_the_one_that_they_are_like() -> None:
         2: Node(2, 1, 1, {"VCPU": Inventory(8, used=4)}),
         3: Node(3, 1, 1, {"MEMORY_MB": Inventory(2)}),
     }
-    forms = cloud_in_forms(cloud, Supposed(more=[MoreTrees(1, 2)])).forms
+    forms = cloud_in_forms(cloud, Overlay(more=(MoreTrees(1, 2),))).forms
     assert [tuple(trees.form.max_units) for trees in forms for _root in trees.roots] == [((1, 0), (2, 1))] * 3
 
 
@@ -76,7 +76,7 @@ def test_a_tree_that_is_gone_is_not_counted(chance: Random) -> None:
     request, cloud = random_request(chance), random_cloud(chance)
     root = chance.choice(sorted({node.root for node in cloud.values()}))
     assume(all(group.in_tree is None for group in request.groups))
-    found = cloud_in_forms(cloud, Supposed(gone=[root]))
+    found = cloud_in_forms(cloud, Overlay().without([root]))
     compare(request, found, without(cloud, root))
 
 
@@ -84,6 +84,6 @@ def test_a_tree_that_is_gone_is_not_counted(chance: Random) -> None:
 def test_what_is_given_back_is_free(chance: Random) -> None:
     request, cloud = random_request(chance), random_cloud(chance)
     node = cloud[chance.choice(sorted(cloud))]
-    freed = {CLASSES.index(name): {node.id: -stock.used} for name, stock in node.inventories.items()}
-    found = cloud_in_forms(cloud, Supposed(changes=freed))
+    in_use = {name: stock.used for name, stock in node.inventories.items()}
+    found = cloud_in_forms(cloud, Overlay().releasing({node.id: in_use}))
     compare(request, found, {**cloud, node.id: with_less_in_use(node)})
