@@ -21,6 +21,9 @@ from placement.domain.tree import Tree
 UNBOUNDED = (ConditionKind.AMOUNT, ConditionKind.COMBINED_CAPACITY)
 """Without one of these, several slots may take as much from one provider as they like."""
 
+NUMBERS_PER_ROW = 4
+"""Up to this many numbers for each row, marking those that occur is faster than sorting."""
+
 
 class AlikeTrees:
     """The trees of one cloud in classes of equal ones, and single trees as the search wants them.
@@ -194,7 +197,13 @@ def _numbered(columns: Iterable[Ints]) -> Ints:
     numbers: Ints = np.zeros(1, dtype=np.int64)
     for column in columns:
         # The numbers so far are few, so that the product stays far below 2^63.
-        _unique, numbers = np.unique(numbers * (int(column.max(initial=0)) + 1) + column, return_inverse=True)
+        rows = numbers * (int(column.max(initial=0)) + 1) + column
+        if (limit := int(rows.max(initial=0)) + 1) <= NUMBERS_PER_ROW * len(rows):
+            is_present = np.zeros(limit, dtype=bool)
+            is_present[rows] = True
+            numbers = (np.cumsum(is_present) - 1)[rows]
+        else:
+            _unique, numbers = np.unique(rows, return_inverse=True)
     return numbers
 
 
@@ -209,7 +218,6 @@ def _sequences(owners: Ints, values: Ints, number: int) -> Ints:
     for size in np.unique(sizes).tolist():
         of_size = starts[sizes == size]
         rows = values[of_size[:, np.newaxis] + np.arange(size)]
-        _unique, inverse = np.unique(rows, axis=0, return_inverse=True)
-        numbers[owners[of_size]] = largest + 1 + inverse.reshape(-1)
+        numbers[owners[of_size]] = largest + 1 + _numbered(rows.T)
         largest = int(numbers.max())
     return numbers

@@ -41,7 +41,11 @@ NUMBERS = dict(zip(NUMERIC, ("free", "min_unit", "max_unit", "step_size"), stric
 
 def examples(cloud: CloudMasks, condition: Condition, served: ServingTrees) -> Iterator[Example]:
     """Yield a few providers, each in a different tree, that would serve but for a condition."""
-    positions = [*islice(dict.fromkeys(_failing(cloud, condition, served)), MAX_EXAMPLES)]
+    positions: dict[int, None] = {}
+    for position in _failing(cloud, condition, served):
+        positions[position] = None
+        if len(positions) == MAX_EXAMPLES:
+            break
     roots = cloud.providers.root_positions[served.trees[:MAX_EXAMPLES]].tolist()
     word, shown = (
         WORDS.get(condition.kind),
@@ -106,7 +110,10 @@ def _failing(cloud: CloudMasks, condition: Condition, served: ServingTrees) -> I
     if condition.kind == ConditionKind.REQUIRED and condition.groups == LOOSE:
         yield from _without_trait(cloud, condition, served)
         return
-    failing = np.unique(np.concatenate([demand.failing_only(condition) for demand in cloud.demands]))
+    is_failing = np.zeros(len(cloud.providers.ids), dtype=bool)
+    for demand in cloud.demands:
+        is_failing[demand.failing_only(condition)] = True
+    failing = np.flatnonzero(is_failing)
     pools = {
         pool: cloud.masks.trees_shared_with[pool] for pool in np.intersect1d(failing, cloud.masks.sharing).tolist()
     }

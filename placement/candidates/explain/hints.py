@@ -62,10 +62,12 @@ def _elsewhere(cloud: CloudMasks, demand: MaskedDemand) -> Iterator[Hint]:
 
     Not if that other one has what is asked for as well: then it is merely too small or full, nothing is misplaced.
     """
+    if not (every_wanted := _wanted(cloud, demand)):
+        return
     stocked = cloud.masks.around
     for name, _amount in demand.asked.resources:
         stocked = np.intersect1d(stocked, cloud.masks.with_stock(name), assume_unique=True)
-    for wanted in _wanted(cloud, demand):
+    for wanted in every_wanted:
         is_trait = wanted.condition.kind == ConditionKind.REQUIRED
         hint = HintKind.TRAIT_ELSEWHERE if is_trait else HintKind.AGGREGATE_DOES_NOT_SPAN
         # The unsuffixed group has no mask for its traits: ``_apart`` looks at them together.
@@ -78,6 +80,8 @@ def _elsewhere(cloud: CloudMasks, demand: MaskedDemand) -> Iterator[Hint]:
 
 def _apart(cloud: CloudMasks) -> Iterator[Hint]:
     """Yield a hint for each trait of the unsuffixed group that no provider with its resources has, but others have."""
+    if not cloud.plan.trait_sets:
+        return
     loose = [one for demand in cloud.demands if demand.groups == LOOSE for one in (demand.own, demand.shared)]
     serving = np.unique(np.concatenate([NOBODY, *[one.fitting for one in loose]]))
     for any_of in cloud.plan.trait_sets:

@@ -189,47 +189,42 @@ class MaskedProviders:
 
     Args:
         at: the positions of those considered, ascending.
-        ways: the conditions, for each way in which these may serve; equally many of each.
+        ways: the conditions, for each way in which these may serve; the same of each.
     """
 
     def __init__(self, at: Ints, ways: Sequence[Sequence[Mask]]) -> None:
         self._at = at
-        self._ways = ways
-        self._fails = [np.zeros(len(at), dtype=np.int64) for _way in ways]
+        self._conditions = [mask.condition for mask in ways[0]]
+        failing = np.array([[~mask.met_at(at) for mask in way] for way in ways], dtype=bool)
+        self._failing: Flags = failing.reshape(len(ways), len(self._conditions), len(at))
+        """Who fails which condition, for each way."""
+        self._fails: Ints = self._failing.sum(axis=1)
         """How many conditions each provider fails, for each way."""
-        self._last = [np.zeros(len(at), dtype=np.int64) for _way in ways]
-        """The number of the last condition that it fails."""
-        self._failing_only: dict[Condition, Ints] = {}
-        self._options: dict[Condition | None, Ints] = {}
+        self.fitting: Ints = at[(self._fails == 0).any(axis=0)]
+        """Those that meet all conditions in any way."""
+        self._options: dict[Condition | None, Ints] = {None: self.fitting}
 
-    def apply(self, number: int) -> bool:
-        """Apply the next condition; tell whether it refused any provider that was left."""
-        refused = False
-        for number_of_way, way in enumerate(self._ways):
-            fails, is_failing = self._fails[number_of_way], ~way[number].met_at(self._at)
-            refused = refused or bool((is_failing & (fails == 0)).any())
-            self._fails[number_of_way] = fails + is_failing
-            self._last[number_of_way][is_failing] = number
-        return refused
-
-    @property
-    def fitting(self) -> Ints:
-        """Those that meet all conditions applied so far, in any way."""
-        return self._at[_any([fails == 0 for fails in self._fails], len(self._at))]
+    def left(self) -> Iterator[Ints]:
+        """Yield those that are left after each condition and all before it."""
+        is_left = np.ones((len(self._failing), len(self._at)), dtype=bool)
+        at = self._at
+        for number in range(len(self._conditions)):
+            refused = self._failing[:, number] & is_left
+            if refused.any():
+                is_left &= ~refused
+                at = self._at[is_left.any(axis=0)]
+            yield at
 
     def failing_only(self, condition: Condition) -> Ints:
         """Return those that would meet all conditions but for one, or for all on one amount."""
-        if condition not in self._failing_only:
-            failing = [self._fails_only(condition, way) for way in range(len(self._ways))]
-            failing = [flags & ~_any([fails == 0 for fails in self._fails], len(self._at)) for flags in failing]
-            self._failing_only[condition] = self._at[_any(failing, len(self._at))]
-        return self._failing_only[condition]
+        failing: Ints = self._at[self._is_failing_only(condition).any(axis=0) & ~(self._fails == 0).any(axis=0)]
+        return failing
 
     def options(self, without: Condition | None) -> Ints:
-        """Return those that can serve if a condition is left out, ascending; all conditions have been applied."""
-        if without not in self._options:
-            more = NOBODY if without is None else self.failing_only(without)
-            self._options[without] = np.sort(np.concatenate((self.fitting, more)))
+        """Return those that can serve if a condition is left out, ascending."""
+        if without is not None and without not in self._options:
+            may_serve = (self._fails == 0) | self._is_failing_only(without)
+            self._options[without] = self._at[may_serve.any(axis=0)]
         return self._options[without]
 
     def looks(self, conditions: Sequence[Condition]) -> Iterator[tuple[Ints, Ints]]:
@@ -237,26 +232,17 @@ class MaskedProviders:
 
         The number is 0 for those that no single condition keeps out.
         """
-        for way, fails in enumerate(self._fails):
-            looks = np.where(fails == 0, 1, 0)
-            for number, condition in enumerate(conditions, start=2):
-                looks[self._fails_only(condition, way)] = number
-            yield self._at, looks
+        looks = np.where(self._fails == 0, 1, 0)
+        for number, condition in enumerate(conditions, start=2):
+            looks[self._is_failing_only(condition)] = number
+        yield from [(self._at, of_way) for of_way in looks]
 
-    def _fails_only(self, condition: Condition, way: int) -> Flags:
-        fails, masks = self._fails[way], self._ways[way]
-        numbers = [number for number, mask in enumerate(masks) if condition.includes(mask.condition)]
-        if condition.kind != ConditionKind.AMOUNT:
-            is_last: Flags = (fails == 1) & _any([self._last[way] == number for number in numbers], len(fails))
-            return is_last
-        failed = np.sum([~masks[number].met_at(self._at) for number in numbers], axis=0)
-        are_all: Flags = (failed > 0) & (failed == fails)
-        return are_all
-
-
-def _any(flags: Sequence[Flags], size: int) -> Flags:
-    union: Flags = np.logical_or.reduce([np.zeros(size, dtype=bool), *flags])
-    return union
+    def _is_failing_only(self, condition: Condition) -> Flags:
+        """Tell for each way who fails a condition, or several on one amount, and no other."""
+        included = [number for number, other in enumerate(self._conditions) if condition.includes(other)]
+        failing = self._failing[:, included].sum(axis=1)
+        is_only: Flags = (failing > 0) & (failing == self._fails)
+        return is_only
 
 
 class MaskedDemand:
@@ -295,21 +281,17 @@ class MaskedDemand:
         """Return the providers that fail only this condition, in their own trees or where they share."""
         if condition.groups != self.groups:
             return NOBODY
-        return np.union1d(self.own.failing_only(condition), self.shared.failing_only(condition))
+        return np.concatenate((self.own.failing_only(condition), self.shared.failing_only(condition)))
 
     def trees_failing_only(self, condition: Condition) -> Flags:
         """Return the trees in which a provider fails only this condition."""
-        if condition.groups != self.groups:
-            return self._masks.trees_of(NOBODY)
         return self._masks.trees_of(self.own.failing_only(condition), self.shared.failing_only(condition))
 
     def _steps(self) -> Iterator[Remainder]:
-        """Apply the conditions one by one; yield what is left after each."""
-        counts: tuple[int, int] | None = None
-        for number, condition in enumerate(self.conditions):
-            refused = [self.own.apply(number), self.shared.apply(number)]
-            if counts is None or any(refused):
-                own, shared = self.own.fitting, self.shared.fitting
-                providers = len(np.union1d(own, shared)) if len(shared) else len(own)
-                counts = providers, int(self._masks.trees_of(own, shared).sum())
+        """Yield what is left after each condition."""
+        before, counts = (NOBODY, NOBODY), (0, 0)
+        for condition, *left in zip(self.conditions, self.own.left(), self.shared.left(), strict=True):
+            if left[0] is not before[0] or left[1] is not before[1]:
+                providers = len(np.union1d(*left)) if len(left[1]) else len(left[0])
+                before, counts = (left[0], left[1]), (providers, int(self._masks.trees_of(*left).sum()))
             yield Remainder(condition, *counts)
