@@ -12,7 +12,7 @@ from placement.api.candidate_json import candidates_json, texts_by_tree, written
 from placement.api.candidate_query import KEYS, candidate_request, judge_in_force, ranking_of, search_options
 from placement.api.pieces import answer_in_pieces
 from placement.api.routing import Route
-from placement.candidates.explain.wording import cause_in_words
+from placement.candidates.explain.explanation import cause_in_words
 from placement.domain.candidate_request import CandidateRequest
 from placement.errors import OutOfSteps
 from placement.services.allocation_candidates import Answer, allocation_candidates

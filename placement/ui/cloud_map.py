@@ -12,7 +12,7 @@ from flask import Response
 from placement.api.call import Call
 from placement.api.errors import status_of
 from placement.api.planner.explain_json import explanation_json
-from placement.candidates.explain.wording import in_words
+from placement.candidates.explain.explanation import in_words
 from placement.errors import Forbidden, PlacementError
 from placement.services.console.cloud_map import BEST, CloudMap, HostOnMap, MappedHost, host_on_map
 from placement.services.console.cloud_map import cloud_map as read_map

@@ -5,8 +5,17 @@ from dataclasses import asdict
 from typing import Any
 
 from placement.candidates.explain.conditions import Condition, ConditionKind
-from placement.candidates.explain.explanation import DemandCounts, Hint, NearMiss, Remainder, Shortfall
-from placement.candidates.explain.wording import cause_in_words, hint_in_words, in_words, near_miss_in_words
+from placement.candidates.explain.explanation import (
+    DemandCounts,
+    Hint,
+    NearMiss,
+    Remainder,
+    Shortfall,
+    cause_in_words,
+    hint_in_words,
+    in_words,
+    near_miss_in_words,
+)
 from placement.services.explain import Explained
 
 ExplainJson = dict[str, Any]

@@ -5,10 +5,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.candidates.explain.conditions import LOOSE, Condition, ConditionKind, any_of_value, traits_condition
+from placement.candidates.explain.conditions import (
+    LOOSE,
+    Condition,
+    ConditionKind,
+    any_of_value,
+    groups_of,
+    is_searched,
+    traits_condition,
+)
 from placement.candidates.explain.explanation import Remainder
 from placement.candidates.explain.provider_masks import ConditionMasks, MaskedDemand
-from placement.candidates.explain.stages import groups_of, is_searched
 from placement.cloud.providers import Flags
 from placement.domain.search_plan import Plan
 

@@ -7,15 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.candidates.budget import RequestBudget
-from placement.candidates.explain.alike_trees import AlikeTrees
+from placement.candidates.explain.alike_trees import AlikeTrees, SlotSearch, serving_trees
 from placement.candidates.explain.cloud_masks import CloudMasks, first_emptied
-from placement.candidates.explain.conditions import Condition, ConditionKind
+from placement.candidates.explain.conditions import Condition, ConditionKind, stages, with_traits_apart
 from placement.candidates.explain.explanation import Explanation, Remainder
 from placement.candidates.explain.hints import hints
 from placement.candidates.explain.near_misses import near_misses
 from placement.candidates.explain.provider_masks import ConditionMasks
-from placement.candidates.explain.stages import stages, with_traits_apart
-from placement.candidates.explain.tree_search import SlotSearch, serving_trees
 from placement.cloud.providers import Flags
 from placement.domain.search_plan import Plan
 

@@ -1,33 +1,40 @@
-"""Explains a planner request: what its rules leave of what single providers can serve, and what would help."""
+"""Explains a planner request: what its rules leave of what single providers can serve, and what would help.
+
+Rules are what it asks of several providers at once, beyond a plain request. A rule is identified by its condition.
+``with_rules`` returns the request with only some of its rules, and the planner's search tells which trees serve that.
+"""
 
 from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
-from placement.candidates.explain.alike_trees import AlikeTrees
+from placement.allocators.budget import Budget
+from placement.candidates.compose.proposals import ProposalComposer
+from placement.candidates.explain.alike_trees import AlikeTrees, ServingTrees, ServingVerdict, serving_trees
 from placement.candidates.explain.cloud_masks import CloudMasks
-from placement.candidates.explain.conditions import Condition, ConditionKind
-from placement.candidates.explain.examples import MAX_EXAMPLES
+from placement.candidates.explain.conditions import (
+    Condition,
+    ConditionKind,
+    any_of_value,
+    subtree_condition,
+    with_traits_apart,
+    without,
+)
 from placement.candidates.explain.explain import counted, explained
 from placement.candidates.explain.explanation import Example, Explanation, NearMiss, Remainder, Shortfall
 from placement.candidates.explain.hints import hints
-from placement.candidates.explain.near_misses import most_trees_first, near_conditions
+from placement.candidates.explain.near_misses import MAX_EXAMPLES, most_trees_first, near_conditions
 from placement.candidates.explain.provider_masks import ConditionMasks
-from placement.candidates.explain.rule_search import RuleSearch, RuleSearches
-from placement.candidates.explain.rules import (
-    largest_group,
-    path_condition,
-    rules_of,
-    with_count,
-    with_rules,
-    without_path,
-)
-from placement.candidates.explain.stages import with_traits_apart, without
-from placement.candidates.explain.tree_search import ServingTrees, serving_trees
-from placement.cloud.providers import Flags
-from placement.domain.planner_request import PlannerRequest
+from placement.candidates.planner.planner_trees import Deciding
+from placement.candidates.serving import Serving
+from placement.cloud.providers import Flags, Ints
+from placement.domain.planner_request import Affinity, Exclusive, PlannerGroup, PlannerRequest, Within
+from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan
+from placement.domain.tree import Tree
 
 FREE_PLACES = Condition(ConditionKind.HELD)
 """Needed by every request, though none asks for it: places that nobody else holds exclusively."""
@@ -36,6 +43,81 @@ NESTED = Condition(ConditionKind.PATHS)
 """All amounts of ``paths``, nested as their names say."""
 
 OF_ROOTS = (ConditionKind.ROOT_REQUIRED, ConditionKind.ROOT_FORBIDDEN)
+
+ALL = "all"
+"""The value of ``COUNT`` that stands for every matching provider."""
+
+DISTINCT = Condition(ConditionKind.DISTINCT)
+
+
+class RuleSearches(NamedTuple):
+    """What it takes to search for a planner request, whichever of its rules are left out.
+
+    Args:
+        composer_for: returns the composer of a request with its plan.
+        plan_of_paths: returns the plan of a request with other paths.
+        outlines_of: returns the outlines of trees.
+        seen: what tells providers apart besides what they can serve.
+        budget: the steps of all searches together.
+    """
+
+    composer_for: Callable[[PlannerRequest, Plan], ProposalComposer]
+    plan_of_paths: Callable[[PlannerRequest], Plan]
+    outlines_of: Callable[[Sequence[Tree]], Sequence[PlannerTree]]
+    seen: Sequence[Ints]
+    budget: Budget
+
+    def of(self, request: PlannerRequest, plan: Plan) -> "RuleSearch":
+        """Return the search for a request with its plan."""
+        return RuleSearch(self.composer_for(request, plan), self)
+
+
+class RuleSearch:
+    """Searches trees for candidates of a planner request.
+
+    Args:
+        composer: composes the request.
+        searches: what else it takes.
+    """
+
+    is_needed = True
+
+    def __init__(self, composer: ProposalComposer, searches: RuleSearches) -> None:
+        self._composer = composer
+        self._searches = searches
+
+    def verdicts(self, trees: Sequence[Tree]) -> list[ServingVerdict]:
+        """Tell of each tree whether it has a candidate."""
+        composer = self._composer
+        hopeful = [tree for tree in trees if not (composer.is_hopeless(tree) or composer.lacks_room(tree))]
+        outlines = dict(zip([tree.root for tree in hopeful], self._searches.outlines_of(hopeful), strict=True))
+        return [
+            ServingVerdict(self._serves(tree, outlines[tree.root]) if tree.root in outlines else False)
+            for tree in trees
+        ]
+
+    def _serves(self, tree: Tree, outline: PlannerTree) -> bool | None:
+        budget = self._searches.budget
+        return None if budget.is_used_up else self._composer.serves(tree, outline, budget)
+
+
+def columns_seen(serving: Serving, deciding: Deciding, *, in_use: Flags | None = None) -> list[Ints]:
+    """Return what the planner's search tells providers apart by, besides what they can serve.
+
+    Args:
+        serving: the columns, and who has which trait.
+        deciding: the traits and classes that decide about a tree.
+        in_use: which providers are in use, if that matters.
+    """
+    seen = [serving.sets.with_trait(trait_id).astype(np.int64) for trait_id in deciding.traits]
+    for class_id in sorted(deciding.classes):
+        stock = serving.columns.stock(class_id)
+        for amounts in stock[1:]:
+            column = np.zeros(len(serving.columns.providers.ids), dtype=np.int64)
+            # Negative capacities are as good as none.
+            column[stock.at] = np.maximum(-1, amounts.astype(np.int64)) + 2
+            seen.append(column)
+    return seen if in_use is None else [*seen, in_use.astype(np.int64)]
 
 
 def explain_request(request: PlannerRequest, plan: Plan, masks: ConditionMasks, searches: RuleSearches) -> Explanation:
@@ -154,3 +236,90 @@ class _RulesExplained:
         flags = np.zeros(len(self._cloud.providers.roots), dtype=bool)
         flags[served.possible] = True
         return flags
+
+
+def rules_of(request: PlannerRequest) -> tuple[Condition, ...]:
+    """Return the rules that candidates must not break, in the order of the explanation."""
+    return tuple(dict.fromkeys(_rules(request)))
+
+
+def _rules(request: PlannerRequest) -> Iterator[Condition]:
+    yield from map(_device, [group for group in request.groups if group.device is not None])
+    yield from map(_count, [group for group in request.groups if group.everything or group.count > 1])
+    yield from map(subtree_condition, request.same_subtree)
+    yield from map(_within, [rule for rule in request.within if rule.required])
+    yield from map(_affinity, [rule for rule in request.affinity if rule.required])
+    yield from map(_exclusive, request.exclusive)
+    if request.distinct:
+        yield DISTINCT
+
+
+def with_rules(request: PlannerRequest, kept: Collection[Condition]) -> PlannerRequest:
+    """Return a request with only some of its rules. Rules that merely rank candidates are dropped."""
+    affinity = tuple([rule for rule in request.affinity if _affinity(rule) in kept and rule.required])
+    secondaries = {suffix for rule in affinity for suffix in rule.secondaries}
+    return replace(
+        request,
+        groups=tuple([_group(group, kept, is_joint=group.suffix in secondaries) for group in request.groups]),
+        same_subtree=tuple([suffixes for suffixes in request.same_subtree if subtree_condition(suffixes) in kept]),
+        within=tuple([rule for rule in request.within if _within(rule) in kept and rule.required]),
+        affinity=affinity,
+        exclusive=tuple([rule for rule in request.exclusive if _exclusive(rule) in kept]),
+        distinct=DISTINCT in kept,
+    )
+
+
+def with_count(request: PlannerRequest, suffix: str, count: int) -> PlannerRequest:
+    """Return a request that asks for ``count`` providers of a group."""
+    groups = [replace(group, count=count) if group.suffix == suffix else group for group in request.groups]
+    return replace(request, groups=tuple(groups))
+
+
+def largest_group(request: PlannerRequest, rule: Condition) -> PlannerGroup | None:
+    """Return the group of a rule that asks for the most providers; None if each asks for one."""
+    of_rule = [group for group in request.groups if group.suffix in rule.groups and group.count > 1]
+    return max(of_rule, key=lambda group: group.count, default=None)
+
+
+def path_condition(name: str) -> Condition:
+    """Return the condition that a path imposes, as a part of the request."""
+    return Condition(ConditionKind.GROUP, (name,), name)
+
+
+def without_path(request: PlannerRequest, name: str) -> PlannerRequest:
+    """Return a request without one of its paths."""
+    return replace(request, paths={other: amount for other, amount in request.paths.items() if other != name})
+
+
+def _group(group: PlannerGroup, kept: Collection[Condition], *, is_joint: bool) -> PlannerGroup:
+    is_counted = _count(group) in kept
+    return replace(
+        group,
+        count=group.count if is_counted else 1,
+        everything=group.everything and is_counted,
+        per_subtree=group.per_subtree and is_joint,
+        device=group.device if group.device is not None and _device(group) in kept else None,
+    )
+
+
+def _device(group: PlannerGroup) -> Condition:
+    assert group.device is not None
+    wanted = [any_of_value(any_of) for any_of in group.device.required]
+    wanted += [f"!{name}" for name in sorted(group.device.forbidden)]
+    return Condition(ConditionKind.DEVICE, (group.suffix,), ",".join(wanted))
+
+
+def _count(group: PlannerGroup) -> Condition:
+    return Condition(ConditionKind.COUNT, (group.suffix,), ALL if group.everything else str(group.count))
+
+
+def _within(rule: Within) -> Condition:
+    return Condition(ConditionKind.WITHIN, rule.groups, rule.level)
+
+
+def _affinity(rule: Affinity) -> Condition:
+    return Condition(ConditionKind.AFFINITY, (rule.primary, *rule.secondaries), rule.level)
+
+
+def _exclusive(rule: Exclusive) -> Condition:
+    return Condition(ConditionKind.EXCLUSIVE, rule.groups, rule.level)

@@ -6,8 +6,8 @@ from placement.allocators.fair_share.order import Reason
 from placement.api.planner.index import PATH
 from placement.api.versions import Versioned
 from placement.candidates.explain.conditions import UNITS, ConditionKind
-from placement.candidates.explain.examples import WORDS
 from placement.candidates.explain.explanation import HintKind
+from placement.candidates.explain.near_misses import WORDS
 from placement.openapi.answers.plain import AMOUNTS, always
 from placement.openapi.json_shapes import (
     COUNT,

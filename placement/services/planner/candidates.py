@@ -7,7 +7,7 @@ from itertools import islice
 from operator import attrgetter
 
 from placement.candidates.compose.proposals import Lock, Proposal
-from placement.candidates.explain.wording import cause_in_words
+from placement.candidates.explain.explanation import cause_in_words
 from placement.candidates.planner.planner_search import PlannedCandidate, PlannerSearch, search_for
 from placement.candidates.planner.question import PlannerQuestion
 from placement.candidates.scores import Score

@@ -7,10 +7,8 @@ from placement.candidates.compose.devices import DeviceComposer
 from placement.candidates.compose.paths import PathComposer
 from placement.candidates.compose.proposals import ProposalComposer
 from placement.candidates.explain.explain import explain
-from placement.candidates.explain.explain_rules import explain_request
+from placement.candidates.explain.explain_rules import RuleSearches, columns_seen, explain_request, rules_of
 from placement.candidates.explain.provider_masks import ConditionMasks
-from placement.candidates.explain.rule_search import RuleSearches, columns_seen
-from placement.candidates.explain.rules import rules_of
 from placement.candidates.planner.question import PlannerQuestion
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan, plan_for

@@ -10,7 +10,7 @@ from flask import Flask
 
 from placement.app import create_app
 from placement.candidates.explain.conditions import NUMERIC, Condition, ConditionKind
-from placement.candidates.explain.rules import rules_of, with_rules
+from placement.candidates.explain.explain_rules import rules_of, with_rules
 from placement.domain.planner_request import PlannerRequest
 from placement.store.connection.database import Database
 from tests.api.conftest import Api
