@@ -144,7 +144,8 @@ def supplies_and_locks(
     """Return the same, plus which of some locks are in use anywhere in the cloud."""
     uuids = {provider.id: provider.uuid for provider in situation.providers.values()}
     found, used = store.supplies_with_locks(tx, uuids, locks)
-    names = tx.names.classes.names(tx.connection, {class_id for _, class_id in found})
+    names = {class_id: name for name, class_id in situation.class_ids.items()}
+    names |= tx.names.classes.names(tx.connection, {class_id for _, class_id in found} - names.keys())
     return {(uuids[provider], names[class_id]): supply for (provider, class_id), supply in found.items()}, used
 
 

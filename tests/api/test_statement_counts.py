@@ -134,6 +134,14 @@ def test_a_read_takes_as_many_statements_in_a_large_cloud(app, api, cloud):
     assert max(small.values()) <= 16
 
 
+def test_a_claim_of_a_custom_class_looks_up_its_name_once(app, api):
+    """As nova claims a bare metal node; other names of the node are looked up by id."""
+    node = stored(app, provider("node", CUSTOM_BAREMETAL=2)).providers["node"]
+    with statements(app) as sent:
+        allocate(api.call, node, {"CUSTOM_BAREMETAL": 1})
+    assert len([statement for statement in sent if statement.startswith("SELECT resource_classes.name")]) == 1
+
+
 def test_a_claim_takes_as_many_statements_for_many_providers(app, api, cloud):
     cloud(0, MANY)
     candidates = api.get("/allocation_candidates?resources=VCPU:1&limit=60").get_json()["provider_summaries"]

@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 from flask import Flask
 
+from placement.app import create_app
 from tests.api.conftest import Api, is_on_mariadb
 from tests.api.test_statement_counts import statements
 from tests.claims import ask
@@ -40,6 +41,21 @@ def test_more_hosts_cost_no_more_statements(app: Flask, api: Api, path, body) ->
     # The first claim creates the project, the user and the consumer type.
     assert counts[1] <= counts[0]
     assert 0 < counts[1] <= 40
+
+
+def test_the_first_claim_of_a_worker_takes_at_most_25_statements(app: Flask, api: Api) -> None:
+    """It knows no names of classes and traits yet. Later claims of GPUs with NICs take at most 22."""
+    for number in range(3):
+        register(api, f"host{number}", numa_nodes=SMALL)
+    ask(api, "POST", CLAIMS, body={**JOINT, "consumer": consumer()})  # creates the project and the user
+    worker = create_app(app.extensions["placement"].settings)
+    counts = []
+    for _claim in range(2):
+        with statements(worker) as sent:
+            ask(Api(worker), "POST", CLAIMS, body={**JOINT, "consumer": consumer()})
+        counts.append(len(sent))
+    assert counts[0] <= 25
+    assert counts[1] <= 22
 
 
 def test_more_groups_cost_no_more_statements(app: Flask, api: Api) -> None:
