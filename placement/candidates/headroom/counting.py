@@ -17,7 +17,7 @@ from placement.candidates.headroom.forms import (
     FreeAmounts,
     TreesOfForm,
 )
-from placement.candidates.headroom.options import FormOptions
+from placement.candidates.headroom.plans import FormOptions
 from placement.candidates.headroom.ways import MAX_CHOICES_IN_ALL, Ways
 from placement.cloud.providers import Flags, Ints
 from placement.domain.search_plan import Plan

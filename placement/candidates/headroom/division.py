@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from placement.candidates.headroom.forms import ENDLESS, ClassAmounts, FreeAmounts, TreeForm
-from placement.candidates.headroom.options import OptionRows
+from placement.candidates.headroom.plans import OptionRows
 from placement.cloud.providers import Ints
 from placement.domain.search_plan import Plan
 
