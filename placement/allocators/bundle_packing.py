@@ -213,6 +213,14 @@ class _Bound(NamedTuple):
         """Return the bound: n bundles take at least n times the least of each kind, and no more than what is free."""
         return min([_most_of(kind, free) for kind in self.kinds])
 
+    def allows(self, copies: int, free: Sequence[int]) -> bool:
+        """Tell whether the bound is at least so many: then each kind has enough, as it has for any smaller number."""
+        return all(
+            copies * least
+            <= sum([min(free[cell] - free[cell] % unit, copies * largest) for cell, unit, largest in cells])
+            for least, cells in self.kinds
+        )
+
 
 def _bounds(bundles: Sequence[Bundle], kinds: Sequence[Collection[int]]) -> list[_Bound]:
     """Return the bounds for all bundles, for all but the first, and so on."""
@@ -284,9 +292,9 @@ class _BundleSearch:
 
     def _is_vain(self, index: int, free: tuple[int, ...], taken: int) -> bool:
         """Tell whether a branch can be pruned: it cannot improve, or this state was seen with as many taken."""
-        if taken + self._bounds[index].copies(free) <= self._found:
-            return True
         if self._seen.get((index, free), -1) >= taken:
+            return True
+        if not self._bounds[index].allows(self._found - taken + 1, free):
             return True
         self._seen[index, free] = taken
         return False

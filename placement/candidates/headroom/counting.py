@@ -8,7 +8,7 @@ import numpy as np
 
 from placement.allocators.budget import Budget
 from placement.allocators.bundle_packing import Copies, drawn, exactly
-from placement.candidates.headroom.division import Least, OneSlot, OpenSlot, formula_for, open_slots
+from placement.candidates.headroom.division import Formula, Least, OneSlot, OpenSlot, formula_for, open_slots
 from placement.candidates.headroom.forms import (
     ENDLESS,
     Cell,
@@ -83,6 +83,7 @@ class CopyCounter:
         self._options = FormOptions(plan, cloud)
         self._composing = Budget(MAX_CHOICES_IN_ALL)
         self._ways: dict[tuple[int, Sequence[int]], Ways] = {}
+        self._formulas: dict[int, tuple[Sequence[OpenSlot], Formula | None]] = {}
 
     def counted(self, trees: TreesOfForm, free: FreeAmounts, budget: Budget) -> CountedTrees | None:
         """Count in trees of one form; None if they could not serve the plan even if they were empty.
@@ -92,11 +93,9 @@ class CopyCounter:
             free: what to count in.
             budget: limits the steps taken where formulas are not exact.
         """
-        rows = self._options.rows(trees.number)
-        if rows is None:
+        slots, formula = self._formula(trees)
+        if formula is None:
             return None
-        slots = open_slots(self.plan, self.cloud.ids.classes, rows)
-        formula = formula_for(self.plan, slots, trees.form, self._met(trees.number, slots))
         most = formula.alone.copies(free)
         least = most
         for tied in formula.mixed if formula.is_exact else (tuple(range(len(slots))),):
@@ -113,8 +112,17 @@ class CopyCounter:
             most,
             without_pools=Least(formula.parts).copies(free) if formula.pooled else most,
             pooled=tuple([self._pooled(slot, free) for slot in formula.pooled]) if is_divided else (),
-            is_shared=any([place < 0 for row in rows for place in row]),
+            is_shared=any([place < 0 for slot in slots for place in slot.places]),
         )
+
+    def _formula(self, trees: TreesOfForm) -> tuple[Sequence[OpenSlot], Formula | None]:
+        """Return the slots in trees of a form, and how to count there; None if a slot has no provider."""
+        if trees.number not in self._formulas:
+            rows = self._options.rows(trees.number)
+            slots = open_slots(self.plan, self.cloud.ids.classes, rows) if rows is not None else []
+            formula = formula_for(self.plan, slots, trees.form, self._met(trees.number, slots)) if slots else None
+            self._formulas[trees.number] = slots, formula
+        return self._formulas[trees.number]
 
     def ways(self, counted: CountedTrees) -> list[Mapping[Cell, int]] | None:
         """Return what copies may take of each provider and class in some trees; None if there are too many ways."""

@@ -226,7 +226,7 @@ def _counted(
 def _by_aggregate(
     found: Headroom, cloud: CloudInForms, aggregates: Mapping[str, frozenset[int]]
 ) -> list[tuple[str, Copies]]:
-    roots = {root for of_form in found.counted for root in of_form.trees.roots.tolist()}
+    roots = {root for of_form in found.counted for root in of_form.trees.roots.tolist()} if aggregates else ()
     # A tree that does not exist is in the aggregates of the tree that it is modelled on.
     members = {uuid: {root for root in roots if cloud.like.get(root, root) in of} for uuid, of in aggregates.items()}
     numbers = [(uuid, in_all_trees(found.counted, among=of)) for uuid, of in members.items() if of]
