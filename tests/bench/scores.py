@@ -13,7 +13,7 @@ from tests.bench import sampling
 from tests.bench.cluster import running_cluster
 from tests.bench.floor import floor
 from tests.bench.sampling import Subject, spread
-from tests.bench.sides import Answer, Caller, Starter
+from tests.bench.sides import Answer, Caller, Order, Starter
 from tests.bench.work import checked
 
 QUERIES = {
@@ -53,7 +53,7 @@ def main() -> None:
     slowest = 0.0
     with running_cluster(None, print) as cluster:
         for cloud, query in QUERIES.items():
-            with Starter(cluster).side("ours", cloud, fill=FILL) as ours:
+            with Starter(cluster).side("ours", cloud, fill=FILL, order=Order.BEST_FIRST) as ours:
                 work = ScoreAll(first_candidates(ours.caller(timeout_s=TIMEOUT_S), query))
                 subject = Subject(ours, work, timeout_s=TIMEOUT_S)
                 sampling.measure([subject], pairs=PAIRS)
