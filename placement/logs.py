@@ -48,8 +48,8 @@ def log_for(request_id: str, sent_id: str | None, identity: Identity | None = No
 
     ``sent_id`` is the client's own request id; unless it has the usual form, the log leaves it out.
     """
-    known = sent_id if sent_id and SENT_ID.fullmatch(sent_id) else None
-    CURRENT_REQUEST.set(LoggedRequest(request_id, known, identity))
+    caller = sent_id if sent_id and SENT_ID.fullmatch(sent_id) else None
+    CURRENT_REQUEST.set(LoggedRequest(request_id, caller, identity))
 
 
 def log_for_none() -> None:
@@ -232,14 +232,14 @@ class RequestFormatter(logging.Formatter):
 
 
 def _identity_values(identity: Identity | None) -> dict[str, str | None]:
-    known = identity or Identity("")
+    caller = identity or Identity("")
     return {
-        "user": known.user_id or None,
-        "project": known.project_id,
-        "domain": known.domain_id,
-        "system_scope": known.system_scope,
-        "user_domain": known.user_domain_id,
-        "project_domain": known.project_domain_id,
+        "user": caller.user_id or None,
+        "project": caller.project_id,
+        "domain": caller.domain_id,
+        "system_scope": caller.system_scope,
+        "user_domain": caller.user_domain_id,
+        "project_domain": caller.project_domain_id,
     }
 
 

@@ -42,8 +42,8 @@ BARE_LIST, AGGREGATES = BareList(), Aggregates()
 
 def show(call: Call, uuid: str) -> Response:
     """Return the aggregates of a provider."""
-    found = service.membership(call.database, uuid)
-    return _answer(call, found.aggregates, found.generation)
+    membership = service.membership(call.database, uuid)
+    return _answer(call, membership.aggregates, membership.generation)
 
 
 def _answer(call: Call, aggregates: list[str], its_generation: int) -> Response:

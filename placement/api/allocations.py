@@ -19,42 +19,42 @@ RULE = "placement:allocations:"
 
 def show(call: Call, consumer_uuid: str) -> Response:
     """Return a consumer's allocations; an unknown consumer has none."""
-    found = service.consumer_allocations(call.database, consumer_uuid)
-    if found is None:
+    held = service.consumer_allocations(call.database, consumer_uuid)
+    if held is None:
         return call.json({"allocations": {}})
-    return call.json(_shown(call, found), last_modified=found.modified)
+    return call.json(_shown(call, held), last_modified=held.modified)
 
 
-def _shown(call: Call, found: ConsumerAllocations) -> dict[str, Any]:
+def _shown(call: Call, held: ConsumerAllocations) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "allocations": {
-            uuid: {"generation": share.generation, "resources": share.resources} for uuid, share in found.shares.items()
+            uuid: {"generation": share.generation, "resources": share.resources} for uuid, share in held.shares.items()
         }
     }
     if call.since(12):
-        shown |= {"project_id": found.project_id, "user_id": found.user_id}
+        shown |= {"project_id": held.project_id, "user_id": held.user_id}
     if call.since(28):
-        shown["consumer_generation"] = found.consumer_generation
+        shown["consumer_generation"] = held.consumer_generation
     if call.since(38):
-        shown["consumer_type"] = found.consumer_type or UNTYPED
+        shown["consumer_type"] = held.consumer_type or UNTYPED
     return shown
 
 
 def show_provider(call: Call, uuid: str) -> Response:
     """Return the allocations of a provider."""
-    found = service.provider_allocations(call.database, uuid)
-    return call.json(_shown_provider(call, found), last_modified=found.modified)
+    held = service.provider_allocations(call.database, uuid)
+    return call.json(_shown_provider(call, held), last_modified=held.modified)
 
 
-def _shown_provider(call: Call, found: ProviderAllocations) -> dict[str, Any]:
+def _shown_provider(call: Call, held: ProviderAllocations) -> dict[str, Any]:
     if call.since(28):
         shares: dict[str, Any] = {
             uuid: {"resources": share.resources, "consumer_generation": share.generation}
-            for uuid, share in found.shares.items()
+            for uuid, share in held.shares.items()
         }
     else:
-        shares = {uuid: {"resources": share.resources} for uuid, share in found.shares.items()}
-    return {"allocations": shares, "resource_provider_generation": found.generation}
+        shares = {uuid: {"resources": share.resources} for uuid, share in held.shares.items()}
+    return {"allocations": shares, "resource_provider_generation": held.generation}
 
 
 def replace(call: Call, consumer_uuid: str) -> Response:

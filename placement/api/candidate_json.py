@@ -186,9 +186,11 @@ class _Texts(dict[Any, str]):
 
 def _resources(answer: Answer, version: Version) -> dict[int, str]:
     """Return each provider's capacity and usage; before 1.27, only of the requested classes."""
-    asked = {name for slot in answer.plan.slots for name, _amount in slot.resources}
+    requested = {name for slot in answer.plan.slots for name, _amount in slot.resources}
     names = {
-        id_: f'"{name}"' for id_, name in answer.providers.class_names.items() if version >= (1, 27) or name in asked
+        id_: f'"{name}"'
+        for id_, name in answer.providers.class_names.items()
+        if version >= (1, 27) or name in requested
     }
 
     def text(stock: StockRow) -> str:

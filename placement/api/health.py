@@ -22,9 +22,9 @@ def healthy(call: Call) -> Response:
 
 def ready(call: Call) -> Response:
     """Report whether the database is usable: 200, or 503 with the reason. ``writes`` says why the last write failed."""
-    found = call.server.readiness.health()
-    if found.problem is not None:
-        return call.json({"status": "not ready", "reason": found.problem}, status=503)
+    health = call.server.readiness.health()
+    if health.problem is not None:
+        return call.json({"status": "not ready", "reason": health.problem}, status=503)
     document = {
         "status": "ready",
         "usage": "kept" if call.database.keeps_usage else "summed",

@@ -85,19 +85,19 @@ def _shown(inventory: Inventory) -> dict[str, Any]:
 
 def list_inventories(call: Call, uuid: str) -> Response:
     """List the inventories of a provider."""
-    found = service.stock(call.database, uuid)
-    newest = max((moment for moment in found.modified.values() if moment), default=None)
-    shown = {name: _shown(inventory) for name, inventory in found.inventories.items()}
+    stock = service.stock(call.database, uuid)
+    newest = max((moment for moment in stock.modified.values() if moment), default=None)
+    shown = {name: _shown(inventory) for name, inventory in stock.inventories.items()}
     return call.json(
-        {"resource_provider_generation": found.generation, "inventories": shown},
+        {"resource_provider_generation": stock.generation, "inventories": shown},
         last_modified=newest,
     )
 
 
 def show(call: Call, uuid: str, name: str) -> Response:
     """Return a provider's inventory of one class."""
-    found, its_generation, modified = service.inventory(call.database, uuid, name)
-    return call.json({**_shown(found), "resource_provider_generation": its_generation}, last_modified=modified)
+    inventory, its_generation, modified = service.inventory(call.database, uuid, name)
+    return call.json({**_shown(inventory), "resource_provider_generation": its_generation}, last_modified=modified)
 
 
 def create(call: Call, uuid: str) -> Response:

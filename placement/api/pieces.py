@@ -20,13 +20,13 @@ LEVEL = 1
 
 def answer_in_pieces(request: Request, pieces: Iterable[bytes], media_type: str) -> Response:
     """Answer with text written piece by piece; writing must not fail once LARGE_BYTES are out."""
-    rest = iter(pieces)
+    left = iter(pieces)
     begun, size = [], 0
-    for piece in rest:
+    for piece in left:
         begun.append(piece)
         size += len(piece)
         if size >= LARGE_BYTES:
-            return _large(request, chain(begun, rest), media_type)
+            return _large(request, chain(begun, left), media_type)
     return Response(b"".join(begun), content_type=media_type)
 
 

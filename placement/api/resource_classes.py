@@ -36,14 +36,14 @@ def _shown(call: Call, resource_class: ResourceClass) -> dict[str, Any]:
 def list_classes(call: Call) -> Response:
     """List all resource classes, the standard ones first."""
     classes = service.resource_classes(call.database)
-    newest = max((found.modified for found in classes if found.modified), default=None)
-    return call.json({"resource_classes": [_shown(call, found) for found in classes]}, last_modified=newest)
+    newest = max((class_.modified for class_ in classes if class_.modified), default=None)
+    return call.json({"resource_classes": [_shown(call, class_) for class_ in classes]}, last_modified=newest)
 
 
 def show(call: Call, name: str) -> Response:
     """Return a resource class."""
-    found = service.resource_class(call.database, name)
-    return call.json(_shown(call, found), last_modified=found.modified)
+    class_ = service.resource_class(call.database, name)
+    return call.json(_shown(call, class_), last_modified=class_.modified)
 
 
 def create(call: Call) -> Response:

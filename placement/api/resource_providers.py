@@ -61,10 +61,10 @@ LINKS: Versioned[tuple[str, ...]] = Versioned(
 def list_providers(call: Call) -> Response:
     """List the providers that match the query."""
     call.query.check(FILTERS.at(call.version))
-    found = service.providers(call.database, provider_filter(call.query, call.version))
+    listed = service.providers(call.database, provider_filter(call.query, call.version))
     return call.json(
-        {"resource_providers": _all_shown(call, found.rows)},
-        last_modified=found.modified,
+        {"resource_providers": _all_shown(call, listed.rows)},
+        last_modified=listed.modified,
     )
 
 

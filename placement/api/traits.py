@@ -42,8 +42,8 @@ def list_traits(call: Call) -> Response:
     call.query.check(FILTERS)
     names, prefix = _name_filter(call.query.last("name"))
     associated = _associated(call.query.last("associated"))
-    found = service.traits(call.database, names=names, prefix=prefix, associated=associated)
-    return call.json({"traits": [trait.name for trait in found]}, last_modified=_newest(found))
+    traits = service.traits(call.database, names=names, prefix=prefix, associated=associated)
+    return call.json({"traits": [trait.name for trait in traits]}, last_modified=_newest(traits))
 
 
 def _name_filter(value: str | None) -> tuple[list[str] | None, str]:
@@ -72,9 +72,9 @@ def _associated(value: str | None) -> bool | None:
 
 def show(call: Call, name: str) -> Response:
     """Check whether a trait exists."""
-    found = service.trait(call.database, name)
+    trait = service.trait(call.database, name)
     response = call.empty()
-    call.date(response, found.modified)
+    call.date(response, trait.modified)
     return response
 
 
@@ -97,18 +97,18 @@ def show_of_provider(call: Call, uuid: str) -> Response:
     return _answer(call, service.provider_traits(call.database, uuid))
 
 
-def _answer(call: Call, found: ProviderTraits) -> Response:
-    shown = {"traits": [trait.name for trait in found.traits], "resource_provider_generation": found.generation}
-    return call.json(shown, last_modified=_newest(found.traits))
+def _answer(call: Call, held: ProviderTraits) -> Response:
+    shown = {"traits": [trait.name for trait in held.traits], "resource_provider_generation": held.generation}
+    return call.json(shown, last_modified=_newest(held.traits))
 
 
 def replace_of_provider(call: Call, uuid: str) -> Response:
     """Replace the traits of a provider."""
     body = call.body(TRAIT_SET)
-    found = service.replace_provider_traits(
+    replaced = service.replace_provider_traits(
         call.database, uuid, body["traits"], generation=body["resource_provider_generation"]
     )
-    return _answer(call, found)
+    return _answer(call, replaced)
 
 
 def clear_of_provider(call: Call, uuid: str) -> Response:

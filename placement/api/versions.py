@@ -39,18 +39,18 @@ def requested_version(header: str | None) -> Version:
         Invalid: the header is malformed.
         UnacceptableVersion: this server does not support the microversion.
     """
-    asked = microversion_parse.get_version({"openstack-api-version": header or ""}, SERVICE)
-    if not asked:
+    wanted = microversion_parse.get_version({"openstack-api-version": header or ""}, SERVICE)
+    if not wanted:
         return MINIMUM
-    if asked == "latest":
+    if wanted == "latest":
         return MAXIMUM
     try:
-        major, minor = microversion_parse.parse_version_string(asked)
+        major, minor = microversion_parse.parse_version_string(wanted)
     except (TypeError, ValueError) as error:
-        raise Invalid(f"invalid version string: {asked}") from error
+        raise Invalid(f"invalid version string: {wanted}") from error
     version = Version(int(major), int(minor))
     if not MINIMUM <= version <= MAXIMUM:
-        raise UnacceptableVersion(f"Unacceptable version header: {asked}")
+        raise UnacceptableVersion(f"Unacceptable version header: {wanted}")
     return version
 
 

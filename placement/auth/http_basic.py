@@ -74,12 +74,12 @@ class PasswordFile:
         """Tell whether the password is the user's."""
         self._refresh()
         content = self._content
-        known = content.hashes.get(user)
-        stored = known or content.decoy
+        stored_hash = content.hashes.get(user)
+        stored = stored_hash or content.decoy
         digest = self._digest(user, password, stored)
         if self._remembered.get(digest, 0.0) > self._clock():
             return True
-        right = _matches(password, stored) and known is not None
+        right = _matches(password, stored) and stored_hash is not None
         if right:
             self._remember(digest)
         return right

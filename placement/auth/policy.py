@@ -191,9 +191,9 @@ def _credentials(identity: Identity) -> dict[str, Any]:
 
 def _policy_paths(source: cfg.ConfigOpts) -> tuple[str, ...]:
     """Return the existing policy files and directories that rules are read from."""
-    found = (source.find_file(name) for name in (source.oslo_policy.policy_file, *source.oslo_policy.policy_dirs))
+    files = (source.find_file(name) for name in (source.oslo_policy.policy_file, *source.oslo_policy.policy_dirs))
     paths: list[str] = []
-    for path in filter(None, found):
+    for path in filter(None, files):
         paths.append(path)
         if Path(path).is_dir():
             paths.extend(str(child) for child in sorted(Path(path).iterdir()))

@@ -35,7 +35,7 @@ def _kind_json(field: Any) -> Json:
     if documented := getattr(field, "documented", None):
         return dict(documented)
     if alternatives := getattr(field, "alternatives", None):
-        return {"anyOf": [field_json(one) for one in alternatives]}
+        return {"anyOf": [field_json(alternative) for alternative in alternatives]}
     for kind, convert in _CONVERTERS.items():
         if isinstance(field, kind):
             shown = convert(field)

@@ -142,7 +142,7 @@ def _answer(route: Route, status: int, shown: Sequence[PlayedStep]) -> Json:
     schemas = answers_to(route.method, route.path, status)
     if not schemas:
         return {"description": _in_words(status)}
-    found = {
+    examples = {
         example.step.title: {
             "summary": f"{example.step.method} {example.step.path} at {example.step.version}",
             "value": example.body,
@@ -151,9 +151,9 @@ def _answer(route: Route, status: int, shown: Sequence[PlayedStep]) -> Json:
         if example.status == status and example.body is not None
     }
     schema = _one_or_any(schemas)
-    if schema == ERRORS and not found:
+    if schema == ERRORS and not examples:
         return {"$ref": f"#/components/responses/{status}"}
-    content = {"schema": schema, "examples": found} if found else {"schema": schema}
+    content = {"schema": schema, "examples": examples} if examples else {"schema": schema}
     is_text = route.path == "/metrics" and status == 200
     types = {"text/plain" if is_text else "application/json": content}
     if route.also_answers is not None and status == 200:

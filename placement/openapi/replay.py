@@ -61,10 +61,10 @@ def _played(app: Any, step: Step) -> PlayedStep:
     }
     sent = {} if step.body is None else {"json": step.body}
     answer = app.test_client().open(step.path, method=step.method, headers=headers, **sent)
-    found, _ = app.url_map.bind("localhost").match(step.path.partition("?")[0])
+    endpoint, _ = app.url_map.bind("localhost").match(step.path.partition("?")[0])
     body = TIME.sub(SAME_TIME, AGE.sub(SAME_AGE, REQUEST_ID.sub(SAME_ID, answer.text)))
     answer.close()
-    return PlayedStep(step, str(found), answer.status_code, _parsed(body))
+    return PlayedStep(step, str(endpoint), answer.status_code, _parsed(body))
 
 
 def _parsed(text: str) -> Any:

@@ -63,14 +63,14 @@ def load(
     """
     environ = os.environ if environ is None else environ
     source = read(config_files, environ, config_dirs=config_dirs, search=search)
-    found = _found(source, environ)
+    files = _found(source, environ)
     try:
-        settings = _settings(source, configured=bool(found))
+        settings = _settings(source, configured=bool(files))
     except (cfg.Error, ValueError) as error:
         raise ConfigurationError(_sentence(error)) from error
-    if found and not settings.database.connection:
+    if files and not settings.database.connection:
         raise ConfigurationError(
-            f"[placement_database] connection is not set (configuration found: {', '.join(found)})."
+            f"[placement_database] connection is not set (configuration found: {', '.join(files)})."
         )
     return settings
 

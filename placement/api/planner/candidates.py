@@ -18,9 +18,9 @@ def plan(call: Call) -> Response:
     """Return the best candidates for a request."""
     body = call.document(SCHEMA)
     request = planner_request(body, call.server.settings.planner)
-    found = planned_candidates(call.database, request, options_for(call, body), changes=changes_of(body))
+    answer = planned_candidates(call.database, request, options_for(call, body), changes=changes_of(body))
     ignored = ignored_in(call.server.settings.planner, body)
-    return call.json({**answer_json(found), **({"ignored": ignored} if ignored else {})})
+    return call.json({**answer_json(answer), **({"ignored": ignored} if ignored else {})})
 
 
 def options_for(call: Call, body: Body) -> PlannerOptions:

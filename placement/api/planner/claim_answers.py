@@ -25,20 +25,20 @@ def what_fitted(members: Sequence[ClaimMember], outcomes: Sequence[Outcome]) -> 
     Raises:
         Conflict: no member was placed; the reason is the first member's.
     """
-    answers = {uuid: text for one in outcomes for uuid, text in one.answers.items()}
-    refused = {uuid: reason for one in outcomes for uuid, reason in one.refused.items()}
+    answers = {uuid: text for outcome in outcomes for uuid, text in outcome.answers.items()}
+    refused = {uuid: reason for outcome in outcomes for uuid, reason in outcome.refused.items()}
     if not answers:
         raise refused[members[0].uuid]
     placed = ",".join([answers[member.uuid] for member in members if member.uuid in answers])
     others = [_refused(member.uuid, refused[member.uuid]) for member in members if member.uuid in refused]
     text = f'{{"members":[{placed}],"refused":{orjson.dumps(others).decode()}}}'
-    return Response(text, 201 if any(one.is_new for one in outcomes) else 200, content_type=JSON)
+    return Response(text, 201 if any(outcome.is_new for outcome in outcomes) else 200, content_type=JSON)
 
 
 def _refused(consumer_uuid: str, reason: Conflict) -> dict[str, Any]:
     is_cut_off = isinstance(reason, NoCandidate) and not reason.complete
-    said = {"consumer": consumer_uuid, "code": reason.code, "detail": reason.message}
-    return said | ({"complete": False} if is_cut_off else {})
+    refusal = {"consumer": consumer_uuid, "code": reason.code, "detail": reason.message}
+    return refusal | ({"complete": False} if is_cut_off else {})
 
 
 def streamed(outcomes: Iterator[Outcome]) -> Response:

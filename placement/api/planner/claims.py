@@ -130,8 +130,8 @@ def _with_terms_of_all(request: Body, body: Body) -> Body:
 
 def _member(call: Call, consumer: Body, body: Body) -> ClaimMember:
     # Members that want the same must have equal requests, so the numbers of candidates, which claims ignore, are fixed.
-    asked = planner_request(body, call.server.settings.planner)
-    request = replace(asked, limit=1, per_tree=1, explain=False)
+    planned = planner_request(body, call.server.settings.planner)
+    request = replace(planned, limit=1, per_tree=1, explain=False)
     return ClaimMember(_consumer(consumer), request, options_for(call, body), explains=explains(body, by_default=True))
 
 

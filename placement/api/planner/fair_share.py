@@ -84,8 +84,8 @@ def reclaim(call: Call) -> Response:
         return call.json({**room, **({"ignored": ignored} if ignored else {})})
     claimant = wish_of(body["claimant"], call.server.settings.planner, "claimant")
     claim = giving_back.reclaim_of(call.database, settings, claimant, wishes)
-    found = giving_back.reclaim(call.database, settings, claim, options_of(body))
-    return call.json(giving_json(found.giving, found.members, settings))
+    reclaimed = giving_back.reclaim(call.database, settings, claim, options_of(body))
+    return call.json(giving_json(reclaimed.giving, reclaimed.members, settings))
 
 
 def _room(call: Call, body: dict[str, Any], wishes: Sequence[Wish]) -> RoomOnHost:

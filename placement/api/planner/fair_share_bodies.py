@@ -94,8 +94,8 @@ def wish_of(entry: dict[str, Any], planner: PlannerSettings, *where: str | int) 
 
 def options_of(body: dict[str, Any]) -> ReclaimOptions:
     """Return which consumers may be told to give back, and what they are worth."""
-    said = body.get("values", {})
-    values = {consumer.lower(): value for consumer, value in said.items()} | said
+    written = body.get("values", {})
+    values = {consumer.lower(): value for consumer, value in written.items()} | written
     return ReclaimOptions(values=values, keep=both_spellings(body.get("keep", ())), priority=body.get("priority"))
 
 

@@ -33,24 +33,24 @@ def gang_rules(body: Mapping[str, Any], settings: PlannerSettings, *, members: i
 
 
 def _together(body: Mapping[str, Any], settings: PlannerSettings) -> Together | None:
-    said = body.get("together")
-    if said is None:
+    rule = body.get("together")
+    if rule is None:
         return None
-    level = _level("together", said["level"], settings)
-    return Together(level, required=said.get("mode", "required") == "required", each=said.get("each"))
+    level = _level("together", rule["level"], settings)
+    return Together(level, required=rule.get("mode", "required") == "required", each=rule.get("each"))
 
 
 def _apart(body: Mapping[str, Any], settings: PlannerSettings) -> FabricLevel | None:
-    said = body.get("apart")
-    return None if said is None else _level("apart", said["level"], settings)
+    rule = body.get("apart")
+    return None if rule is None else _level("apart", rule["level"], settings)
 
 
 def _level(where: str, name: str, settings: PlannerSettings) -> FabricLevel:
     if name == THE_HOST:
         return FabricLevel(name)
     if name not in settings.aggregates:
-        known = ", ".join([*settings.aggregates, THE_HOST])
-        sentence = f"There is no level {name!r} of the fabric; there are: {known}."
+        levels = ", ".join([*settings.aggregates, THE_HOST])
+        sentence = f"There is no level {name!r} of the fabric; there are: {levels}."
         raise InvalidAt(
             (where, "level"), f"{sentence} Name the aggregates of each {name} under aggregates in planner.yaml."
         )

@@ -222,16 +222,16 @@ ROUTES = (
 )
 
 
-def headrooms_json(found: Headrooms) -> HeadroomJson:
+def headrooms_json(rooms: Headrooms) -> HeadroomJson:
     """Return the headroom of each request."""
     shown = {
-        "headroom": {name: counted_json(counted, found) for name, counted in found.of.items()},
-        "complete": all(counted.copies.is_exact for counted in found.of.values()),
+        "headroom": {name: counted_json(counted, rooms) for name, counted in rooms.of.items()},
+        "complete": all(counted.copies.is_exact for counted in rooms.of.values()),
     }
-    return shown if found.mix is None else {**shown, "mix": _copies(found.mix)}
+    return shown if rooms.mix is None else {**shown, "mix": _copies(rooms.mix)}
 
 
-def counted_json(counted: RequestRoom, found: Headrooms) -> HeadroomJson:
+def counted_json(counted: RequestRoom, rooms: Headrooms) -> HeadroomJson:
     """Return the headroom of one request."""
     room = counted.found
     return {
@@ -241,8 +241,8 @@ def counted_json(counted: RequestRoom, found: Headrooms) -> HeadroomJson:
         "lacking": [{"resource_classes": list(names), "trees": trees} for names, trees in room.lacking.items()],
         "message": message_of(room),
         "stranded": dict(room.stranded),
-        "one_more": [_model(model, found.providers) for model in counted.models],
-        "trees": [{**_named(root, found.providers), **_copies(copies)} for root, copies in counted.trees],
+        "one_more": [_model(model, rooms.providers) for model in counted.models],
+        "trees": [{**_named(root, rooms.providers), **_copies(copies)} for root, copies in counted.trees],
         "aggregates": [{"uuid": uuid, **_copies(copies)} for uuid, copies in counted.aggregates],
     }
 

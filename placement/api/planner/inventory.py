@@ -23,26 +23,26 @@ def list_inventory(call: Call) -> Response:
     The data is one snapshot, read in a few statements; it is serialised while it is sent.
     """
     call.query.check(FILTERS.at(call.version))
-    found = read_inventory(call.database, provider_filter(call.query, call.version))
-    response = answer_in_pieces(call.request, _text(found), JSON)
-    if found.journal is not None and call.server.settings.journal.enabled:
-        response.headers["x-placement-journal"] = found.journal.text
+    cloud = read_inventory(call.database, provider_filter(call.query, call.version))
+    response = answer_in_pieces(call.request, _text(cloud), JSON)
+    if cloud.journal is not None and call.server.settings.journal.enabled:
+        response.headers["x-placement-journal"] = cloud.journal.text
     return response
 
 
-def _text(found: BulkRead) -> Iterator[bytes]:
+def _text(cloud: BulkRead) -> Iterator[bytes]:
     yield b'{"providers":['
-    for start in range(0, len(found.providers), PROVIDERS_AT_ONCE):
-        portion = _shown(found, found.providers[start : start + PROVIDERS_AT_ONCE])
+    for start in range(0, len(cloud.providers), PROVIDERS_AT_ONCE):
+        portion = _shown(cloud, cloud.providers[start : start + PROVIDERS_AT_ONCE])
         yield (b"," if start else b"") + orjson.dumps(portion)[1:-1]
     yield b"]}"
 
 
-def _shown(found: BulkRead, providers: Sequence[tuple[Any, ...]]) -> list[dict[str, Any]]:
-    classes, traits = found.class_names, found.trait_names
+def _shown(cloud: BulkRead, providers: Sequence[tuple[Any, ...]]) -> list[dict[str, Any]]:
+    classes, traits = cloud.class_names, cloud.trait_names
     shown = []
     for id_, uuid, name, generation, parent, root in providers:
-        stocks = found.stocks.get(id_, ())
+        stocks = cloud.stocks.get(id_, ())
         shown.append(
             {
                 "uuid": uuid,
@@ -52,8 +52,8 @@ def _shown(found: BulkRead, providers: Sequence[tuple[Any, ...]]) -> list[dict[s
                 "root_provider_uuid": root,
                 "inventories": {classes[row[0]]: dict(zip(AMOUNTS, row[1:7], strict=True)) for row in stocks},
                 "usages": {classes[row[0]]: row[7] for row in stocks},
-                "traits": sorted([traits[trait] for trait in found.traits.get(id_, ())]),
-                "aggregates": sorted(found.aggregates.get(id_, ())),
+                "traits": sorted([traits[trait] for trait in cloud.traits.get(id_, ())]),
+                "aggregates": sorted(cloud.aggregates.get(id_, ())),
             }
         )
     return shown

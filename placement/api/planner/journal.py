@@ -83,11 +83,11 @@ def show_journal(call: Call) -> Response:
 
 def _project(call: Call) -> str | None:
     """Return the project to filter by: the caller's own if it may not see all."""
-    asked = call.query.last("project")
-    if asked is None and not call.is_allowed(RULE, project_id=None):
-        asked = call.identity.project_id
-    call.authorize(RULE, project_id=asked)
-    return asked
+    project = call.query.last("project")
+    if project is None and not call.is_allowed(RULE, project_id=None):
+        project = call.identity.project_id
+    call.authorize(RULE, project_id=project)
+    return project
 
 
 def _wanted(call: Call, project: str | None) -> Wanted:

@@ -34,8 +34,8 @@ class HintingSchema(Schema):
         """Replace all messages about unknown keys by a hint, if there is one."""
         for key, hint in _hints(data):
             if isinstance(error.messages, dict) and key not in self.fields:
-                known = {name: messages for name, messages in error.messages.items() if name in self.fields}
-                error.messages = {**known, key: [Fault(hint, "additionalProperties")]}
+                fitting = {name: messages for name, messages in error.messages.items() if name in self.fields}
+                error.messages = {**fitting, key: [Fault(hint, "additionalProperties")]}
                 return
 
 

@@ -134,12 +134,12 @@ def _nesting(paths: Sequence[Path], levels: Mapping[str, str]) -> Iterator[Withi
 
 def _expanded(groups: Sequence[str], suffixes: Sequence[str]) -> tuple[str, ...]:
     """Return the suffixes meant by groups; a name means all groups inside it."""
-    found: list[str] = []
+    named: list[str] = []
     for written in groups:
         name = PREFIX.sub("", written, count=1)
         below = [one for one in suffixes if one == name or one.startswith(f"{name}/")]
-        found += below or [written]
-    return tuple(dict.fromkeys(found))
+        named += below or [written]
+    return tuple(dict.fromkeys(named))
 
 
 def _below(rule: Rule, suffixes: Sequence[str]) -> Rule:

@@ -73,9 +73,9 @@ def _proportional(policy: Proportional) -> dict[str, Any]:
 def _devices(devices: DeviceSettings, levels: Collection[str]) -> dict[str, Any]:
     types = {name: _device_type(kind) for name, kind in devices.types.items()}
     scopes = {"same_pcie": devices.same_pcie, "same_numa": devices.same_numa}
-    known = {scope: level for scope, level in scopes.items() if level in levels}
+    in_force = {scope: level for scope, level in scopes.items() if level in levels}
     maps = {"base": dict(devices.base), "host": dict(devices.host), "labels": dict(devices.labels)}
-    return {"types": types, **maps, **known}
+    return {"types": types, **maps, **in_force}
 
 
 def _device_type(kind: DeviceType) -> dict[str, Any]:

@@ -149,23 +149,23 @@ class Nested(Exact):
         return dict(self._names(value, ()))
 
     def _names(self, demand: dict[str, Any], path: tuple[str, ...]) -> list[tuple[str, int | str]]:
-        found = []
+        amounts = []
         for key, inner in demand.items():
             self._check(key, path)
             if isinstance(inner, dict):
-                found += self._inside(inner, (*path, key))
+                amounts += self._inside(inner, (*path, key))
             else:
-                found.append(("/".join((*path, key)), Quantity().deserialize(inner)))
-        return found
+                amounts.append(("/".join((*path, key)), Quantity().deserialize(inner)))
+        return amounts
 
     def _inside(self, labels: dict[str, Any], path: tuple[str, ...]) -> list[tuple[str, int | str]]:
-        found = []
+        amounts = []
         for label, demand in labels.items():
             self._check(label, path)
             if not isinstance(demand, dict):
                 raise refuse(f"{shown('/'.join((*path, label)))}: {shown(demand)} is not of type 'object'", "type")
-            found += self._names(demand, (*path, label))
-        return found
+            amounts += self._names(demand, (*path, label))
+        return amounts
 
     def _check(self, name: str, path: tuple[str, ...]) -> None:
         if "/" in name or not name or len(path) > self.DEEPEST:

@@ -37,8 +37,8 @@ def answers_to(method: str, path: str, status: int) -> list[tuple[Version, Json]
         path: the route's path, with its placeholders.
         status: the answer's status. The result is empty if such an answer has no body.
     """
-    if (found := _ANSWERS.get((method, path, status))) is not None:
-        return found.items()
+    if (answers := _ANSWERS.get((method, path, status))) is not None:
+        return answers.items()
     return [(MINIMUM, ERRORS)] if status >= 400 else []
 
 

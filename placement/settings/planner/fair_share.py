@@ -111,17 +111,17 @@ def _of_volcano(entry: DocumentEntry, words: _Words) -> Queue:
 
 def _capacity(parts: Mapping[str, DocumentEntry], words: _Words) -> QueueCapacity:
     """Return the promises of a queue; each must be at least as large as the one before it."""
-    said: dict[str, dict[str, int]] = {}
+    capacity: dict[str, dict[str, int]] = {}
     for promise in _PROMISES:
-        said[promise] = {}
+        capacity[promise] = {}
         for name, item in parts[promise].mapping().items() if promise in parts else ():
             if name not in words.classes:
                 raise item.misnamed(f"a class that counts: {', '.join(words.classes)}")
-            said[promise][name] = item.whole_number()
-            least = max(of.get(name, 0) for of in said.values())
-            if said[promise][name] < least:
+            capacity[promise][name] = item.whole_number()
+            least = max(of.get(name, 0) for of in capacity.values())
+            if capacity[promise][name] < least:
                 raise item.wrong(f"a number from {least} up, as guarantee, deserved and limit follow each other")
-    return QueueCapacity(**said)
+    return QueueCapacity(**capacity)
 
 
 def _check_weight(entry: DocumentEntry, weight: Number | None) -> None:

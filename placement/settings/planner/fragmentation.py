@@ -42,10 +42,10 @@ def _checked(entry: DocumentEntry, given: dict[str, Any]) -> FragmentationSettin
 def _at(entry: DocumentEntry, path: tuple[str, ...]) -> DocumentEntry:
     """Return the entry at a path, or its nearest existing ancestor."""
     for key in path:
-        found = entry.mapping().get(key)
-        if found is None:
+        inner = entry.mapping().get(key)
+        if inner is None:
             break
-        entry = found
+        entry = inner
     return entry
 
 

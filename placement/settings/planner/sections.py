@@ -95,10 +95,10 @@ def _names(entry: DocumentEntry) -> Mapping[str, tuple[str, ...]]:
         raise entry.misnamed("another kind than host, which each tree is by itself")
     found: dict[str, tuple[str, ...]] = {}
     seen: set[str] = set()
-    for name, one in entry.mapping(at_least=1).items():
-        if not one.is_named_like(NAME):
-            raise one.misnamed("a name of up to 100 characters, without a slash")
-        found[name] = tuple([_uuid(item, seen) for item in _items(one)])
+    for name, entry_ in entry.mapping(at_least=1).items():
+        if not entry_.is_named_like(NAME):
+            raise entry_.misnamed("a name of up to 100 characters, without a slash")
+        found[name] = tuple([_uuid(item, seen) for item in _items(entry_)])
     return MappingProxyType(found)
 
 
