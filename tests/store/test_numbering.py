@@ -51,7 +51,8 @@ def moment(tx: Transaction, history: TreeHistory) -> Moment | None:
 def test_a_few_rows_are_remembered(database: Database) -> None:
     write(database, TOLERATED_UNNUMBERED // 3)
     left = unnumbered(database)
-    assert moment(database, TreeHistory()) == Moment(1)
+    history = TreeHistory()
+    assert moment(database, history) == Moment(history, 1)
     wait()
     assert unnumbered(database) == left
 
@@ -60,10 +61,10 @@ def test_a_few_rows_are_remembered(database: Database) -> None:
 def test_many_rows_are_numbered(database: Database, rows: int) -> None:
     write(database, rows)
     history = TreeHistory()
-    assert moment(database, history) == (Moment(1) if rows < MAX_UNNUMBERED else None)
+    assert moment(database, history) == (Moment(history, 1) if rows < MAX_UNNUMBERED else None)
     wait()
     assert unnumbered(database) == 0
-    assert moment(database, history) == Moment(1)  # nothing has changed
+    assert moment(database, history) == Moment(history, 1)  # nothing has changed
 
 
 def test_a_standby_has_them_numbered_by_its_primary(database: Database, mariadb_url: str) -> None:
