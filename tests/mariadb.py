@@ -73,6 +73,17 @@ class MariaDB:
 
 
 @contextlib.contextmanager
+def weak_user(server: MariaDB, url: str) -> Iterator[str]:
+    """Yield a database's URL for a user that may do everything but make triggers."""
+    grants = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, INDEX, ALTER, REFERENCES"
+    server.execute("CREATE USER weak@localhost", f"GRANT {grants} ON *.* TO weak@localhost")
+    try:
+        yield url.replace("root@", "weak@")
+    finally:
+        server.execute("DROP USER weak@localhost")
+
+
+@contextlib.contextmanager
 def running_mariadb() -> Iterator[MariaDB]:
     """Start a server on a temporary directory; stop it and delete everything afterwards."""
     with tempfile.TemporaryDirectory(prefix="mariadb-", dir=memory()) as name:

@@ -75,11 +75,22 @@ def check(context: click.Context, *, repair: bool) -> None:
     for line in _told(findings):
         click.echo(line)
     left = [finding for finding in findings if not finding.repaired]
+    for line in _advice(left, is_repaired=repair):
+        click.echo(line)
     if left:
-        can_help = not repair and any(finding.is_repairable for finding in left)
-        needs_decision = "The remaining ones need a decision." if repair else "All of it needs a decision."
-        click.echo('Run "placement db check --repair" to repair it.' if can_help else needs_decision)
         context.exit(1)
+
+
+def _advice(left: Sequence[Finding], *, is_repaired: bool) -> Iterator[str]:
+    """Yield what to do about the findings that are left."""
+    grants = sorted({finding.needs for finding in left if finding.needs})
+    for grant in grants:
+        yield f"To have the triggers made: {grant}, then run 'placement db upgrade'."
+    others = [finding for finding in left if not finding.needs]
+    if others and not is_repaired and any(finding.is_repairable for finding in others):
+        yield 'Run "placement db check --repair" to repair it.'
+    elif others:
+        yield "The remaining ones need a decision." if grants or is_repaired else "All of it needs a decision."
 
 
 def _refuse_other_schemas(state: schema.SchemaState) -> None:

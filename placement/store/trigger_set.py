@@ -1,6 +1,7 @@
 """Sets of triggers: create them, compare them with this release's definitions, and drop them, on every database."""
 
 import hashlib
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,11 +11,13 @@ from sqlalchemy.exc import DBAPIError
 
 from placement.errors import PlacementError
 
-_MARIADB_REFUSALS = {
-    1142: "GRANT TRIGGER ON this database to the user of the server",
-    1227: "GRANT TRIGGER ON this database to the user of the server",
-    1419: "SET GLOBAL log_bin_trust_function_creators = 1",
-}
+_GRANT = "GRANT TRIGGER ON this database to the user of the server"
+_TRUST = "SET GLOBAL log_bin_trust_function_creators = 1"
+_MARIADB_REFUSALS = {1142: _GRANT, 1227: _GRANT, 1419: _TRUST}
+_GRANTED = re.compile(r"GRANT (.+?) ON (?:`((?:[^`]|``)+)`|\*)\.(?:`|\*)")
+"""A line of SHOW GRANTS: the privileges, and the pattern of databases, None for all."""
+_MAY_TRIGGER = re.compile(r"\b(TRIGGER|ALL PRIVILEGES)\b")
+_MAY_LOG = re.compile(r"\b(SUPER|BINLOG ADMIN|ALL PRIVILEGES)\b")
 
 DOUBTED = "are missing, or were disabled, or come from a dump"
 """Why triggers may not have been there all the time."""
@@ -195,6 +198,34 @@ def refusals_explained(
         raise TriggersRefused(
             f"The database refuses to make triggers, so {consequence}: {grant}, then run 'placement db upgrade' again."
         ) from error
+
+
+def missing_grant(connection: Connection) -> str | None:
+    """Return what an operator of MariaDB has to do before triggers can be made; None if nothing stands against them.
+
+    Nothing but the grants can tell: who lacks the privilege does not even see the triggers that are there.
+    """
+    if connection.dialect.name not in {"mysql", "mariadb"}:
+        return None
+    lines = connection.exec_driver_sql("SHOW GRANTS").scalars()
+    grants = [match.groups() for line in lines if (match := _GRANTED.match(line))]
+    database, needs_trust = connection.exec_driver_sql(
+        "SELECT DATABASE(), @@log_bin AND NOT @@log_bin_trust_function_creators"
+    ).one()
+    if not any(_MAY_TRIGGER.search(names) and _is_matched(database, pattern) for names, pattern in grants):
+        return _GRANT
+    if needs_trust and not any(_MAY_LOG.search(names) for names, pattern in grants if pattern is None):
+        return _TRUST
+    return None
+
+
+def _is_matched(database: str, pattern: str | None) -> bool:
+    """Tell whether a grant's pattern covers a database: ``%`` and ``_`` are wildcards, unless escaped."""
+    if pattern is None:
+        return True
+    wildcards = {"%": ".*", "_": "."}
+    parts = re.findall(r"\\?.", pattern.replace("``", "`"))
+    return re.fullmatch("".join(wildcards.get(part) or re.escape(part[-1]) for part in parts), database) is not None
 
 
 def _refusal(error: DBAPIError) -> str | None:

@@ -11,6 +11,7 @@ from placement.cli.db import db
 from placement.store.connection.database import Database
 from placement.store.lifecycle.maintenance import exclusively
 from tests import servers
+from tests.mariadb import MariaDB, weak_user
 from tests.rows_of_a_cloud import fill
 from tests.store.rows import MEMORY_MB, VCPU, add_providers, allocate, kept, kept_stock, run
 from tests.upgrades import downgrade
@@ -236,6 +237,19 @@ class TestDb:
         left = commands.db("check")
         assert (left.exit_code, "db check --repair" in left.output) == (1, False)
         assert left.output.endswith("All of it needs a decision.\n")
+
+    @pytest.mark.mariadb
+    def test_where_a_grant_is_missing_no_repair_is_advised_but_the_grant(
+        self, tmp_path: Path, mariadb_server: MariaDB, empty_mariadb_url: str
+    ) -> None:
+        assert Commands(tmp_path, empty_mariadb_url).db("upgrade").exit_code == 0
+        with weak_user(mariadb_server, empty_mariadb_url) as url:
+            commands = Commands(tmp_path, url)
+            for arguments in (["check"], ["check", "--repair"], ["check"]):
+                left = commands.db(*arguments)
+                assert (left.exit_code, left.output.count("GRANT TRIGGER")) == (1, 1)
+                assert "--repair" not in left.output
+        assert Commands(tmp_path, empty_mariadb_url).db("check").output == "Nothing is wrong.\n"
 
     def test_a_generation_that_nobody_can_name_is_put_right(self, commands: Commands, database: Database) -> None:
         with database.writer.begin() as connection:

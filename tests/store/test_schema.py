@@ -1,5 +1,6 @@
 """Creating, upgrading and handing back a database; what must not be touched is refused."""
 
+import contextlib
 import threading
 from collections.abc import Iterator
 
@@ -9,6 +10,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect, text
+from sqlalchemy.exc import OperationalError
 
 from placement.errors import Unavailable
 from placement.settings import DatabaseSettings
@@ -19,8 +21,9 @@ from placement.store.lifecycle.maintenance import MaintenanceFailed, Patience, e
 from placement.store.lifecycle.reference_schema import SchemaRefused
 from placement.store.lifecycle.standard_names import sync_standard_names
 from placement.store.tables import REFERENCE_TABLES, metadata
+from placement.store.trigger_set import missing_grant
 from tests.databases import open_database
-from tests.mariadb import MariaDB
+from tests.mariadb import MariaDB, weak_user
 from tests.store.rows import VCPU, add_providers, allocate, kept, kept_stock, run, stocking
 from tests.upgrades import downgrade, upgraded_at_once
 
@@ -260,23 +263,50 @@ def test_a_user_who_may_not_make_tables_is_told_so(postgresql: Database) -> None
 def test_where_mariadb_refuses_triggers_the_upgrade_names_the_grant_and_later_makes_them(
     mariadb_server: MariaDB, empty_mariadb_url: str
 ) -> None:
-    root = open_database(empty_mariadb_url)
-    name = root.engine.url.database
-    grants = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, INDEX, ALTER, REFERENCES"
-    mariadb_server.execute("CREATE USER weak@localhost", f"GRANT {grants} ON {name}.* TO weak@localhost")
-    weak = open_database(empty_mariadb_url.replace("root@", "weak@"))
-    notes = schema.upgrade(weak.engine)
-    assert ["GRANT TRIGGER" in note for note in notes] == [True, True]
-    assert not schema.current(weak.engine).keeps_usage
-    assert not schema.current(weak.engine).keeps_journal
-    mariadb_server.execute(f"GRANT TRIGGER ON {name}.* TO weak@localhost")
-    weak.dispose()
-    assert schema.upgrade(weak.engine) == ()
-    assert schema.current(weak.engine).keeps_usage
-    assert schema.current(weak.engine).keeps_journal
-    weak.dispose()
-    root.dispose()
-    mariadb_server.execute("DROP USER weak@localhost")
+    with weak_user(mariadb_server, empty_mariadb_url) as url:
+        weak = open_database(url)
+        notes = schema.upgrade(weak.engine)
+        assert ["GRANT TRIGGER" in note for note in notes] == [True, True]
+        assert not schema.current(weak.engine).keeps_usage
+        assert not schema.current(weak.engine).keeps_journal
+        mariadb_server.execute(f"GRANT TRIGGER ON {weak.engine.url.database}.* TO weak@localhost")
+        weak.dispose()
+        assert schema.upgrade(weak.engine) == ()
+        assert schema.current(weak.engine).keeps_usage
+        assert schema.current(weak.engine).keeps_journal
+        weak.dispose()
+
+
+ROLE = "CREATE ROLE guild; GRANT TRIGGER ON {name}.* TO guild; GRANT guild TO {user}"
+GRANTS = {
+    "GRANT TRIGGER ON {name}.* TO {user}": True,
+    "GRANT ALL ON {name}.* TO {user}": True,
+    "GRANT ALL ON *.* TO {user}": True,
+    "GRANT TRIGGER ON `emp%`.* TO {user}": True,
+    "GRANT TRIGGER ON `emp_y\\_%`.* TO {user}": True,
+    "GRANT TRIGGER ON `emp\\_y%`.* TO {user}": False,
+    "GRANT TRIGGER ON other.* TO {user}; GRANT SUPER ON *.* TO {user}": False,
+    ROLE: False,
+    f"{ROLE}; SET DEFAULT ROLE guild FOR {{user}}": True,
+}
+"""Grants, and whether they suffice."""
+
+
+@pytest.mark.mariadb
+@pytest.mark.parametrize(("grants", "is_enough"), GRANTS.items())
+def test_a_grant_is_missing_exactly_if_mariadb_refuses_the_trigger(
+    mariadb_server: MariaDB, empty_mariadb_url: str, grants: str, is_enough: bool
+) -> None:
+    with weak_user(mariadb_server, empty_mariadb_url) as url:
+        weak = open_database(url)
+        schema.upgrade(weak.engine)
+        user = {"name": weak.engine.url.database, "user": "weak@localhost"}
+        mariadb_server.execute("DROP ROLE IF EXISTS guild", *grants.format(**user).split("; "))
+        with weak.engine.begin() as connection:
+            assert (missing_grant(connection) is None) == is_enough
+            with contextlib.nullcontext() if is_enough else pytest.raises(OperationalError):
+                run(connection, "CREATE TRIGGER x BEFORE INSERT ON resource_classes FOR EACH ROW SET @x = 1")
+        weak.dispose()
 
 
 @pytest.mark.mariadb

@@ -4,7 +4,7 @@ On request, everything that can be repaired without guessing is repaired.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from sqlalchemy import (
@@ -31,18 +31,22 @@ from placement.store.lifecycle.data_migrations import (
 )
 from placement.store.lifecycle.maintenance import Progress, exclusively, looking, silent
 from placement.store.tables import consumers, resource_providers
-from placement.store.trigger_set import TriggersRefused
+from placement.store.trigger_set import TriggersRefused, missing_grant
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A problem: what, how often, some examples, whether it has been repaired, and whether it can be."""
+    """A problem: what, how often, some examples, whether it has been repaired, and whether it can be.
+
+    ``needs`` is what an operator has to grant first.
+    """
 
     what: str
     count: int
     examples: tuple[str, ...] = ()
     repaired: bool = False
     is_repairable: bool = True
+    needs: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +58,13 @@ class Owner:
 
 
 class _Problem(NamedTuple):
-    """A kind of problem. ``repair`` fixes it and tells whether it could; ``is_repairable`` tells before."""
+    """A kind of problem. ``repair`` fixes it and tells whether it could; the other two tell before."""
 
     what: str
     find: Callable[[Connection], Hits]
     repair: Callable[[Connection, Owner], bool]
     is_repairable: Callable[[Connection], bool] = lambda _connection: True
+    needs: Callable[[Connection], str | None] = lambda _connection: None
 
 
 def check(engine: Engine, progress: Progress = silent) -> tuple[Finding, ...]:
@@ -80,7 +85,7 @@ def repair(engine: Engine, owner: Owner, progress: Progress = silent) -> tuple[F
     """
     with exclusively(engine) as connection:
         return tuple(
-            Finding(finding.what, finding.count, finding.examples, repaired=problem.repair(connection, owner))
+            replace(finding, repaired=not finding.needs and problem.repair(connection, owner))
             for finding, problem in _findings(connection, progress)
         )
 
@@ -90,8 +95,8 @@ def _findings(connection: Connection, progress: Progress) -> Iterator[tuple[Find
         progress(f"Looking for {problem.what}")
         total, examples = problem.find(connection)
         if total:
-            finding = Finding(problem.what, total, examples, is_repairable=problem.is_repairable(connection))
-            yield finding, problem
+            is_repairable, needs = problem.is_repairable(connection), problem.needs(connection)
+            yield Finding(problem.what, total, examples, is_repairable=is_repairable, needs=needs), problem
 
 
 def _of_bad_rows(bad: BadRows) -> _Problem:
@@ -173,7 +178,7 @@ PROBLEMS = (
     _Problem("consumers that hold allocations but are not known", _without_consumer, _make_consumers),
     _Problem("providers that name the wrong root provider", _in_wrong_trees, _plant_again, _can_be_planted),
     _Problem("generations that are missing or negative", _without_generation, _begin_again),
-    _Problem("wrong kept usage or capacity", inexact, _count_again),
-    _Problem("things that are not as the journal tells", untrue, _begin_journal_again),
+    _Problem("wrong kept usage or capacity", inexact, _count_again, needs=missing_grant),
+    _Problem("things that are not as the journal tells", untrue, _begin_journal_again, needs=missing_grant),
 )
 """Kept usage and the journal come last, because the other repairs change them."""
