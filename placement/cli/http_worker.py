@@ -14,6 +14,7 @@ import selectors
 import signal
 import socket
 import struct
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -232,7 +233,8 @@ class HttpWorker(ThreadWorker):
         """Load the application; its answers have to be taken in time."""
         super().load_wsgi()
         threads = ThreadUse(self.cfg.threads, self.tpool.waiting)  # type: ignore[attr-defined]
-        self.wsgi = taken_in_time(self.wsgi, self.limits, threads)  # type: ignore[assignment, arg-type]
+        slow = SlowClients(self.cfg.threads)
+        self.wsgi = taken_in_time(self.wsgi, self.limits, slow, threads=threads)  # type: ignore[assignment, arg-type]
 
     def accept(self, *arguments: Any) -> None:
         """Accept a connection; gunicorn 23 passes the listener's address before the listener."""
@@ -338,23 +340,50 @@ class _Threads(ThreadPoolExecutor):
         super().shutdown(wait, cancel_futures=cancel_futures)
 
 
+class SlowClients:
+    """The clients of a worker that take an answer for longer than ``Limits.send_s``: at most a quarter of its threads.
+
+    Each holds a thread and, in memory, what is left of its answer. The slowest makes room.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._allowed = max(1, threads // 4)
+        self._speeds: dict[object, float] = {}
+        self._lock = threading.Lock()
+
+    def has_room(self, client: object, bytes_per_s: float) -> bool:
+        """Note how fast a slow client is, and tell whether it may go on."""
+        with self._lock:
+            self._speeds[client] = bytes_per_s
+            return len(self._speeds) <= self._allowed or bytes_per_s > min(self._speeds.values())
+
+    def forget(self, client: object) -> None:
+        """Forget a client, whether it was slow or not."""
+        with self._lock:
+            self._speeds.pop(client, None)
+
+
 def taken_in_time(
-    application: "WSGIApplication", limits: Limits, threads: ThreadUse | None = None
+    application: "WSGIApplication", limits: Limits, slow: SlowClients, *, threads: ThreadUse | None = None
 ) -> "WSGIApplication":
     """Return the application with answers that end with a TimeoutError if the client takes them too slowly.
 
-    It is told about the ``threads`` that serve it.
+    Args:
+        application: the application.
+        limits: how long a client may take.
+        slow: the clients that take longer than most.
+        threads: what the application is told of the threads that serve it.
     """
 
     def limited(environ: "WSGIEnvironment", start_response: Any) -> Iterable[bytes]:
         environ[THREADS] = threads
-        return _in_time(application(environ, start_response), limits)
+        return _in_time(application(environ, start_response), limits, slow)
 
     return limited
 
 
-def _in_time(body: Iterable[bytes], limits: Limits) -> Iterator[bytes]:
-    sending_s, sent = 0.0, 0
+def _in_time(body: Iterable[bytes], limits: Limits, slow: SlowClients) -> Iterator[bytes]:
+    client, sending_s, sent = object(), 0.0, 0
     try:
         for portion in body:
             for at in range(0, len(portion), PIECE_BYTES):
@@ -362,8 +391,12 @@ def _in_time(body: Iterable[bytes], limits: Limits) -> Iterator[bytes]:
                 yield portion[at : at + PIECE_BYTES]
                 sending_s += time.monotonic() - began
                 sent += min(PIECE_BYTES, len(portion) - at)
-                if sending_s > limits.send_s + sent / limits.slowest_bytes_per_s:
+                over_s = sending_s - limits.send_s
+                if over_s > sent / limits.slowest_bytes_per_s:
+                    raise TimeoutError
+                if over_s > 0 and not slow.has_room(client, sent / sending_s):
                     raise TimeoutError
     finally:
+        slow.forget(client)
         if close := getattr(body, "close", None):
             close()

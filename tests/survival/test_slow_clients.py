@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from sqlalchemy import create_engine
 
+from placement.cli.http_worker import PIECE_BYTES, Limits, SlowClients, taken_in_time
 from tests import servers
 from tests.event_stream import listen
 from tests.store.rows import add_providers
@@ -171,6 +172,23 @@ def test_who_does_not_take_an_answer_is_disconnected(impatient: str, connect: Co
     assert whole.status == 200
     for client in clients:
         assert len(everything(client)) < int(whole.headers["content-length"])
+
+
+def test_of_many_slow_clients_the_slowest_is_disconnected():
+    """Otherwise they would hold every thread, each with what is left of its answer."""
+    slow, everybody = SlowClients(threads=4), Limits(send_s=0, slowest_bytes_per_s=1)
+
+    def answer(_environ, _start_response):
+        return [b"x" * 9 * PIECE_BYTES]
+
+    application = taken_in_time(answer, everybody, slow)
+    first, second, third = (iter(application({}, print)) for _ in range(3))
+    next(first), next(second)
+    assert [len(next(first)) for _ in range(4)] == [PIECE_BYTES] * 4
+    with pytest.raises(TimeoutError):
+        next(second)
+    assert len([*first]) == 4
+    assert len([*third]) == 9
 
 
 @pytest.mark.nightly
