@@ -3,8 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.domain.group_words import enumerated_traits, is_enumerated
 
 THE_DEVICE = "device"
 """As a level of ``Exclusive``: the provider itself."""
@@ -59,6 +61,20 @@ class Exclusive:
 
     groups: tuple[str, ...]
     level: str
+
+
+class ContainerPaths(NamedTuple):
+    """What one container asks for by hierarchical names.
+
+    Args:
+        prefix: what stands before its names in the answer.
+        paths: the amount of each name.
+        is_initial: whether it runs before the others.
+    """
+
+    prefix: str
+    paths: Mapping[str, int]
+    is_initial: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +136,21 @@ class PlannerRequest:
             for name, amount in one.group.resources.items():
                 amounts[name] += amount * one.count
         return amounts
+
+    def all_paths(self) -> Iterator[ContainerPaths]:
+        """Yield what each container asks for by hierarchical names, in the order of the request."""
+        yield ContainerPaths("", self.paths)
+        for number, paths in enumerate(self.containers, start=1):
+            yield ContainerPaths(f"containers/{number}", paths)
+        for number, paths in enumerate(self.init_containers):
+            yield ContainerPaths(f"init_containers/{number}", paths, is_initial=True)
+
+    def enumerated(self) -> Iterator[tuple[str, frozenset[str]]]:
+        """Yield the names of enumerated resources, each with the traits of which one is enough."""
+        for name, bits in [pair for container in self.all_paths() for pair in container.paths.items()]:
+            base = name.rpartition("/")[2]
+            if is_enumerated(base):
+                yield name, enumerated_traits(base, bits)
 
     def levels(self) -> Iterator[str]:
         """Yield the levels that rules refer to, as written."""

@@ -2,8 +2,8 @@
 
 After S. Mehrotra, "Group Allocator" (KubeGPU), made exact: it finds a placement whenever one exists, and the best one
 in the order of ``Objective``. Where the original implementation behaves differently, that is an accident of its labels
-or of its lack of backtracking. ``place`` works on trees of locations instead of names; ``requests`` expands shorthand
-requests.
+or of its lack of backtracking. ``place`` works on trees of locations instead of names; ``requests`` fills in outer
+groups.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -110,7 +110,7 @@ def best_node(
     Args:
         nodes: the nodes by name.
         containers: what to place together.
-        rules: what makes a placement good. Without levels, each node counts its own, the innermost first.
+        rules: what makes a placement good. Without levels, each node counts its own, the outermost first.
 
     Returns:
         None if the containers fit nowhere.

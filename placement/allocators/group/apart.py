@@ -18,6 +18,7 @@ from placement.allocators.group.locations import Locations
 from placement.allocators.group.objective import Weights
 from placement.allocators.group.requirements import Form, RequirementNode, Requirements
 from placement.allocators.group.scorers import Phase
+from placement.allocators.group.tree import ANYWHERE
 
 MAX_MERGES = 400_000
 """The most pairs of states to merge; beyond that, the search is the better way."""
@@ -173,15 +174,17 @@ class Apart:
     def applies(self, containers: Sequence[RequirementNode]) -> bool:
         """Tell whether assignments solve the problem.
 
-        Several containers may share locations. And where a request skips a level, parts in different locations may
-        still share an enclosing one; they are then spread, unless there are too many different forms.
+        Several containers may share locations, and so may whatever may be anywhere. And where a request skips a level,
+        parts in different locations may still share an enclosing one; they are then spread, unless there are too many
+        different forms.
         """
         return len(containers) == 1 and self._is_simple(containers[0])
 
     def _is_simple(self, node: RequirementNode) -> bool:
         levels = self._by_level(node.parts)
         return (
-            all([self._are_apart(parts) for parts in levels])
+            all([part.level != ANYWHERE for part in node.parts])
+            and all([self._are_apart(parts) for parts in levels])
             and (self._all_direct(node, levels) or (len(levels) == 1 and self._may_be_spread(node, levels[0])))
             and all([self._is_simple(part) for part in node.parts])
         )

@@ -8,7 +8,7 @@ from math import lcm
 from typing import NamedTuple
 
 from placement.allocators.group.scorers import Phase, Scorer, ScorerChoice, Used, in_units
-from placement.allocators.group.tree import Capacity, Location, Path
+from placement.allocators.group.tree import ANYWHERE, Capacity, Location, Path
 from placement.allocators.natural_order import natural_key
 
 ROUNDING = 10**12
@@ -127,7 +127,8 @@ class Locations:
         found = self._below.get((location, level))
         if found is None:
             inside = range(location + 1, self.all[location].end)
-            found = self._below[location, level] = [index for index in inside if self.all[index].level == level]
+            found = [index for index in inside if level in (ANYWHERE, self.all[index].level)]
+            self._below[location, level] = found
         return found
 
     def within(self, location: int) -> list[LocationNode]:
@@ -148,17 +149,19 @@ class Locations:
         for inner in self.within(location):
             for base, capacity in inner.capacities.items():
                 if capacity.scorer.adds_up:
-                    free[inner.level, base] += max(0, capacity.allocatable - capacity.used.total)
+                    amount = max(0, capacity.allocatable - capacity.used.total)
+                    free[inner.level, base] += amount
+                    free[ANYWHERE, base] += amount
         return free
 
 
-def levels_inside_out(locations: Iterable[LocationNode]) -> tuple[str, ...]:
-    """Return the levels, the innermost first: by the depth of their deepest location, then by name."""
+def levels_outside_in(locations: Iterable[LocationNode]) -> tuple[str, ...]:
+    """Return the levels, the outermost first: by the depth of their outermost location, then by name."""
     depth: dict[str, int] = {}
     for location in locations:
         if location.path:
-            depth[location.level] = max(depth.get(location.level, 0), len(location.path))
-    return tuple(sorted(depth, key=lambda level: (-depth[level], natural_key(level))))
+            depth[location.level] = min(depth.get(location.level, len(location.path)), len(location.path))
+    return tuple(sorted(depth, key=lambda level: (depth[level], natural_key(level))))
 
 
 def _order(location: Location) -> tuple[object, object]:

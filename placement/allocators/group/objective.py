@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 
-from placement.allocators.group.locations import Locations, levels_inside_out
+from placement.allocators.group.locations import Locations, levels_outside_in
 from placement.allocators.group.scorers import Phase, ScorerChoice, scorer_by_name
 from placement.allocators.group.tree import Location, Path
 
@@ -99,7 +99,7 @@ class Rules:
     Args:
         distinct: whether parts of one requirement that have the same level must get different locations.
         levels: the levels where touching fewer locations is better, most important first; by default all of them, the
-            innermost first.
+            outermost first.
         scorer_for: maps a resource's base name to its scorer.
     """
 
@@ -113,7 +113,7 @@ USUAL_RULES = Rules()
 
 def weights_for(locations: Locations, rules: Rules) -> Weights:
     """Return how the objective is packed under these rules."""
-    return Weights(locations, levels_inside_out(locations.all) if rules.levels is None else rules.levels)
+    return Weights(locations, levels_outside_in(locations.all) if rules.levels is None else rules.levels)
 
 
 def assess(

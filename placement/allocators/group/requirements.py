@@ -81,8 +81,8 @@ class Requirements:
             raise ValueError(f"Requirement {requirement.label!r} asks for a negative amount.")
         parts = [self._node(part, phase=phase, level=part.level) for part in requirement.parts]
         amounts = tuple(sorted(requirement.amounts.items()))
-        pin = () if requirement.pinned is None else (requirement.pinned,)
-        form = (level, amounts, tuple(sorted([part.form for part in parts])), pin, phase.value)
+        only = () if requirement.only is None else (tuple(sorted(requirement.only)),)
+        form = (level, amounts, tuple(sorted([part.form for part in parts])), only, phase.value)
         node = RequirementNode(requirement, level, phase, amounts, parts, form)
         self._measure(node)
         node.viable = self._viable_locations(node)
@@ -107,7 +107,7 @@ class Requirements:
 
     def _could_serve(self, node: RequirementNode, location: int) -> bool:
         place = self._locations.all[location]
-        if node.requirement.pinned is not None and node.requirement.pinned != place.path:
+        if node.requirement.only is not None and place.path not in node.requirement.only:
             return False
         if not all([self._fits(location, base, amount, node.phase) for base, amount in node.amounts]):
             return False
@@ -138,7 +138,7 @@ class Requirements:
             kinds.setdefault(node.form, []).append(node)
         # Two of a form represent all of its pairs.
         some = [node for alike in kinds.values() for node in alike[:2]]
-        return all([self._are_apart(one, other) for one, other in combinations(some, 2) if one.level == other.level])
+        return all([self._are_apart(one, other) for one, other in combinations(some, 2)])
 
     def _are_apart(self, one: RequirementNode, other: RequirementNode) -> bool:
         both = one.total + other.total

@@ -14,7 +14,7 @@ from placement.allocators.group.locations import Locations, ScoredCapacity
 from placement.allocators.group.objective import Objective, Weights, objective_of
 from placement.allocators.group.requirements import RequirementNode
 from placement.allocators.group.scorers import Phase, Scorer, Used
-from placement.allocators.group.tree import Path
+from placement.allocators.group.tree import ANYWHERE, Path
 
 OUTERMOST = -1
 
@@ -78,7 +78,8 @@ class Picks:
     Args:
         locations: the locations.
         nodes: the containers' nodes in search order.
-        distinct: whether parts of one requirement that have the same level must not share a location.
+        distinct: whether parts of one requirement that have the same level must not share a location; those that may
+            be ``ANYWHERE`` always may.
     """
 
     def __init__(self, locations: Locations, nodes: Sequence[RequirementNode], *, distinct: bool) -> None:
@@ -116,7 +117,7 @@ class Picks:
         """Return level -> a new group number if several parts of it must not share a location, else 0."""
         numbers = {}
         for level, count in Counter([part.level for part in parts]).items():
-            apart = self._distinct and count > 1
+            apart = self._distinct and count > 1 and level != ANYWHERE
             self._siblings += apart
             numbers[level] = self._siblings if apart else 0
         return numbers
@@ -199,7 +200,8 @@ class State:
             asked.setdefault(pick.node.level, set()).update([base for base, _amount in pick.node.amounts])
         positions, kinds = [], []
         for location in self._locations.all:
-            bases = sorted([base for base in location.capacities if base in asked.get(location.level, ())])
+            of_level = asked.get(location.level, set()) | asked.get(ANYWHERE, set())
+            bases = sorted([base for base in location.capacities if base in of_level])
             positions.append({base: position for position, base in enumerate(bases)})
             kinds.append([self._kind(location.capacities[base]) for base in bases])
         return positions, kinds
@@ -215,19 +217,19 @@ class State:
 
     def _what_stays(self) -> list[int]:
         """Return by location a number for everything that is neither its state nor inside it."""
-        pinned = {node.requirement.pinned for pick in self._picks for node in pick.nodes}
+        restrictions = list(dict.fromkeys([node.requirement.only for pick in self._picks for node in pick.nodes]))
         numbers = []
         for location, positions, kinds in zip(self._locations.all, self._positions, self._kinds, strict=True):
             inside = sum([self._locations.all[child].score for child in location.children])
             changing = sum([self._locations.score(location.capacities[base]) for base in positions])
-            pin = location.path if location.path in pinned else ()
+            allowed = tuple([only is None or location.path in only for only in restrictions])
             staying = (
                 location.level,
                 tuple(positions),
                 tuple(kinds),
                 location.keys,
                 location.score - inside - changing,
-                pin,
+                allowed,
             )
             numbers.append(self._number(("fixed", staying)))
         return numbers

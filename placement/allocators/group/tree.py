@@ -15,6 +15,10 @@ Path = tuple[tuple[str, str], ...]
 """A location's address: the (level, name) pairs from just below the root down to it; () for the root."""
 
 
+ANYWHERE = "*"
+"""As the level of a requirement: any location inside the enclosing one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Capacity:
     """One allocatable resource of a location: total and usage, in the same unit.
@@ -50,11 +54,11 @@ class Requirement:
 
     Args:
         label: tells it from its siblings; never compared with the name of a location.
-        level: the level of the location; ignored for a requirement on the root itself.
+        level: the level of the location, or ``ANYWHERE``; ignored for a requirement on the root itself.
         amounts: what the location itself must offer.
         parts: the requirements to serve inside the location, at any depth.
         phase: when it runs; the outermost requirement's applies to all its parts.
-        pinned: if given, the only location it may have.
+        only: if given, the only locations it may have.
     """
 
     label: str = ""
@@ -62,7 +66,7 @@ class Requirement:
     amounts: Mapping[str, int] = field(default_factory=dict)
     parts: tuple["Requirement", ...] = ()
     phase: Phase = Phase.RUNNING
-    pinned: Path | None = None
+    only: frozenset[Path] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +191,8 @@ def requirement_tree(requested: Mapping[str, int], phase: Phase, recorded: Mappi
     def requirement(group: NamedGroup, path: Path) -> Requirement:
         level, label = path[-1] if path else ("", "")
         parts = tuple([requirement(inner, (*path, step)) for step, inner in group.inside.items()])
-        return Requirement(label, level, group.base, parts, phase, pins.get(path))
+        only = frozenset([pins[path]]) if path in pins else None
+        return Requirement(label, level, group.base, parts, phase, only)
 
     return requirement(partition(requested), ())
 

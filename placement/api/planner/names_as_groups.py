@@ -1,10 +1,9 @@
 """Hierarchical names combined with groups or rules: each group in a name becomes a group of the request.
 
 Everything that names ask for inside ``pcie/R0`` must come from one switch, which is a ``within`` rule; so rules can
-cover both. An enumeration (``gpu/0/enumType``) has a trait per bit, so it becomes a condition on a group.
+cover both.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +11,7 @@ from typing import TypeVar
 
 from placement.allocators.group.tree import Path, split_name
 from placement.domain.candidate_request import RequestGroup
-from placement.domain.group_words import PREFIX
+from placement.domain.group_words import PREFIX, enumerated_traits, is_enumerated
 from placement.domain.planner_request import Affinity, Exclusive, PlannerGroup, PlannerRequest, Within
 from placement.errors import InvalidAt
 
@@ -23,7 +22,7 @@ OUTSIDE = ""
 
 
 def names_as_groups(request: PlannerRequest, levels: Mapping[str, str]) -> PlannerRequest:
-    """Turn a request's names into groups if it also has groups, rules or enumerations; else return it unchanged.
+    """Turn a request's names into groups if it also has groups or rules; else return it unchanged.
 
     Args:
         request: the request.
@@ -33,8 +32,7 @@ def names_as_groups(request: PlannerRequest, levels: Mapping[str, str]) -> Plann
         InvalidAt: a name contains a group of no known level, or names express something that groups cannot.
     """
     has_rules = request.affinity or request.within or request.exclusive or request.same_subtree
-    has_bits = any(_is_enumerated(name) for name in request.paths)
-    if not request.paths or not (request.groups or has_rules or has_bits):
+    if not request.paths or not (request.groups or has_rules):
         return request
     _check(request)
     amounts: dict[Path, dict[str, int]] = defaultdict(dict)
@@ -42,8 +40,6 @@ def names_as_groups(request: PlannerRequest, levels: Mapping[str, str]) -> Plann
         path, resource_class = split_name(name)
         amounts[path][resource_class] = amount
     outside = amounts.pop((), {})
-    if bits := [name for name in outside if _is_enumerated(name)]:
-        raise InvalidAt(("paths", bits[0]), "What is enumerated is asked of a group's provider: gpu/0/enumType.")
     named = [_group(path, of, levels) for path, of in amounts.items()]
     suffixes = [_written(path) for path in amounts]
     return replace(
@@ -60,7 +56,7 @@ def names_as_groups(request: PlannerRequest, levels: Mapping[str, str]) -> Plann
 def _check(request: PlannerRequest) -> None:
     for key in ("containers", "init_containers", "translate"):
         if getattr(request, key):
-            raise InvalidAt((key,), "This is for names alone: no groups, no rules and no enumerations beside them.")
+            raise InvalidAt((key,), "This is for names alone: no groups and no rules beside them.")
     if request.distinct:
         raise InvalidAt(("distinct",), 'Beside groups it is written "group_policy": "isolate".')
 
@@ -81,8 +77,8 @@ def _level(path: Path, levels: Mapping[str, str]) -> str:
 
 def _group(path: Path, amounts: Mapping[str, int], levels: Mapping[str, str]) -> PlannerGroup:
     of_level = frozenset({levels[_level(path, levels)]})
-    resources = {name: amount for name, amount in amounts.items() if not _is_enumerated(name)}
-    bits = [_traits(name, amount) for name, amount in amounts.items() if _is_enumerated(name)]
+    resources = {name: amount for name, amount in amounts.items() if not is_enumerated(name)}
+    bits = [enumerated_traits(name, amount) for name, amount in amounts.items() if is_enumerated(name)]
     return PlannerGroup(group=RequestGroup(suffix=_written(path), resources=resources, required=(of_level, *bits)))
 
 
@@ -90,23 +86,8 @@ def _written_names(amounts: Mapping[str, int]) -> Iterator[tuple[tuple[str, str]
     """Yield (group, class or trait) and the name that asks for it."""
     for name, amount in amounts.items():
         path, last = split_name(name)
-        for asked in _traits(last, amount) if _is_enumerated(last) else [last]:
+        for asked in enumerated_traits(last, amount) if is_enumerated(last) else [last]:
             yield (_written(path), asked), name
-
-
-def _is_enumerated(name: str) -> bool:
-    """Tell whether a resource is an enumeration, any bit of which suffices, by the Group Allocator's convention."""
-    return name.rpartition("/")[2].lower().startswith("enum")
-
-
-def _traits(name: str, bits: int) -> frozenset[str]:
-    """Return the traits that stand for bits.
-
-    >>> sorted(_traits("enumType", 0b101))
-    ['CUSTOM_ENUMTYPE_0', 'CUSTOM_ENUMTYPE_2']
-    """
-    word = re.sub("[^A-Z0-9_]", "_", name.upper())
-    return frozenset([f"CUSTOM_{word}_{bit}" for bit in range(bits.bit_length()) if bits >> bit & 1])
 
 
 def _with_outside(groups: Sequence[PlannerGroup], outside: Mapping[str, int]) -> Iterator[PlannerGroup]:

@@ -1,13 +1,15 @@
 """Composes a request of hierarchical names in one tree: from providers to the group allocator and back.
 
 Such a name says what an amount has to be nested in: ``numa/0/pcie/1/CUSTOM_GPU`` asks for GPUs on a switch of a NUMA
-node. The group allocator sees each provider as a location, and all that is asked for in one group as a requirement.
+node. The group allocator sees each provider as a location, and all that is asked for in one group as a requirement,
+labelled by how the request writes the beginning of its names.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from placement.allocators.budget import Budget
 from placement.allocators.group.objective import Rules
@@ -15,27 +17,16 @@ from placement.allocators.group.place import STEPS, Placement, place
 from placement.allocators.group.requests import translated
 from placement.allocators.group.scorers import ANY_AMOUNT, Phase, Units
 from placement.allocators.group.search import STEPS_OF_A_TRY
-from placement.allocators.group.tree import (
-    Capacity,
-    Location,
-    Path,
-    Placed,
-    Requirement,
-    join_name,
-    requirement_tree,
-    split_name,
-)
+from placement.allocators.group.tree import ANYWHERE, Capacity, Location, Path, Requirement, split_name
 from placement.candidates.compose.free_places import WantedFree
 from placement.candidates.compose.locks import Locks
 from placement.candidates.compose.proposals import GroupScore, Proposal, Proposals
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.domain.group_words import enumerated_traits, is_enumerated
 from placement.domain.places import Levels
-from placement.domain.planner_request import PlannerRequest
+from placement.domain.planner_request import ContainerPaths, PlannerRequest
 from placement.domain.planner_tree import NO_STOCKS, PlannerTree, Stock
 from placement.domain.tree import Tree
-
-Among = tuple[Mapping[int | None, Sequence[int]], frozenset[int]]
-"""The children of each provider, and the providers outside all places that are held exclusively."""
 
 
 class UnknownLevel(ValueError):
@@ -66,19 +57,26 @@ class PathComposer:
         self._levels = levels
         self._locks = Locks(levels.names, locks)
         self._known = {level.lower(): level for level in levels.names}
-        self._containers = [self._container(*one) for one in _containers(request)]
+        self._any_of: dict[str, list[frozenset[str]]] = defaultdict(list)
+        """Label -> the sets of traits of which a group needs one each."""
+        self._containers = [self._wanted(container) for container in request.all_paths()]
+        if not self.requested:
+            raise ValueError("There must be an amount of a resource.")
 
-    def _container(self, leading: Path, paths: Mapping[str, int], phase: Phase) -> "WantedContainer":
-        """Return a container with levels and classes under their canonical names."""
-        amounts: dict[str, int] = defaultdict(int)
-        written: dict[Path, str] = {(): "/".join([part for step in leading for part in step])}
-        for name, amount in paths.items():
+    def _wanted(self, container: ContainerPaths) -> Requirement:
+        """Return what one container asks for, with levels under their canonical names."""
+        root = _LabelledGroup(container.prefix)
+        for name, amount in container.paths.items():
             path, last = split_name(name)
-            canonical = tuple([(self._level(group, name), label) for group, label in path])
-            amounts[join_name(canonical, last)] += amount
-            for end in range(1, len(path) + 1):
-                written[canonical[:end]] = join_name((*leading, *path[:end]), "").rstrip("/")
-        return WantedContainer(amounts, phase, written, requirement_tree(amounts, phase, {}))
+            group, label = root, container.prefix
+            for word, index in path:
+                label = f"{label}/{word}/{index}".lstrip("/")
+                group = group.inside.setdefault((self._level(word, name), index), _LabelledGroup(label))
+            if is_enumerated(last):
+                self._any_of[group.label].append(enumerated_traits(last, amount))
+            else:
+                group.amounts[last] = group.amounts.get(last, 0) + amount
+        return root.requirement("", Phase.INITIALISATION if container.is_initial else Phase.RUNNING)
 
     def _level(self, group: str, name: str) -> str:
         level = self._known.get(self._levels.named(group).lower(), "")
@@ -93,7 +91,7 @@ class PathComposer:
         most: Counter[str] = Counter()
         for container in self._containers:
             amounts = Counter[str]()
-            for requirement in _walk(container.requirement):
+            for requirement in _walk(container):
                 amounts.update(requirement.amounts)
             if container.phase is Phase.RUNNING:
                 running.update(amounts)
@@ -109,9 +107,9 @@ class PathComposer:
         """
         wanted: dict[_WantedPortion, str] = {}
         for container in self._containers:
-            for path, portion in _portions(container):
-                wanted.setdefault(portion, container.written[path] or "/")
-        return self._as_groups([(prefix, portion) for portion, prefix in sorted(wanted.items())])
+            for portion, label in self._portions(container):
+                wanted.setdefault(portion, label or "/")
+        return self._as_groups([(label, portion) for portion, label in sorted(wanted.items(), key=repr)])
 
     def parts(self) -> CandidateRequest:
         """Return each part of what runs at the same time as a group, regardless of nesting.
@@ -119,23 +117,35 @@ class PathComposer:
         This relaxes the request: every copy of the request is one of this, so no more copies of the request fit.
         """
         running = [container for container in self._containers if container.phase is Phase.RUNNING]
-        portions = [portion for container in running for _path, portion in _portions(container)]
+        portions = [portion for container in running for portion, _label in self._portions(container)]
         return self._as_groups([(f"_{number}", portion) for number, portion in enumerate(portions)])
+
+    def _portions(self, container: Requirement) -> Iterator[tuple["_WantedPortion", str]]:
+        """Yield what single providers serve, with its label; outside groups, each class by itself."""
+        for requirement in _walk(container):
+            amounts = tuple(sorted(requirement.amounts.items()))
+            any_of = tuple(self._any_of.get(requirement.label, ()))
+            for portion in [amounts] if requirement is not container else [(each,) for each in amounts]:
+                if portion:
+                    yield _WantedPortion(requirement.level, portion, any_of), requirement.label
 
     def _as_groups(self, wanted: Sequence[tuple[str, "_WantedPortion"]]) -> CandidateRequest:
         groups = [
             RequestGroup(
                 suffix=suffix,
-                resources=dict(amounts),
-                required=(frozenset({self._levels.traits[self._levels.names.index(level)]}),) if level else (),
+                resources=dict(portion.amounts),
+                required=(*self._trait_of(portion.level), *portion.any_of),
             )
-            for suffix, (level, amounts) in wanted
+            for suffix, portion in wanted
         ]
         return CandidateRequest(
             groups=tuple(groups),
             root_required=self._request.root_required,
             root_forbidden=self._request.root_forbidden,
         )
+
+    def _trait_of(self, level: str) -> Sequence[frozenset[str]]:
+        return [frozenset({self._levels.traits[self._levels.names.index(level)]})] if level else []
 
     @property
     def counted(self) -> tuple[tuple[int, int], ...]:
@@ -157,62 +167,38 @@ class PathComposer:
 
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:  # noqa: ARG002 - details say all
         """Return the best way to serve the request in a tree; none if the budget runs out before one is found."""
-        children: dict[int | None, list[int]] = defaultdict(list)
-        for provider, parent in details.parents.items():
-            children[parent].append(provider)
-        (usable,) = self._locks.usable([list(details.parents)], details)
-        lifted = self._lifted(details)
-        root = self._location(details, details.root, (children, frozenset(usable)), lifted)
-        ids: dict[Path, int] = {}
-        _note(root, (), {name: id_ for id_, name in details.names.items()}, ids)
         of_search = budget.child(STEPS)
         if of_search.left < STEPS_OF_A_TRY:
             return Proposals(complete=False)
-        wanted = self._translated(root) if self._request.translate else self._containers
-        requirements = [_with_lifted(one.requirement, lifted) for one in wanted]
-        rules = Rules(distinct=self._request.distinct or self._request.translate)
-        placement = place(root, requirements, rules, budget=of_search)
-        found = [self._proposal(details, placement, ids, wanted)] if placement.feasible else []
-        return Proposals(found, placement.complete)
+        (usable,) = self._locks.usable([list(details.parents)], details)
+        root, ids = _locations(details, self._levels, frozenset(usable))
+        requirements = [self._in_tree(container, details, ids) for container in self._containers]
+        if self._request.translate:
+            requirements = [translated(requirement, root) for requirement in requirements]
+        at_root = details.stocks.get(details.root, NO_STOCKS).keys()
+        requirements = [_with_parts_anywhere(requirement, but=at_root) for requirement in requirements]
+        distinct = self._request.distinct or self._request.translate
+        placement = place(root, requirements, Rules(distinct=distinct, levels=self._levels.names), budget=of_search)
+        return Proposals([self._proposal(details, placement, ids)] if placement.feasible else [], placement.complete)
+
+    def _in_tree(self, wanted: Requirement, details: PlannerTree, ids: Mapping[Path, int]) -> Requirement:
+        """Return a requirement with all parts restricted to the locations that have their traits."""
+        parts = tuple([self._in_tree(part, details, ids) for part in wanted.parts])
+        if not (any_of := self._any_of.get(wanted.label)):
+            return replace(wanted, parts=parts)
+        owned = {path: details.traits.get(provider, frozenset()) for path, provider in ids.items()}
+        only = frozenset([path for path, traits in owned.items() if not any(map(traits.isdisjoint, any_of))])
+        return replace(wanted, parts=parts, only=only)
 
     def serves(self, tree: Tree, details: PlannerTree, budget: Budget) -> bool | None:
         """Tell whether there is any way to serve the request in a tree; None if the budget runs out first."""
         return self.proposals(tree, details, budget).verdict
-
-    def _lifted(self, details: PlannerTree) -> frozenset[str]:
-        """Return the classes asked for outside groups that the root has none of.
-
-        They may come from any provider of the tree, unless they are asked for inside groups as well.
-        """
-        outside = {name for one in self._containers for name in one.requirement.amounts}
-        every = [one for container in self._containers for one in _walk(container.requirement)]
-        inside = {name for one in every if one.level for name in one.amounts}
-        return frozenset(outside - inside - details.stocks.get(details.root, NO_STOCKS).keys())
-
-    def _translated(self, root: Location) -> list["WantedContainer"]:
-        """Return the containers with the upper groups that their names omit."""
-        offered = [join_name(path, name) for path, one in _locations(root, ()) for name in one.capacities]
-        return [_translated(container, offered) for container in self._containers]
-
-    def _location(self, details: PlannerTree, provider: int, among: Among, lifted: AbstractSet[str]) -> Location:
-        children, usable = among
-        position = details.positions[provider]
-        own = [self._levels.names[index] for index, here in enumerate(position) if here == provider]
-        stocks = details.stocks.get(provider, NO_STOCKS) if provider in usable else {}
-        name = details.names[provider]
-        capacities = {resource_class: _capacity(stock) for resource_class, stock in stocks.items()}
-        # A class that may come from anywhere is a location of its own, wherever it is.
-        places = [Location(name, _anywhere(one), {one: capacities[one]}) for one in sorted(lifted & capacities.keys())]
-        inside = [self._location(details, child, among, lifted) for child in children[provider]]
-        kept = {one: capacity for one, capacity in capacities.items() if one not in lifted}
-        return Location(name, own[-1] if own else "", kept, (*places, *inside))
 
     def _proposal(
         self,
         details: PlannerTree,
         placement: Placement,
         ids: Mapping[Path, int],
-        containers: Sequence["WantedContainer"],
     ) -> Proposal:
         amounts: dict[int, dict[str, int]] = defaultdict(dict)
         for (path, name), amount in placement.taken.items():
@@ -222,78 +208,76 @@ class PathComposer:
         return Proposal(
             root=details.root,
             amounts=dict(amounts),
-            mappings=_mappings(placement, ids, containers),
+            mappings=_mappings(placement, ids),
             touched=details.places.touched(touched),
             group_score=_group_score(placement),
         )
 
 
-@dataclass(frozen=True, slots=True)
-class WantedContainer:
-    """What one container asks for.
+class _LabelledGroup:
+    """What names ask for in one group, and the groups inside it by level and index.
 
     Args:
-        amounts: amounts of classes by hierarchical name, with the levels' canonical names.
-        phase: when it runs.
-        written: how the request writes the beginnings of names, by path; what translation adds is missing.
-        requirement: the same amounts as a tree.
+        label: the beginning of the names, as written.
     """
 
-    amounts: Mapping[str, int]
-    phase: Phase
-    written: Mapping[Path, str]
-    requirement: Requirement
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.amounts: dict[str, int] = {}
+        self.inside: dict[tuple[str, str], _LabelledGroup] = {}
+
+    def requirement(self, level: str, phase: Phase) -> Requirement:
+        """Return the same as a requirement for a location of a level."""
+        parts = [inner.requirement(of_inner, phase) for (of_inner, _index), inner in self.inside.items()]
+        return Requirement(self.label, level, self.amounts, tuple(parts), phase)
 
 
-_WantedPortion = tuple[str, tuple[tuple[str, int], ...]]
-"""A level, and amounts that one provider of it serves."""
+class _WantedPortion(NamedTuple):
+    """Amounts that one provider of a level serves, and the sets of traits of which it has one each."""
+
+    level: str
+    amounts: tuple[tuple[str, int], ...]
+    any_of: tuple[frozenset[str], ...]
 
 
-def _portions(container: WantedContainer) -> Iterator[tuple[Path, _WantedPortion]]:
-    """Yield what single providers serve, by path; outside groups, each class by itself."""
-    for path, one in _by_path(container.requirement, ()):
-        amounts = tuple(sorted(one.amounts.items()))
-        for portion in [amounts] if path else [(each,) for each in amounts]:
-            if portion:
-                yield path, (one.level, portion)
+def _locations(details: PlannerTree, levels: Levels, usable: Collection[int]) -> tuple[Location, Mapping[Path, int]]:
+    """Return a tree as locations, and the provider that each of them stands for.
+
+    Args:
+        details: the tree.
+        levels: the levels; each provider is a location of the innermost of its own.
+        usable: the providers that may be taken from.
+    """
+    ids: dict[Path, int] = {}
+    children: dict[int | None, list[int]] = defaultdict(list)
+    for provider, parent in details.parents.items():
+        children[parent].append(provider)
+
+    def location(provider: int, path: Path) -> Location:
+        ids[path] = provider
+        stocks = details.stocks.get(provider, NO_STOCKS) if provider in usable else NO_STOCKS
+        capacities = {resource_class: _capacity(stock) for resource_class, stock in stocks.items()}
+        inside = [location(child, (*path, step(child))) for child in children[provider]]
+        level, name = step(provider)
+        return Location(name, level, capacities, tuple(inside))
+
+    def step(provider: int) -> tuple[str, str]:
+        at = zip(levels.names, details.positions[provider], strict=True)
+        own = ["", *[level for level, anchor in at if anchor == provider]]
+        return own[-1], details.names[provider]
+
+    return location(details.root, ()), ids
 
 
-def _containers(request: PlannerRequest) -> Iterator[tuple[Path, Mapping[str, int], Phase]]:
-    """Yield the containers of a request: the prefix of their names in the answer, what they ask for, when they run."""
-    yield (), request.paths, Phase.RUNNING
-    for number, paths in enumerate(request.containers, start=1):
-        yield (("containers", str(number)),), paths, Phase.RUNNING
-    for number, paths in enumerate(request.init_containers):
-        yield (("init_containers", str(number)),), paths, Phase.INITIALISATION
-
-
-def _translated(container: WantedContainer, offered: Sequence[str]) -> WantedContainer:
-    new_names = translated(container.amounts, offered)
-    written: dict[Path, str] = {(): container.written[()]}
-    for old_name, new_name in new_names.items():
-        old, new = split_name(old_name)[0], split_name(new_name)[0]
-        left = len(old)
-        for end in range(len(new), 0, -1):
-            if left and new[end - 1] == old[left - 1]:
-                written[new[:end]] = container.written[old[:left]]
-                left -= 1
-    amounts = {new_names[name]: amount for name, amount in container.amounts.items()}
-    return WantedContainer(amounts, container.phase, written, requirement_tree(amounts, container.phase, {}))
-
-
-def _anywhere(resource_class: str) -> str:
-    """Return the level of locations that have a class, wherever they are; no real level has such a name."""
-    return f"any {resource_class}"
-
-
-def _with_lifted(requirement: Requirement, lifted: AbstractSet[str]) -> Requirement:
-    """Return an outermost requirement that takes some classes from wherever they are."""
+def _with_parts_anywhere(requirement: Requirement, *, but: AbstractSet[str]) -> Requirement:
+    """Return an outermost requirement that takes classes from wherever they are, but some from the root."""
+    amounts = requirement.amounts.items()
     parts = [
-        Requirement(name, _anywhere(name), {name: amount}, phase=requirement.phase)
-        for name, amount in sorted(requirement.amounts.items())
-        if name in lifted
+        Requirement("", ANYWHERE, {name: amount}, phase=requirement.phase)
+        for name, amount in sorted(amounts)
+        if name not in but
     ]
-    kept = {name: amount for name, amount in requirement.amounts.items() if name not in lifted}
+    kept = {name: amount for name, amount in amounts if name in but}
     return replace(requirement, amounts=kept, parts=(*requirement.parts, *parts))
 
 
@@ -302,20 +286,19 @@ def _group_score(placement: Placement) -> GroupScore | None:
     return None if objective is None else GroupScore(float(objective.score), float(objective.total))
 
 
-def _mappings(
-    placement: Placement, ids: Mapping[Path, int], containers: Sequence[WantedContainer]
-) -> dict[str, tuple[int, ...]]:
+def _mappings(placement: Placement, ids: Mapping[Path, int]) -> dict[str, tuple[int, ...]]:
     """Return the providers that serve each group, by the beginning of its names as they are written."""
-    found: dict[str, tuple[int, ...]] = {}
-    for placed, container in zip(placement.placed, containers, strict=True):
-        top = placed.requirement.amounts
-        outside = [ids[part.path] for part in placed.parts if part.requirement.level.startswith(_anywhere(""))]
-        if serving := [*([ids[placed.path]] if top else []), *outside]:
-            found[container.written[()]] = tuple(dict.fromkeys(serving))
-        for path, one in _placed_by_path(placed, ()):
-            if path and path in container.written:
-                found[container.written[path]] = (ids[one.path],)
-    return found
+    served: dict[str, tuple[int, ...]] = {}
+    for container in placement.placed:
+        at_root = [ids[()]] if container.requirement.amounts else []
+        anywhere = [ids[part.path] for part in container.parts if part.requirement.level == ANYWHERE]
+        if outside := dict.fromkeys([*at_root, *anywhere]):
+            served[container.requirement.label] = tuple(outside)
+        for part in container.walk():
+            # Outer groups that were filled in have no label.
+            if part is not container and part.requirement.label:
+                served[part.requirement.label] = (ids[part.path],)
+    return served
 
 
 def _capacity(stock: Stock) -> Capacity:
@@ -328,30 +311,3 @@ def _walk(requirement: Requirement) -> Iterator[Requirement]:
     yield requirement
     for part in requirement.parts:
         yield from _walk(part)
-
-
-def _by_path(requirement: Requirement, path: Path) -> Iterator[tuple[Path, Requirement]]:
-    """Yield requirements by path."""
-    yield path, requirement
-    for part in requirement.parts:
-        yield from _by_path(part, (*path, (part.level, part.label)))
-
-
-def _placed_by_path(placed: Placed, path: Path) -> Iterator[tuple[Path, Placed]]:
-    yield path, placed
-    for part in placed.parts:
-        yield from _placed_by_path(part, (*path, (part.requirement.level, part.requirement.label)))
-
-
-def _locations(location: Location, path: Path) -> Iterator[tuple[Path, Location]]:
-    """Yield the locations that are of a level with their paths, passing through those that are not."""
-    yield path, location
-    for child in location.children:
-        yield from _locations(child, (*path, (child.level, child.name)) if child.level else path)
-
-
-def _note(location: Location, path: Path, by_name: Mapping[str, int], ids: dict[Path, int]) -> None:
-    """Note which provider each location stands for."""
-    ids[path] = by_name[location.name]
-    for child in location.children:
-        _note(child, (*path, (child.level, child.name)), by_name, ids)

@@ -50,6 +50,7 @@ class ConditionKind(StrEnum):
     AFFINITY = "affinity"
     EXCLUSIVE = "exclusive"
     DISTINCT = "distinct"
+    TRANSLATE = "translate"
     # On a tree, by the operator's profile.
     PROPORTION = "proportional"
     # Several of these, where it is unknown which one.

@@ -25,6 +25,14 @@ from placement.candidates.explain.conditions import (
 )
 from placement.candidates.explain.explain import counted, explained
 from placement.candidates.explain.explanation import Example, Explanation, NearMiss, Remainder, Shortfall
+from placement.candidates.explain.fewer_paths import (
+    AlikeParts,
+    alike_parts,
+    path_condition,
+    removable_paths,
+    with_fewer,
+    without_path,
+)
 from placement.candidates.explain.hints import hints
 from placement.candidates.explain.near_misses import MAX_EXAMPLES, most_trees_first, near_conditions
 from placement.candidates.explain.provider_masks import ConditionMasks
@@ -48,6 +56,7 @@ ALL = "all"
 """The value of ``COUNT`` that stands for every matching provider."""
 
 DISTINCT = Condition(ConditionKind.DISTINCT)
+TRANSLATE = Condition(ConditionKind.TRANSLATE)
 
 
 class RuleSearches(NamedTuple):
@@ -183,7 +192,7 @@ class _RulesExplained:
     def _near_misses(self) -> tuple[NearMiss, ...]:
         """Return the rules, paths and conditions whose removal alone would give candidates."""
         of_rules = [self._without_rule(rule) for rule in self._rules]
-        of_paths = [self._without_path(name) for name in self._request.paths if len(self._request.paths) > 1]
+        of_paths = [self._without_path(name) for name in removable_paths(self._request)]
         of_conditions = near_conditions(self._alike, self._searches.budget, self._search_without)
         return most_trees_first([*[one for one in (*of_rules, *of_paths) if one is not None], *of_conditions])
 
@@ -192,11 +201,12 @@ class _RulesExplained:
         return self._near_miss(rule, self._served(less, self._cloud.trees))
 
     def _without_path(self, name: str) -> NearMiss | None:
-        request = without_path(self._request, name)
+        return self._near_miss(path_condition(name), self._served_paths(without_path(self._request, name)))
+
+    def _served_paths(self, request: PlannerRequest) -> ServingTrees:
         cloud = self._cloud.other(self._searches.plan_of_paths(request))
         alike = AlikeTrees(cloud, seen=self._searches.seen, nested=True)
-        served = serving_trees(alike, self._searches.of(request, cloud.plan), cloud.trees)
-        return self._near_miss(path_condition(name), served)
+        return serving_trees(alike, self._searches.of(request, cloud.plan), cloud.trees)
 
     def _near_miss(self, condition: Condition, served: ServingTrees) -> NearMiss | None:
         if not len(served.trees):
@@ -215,16 +225,22 @@ class _RulesExplained:
     def _shortfall(self, request: PlannerRequest, rule: Condition) -> Shortfall | None:
         """Return how many providers one tree could give to a rule's largest group, all else unchanged.
 
-        None if the rule's groups want one provider each, or if no tree has even one.
+        None if the rule's groups want one provider each, or if no tree has even one. Of paths, it is the groups of
+        which the fewest are missing.
         """
+        if rule in (NESTED, DISTINCT, TRANSLATE):
+            lacking = [self._shortfall_of_paths(request, parts) for parts in alike_parts(request)]
+            return min(filter(None, lacking), key=lambda one: one.asked - one.most, default=None)
         group = largest_group(request, rule)
         if group is None:
             return None
-        # A tree with room for some number has room for fewer.
-        counts = range(group.count - 1, 0, -1)
-        least_less = bisect_left(counts, 1, key=lambda count: self._is_served(with_count(request, group.suffix, count)))
-        most = group.count - 1 - least_less
+        most = _largest(group.count, lambda count: self._is_served(with_count(request, group.suffix, count)))
         return Shortfall(group.suffix, asked=group.count, most=most) if most else None
+
+    def _shortfall_of_paths(self, request: PlannerRequest, parts: AlikeParts) -> Shortfall | None:
+        asked = len(parts.labels)
+        most = _largest(asked, lambda count: bool(len(self._served_paths(with_fewer(request, parts, count)).trees)))
+        return Shortfall(parts.name, asked=asked, most=most) if most and not self._searches.budget.was_hit else None
 
     def _served(self, request: PlannerRequest, among: Flags) -> ServingTrees:
         return serving_trees(self._alike, self._searches.of(request, self._plan), among)
@@ -252,6 +268,8 @@ def _rules(request: PlannerRequest) -> Iterator[Condition]:
     yield from map(_exclusive, request.exclusive)
     if request.distinct:
         yield DISTINCT
+    if request.translate:
+        yield TRANSLATE
 
 
 def with_rules(request: PlannerRequest, kept: Collection[Condition]) -> PlannerRequest:
@@ -266,6 +284,7 @@ def with_rules(request: PlannerRequest, kept: Collection[Condition]) -> PlannerR
         affinity=affinity,
         exclusive=tuple([rule for rule in request.exclusive if _exclusive(rule) in kept]),
         distinct=DISTINCT in kept,
+        translate=TRANSLATE in kept,
     )
 
 
@@ -279,16 +298,6 @@ def largest_group(request: PlannerRequest, rule: Condition) -> PlannerGroup | No
     """Return the group of a rule that asks for the most providers; None if each asks for one."""
     of_rule = [group for group in request.groups if group.suffix in rule.groups and group.count > 1]
     return max(of_rule, key=lambda group: group.count, default=None)
-
-
-def path_condition(name: str) -> Condition:
-    """Return the condition that a path imposes, as a part of the request."""
-    return Condition(ConditionKind.GROUP, (name,), name)
-
-
-def without_path(request: PlannerRequest, name: str) -> PlannerRequest:
-    """Return a request without one of its paths."""
-    return replace(request, paths={other: amount for other, amount in request.paths.items() if other != name})
 
 
 def _group(group: PlannerGroup, kept: Collection[Condition], *, is_joint: bool) -> PlannerGroup:
@@ -323,3 +332,10 @@ def _affinity(rule: Affinity) -> Condition:
 
 def _exclusive(rule: Exclusive) -> Condition:
     return Condition(ConditionKind.EXCLUSIVE, rule.groups, rule.level)
+
+
+def _largest(asked: int, is_served: Callable[[int], bool]) -> int:
+    """Return the largest number below the one asked for that some tree serves; 0 if none does."""
+    # A tree with room for some number has room for fewer.
+    counts = range(asked - 1, 0, -1)
+    return asked - 1 - bisect_left(counts, 1, key=is_served)

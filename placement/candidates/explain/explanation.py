@@ -185,6 +185,7 @@ CONDITIONS = {
     ConditionKind.AFFINITY: "the other groups beside the first in each place of the level {value}",
     ConditionKind.EXCLUSIVE: "places of the level {value} that nobody else uses",
     ConditionKind.DISTINCT: "different places for the groups beside each other (distinct)",
+    ConditionKind.TRANSLATE: "outer groups of its own for each group that omits them (translate)",
     ConditionKind.PROPORTION: "what the profile keeps idle beside scarce resources (proportional, mode: filter)",
     ConditionKind.TOGETHER: "all that the groups ask for together",
     ConditionKind.RESOURCE: "resources of {value}",
@@ -242,6 +243,7 @@ OF_TREES = frozenset(
             ConditionKind.AFFINITY,
             ConditionKind.EXCLUSIVE,
             ConditionKind.DISTINCT,
+            ConditionKind.TRANSLATE,
             ConditionKind.PROPORTION,
         ),
     }

@@ -77,9 +77,10 @@ def seen_cloud(
 
 
 def traits_that_decide(request: PlannerRequest, levels: Levels) -> frozenset[str]:
-    """Return the traits of levels, and those that rules about single devices name."""
+    """Return the traits of levels, and those that rules about single devices or enumerations name."""
     devices = [one.device for one in request.groups if one.device is not None]
-    return frozenset(levels.traits).union(*[one.forbidden.union(*one.required) for one in devices])
+    enumerated = [traits for _name, traits in request.enumerated()]
+    return frozenset(levels.traits).union(*enumerated, *[one.forbidden.union(*one.required) for one in devices])
 
 
 def _check_names(tx: Transaction, request: PlannerRequest, plan: Plan) -> None:
@@ -104,12 +105,16 @@ def _place_of_class(request: PlannerRequest, resource_class: str) -> tuple[str, 
         if resource_class in one.group.resources:
             written = request.written.get((one.suffix, resource_class))
             return ("paths", written) if written else ("groups", one.suffix, "resources", resource_class)
-    return ("paths",)
+    names = [name for container in request.all_paths() for name in container.paths]
+    named = [name for name in names if name.rpartition("/")[2] == resource_class]
+    return ("paths", *named[:1])
 
 
 def _traits_of(request: PlannerRequest) -> Iterator[tuple[tuple[str, ...], frozenset[str]]]:
     """Yield the traits named in conditions, with the path of each condition."""
     yield ("root_required",), request.root_required | request.root_forbidden
+    for name, traits in request.enumerated():
+        yield ("paths", name), traits
     for one in request.groups:
         for group, key in ((one.group, "required"), (one.device, "selector")):
             if group is not None:

@@ -1,152 +1,92 @@
-"""Requests from the Group Allocator's document, pasted into POST /planner/v1/candidates."""
+"""The Group Allocator's document: groups.yaml says what each of its requests gets, pasted as it stands."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from flask import Flask
 
 from placement.app import create_app
 from placement.settings import PlannerSettings
 from tests.api.conftest import Api
-from tests.claims import ask
+from tests.claims import ask, new_uuid
 from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, names_of, planned, register
 from tests.stored_providers import StoredProvider, store_providers
 
 pytestmark = pytest.mark.any_database
 
-PREFIX = "alpha.kubernetes.io/group-resource/"
-TWO_GPUS = {
-    "cpu": 2,
-    "memory": "1GiB",
-    "gpu/0/cards": 1,
-    "gpu/0/memory": "1GiB",
-    "gpu/1/cards": 1,
-    "gpu/1/memory": "2GiB",
+TABLE = yaml.safe_load(Path(__file__).with_name("groups.yaml").read_text(encoding="utf-8"))
+TRAITS = {
+    "numa": "HW_NUMA_ROOT",
+    "gpugrp1": "CUSTOM_GPUGRP1",
+    "gpugrp0": "CUSTOM_GPUGRP0",
+    "gpu": "CUSTOM_GPU",
 }
-SIX_GPUS = {
-    "Gpugrp1/R0/Gpugrp0/RA/gpu/gpu0/cards": 1,
-    "Gpugrp1/R0/Gpugrp0/RA/gpu/gpu1/cards": 1,
-    "Gpugrp1/R1/Gpugrp0/RA/gpu/gpu2/cards": 1,
-    "Gpugrp1/R1/Gpugrp0/RA/gpu/gpu3/cards": 1,
-    "Gpugrp1/R1/Gpugrp0/RB/gpu/gpu4/cards": 1,
-    "Gpugrp1/R1/Gpugrp0/RB/gpu/gpu5/cards": 1,
-}
-GROUP_LEVELS = {"gpugrp1": "CUSTOM_GPUGRP1", "gpugrp0": "CUSTOM_GPUGRP0", "gpu": "CUSTOM_GPU"}
 
 
 @pytest.fixture
 def grouped(app: Flask) -> Api:
     """A server that knows the document's groups of GPUs."""
     settings = app.extensions["placement"].settings
-    planner = replace(PlannerSettings(), levels={**PlannerSettings().levels, **GROUP_LEVELS})
-    return Api(create_app(replace(settings, planner=planner)))
-
-
-def store(api: Api, *providers: tuple[str, str | None, dict, list[str]]) -> None:
-    """Create a tree from (name, parent, inventory, traits), parents first; names are short forms of uuids."""
-    for name in {one for *_rest, inventory, _traits in providers for one in inventory if one.startswith("CUSTOM_")}:
+    api = Api(create_app(replace(settings, planner=replace(PlannerSettings(), levels=TRAITS))))
+    for name in ("CUSTOM_GPU_MEMORY_MB", "CUSTOM_SHARE"):
         ask(api, "PUT", f"/resource_classes/{name}")
-    for trait in {one for *_rest, traits in providers for one in traits if one.startswith("CUSTOM_")}:
-        ask(api, "PUT", f"/traits/{trait}")
-    made = [StoredProvider(uuid(name), name, uuid(parent) if parent else None) for name, parent, *_rest in providers]
-    for one, (_name, _parent, inventory, traits) in zip(made, providers, strict=True):
-        one.inventories = {resource_class: {"total": total} for resource_class, total in inventory.items()}
-        one.traits = traits
-    store_providers(api.app.extensions["placement"].database, made)
+    for trait in (*TRAITS.values(), *[f"CUSTOM_ENUMTYPE_{bit}" for bit in range(3)]):
+        if trait.startswith("CUSTOM_"):
+            ask(api, "PUT", f"/traits/{trait}")
+    return api
 
 
-def uuid(name: str) -> str:
-    return f"00000000-0000-4000-8000-{name.encode().hex().rjust(12, '0')[-12:]}"
+def providers(tree: Mapping[str, Any], parent: str | None = None) -> Iterator[StoredProvider]:
+    """Yield the providers of a host of the table, parents first."""
+    for own_name, said in tree.items():
+        has = said.get("has", {}).items()
+        inventories = {name: of_class if isinstance(of_class, dict) else {"total": of_class} for name, of_class in has}
+        own = [TRAITS[said["level"]]] if "level" in said else []
+        uuid = new_uuid()
+        yield StoredProvider(uuid, own_name, parent, inventories, [*own, *said.get("traits", ())])
+        yield from providers(said.get("inside", {}), uuid)
 
 
-def four_gpus(api: Api) -> None:
-    """The document's location 1: four GPUs of 1, 3, 2 and 4 GiB; CPUs and memory belong to the host."""
-    gpus = [
-        (f"dev{number}", "host", {"PGPU": 1, "CUSTOM_GPU_MEMORY_MB": gib * 1024}, ["CUSTOM_GPU"])
-        for number, gib in enumerate([1, 3, 2, 4])
-    ]
-    store(api, ("host", None, {"VCPU": 4, "MEMORY_MB": 2048}, []), *gpus)
+def store(api: Api, host: str) -> None:
+    """Store a host of the table."""
+    store_providers(api.app.extensions["placement"].database, [*providers(TABLE["hosts"][host])])
 
 
-def eight_gpus(api: Api) -> None:
-    """Figure 2: pairs of GPUs on fast links, pairs of pairs on slower ones."""
-    pairs = [(f"p{pair}", f"q{pair // 2}", {}, ["CUSTOM_GPUGRP0"]) for pair in range(4)]
-    gpus = [(f"dev{number}", f"p{number // 2}", {"PGPU": 1}, ["CUSTOM_GPU"]) for number in range(8)]
-    outer = [(f"q{number}", "host", {}, ["CUSTOM_GPUGRP1"]) for number in range(2)]
-    store(api, ("host", None, {"VCPU": 8}, []), *outer, *pairs, *gpus)
+@pytest.mark.parametrize("row", TABLE["rows"], ids=[row["says"] for row in TABLE["rows"]])
+def test_seed_000_as_written(grouped: Api, row: dict[str, Any]) -> None:
+    store(grouped, row["host"])
+    answer = ask(grouped, "POST", CANDIDATES, body={**row["request"], "limit": 1, "explain": True})
+    if "refused" in row:
+        assert answer["allocation_requests"] == []
+        assert answer["explanation"]["cause"]["message"] == row["refused"]
+        return
+    names = names_of(grouped)
+    (candidate,), (scores,) = answer["allocation_requests"], answer["scores"]
+    mapped = {prefix: " ".join(names[uuid] for uuid in uuids) for prefix, uuids in candidate["mappings"].items()}
+    assert mapped == row["mapped"]
+    taken = {names[uuid]: amounts["resources"] for uuid, amounts in candidate["allocations"].items()}
+    assert taken == row.get("taken", taken)
+    for key in ("group", "s_l"):
+        assert scores[key] == pytest.approx(row.get(key, scores[key]))
 
 
-def mapped(api: Api, body: dict) -> dict[str, str]:
-    """Return the best candidate: the providers that serve each group, by name."""
-    candidate = planned(api, {**body, "limit": 1})[0]
-    return {prefix: " ".join(names) for prefix, names in candidate.items()}
-
-
-def test_seed_000_two_gpus_of_different_memory(grouped: Api) -> None:
-    """Part II, as written: the request contains units, the answer is the document's mapping."""
-    four_gpus(grouped)
-    assert mapped(grouped, {"paths": TWO_GPUS}) == {"": "host", "gpu/0": "dev0", "gpu/1": "dev2"}
-    answer = ask(grouped, "POST", CANDIDATES, body={"paths": TWO_GPUS})
-    taken = answer["allocation_requests"][0]["allocations"]
-    assert taken[uuid("host")]["resources"] == {"VCPU": 2, "MEMORY_MB": 1024}
-    assert taken[uuid("dev2")]["resources"] == {"PGPU": 1, "CUSTOM_GPU_MEMORY_MB": 2048}
-    # (2/4 + 1/2 + 2 devices of 1/1 + 1/1 and 1/1 + 2/2) / 10 resources
-    assert answer["scores"][0]["group"] == pytest.approx(0.5)
-    assert answer["scores"][0]["s_l"] == pytest.approx(5)
-
-
-def test_the_prefix_of_the_document_may_stand_before_each_name(grouped: Api) -> None:
-    four_gpus(grouped)
-    prefixed = {f"{PREFIX}{name}": amount for name, amount in TWO_GPUS.items() if "/" in name}
-    assert mapped(grouped, {"paths": {**prefixed, "cpu": "2", "memory": "1Gi"}})["gpu/1"] == "dev2"
-
-
-def test_seed_000_six_gpus_in_groups(grouped: Api) -> None:
-    eight_gpus(grouped)
-    found = mapped(grouped, {"paths": SIX_GPUS, "distinct": True})
-    assert {found["Gpugrp1/R0"], found["Gpugrp1/R1"]} == {"q0", "q1"}
-    pairs = {found[f"Gpugrp1/R1/Gpugrp0/{label}"] for label in ("RA", "RB")}
-    assert pairs == ({"p0", "p1"} if found["Gpugrp1/R1"] == "q0" else {"p2", "p3"})
-
-
-def test_seed_000_upper_groups_that_are_left_out_are_filled_in(grouped: Api) -> None:
-    """Part V: a different Gpugrp1 for each different Gpugrp0."""
-    eight_gpus(grouped)
-    one = {"Gpugrp0/RA/gpu/gpu0/cards": 1, "Gpugrp0/RA/gpu/gpu1/cards": 1}
-    both = {**one, "Gpugrp0/RB/gpu/gpu2/cards": 1, "Gpugrp0/RB/gpu/gpu3/cards": 1}
-    assert mapped(grouped, {"paths": one, "translate": True})["Gpugrp0/RA"] == "p0"
-    near, far = mapped(grouped, {"paths": both, "distinct": True}), mapped(grouped, {"paths": both, "translate": True})
-    assert (near["Gpugrp0/RA"], near["Gpugrp0/RB"]) == ("p0", "p1")
-    assert (far["Gpugrp0/RA"], far["Gpugrp0/RB"]) == ("p0", "p2")
-    third = {**both, "Gpugrp0/RC/gpu/gpu4/cards": 1}
-    assert planned(grouped, {"paths": third, "translate": True}) == []
-
-
-def test_what_stands_outside_of_groups_is_found_anywhere_in_the_tree(levels: Api) -> None:
-    register(levels, gpu_traits=["CUSTOM_GPU"])
-    body = {"paths": {"cpu": 2, "memory": "4Gi", "gpu/0/cards": 1}}
-    assert mapped(levels, body) == {"": "host host-numa0", "gpu/0": "host-gpu0"}
-    assert planned(levels, {"paths": {"cpu": 65, "gpu/0/cards": 1}}) == []
-
-
-def test_containers_add_up_and_those_before_them_count_by_their_most(levels: Api) -> None:
+def test_a_claim_takes_what_its_containers_need_together(grouped: Api) -> None:
     """Equations 19 to 25."""
-    register(levels, numa_nodes=[[{"gpus": 2, "nics": 0}]], gpu_traits=["CUSTOM_GPU"])
-    body = {
-        "containers": [{"cpu": 20, "gpu/0/cards": 1}, {"cpu": 20, "gpu/0/cards": 1}],
-        "init_containers": [{"cpu": 50}, {"cpu": 30, "gpu/0/cards": 1}],
-    }
-    answer = ask(levels, "POST", CLAIMS, body={**body, "consumer": consumer()})
-    names = names_of(levels)
-    taken = {names[uuid]: one["resources"] for uuid, one in answer["allocations"].items()}
-    assert taken["host-numa0"] == {"VCPU": 50}
-    assert sorted(name for name in taken if "gpu" in name) == ["host-gpu0", "host-gpu1"]
+    store(grouped, "two NUMA nodes")
+    asked = {"containers": [{"gpu/0/cards": 1}] * 2, "init_containers": [{"cpu": 3}, {"cpu": 2, "gpu/0/cards": 1}]}
+    answer = ask(grouped, "POST", CLAIMS, body={**asked, "consumer": consumer()})
+    taken = [amounts["resources"] for amounts in answer["allocations"].values()]
+    assert sorted(taken, key=repr) == [{"PGPU": 1}, {"PGPU": 1}, {"VCPU": 3}]
     assert set(answer["mappings"]) >= {"gpu/0", "containers/1/gpu/0", "init_containers/1/gpu/0"}
 
 
 def test_nothing_of_a_resource_is_not_asked_for(levels: Api) -> None:
     register(levels, gpu_traits=["CUSTOM_GPU"])
-    assert mapped(levels, {"paths": {"gpu/0/cards": 1, "gpu/1/cards": 0, "cpu": "0"}}) == {"gpu/0": "host-gpu0"}
+    assert planned(levels, {"paths": {"gpu/0/cards": 1, "gpu/1/cards": 0, "cpu": "0"}}) == [{"gpu/0": ["host-gpu0"]}]
 
 
 @pytest.mark.parametrize(
@@ -156,6 +96,9 @@ def test_nothing_of_a_resource_is_not_asked_for(levels: Api) -> None:
         ({"paths": {"cpu": "0.5"}}, "VCPU is counted in whole units; write 1 instead of 0.5."),
         ({"paths": {"memory": "1 GiB"}}, "write a whole number, or bytes such as 8Gi"),
         ({"paths": {"Gpugrp7/A/gpu/0/cards": 1}}, "gpugrp7: CUSTOM_..."),
+        ({"paths": {"gpu/0/enumType": 1}}, "There must be an amount of a resource."),
+        ({"paths": {"cpu": 1, "enumType": 1}}, "What is enumerated is asked of a group's provider: gpu/0/enumType."),
+        ({"paths": {"gpu/0/cards": 1, "gpu/0/enumX": 1}}, "paths.gpu/0/enumX: There is no trait CUSTOM_ENUMX_0."),
         ({"init_containers": [{"cpu": 1}]}, "there must be containers or paths, too."),
     ],
 )

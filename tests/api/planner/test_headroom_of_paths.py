@@ -103,9 +103,8 @@ class Filling:
 
     def ways(self, wanted: Wanted) -> Iterator[Amounts]:
         """Yield what candidates take. Outside groups, classes that the root lacks may come from anywhere."""
-        inside = {name for part in wanted.parts for one in (part, *part.parts) for name in one.amounts}
         has = self.tree[self.root].inventories
-        somewhere = [name for name in wanted.amounts if name not in has and name not in inside]
+        somewhere = [name for name in wanted.amounts if name not in has]
         places = [[id_ for id_, node in self.tree.items() if name in node.inventories] for name in somewhere]
         own = Counter({(self.root, name): much for name, much in wanted.amounts.items() if name not in somewhere})
         for chosen in product(*places):

@@ -52,7 +52,7 @@ def test_what_stands_outside_of_groups_adds_to_the_unsuffixed_group(levels: Api)
 @pytest.mark.parametrize(
     ("further", "sentence"),
     [
-        ({"translate": True}, "This is for names alone: no groups, no rules and no enumerations beside them."),
+        ({"translate": True}, "This is for names alone: no groups and no rules beside them."),
         ({"containers": [{"cpu": 1}]}, "This is for names alone"),
         ({"distinct": True}, 'Beside groups it is written "group_policy": "isolate".'),
         ({"within": [{"groups": ["pcie/R7"], "level": "numa"}]}, "There is no group 'pcie/R7'."),
@@ -111,8 +111,3 @@ def test_of_an_enumeration_one_bit_is_enough(levels: Api, bits: int, gpu: str | 
     ask(levels, "PUT", traits, body=offered)
     found = planned(levels, {"paths": {"gpu/0/cards": 1, "gpu/0/enumType": bits}})
     assert [one["gpu/0"] for one in found] == ([[gpu]] if gpu else [])
-
-
-def test_an_enumeration_of_which_nobody_offers_a_bit_is_refused_with_its_trait(levels: Api) -> None:
-    answer = levels.post(CANDIDATES, {"paths": {"gpu/0/cards": 1, "gpu/0/enumType": 8}})
-    assert answer.json["errors"][0]["detail"].endswith("There is no trait CUSTOM_ENUMTYPE_3.")

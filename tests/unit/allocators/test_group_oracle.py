@@ -16,8 +16,8 @@ from placement.allocators.group.tree import Capacity, Location, Requirement
 
 cp_model = pytest.importorskip("ortools.sat.python.cp_model", reason="OR-Tools, the oracle, is not installed")
 
-LEVELS = ("gpu", "link", "switch", "numa")
-"""Innermost first."""
+LEVELS = ("numa", "switch", "link", "gpu")
+"""Outermost first."""
 
 
 def host(rng: random.Random, *, numas: int, shared: bool) -> Location:
@@ -35,7 +35,7 @@ def host(rng: random.Random, *, numas: int, shared: bool) -> Location:
     def inside(level: str, first: int, count: int) -> Location:
         if level == "gpu":
             return gpu(first)
-        below = LEVELS[LEVELS.index(level) - 1]
+        below = LEVELS[LEVELS.index(level) + 1]
         step = {"link": 1, "switch": 2, "numa": 2}[level]
         parts = [inside(below, number, step) for number in range(first, first + count, step)]
         return Location(str(first), level, {}, tuple(parts))
