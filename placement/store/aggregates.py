@@ -68,10 +68,10 @@ def hosts_in(tx: Transaction, aggregates: Collection[str]) -> dict[str, list[int
         .where(AGGREGATE.uuid.in_(sorted(aggregates)))
         .distinct()
     )
-    found: dict[str, list[int]] = {}
+    roots_of: dict[str, list[int]] = {}
     for uuid, root in tx.tuples(query) if aggregates else ():
-        found.setdefault(uuid, []).append(root)
-    return found
+        roots_of.setdefault(uuid, []).append(root)
+    return roots_of
 
 
 def roots_in(aggregates: Collection[str]) -> Select[tuple[int]]:
@@ -106,7 +106,7 @@ def _aggregate_ids(tx: Transaction, uuids: list[str]) -> set[int]:
 
 
 def _existing_ids(tx: Transaction, uuids: list[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for some in chunks(uuids):
-        found.update(tx.tuples(_IDS, {"uuids": some}))
-    return found
+    ids: dict[str, int] = {}
+    for chunk in chunks(uuids):
+        ids.update(tx.tuples(_IDS, {"uuids": chunk}))
+    return ids

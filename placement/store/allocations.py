@@ -186,7 +186,7 @@ def allocations_of_provider(tx: Transaction, uuid: str) -> list[AllocationOfProv
 
 def held_by(tx: Transaction, consumer_uuids: Collection[str]) -> list[HeldRow]:
     """Return the allocations of consumers. They cannot change while the consumers are locked."""
-    return [HeldRow(*row) for some in chunks(list(consumer_uuids)) for row in tx.tuples(_HELD, {"consumers": some})]
+    return [HeldRow(*row) for chunk in chunks(list(consumer_uuids)) for row in tx.tuples(_HELD, {"consumers": chunk})]
 
 
 def supplies(tx: Transaction, provider_ids: Collection[int]) -> dict[StockKey, Supply]:
@@ -200,17 +200,17 @@ def supplies_with_locks(
     """Return the same, plus which of some locks are in use, without an extra statement."""
     query = _supply_query(len(locks), keeps_usage=tx.database.keeps_usage, dialect=tx.dialect)
     names = lock_values(locks)
-    rows = [row for some in chunks(list(provider_ids)) for row in tx.tuples(query, {**names, "providers": some})]
+    rows = [row for chunk in chunks(list(provider_ids)) for row in tx.tuples(query, {**names, "providers": chunk})]
     if rows and have_changed(tx, rows[0][9]):  # usage that was read as kept may lack what was written meanwhile
         return supplies_with_locks(tx, provider_ids, locks)
-    found = {(row[0], row[1]): Supply(Inventory(*row[3:9]), row[2]) for row in rows}
-    return SuppliesWithLocks(found, used_locks(locks, rows[0][10:]) if rows else {})
+    supplies = {(row[0], row[1]): Supply(Inventory(*row[3:9]), row[2]) for row in rows}
+    return SuppliesWithLocks(supplies, used_locks(locks, rows[0][10:]) if rows else {})
 
 
 def delete_allocations(tx: Transaction, consumer_uuids: Collection[str]) -> None:
     """Delete all allocations of some consumers."""
-    for some in chunks(list(consumer_uuids)):
-        tx.change(_DELETE, {"consumers": some})
+    for chunk in chunks(list(consumer_uuids)):
+        tx.change(_DELETE, {"consumers": chunk})
 
 
 def replace_allocations(tx: Transaction, held: Sequence[HeldRow], wanted: Mapping[HeldKey, int]) -> None:
@@ -223,8 +223,8 @@ def replace_allocations(tx: Transaction, held: Sequence[HeldRow], wanted: Mappin
     """
     kept = {row.key: row for row in held if row.key in wanted}
     if gone := [row.id for row in held if kept.get(row.key) is not row]:
-        for some in chunks(gone):
-            tx.change(_DELETE_ROWS, {"ids": some})
+        for chunk in chunks(gone):
+            tx.change(_DELETE_ROWS, {"ids": chunk})
     if changed := {row.id: wanted[key] for key, row in kept.items() if row.used != wanted[key]}:
         _CHANGE.change(tx.connection, changed)
     if new := [_inserted(key, amount) for key, amount in wanted.items() if key not in kept]:
@@ -242,5 +242,5 @@ def _inserted(key: HeldKey, used: int) -> dict[str, Any]:
 
 def advance_providers(tx: Transaction, ids: Collection[int], *, steps: int = 1) -> None:
     """Increment the generations of providers. The caller has locked them, so nothing is compared."""
-    for some in chunks(list(ids)):
-        tx.change(_ADVANCE_PROVIDERS, {"ids": some, "steps": steps})
+    for chunk in chunks(list(ids)):
+        tx.change(_ADVANCE_PROVIDERS, {"ids": chunk, "steps": steps})

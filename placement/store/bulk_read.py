@@ -147,10 +147,10 @@ def _journal(tx: Transaction) -> Cursor | None:
     if not tx.database.keeps_journal:
         return None
     try:
-        found = cursor_of(tx)
+        cursor = cursor_of(tx)
     except JournalOfAnother:
         return None
-    return found if len(found.ahead) <= MAX_AHEAD else None
+    return cursor if len(cursor.ahead) <= MAX_AHEAD else None
 
 
 def _of_providers(tx: Transaction, reading: _BulkReading, ids: Sequence[int] | None) -> Iterator[Sequence[Any]]:
@@ -158,8 +158,8 @@ def _of_providers(tx: Transaction, reading: _BulkReading, ids: Sequence[int] | N
     if ids is None:
         yield from tx.tuples(reading.of_all)
         return
-    for some in chunks(ids):
-        yield from tx.tuples(reading.of_some, {"providers": list(some)})
+    for chunk in chunks(ids):
+        yield from tx.tuples(reading.of_some, {"providers": list(chunk)})
 
 
 def _rows(*, keeps_usage: bool) -> Select[CapacityRow]:

@@ -78,13 +78,13 @@ def lock_consumers(tx: Transaction, uuids: Collection[str]) -> dict[str, Consume
     Whoever changes a consumer's allocations locks its row first, so its allocations stay the same until the end of the
     transaction.
     """
-    rows = [row for some in chunks(sorted(uuids)) for row in tx.tuples(_LOCK, {"uuids": some})]
+    rows = [row for chunk in chunks(sorted(uuids)) for row in tx.tuples(_LOCK, {"uuids": chunk})]
     return {uuid: Consumer(id_, uuid, generation, ConsumerOwner(*owner)) for id_, uuid, generation, *owner in rows}
 
 
 def consumer_generations(tx: Transaction, uuids: Collection[str]) -> dict[str, int]:
     """Return the generations of the existing consumers by uuid, without locking."""
-    return dict(row for some in chunks(sorted(uuids)) for row in tx.tuples(_GENERATIONS, {"uuids": some}))
+    return dict(row for chunk in chunks(sorted(uuids)) for row in tx.tuples(_GENERATIONS, {"uuids": chunk}))
 
 
 def insert_consumers(tx: Transaction, owners: dict[str, ConsumerOwner]) -> None:
@@ -116,8 +116,8 @@ def advance_consumers(tx: Transaction, changes: Sequence[tuple[Consumer, Consume
     for consumer, owner in changes:
         alike[consumer.generation, owner].append(consumer.id)
     for (seen, owner), ids in alike.items():
-        for some in chunks(ids):
-            if tx.change(_ADVANCE, {"ids": some, **_advanced(seen, owner)}) != len(some):
+        for chunk in chunks(ids):
+            if tx.change(_ADVANCE, {"ids": chunk, **_advanced(seen, owner)}) != len(chunk):
                 raise ConcurrentUpdate
 
 
@@ -127,5 +127,5 @@ def _advanced(seen: int, owner: ConsumerOwner) -> dict[str, Any]:
 
 def delete_consumers(tx: Transaction, ids: Collection[int]) -> None:
     """Delete consumers."""
-    for some in chunks(list(ids)):
-        tx.change(_DELETE, {"ids": some})
+    for chunk in chunks(list(ids)):
+        tx.change(_DELETE, {"ids": chunk})

@@ -87,12 +87,12 @@ class Holding(NamedTuple):
 
 def totals(tx: Transaction, class_ids: Collection[int], aggregate: str | None) -> dict[int, int]:
     """Return the total capacity by class id, of all providers or of those in an aggregate."""
-    found: Counter[int] = Counter()
+    totals: Counter[int] = Counter()
     shapes = tx.tuples(_totals(part=aggregate is not None), _values(class_ids, aggregate))
     for class_id, total, reserved, ratio, count in shapes:
         # Rounded provider by provider, as for claims.
-        found[class_id] += count * max(0, Inventory(total, reserved, allocation_ratio=ratio).capacity)
-    return dict(found)
+        totals[class_id] += count * max(0, Inventory(total, reserved, allocation_ratio=ratio).capacity)
+    return dict(totals)
 
 
 def usage_by_project(tx: Transaction, scope: UsageScope) -> list[tuple[str | None, int, int]]:
@@ -113,8 +113,8 @@ def _usage_by(tx: Transaction, name: ColumnElement[Any], scope: UsageScope) -> l
     if scope.consumers is None:
         return tx.tuples(query, values)
     query = query.where(allocations.c.consumer_id.in_(bindparam("consumers", expanding=True)))
-    some = chunks(sorted(scope.consumers))
-    return [row for uuids in some for row in tx.tuples(query, {**values, "consumers": uuids})]
+    portions = chunks(sorted(scope.consumers))
+    return [row for uuids in portions for row in tx.tuples(query, {**values, "consumers": uuids})]
 
 
 def lock_classes(tx: Transaction, class_ids: Collection[int]) -> None:
@@ -141,7 +141,7 @@ def held_places(tx: Transaction, of: Collection[int], owner: OwnerColumn) -> lis
 def owner_names(tx: Transaction, owner: OwnerColumn, ids: Collection[int]) -> dict[int, str]:
     """Return the names of projects or consumer types by id."""
     query = _owner_names(owner)
-    return {id_: name for some in chunks(sorted(ids)) for id_, name in tx.tuples(query, {"ids": some})}
+    return {id_: name for chunk in chunks(sorted(ids)) for id_, name in tx.tuples(query, {"ids": chunk})}
 
 
 def members_of(tx: Transaction, aggregate: str) -> set[int]:

@@ -42,21 +42,21 @@ class NameTable:
     def ids(self, connection: Connection, names: Iterable[str]) -> dict[str, int]:
         """Return the ids of those names that exist."""
         wanted = set(names)
-        found = {name: self._id_by_name[name] for name in wanted & self._id_by_name.keys()}
-        for some in chunks(sorted(wanted - found.keys())):
-            found.update(self._keep(self._by_name.tuples(connection, {"names": some})))
-        return found
+        id_of = {name: self._id_by_name[name] for name in wanted & self._id_by_name.keys()}
+        for chunk in chunks(sorted(wanted - id_of.keys())):
+            id_of.update(self._keep(self._by_name.tuples(connection, {"names": chunk})))
+        return id_of
 
     def names(self, connection: Connection, ids: Iterable[int]) -> dict[int, str]:
         """Return the name of each id, also of those that rows refer to although they do not exist."""
         wanted = set(ids)
-        found = {id_: self._name_by_id[id_] for id_ in wanted & self._name_by_id.keys()}
-        for some in chunks(sorted(wanted - found.keys())):
-            rows = self._keep(self._by_id.tuples(connection, {"ids": some}))
-            found.update((id_, name) for name, id_ in rows)
-        if gone := wanted - found.keys():
-            found.update(self._stand_ins(gone))
-        return found
+        name_of = {id_: self._name_by_id[id_] for id_ in wanted & self._name_by_id.keys()}
+        for chunk in chunks(sorted(wanted - name_of.keys())):
+            rows = self._keep(self._by_id.tuples(connection, {"ids": chunk}))
+            name_of.update((id_, name) for name, id_ in rows)
+        if gone := wanted - name_of.keys():
+            name_of.update(self._stand_ins(gone))
+        return name_of
 
     def _stand_ins(self, gone: Collection[int]) -> dict[int, str]:
         """Return names for ids that no row has; no client can create such names."""

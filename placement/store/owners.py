@@ -45,25 +45,25 @@ def owner_ids(tx: Transaction, projects: Iterable[str], users: Iterable[str], ty
     hold no locks that this transaction could want, and no deadlock arises.
     """
     wanted = [sorted(set(names)) for names in (projects, users, types)]
-    found = _found(tx, wanted)
-    if _insert_missing(tx, wanted, found):
-        found = _found(tx, wanted)
+    ids_of_kinds = _found(tx, wanted)
+    if _insert_missing(tx, wanted, ids_of_kinds):
+        ids_of_kinds = _found(tx, wanted)
     return OwnerIds(
-        *(_complete(tx, column, names, ids) for column, names, ids in zip(_COLUMNS, wanted, found, strict=True))
+        *(_complete(tx, column, names, ids) for column, names, ids in zip(_COLUMNS, wanted, ids_of_kinds, strict=True))
     )
 
 
 def _found(tx: Transaction, wanted: list[list[str]]) -> list[Ids]:
-    found: list[Ids] = [{} for _ in wanted]
-    for some in zip_longest(*map(chunks, wanted), fillvalue=[]):
-        for kind, name, id_ in tx.tuples(_BY_NAME, {f"names{kind}": names for kind, names in enumerate(some)}):
-            found[kind][name] = id_
-    return found
+    ids_of_kinds: list[Ids] = [{} for _ in wanted]
+    for chunk in zip_longest(*map(chunks, wanted), fillvalue=[]):
+        for kind, name, id_ in tx.tuples(_BY_NAME, {f"names{kind}": names for kind, names in enumerate(chunk)}):
+            ids_of_kinds[kind][name] = id_
+    return ids_of_kinds
 
 
-def _insert_missing(tx: Transaction, wanted: list[list[str]], found: list[Ids]) -> bool:
+def _insert_missing(tx: Transaction, wanted: list[list[str]], ids_of_kinds: list[Ids]) -> bool:
     inserted = False
-    for column, names, ids in zip(_COLUMNS, wanted, found, strict=True):
+    for column, names, ids in zip(_COLUMNS, wanted, ids_of_kinds, strict=True):
         if missing := [{column.name: name} for name in names if name not in ids]:
             assert isinstance(column.table, Table)
             insert_unless_exists(tx, column.table, missing, key=column.name)

@@ -53,14 +53,14 @@ class RememberedClaim:
 
 def remembered_claims(tx: Transaction, consumer_uuids: Collection[str]) -> dict[str, RememberedClaim]:
     """Return the remembered claims of consumers, by uuid."""
-    rows = [row for some in chunks(sorted(consumer_uuids)) for row in tx.tuples(_BY_CONSUMERS, {"uuids": some})]
+    rows = [row for chunk in chunks(sorted(consumer_uuids)) for row in tx.tuples(_BY_CONSUMERS, {"uuids": chunk})]
     return {row[0]: RememberedClaim(*row) for row in rows}
 
 
 def remember_claims(tx: Transaction, claims: Collection[RememberedClaim]) -> None:
     """Remember claims, replacing earlier ones of the same consumers."""
-    for some in chunks([claim.consumer_uuid for claim in claims]):
-        tx.change(_FORGET, {"uuids": some})
+    for chunk in chunks([claim.consumer_uuid for claim in claims]):
+        tx.change(_FORGET, {"uuids": chunk})
     tx.insert(_INSERT, [_inserted(one) for one in claims])
 
 

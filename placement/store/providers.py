@@ -143,21 +143,21 @@ def required_provider(tx: Transaction, uuid: str) -> Provider:
     Raises:
         ProviderNotFound: there is none.
     """
-    found = provider(tx, uuid)
-    if found is None:
+    provider_ = provider(tx, uuid)
+    if provider_ is None:
         raise ProviderNotFound(uuid)
-    return found
+    return provider_
 
 
 def providers_by_uuid(tx: Transaction, uuids: Collection[str]) -> dict[str, Provider]:
     """Return those of the providers that exist, by uuid."""
-    rows = (row for some in chunks(sorted(uuids)) for row in tx.rows(_BY_UUIDS, {"uuids": some}))
-    return {found.uuid: found for found in (Provider(*row) for row in rows)}
+    rows = (row for chunk in chunks(sorted(uuids)) for row in tx.rows(_BY_UUIDS, {"uuids": chunk}))
+    return {each.uuid: each for each in (Provider(*row) for row in rows)}
 
 
 def ids_by_uuid(tx: Transaction, uuids: Collection[str]) -> dict[str, int]:
     """Return the ids of those of the providers that exist, by uuid; one without a root is in no tree, and left out."""
-    return dict(row for some in chunks(sorted(uuids)) for row in tx.tuples(_IDS_BY_UUIDS, {"uuids": some}))
+    return dict(row for chunk in chunks(sorted(uuids)) for row in tx.tuples(_IDS_BY_UUIDS, {"uuids": chunk}))
 
 
 def locked_provider(tx: Transaction, uuid: str, *, purpose: str = "") -> LockedProvider:
@@ -207,17 +207,17 @@ def lock_providers(tx: Transaction, ids: Collection[int]) -> dict[int, int]:
     SQLite needs no row locks, because a writing transaction excludes all others from the start.
     """
     locked: dict[int, int] = {}
-    for some in chunks(sorted(ids)):
-        locked.update(tx.tuples(_LOCK_BY_IDS, {"ids": some}))
+    for chunk in chunks(sorted(ids)):
+        locked.update(tx.tuples(_LOCK_BY_IDS, {"ids": chunk}))
     return locked
 
 
 def lock_providers_by_uuid(tx: Transaction, uuids: Collection[str]) -> dict[str, LockedProvider]:
     """Lock those of the providers that exist, in the order of their ids, and return them by uuid."""
-    found = [
-        LockedProvider(*row) for some in chunks(sorted(uuids)) for row in tx.tuples(_LOCK_BY_UUIDS, {"uuids": some})
+    locked = [
+        LockedProvider(*row) for chunk in chunks(sorted(uuids)) for row in tx.tuples(_LOCK_BY_UUIDS, {"uuids": chunk})
     ]
-    return {provider.uuid: provider for provider in found}
+    return {provider.uuid: provider for provider in locked}
 
 
 def advance_generation(tx: Transaction, provider_id: int, *, expected: int) -> None:
@@ -295,13 +295,13 @@ def providers_in_locked_trees(tx: Transaction, uuids: Collection[str]) -> dict[s
 
     While it waits for a lock, another transaction may move a provider to a tree that then has to be locked as well.
     """
-    found = providers_by_uuid(tx, uuids)
+    providers = providers_by_uuid(tx, uuids)
     while True:
-        roots = {provider.root_id for provider in found.values()}
+        roots = {provider.root_id for provider in providers.values()}
         lock_providers(tx, roots)
-        found = providers_by_uuid(tx, uuids)
-        if roots >= {provider.root_id for provider in found.values()}:
-            return found
+        providers = providers_by_uuid(tx, uuids)
+        if roots >= {provider.root_id for provider in providers.values()}:
+            return providers
 
 
 def move_providers(tx: Transaction, ids: Collection[int], *, to_root: int) -> None:

@@ -88,7 +88,7 @@ def trait_named(tx: Transaction, name: str) -> Trait | None:
 
 def traits_named(tx: Transaction, names: Collection[str]) -> list[Trait]:
     """Return those of the traits that exist."""
-    return [trait for some in chunks(sorted(set(names))) for trait in _found(tx, _BY_NAMES, {"names": some})]
+    return [trait for chunk in chunks(sorted(set(names))) for trait in _found(tx, _BY_NAMES, {"names": chunk})]
 
 
 def insert_trait(tx: Transaction, name: str) -> bool:

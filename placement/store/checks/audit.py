@@ -82,12 +82,12 @@ def ownerless(
     )
     if kind is not None:
         query = query.where(consumer_types.c.name == kind)
-    found: dict[str, Ownerless] = {}
+    ownerless: dict[str, Ownerless] = {}
     for uuid, type_, project, provider, class_, used in connection.execute(query):
         if plain_uuid(uuid) not in living:
-            consumer = found.setdefault(uuid, Ownerless(uuid, type_, project, {}))
+            consumer = ownerless.setdefault(uuid, Ownerless(uuid, type_, project, {}))
             consumer.held.setdefault(provider, {})[class_] = used
-    return list(found.values())
+    return list(ownerless.values())
 
 
 def _before(age: timedelta) -> datetime:

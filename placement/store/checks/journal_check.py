@@ -84,16 +84,18 @@ def untrue(connection: Connection) -> Hits:
     return Hits(len(found), tuple(f"{told.table.name}, row {id_} of the journal" for told, id_ in found[:EXAMPLES]))
 
 
-def _wrong(connection: Connection, told: _Told, began: int) -> Sequence[int]:
+def _wrong(connection: Connection, subject: _Told, began: int) -> Sequence[int]:
     """Return the ids of the newest journal rows that contradict the table."""
-    keys = [placement_journal.c[name] for name in told.key]
-    newest = select(func.max(J.id)).where(J.kind.in_(told.kinds), J.id > began).group_by(*keys)
-    link = and_(*(placement_journal.c[name] == told.table.c[column] for name, column in told.key.items()))
-    is_there = told.table.c[next(iter(told.key.values()))].is_not(None)
-    differs = or_(~is_there, *(_differ(placement_journal.c[name], told.table.c[of]) for name, of in told.same.items()))
+    keys = [placement_journal.c[name] for name in subject.key]
+    newest = select(func.max(J.id)).where(J.kind.in_(subject.kinds), J.id > began).group_by(*keys)
+    link = and_(*(placement_journal.c[name] == subject.table.c[column] for name, column in subject.key.items()))
+    is_there = subject.table.c[next(iter(subject.key.values()))].is_not(None)
+    differs = or_(
+        ~is_there, *(_differ(placement_journal.c[name], subject.table.c[of]) for name, of in subject.same.items())
+    )
     query = (
         select(J.id)
-        .select_from(placement_journal.outerjoin(told.table, link))
+        .select_from(placement_journal.outerjoin(subject.table, link))
         .where(J.id.in_(newest), case((J.action == DELETED, is_there), else_=differs))
         .order_by(J.id)
     )

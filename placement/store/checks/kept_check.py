@@ -32,9 +32,9 @@ _STOCKS = union_all(
 ).subquery()  # fmt: skip
 
 
-def _inexact(found: Subquery, *further: ColumnElement[bool]) -> Select[Any]:
-    spot = (found.c.resource_provider_id, found.c.resource_class_id)
-    kept, right = func.sum(found.c.kept), func.sum(found.c.right)
+def _inexact(usage: Subquery, *further: ColumnElement[bool]) -> Select[Any]:
+    spot = (usage.c.resource_provider_id, usage.c.resource_class_id)
+    kept, right = func.sum(usage.c.kept), func.sum(usage.c.right)
     return select(*spot, kept, right).group_by(*spot).having(or_(kept != right, *further)).order_by(*spot)
 
 

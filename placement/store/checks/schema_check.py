@@ -137,14 +137,14 @@ _GENERATED = (resource_providers, consumers)
 
 def _without_generation(connection: Connection) -> Hits:
     """Find generations that no client can name, which would make the row immutable."""
-    found = [
+    hits = [
         f"{table.name} {uuid}"
         for table in _GENERATED
         for uuid in connection.execute(
             select(table.c.uuid).where(_is_no_generation(table)).order_by(table.c.id)
         ).scalars()
     ]
-    return Hits(len(found), tuple(found[:EXAMPLES]))
+    return Hits(len(hits), tuple(hits[:EXAMPLES]))
 
 
 def _is_no_generation(table: Table) -> ColumnElement[bool]:

@@ -93,26 +93,26 @@ class Batching(Generic[Item]):
             batch, followers = _Batch(held.pop_all()), self._followers(leader)
             batch.admit(len(followers))
             try:
-                process([leader.item, *[one.item for one in followers]])
+                process([leader.item, *[other.item for other in followers]])
             except BaseException:
                 batch.leave()
                 raise
             finally:
-                for one in followers:
-                    one.batch = batch
-                    one.called.set()
+                for other in followers:
+                    other.batch = batch
+                    other.called.set()
         return batch
 
     def _followers(self, leader: _Waiter[Item]) -> list[_Waiter[Item]]:
         with self._guard:
-            others = [one for one in self._waiting if one is not leader]
+            others = [other for other in self._waiting if other is not leader]
             self._waiting = others[MAX_BATCH - 1 :]
         return others[: MAX_BATCH - 1]
 
     def _call_next(self, leader: _Waiter[Item]) -> None:
         """Wake one waiting thread as the next leader. A leader whose turn never came drops out of the queue."""
         with self._guard:
-            self._waiting = [one for one in self._waiting if one is not leader]
+            self._waiting = [other for other in self._waiting if other is not leader]
             self._is_running = bool(self._waiting)
             if self._waiting:
                 self._waiting[0].called.set()

@@ -210,8 +210,8 @@ class Text(NamedTuple):
     def in_order(self, values: Values) -> list[Any]:
         """Return the values in the order of the numbered placeholders."""
         stamps = dict.fromkeys(self.stamps, utc_now()) if self.stamps else {}
-        known = {**self.own, **stamps, **values}
-        return [array(value) if isinstance(value := known[name], list) else value for name in self.names]
+        given = {**self.own, **stamps, **values}
+        return [array(value) if isinstance(value := given[name], list) else value for name in self.names]
 
 
 def _literal(value: Any) -> str:

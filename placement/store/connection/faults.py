@@ -151,10 +151,10 @@ def fault_of(error: DBAPIError) -> DatabaseFault | None:
     """Classify a database error; None means that the statement itself was wrong, which is a bug in this server."""
     if isinstance(error, IntegrityError):
         return INTEGRITY
-    known = _known(error.orig)
-    if error.connection_invalidated and known not in (TOO_LONG, CLUSTER):
+    fault = _known(error.orig)
+    if error.connection_invalidated and fault not in (TOO_LONG, CLUSTER):
         return CONNECTION
-    return known or (_of_no_connection(error) if error.statement is None else None)
+    return fault or (_of_no_connection(error) if error.statement is None else None)
 
 
 def is_cut_off(error: BaseException) -> bool:

@@ -102,8 +102,8 @@ def _postgresql(url: URL) -> URL:
     # Imported late, so that a server on SQLite starts faster.
     from psycopg import pq  # noqa: PLC0415
 
-    known = {option.keyword.decode() for option in pq.Conninfo.get_defaults()}
-    return _with_known_query(url.set(drivername="postgresql+psycopg"), known)
+    keywords = {option.keyword.decode() for option in pq.Conninfo.get_defaults()}
+    return _with_known_query(url.set(drivername="postgresql+psycopg"), keywords)
 
 
 def _mariadb(url: URL) -> URL:
@@ -129,9 +129,9 @@ def _is_in_memory(url: URL) -> bool:
     return database in ("", ":memory:", "file::memory:") or url.query.get("mode") == "memory"
 
 
-def _with_known_query(url: URL, known: set[str] | frozenset[str]) -> URL:
+def _with_known_query(url: URL, keywords: set[str] | frozenset[str]) -> URL:
     """Drop parameters meant for other drivers, with which this one would refuse to connect."""
-    unknown = sorted(set(url.query) - known)
+    unknown = sorted(set(url.query) - keywords)
     if unknown:
         LOG.warning("Parameters of the database URL that the driver does not know are ignored: %s", ", ".join(unknown))
     return url.difference_update_query(unknown)

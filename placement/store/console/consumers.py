@@ -167,10 +167,10 @@ def sums_held(
     )
     rows: Sequence[Any] = tx.tuples(query)
     names = tx.names.classes.names(tx.connection, {row[1] for row in rows})
-    found: dict[Key, dict[str, int]] = defaultdict(dict)
+    sums: dict[Key, dict[str, int]] = defaultdict(dict)
     for value, class_id, used in rows:
-        found[value][names[class_id]] = int(used)
-    return found
+        sums[value][names[class_id]] = int(used)
+    return sums
 
 
 class ProjectHost(NamedTuple):

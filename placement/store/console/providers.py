@@ -139,15 +139,15 @@ class Listed:
 
 
 def _of_each(facets: Facets) -> list[ColumnElement[bool]]:
-    found = [
+    conditions = [
         or_(RP.name.icontains(word, autoescape=True), RP.uuid.istartswith(word, autoescape=True))
         for word in facets.words
     ]
     if facets.changed_since is not None:
         written = func.coalesce(RP.updated_at, RP.created_at) >= facets.changed_since
         told = RP.uuid.in_(_told_of_since(facets.changed_since))
-        found.append(or_(written, told) if facets.by_journal else written)
-    return found
+        conditions.append(or_(written, told) if facets.by_journal else written)
+    return conditions
 
 
 def _told_of_since(moment: datetime) -> Select[tuple[str | None]]:
@@ -158,17 +158,17 @@ def _told_of_since(moment: datetime) -> Select[tuple[str | None]]:
 
 def _of_tree(tx: Transaction, facets: Facets) -> list[ColumnElement[bool]]:
     root = RP.root_provider_id
-    found: list[ColumnElement[bool]] = []
+    conditions: list[ColumnElement[bool]] = []
     if facets.room:
-        found.append(root.in_(free_in_trees(tx, facets.room)))
+        conditions.append(root.in_(free_in_trees(tx, facets.room)))
     if facets.kind:
-        found.append(root.in_(of_kind(facets.kind)))
+        conditions.append(root.in_(of_kind(facets.kind)))
     if facets.disabled is not None:
         those = with_disabled(tx)
-        found.append(root.in_(those) if facets.disabled else root.not_in(those))
+        conditions.append(root.in_(those) if facets.disabled else root.not_in(those))
     if facets.full is not None:
         loads = tree_loads(tx)
         those = select(loads.c.root_id).where(loads.c.load >= 1)
-        found.append(root.in_(those) if facets.full else root.not_in(those))
-    found += [root.in_(roots_in(uuids)) for uuids in facets.groups]
-    return found
+        conditions.append(root.in_(those) if facets.full else root.not_in(those))
+    conditions += [root.in_(roots_in(uuids)) for uuids in facets.groups]
+    return conditions

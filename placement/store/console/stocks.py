@@ -90,10 +90,10 @@ def _stocks_by(tx: Transaction, key: ColumnElement[int], ids: Collection[int]) -
     )
     rows = tx.tuples(query)
     names = tx.names.classes.names(tx.connection, {row[1] for row in rows})
-    found: dict[int, list[ClassTotals]] = defaultdict(list)
+    totals: dict[int, list[ClassTotals]] = defaultdict(list)
     for id_, class_id, *sums in rows:
-        found[id_].append(ClassTotals(names[class_id], *map(int, sums)))
-    return found
+        totals[id_].append(ClassTotals(names[class_id], *map(int, sums)))
+    return totals
 
 
 def per_tree_and_class(tx: Transaction) -> Select[Any]:

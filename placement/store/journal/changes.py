@@ -69,14 +69,14 @@ def look(tx: Transaction, since: Cursor | None, along: Along | None = None) -> J
     if not tx.is_snapshot or not tx.database.keeps_journal:
         return None
     try:
-        found = _anything(tx) if since is None else new_rows(tx, since, along)
+        new = _anything(tx) if since is None else new_rows(tx, since, along)
     except JournalOfAnother:
         return None
-    if found is None or not is_whole(tx, found.place.triggers):
+    if new is None or not is_whole(tx, new.place.triggers):
         return None
-    if since is None or found.rows is None or found.place.triggers != since.triggers:
-        return JournalLook(found.place, None, found.along)
-    return JournalLook(found.place, _told(found.rows, is_exact=since.is_exact), found.along)
+    if since is None or new.rows is None or new.place.triggers != since.triggers:
+        return JournalLook(new.place, None, new.along)
+    return JournalLook(new.place, _told(new.rows, is_exact=since.is_exact), new.along)
 
 
 def _anything(tx: Transaction) -> NewRows | None:

@@ -107,19 +107,19 @@ def doubt_usage(database: Database) -> None:
     database.keeps_usage, database.doubted_revision = False, database.trigger_revision
 
 
-def note(database: Database, found: TriggersFound) -> None:
+def note(database: Database, now: TriggersFound) -> None:
     """Have a database go by the triggers that were found, and log what differs from before."""
-    if found.revision == database.doubted_revision:
-        found = found._replace(keeps_usage=False)
-    before = TriggersFound(database.trigger_revision or found.revision, database.keeps_usage, database.keeps_journal)
-    database.keeps_usage, database.keeps_journal = found.keeps_usage, found.keeps_journal
-    database.trigger_revision = found.revision
-    if before == found:
+    if now.revision == database.doubted_revision:
+        now = now._replace(keeps_usage=False)
+    before = TriggersFound(database.trigger_revision or now.revision, database.keeps_usage, database.keeps_journal)
+    database.keeps_usage, database.keeps_journal = now.keeps_usage, now.keeps_journal
+    database.trigger_revision = now.revision
+    if before == now:
         return
     database.note_drop("triggers")
-    if found.keeps_usage and found.keeps_journal:
+    if now.keeps_usage and now.keeps_journal:
         LOG.warning("The triggers have been changed and are whole: usage is kept, and caches begin anew.")
-    if not found.keeps_usage:
+    if not now.keeps_usage:
         LOG.warning("The triggers that keep usage %s; usage is summed. Run 'placement db upgrade'.", DOUBTED)
-    if not found.keeps_journal:
+    if not now.keeps_journal:
         LOG.warning("The triggers that write the journal %s; nothing is cached. Run 'placement db upgrade'.", DOUBTED)

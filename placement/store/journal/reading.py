@@ -117,24 +117,24 @@ class Wanted:
 
     def conditions(self) -> list[ColumnElement[bool]]:
         """Return the filter as conditions."""
-        found = []
+        conditions = []
         if self.consumer is not None:
-            found.append(J.consumer_uuid == self.consumer)
+            conditions.append(J.consumer_uuid == self.consumer)
         if self.provider is not None:
-            found.append(J.provider_uuid.in_({self.provider, self.provider.lower()}))
+            conditions.append(J.provider_uuid.in_({self.provider, self.provider.lower()}))
         if self.project is not None:
             # A scalar subquery, so that the index on the project id is used.
             project = select(projects.c.id).where(projects.c.external_id == self.project).scalar_subquery()
-            found.append(J.project_id == project)
+            conditions.append(J.project_id == project)
         if self.user is not None:
-            found.append(J.by_user == self.user)
+            conditions.append(J.by_user == self.user)
         if self.since is not None:
-            found.append(J.time >= self.since)
+            conditions.append(J.time >= self.since)
         if self.until is not None:
-            found.append(J.time < self.until)
+            conditions.append(J.time < self.until)
         if self.kinds:
-            found.append(J.kind.in_(self.kinds))
-        return found
+            conditions.append(J.kind.in_(self.kinds))
+        return conditions
 
 
 def feed(tx: Transaction, cursor: Cursor, wanted: Wanted, *, limit: int) -> tuple[list[Entry], Cursor]:
@@ -192,12 +192,12 @@ def since_then(tx: Transaction, wanted: Wanted) -> Iterator[Entry]:
 
 def _entries(tx: Transaction, query: Select[Any]) -> list[Entry]:
     entries = [Entry(*row) for row in tx.execute(query)]
-    return [one._replace(old=_document(one.old), new=_document(one.new)) for one in entries]
+    return [entry._replace(old=_document(entry.old), new=_document(entry.new)) for entry in entries]
 
 
 def _linked(entries: Sequence[Entry]) -> set[int]:
     """Return the ids of the parents and roots that entries show."""
-    documents = [document for one in entries for document in (one.old, one.new) if document]
+    documents = [document for entry in entries for document in (entry.old, entry.new) if document]
     return {document[name] for document in documents for name in _LINKS if document.get(name) is not None}
 
 
@@ -231,8 +231,8 @@ def _document(text: Any) -> dict[str, Any] | None:
 def _uuids(tx: Transaction, ids: set[int]) -> dict[int | None, str]:
     """Return the uuids of those providers that exist."""
     uuids: dict[int | None, str] = {}
-    for some in chunks(sorted(ids)):
-        uuids |= dict(tx.execute(select(RP.id, RP.uuid).where(RP.id.in_(some))).all())
+    for chunk in chunks(sorted(ids)):
+        uuids |= dict(tx.execute(select(RP.id, RP.uuid).where(RP.id.in_(chunk))).all())
     return uuids
 
 

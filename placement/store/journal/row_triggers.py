@@ -69,11 +69,11 @@ def _insert(dialect: Dialect, table: str, columns: dict[str, str]) -> str:
 
 def _statements(dialect: Dialect, watched: Watched, action: str) -> list[str]:
     """Return what records an action, and keeps the name that it ends."""
-    told = _statement(dialect, watched, action, kind=watched.kind, shows=bool(watched.shown))
+    row = _statement(dialect, watched, action, kind=watched.kind, shows=bool(watched.shown))
     if not watched.ends_name(action):
-        return [told]
+        return [row]
     columns = {"kind": f"'{watched.kind}'", "object_id": "OLD.id", "name": f"OLD.{watched.named}"}
-    return [told, _insert(dialect, "placement_former_names", {"journal_id": dialect.written_id} | columns)]
+    return [row, _insert(dialect, "placement_former_names", {"journal_id": dialect.written_id} | columns)]
 
 
 def _looked_up(watched: Watched, row: str) -> dict[str, str]:

@@ -98,14 +98,14 @@ def new_rows(tx: Transaction, since: Cursor, along: Along | None = None) -> NewR
     """
     match tx.dialect:
         case "sqlite":
-            found: NewRows | None = _on_sqlite(tx, since)
+            new: NewRows | None = _on_sqlite(tx, since)
         case "postgresql":
-            found = _on_postgresql(tx, since, along)
+            new = _on_postgresql(tx, since, along)
         case _:
-            found = new_rows_on_mariadb(tx, since)
-    if found and found.rows is not None and (len(found.rows) == MAX_ROWS or not since.is_part_of(found.place)):
-        return found._replace(rows=None)
-    return found
+            new = new_rows_on_mariadb(tx, since)
+    if new and new.rows is not None and (len(new.rows) == MAX_ROWS or not since.is_part_of(new.place)):
+        return new._replace(rows=None)
+    return new
 
 
 def _on_sqlite(tx: Transaction, since: Cursor) -> NewRows:
@@ -126,10 +126,10 @@ def _on_postgresql(tx: Transaction, since: Cursor, along: Along | None) -> NewRo
     overlap, transactions = since.overlap or _NO_OVERLAP
     remembered = {"id": id_, "time": time, "mark": mark, "overlap": overlap, "transactions": transactions}
     rows = tx.tuples(_rows_and_place(scalars, doubled=id_.bit_length()), {**bounds, **remembered, **values})
-    found = next((number for number, row in enumerate(rows) if row[2] == PLACE), None)
-    if found is None:
+    at = next((number for number, row in enumerate(rows) if row[2] == PLACE), None)
+    if at is None:
         return NewRows(Cursor(triggers=trigger_revision(tx)), () if since == Cursor() else None)
-    is_there, *shown = orjson.loads(rows.pop(found)[7])
+    is_there, *shown = orjson.loads(rows.pop(at)[7])
     place = place_on_postgresql(PlaceRow(*shown[:_WIDTH]))
     return NewRows(place, rows if is_there or seen.end == BEFORE_ALL else None, shown[_WIDTH:] if along else None)
 

@@ -41,13 +41,13 @@ def what_is_wrong(primary: Engine, standby: Database) -> str | None:
     """Say why a standby must not serve reads, or None; update what its triggers are good for."""
     position = _position(primary)
     try:
-        found = _health(standby)
-        if found.triggers is not None:
-            note(standby, found.triggers)
+        health = _health(standby)
+        if health.triggers is not None:
+            note(standby, health.triggers)
             return None if position is None or _follows(standby.engine, position) else BEHIND
     except PlacementError as error:
         return str(error)
-    return found.problem
+    return health.problem
 
 
 def _health(standby: Database) -> Health:

@@ -58,17 +58,17 @@ def bring_up_to_date(connection: Connection) -> None:
     Raises:
         SchemaRefused: the revision is unknown, rows have to be migrated first, or a table is another application's.
     """
-    found = revision(connection)
-    if found is None:
+    present = revision(connection)
+    if present is None:
         _refuse_unnamed(connection)
         _refuse_foreign(connection)
         return
-    if found not in REVISIONS:
+    if present not in REVISIONS:
         raise SchemaRefused(
-            f"The database is at the revision {found}, which this server does not know: it knows the schema of "
+            f"The database is at the revision {present}, which this server does not know: it knows the schema of "
             f"openstack-placement up to {HEAD}. Nothing was changed."
         )
-    if found != HEAD:
+    if present != HEAD:
         _refuse_unmigrated_rows(connection)
         _migrate(connection)
         stamp(connection, HEAD)
@@ -86,8 +86,8 @@ def _refuse_foreign(connection: Connection) -> None:
     inspector = inspect(connection)
     for table in REFERENCE_TABLES:
         if inspector.has_table(table.name):
-            found = {column["name"] for column in inspector.get_columns(table.name)}
-            if not found.issuperset(table.columns.keys()):
+            present = {column["name"] for column in inspector.get_columns(table.name)}
+            if not present.issuperset(table.columns.keys()):
                 raise SchemaRefused(
                     f"The database has a table {table.name} of another application: Placement needs a database of its "
                     "own. Nothing was changed."

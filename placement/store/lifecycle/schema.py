@@ -149,11 +149,11 @@ def _with_journal(connection: Connection, *, wanted: bool) -> tuple[str, ...]:
 
 
 def _refuse_newer(connection: Connection) -> None:
-    found = _revision(connection)
+    present = _revision(connection)
     newest, older = known_revisions()
-    if found is not None and found not in {newest, *older}:
+    if present is not None and present not in {newest, *older}:
         raise SchemaRefused(
-            f"The database was upgraded by a newer release of this server (revision {found}; this one knows "
+            f"The database was upgraded by a newer release of this server (revision {present}; this one knows "
             f"{_newest()}). Nothing was changed."
         )
 

@@ -26,14 +26,14 @@ def has_standard_names(connection: Connection) -> bool:
 
 def sync_standard_names(connection: Connection) -> None:
     """Add missing standard names. Safe to run in several processes at once; nothing is written twice."""
-    known = _names(connection, resource_classes)
+    present = _names(connection, resource_classes)
     classes = [
-        {"id": place, "name": name} for place, name in enumerate(os_resource_classes.STANDARDS) if name not in known
+        {"id": place, "name": name} for place, name in enumerate(os_resource_classes.STANDARDS) if name not in present
     ]
     with zero_is_an_id(connection):
         _insert(connection, resource_classes, classes)
-    known = _names(connection, traits)
-    _insert(connection, traits, [{"name": name} for name in sorted(os_traits.get_traits()) if name not in known])
+    present = _names(connection, traits)
+    _insert(connection, traits, [{"name": name} for name in sorted(os_traits.get_traits()) if name not in present])
 
 
 def _names(connection: Connection, table: Table) -> set[str]:

@@ -95,7 +95,7 @@ def rows_from_tables(tx: Transaction, roots: Collection[int]) -> CloudRows:
     """Return the same of a few trees without anything that triggers keep."""
     providers = tx.tuples(_providers(listed=True, binary=False), {"roots": sorted(roots)})
     ids: list[int] = [id_ for _root, id_, _parent in providers]
-    stocks = [row for some in chunks(ids) for row in tx.tuples(_STOCKS_OF_PROVIDERS, {"providers": list(some)})]
+    stocks = [row for chunk in chunks(ids) for row in tx.tuples(_STOCKS_OF_PROVIDERS, {"providers": list(chunk)})]
     return CloudRows(providers, stocks)
 
 

@@ -91,8 +91,8 @@ def ids_for(
     sharing_trait = trait_ids.get(os_traits.MISC_SHARES_VIA_AGGREGATE, -1)
     values |= {**lock_values(locks), "sharing_trait": sharing_trait}
     facts = _facts(len(levels), len(locks))
-    found = read_along(tx, facts, values) if read_along else None
-    highest, shares, *in_use = facts.read(tx.connection, values) if found is None else found
+    read = read_along(tx, facts, values) if read_along else None
+    highest, shares, *in_use = facts.read(tx.connection, values) if read is None else read
     return NamedIds(
         classes=classes,
         traits=trait_ids,
@@ -138,7 +138,7 @@ def _class_names(request: CandidateRequest) -> set[str]:
 
 
 def _aggregate_uuids(request: CandidateRequest) -> set[str]:
-    found: set[str] = set()
+    uuids: set[str] = set()
     for group in request.groups:
-        found.update(*group.member_of, group.forbidden_aggregates)
-    return found
+        uuids.update(*group.member_of, group.forbidden_aggregates)
+    return uuids

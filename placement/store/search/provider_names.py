@@ -37,11 +37,11 @@ def parents_in(tx: Transaction, extent: Extent) -> dict[int, int | None]:
 
 def names_in(tx: Transaction, roots: Collection[int]) -> dict[int, dict[int, tuple[str, str | None]]]:
     """Return the uuid and the name, if it has one, of each provider of some trees, by root; others may be included."""
-    found: dict[int, dict[int, tuple[str, str | None]]] = defaultdict(dict)
+    names: dict[int, dict[int, tuple[str, str | None]]] = defaultdict(dict)
     extent = Extent.around(roots)
     for root, id_, uuid, name in tx.tuples(_names(extent.scope), extent.values):
-        found[root][id_] = uuid, name
-    return found
+        names[root][id_] = uuid, name
+    return names
 
 
 @lru_cache(maxsize=len(Scope))

@@ -65,8 +65,8 @@ def members_of_aggregates(tx: Transaction, aggregate_ids: Collection[int]) -> di
 
 def aggregates_of(tx: Transaction, providers: Collection[int]) -> Mapping[int, Collection[int]]:
     """Return the ids of the aggregates that some providers are in."""
-    found: dict[int, list[Any]] = defaultdict(list)
+    aggregates: dict[int, list[Any]] = defaultdict(list)
     if providers:
         for provider, aggregate in tx.tuples(_AGGREGATES_OF, {"providers": sorted(providers)}):
-            found[provider].append(aggregate)
-    return found
+            aggregates[provider].append(aggregate)
+    return aggregates

@@ -27,10 +27,10 @@ _ROOTS_OF = PreparedStatement(
 
 def roots_by_aggregate(tx: Transaction) -> Mapping[str, frozenset[int]]:
     """Map each aggregate to the roots of the trees that have a provider in it."""
-    found: dict[str, set[int]] = defaultdict(set)
+    roots_of: dict[str, set[int]] = defaultdict(set)
     for root, uuid in tx.tuples(_MEMBERS):
-        found[uuid].add(root)
-    return {uuid: frozenset(roots) for uuid, roots in found.items()}
+        roots_of[uuid].add(root)
+    return {uuid: frozenset(roots) for uuid, roots in roots_of.items()}
 
 
 def roots_of_providers(tx: Transaction, uuids: Collection[str]) -> dict[str, int]:
