@@ -136,6 +136,16 @@ class Pair:
         self.primary.execute("SELECT pg_reload_conf()")
         wait_until(self._is_synchronous)
 
+    def cut_the_standby_off(self) -> None:
+        """Let the standby have what has been committed, and nothing that follows; the primary goes on without it."""
+        self.primary.execute("ALTER SYSTEM RESET synchronous_standby_names")
+        self.primary.execute("SELECT pg_reload_conf()")
+        [(reached,)] = self.primary.execute("SELECT pg_current_wal_flush_lsn()")
+        wait_until(lambda: self.standby.execute(f"SELECT pg_last_wal_replay_lsn() >= '{reached}'") == [(True,)])
+        self.standby.execute("ALTER SYSTEM SET primary_conninfo = ''")
+        self.standby.execute("SELECT pg_reload_conf()")
+        wait_until(lambda: not self.primary.execute("SELECT pid FROM pg_stat_replication"))
+
     def _is_synchronous(self) -> bool:
         return self.primary.execute("SELECT sync_state FROM pg_stat_replication") == [("sync",)]
 

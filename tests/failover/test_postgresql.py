@@ -12,9 +12,12 @@ from pathlib import Path
 import pytest
 
 from tests import servers
+from tests.databases import open_database
 from tests.failover.replicas import Pair, running_pair
 from tests.failover.stopped import standing_still
 from tests.servers import Served
+from tests.store.rows import VCPU, add_providers, run, stocking
+from tests.store.test_lost_commits import LateCommit
 from tests.survival.deployment import check_database, configured
 from tests.survival.load import Crowd, prepared, send, wait_for
 from tests.survival.mirrors import Mirrors
@@ -72,6 +75,34 @@ def test_a_standby_takes_over_and_nothing_acknowledged_is_lost(
     check(record, urls[1])
     mirrors.check()
     check_database(tmp_path)
+
+
+def test_commits_that_a_promoted_standby_lacks_are_noticed(pair: Pair, tmp_path: Path) -> None:
+    """The standby has a later transaction, but not the one that was open beside it and has filled a host."""
+    served = servers.started_server(servers.this_project(), configured(tmp_path, pair.url(pair.primary, pair.standby)))
+    try:
+        database = open_database(pair.url(pair.primary))
+        with database.writer.begin() as connection:
+            for provider in add_providers(connection, 3):
+                run(connection, stocking((provider, VCPU), total=10))
+        late = LateCommit(database)
+        pair.cut_the_standby_off()
+        late.commit()
+        database.dispose()
+        cursor = send(served.url, "GET", "/planner/v1/journal?after=now").document["cursor"]
+        assert hosts_for_9(served) == {"provider-2", "provider-3"}
+        pair.primary.kill()
+        pair.standby.promote()
+        servers.until(lambda: send(served.url, "GET", "/readycheck").status == 200)
+        assert send(served.url, "GET", f"/planner/v1/journal?after={cursor}").status == 410
+        assert hosts_for_9(served) == {"provider-1", "provider-2", "provider-3"}
+    finally:
+        served.kill()
+
+
+def hosts_for_9(served: Served) -> set[str]:
+    found = send(served.url, "GET", "/allocation_candidates?resources=VCPU:9").document["provider_summaries"]
+    return set(found)
 
 
 def test_nothing_is_lost_or_made_up_while_parts_of_it_stand_still(
