@@ -40,8 +40,10 @@ SCALES = {
 """Suffix of a resource class's name -> the scale of its amounts; the first unit is the class's own."""
 
 
-def number(value: float) -> str:
-    """Return a number with thousands separators, and one decimal unless it is whole."""
+def number(value: float | None) -> str:
+    """Return a number with thousands separators, and one decimal unless it is whole; a dash where a row has none."""
+    if value is None:
+        return NOTHING
     if isinstance(value, float) and not value.is_integer():
         return f"{value:,.1f}"
     return f"{int(value):,}"

@@ -147,6 +147,14 @@ def make_odd(cloud: OddCloud, random: Random, *, is_strict: bool) -> None:
     _drop_duplicates(cloud)
 
 
+def leave_out(cloud: OddCloud) -> None:
+    """Leave out whatever may be NULL in rows of the odd host, except its root, without which it is passed over."""
+    for table, rows in cloud.rows.items():
+        empty = {column.name: None for column in table.columns if column.nullable and column.name != "root_provider_id"}
+        for row in _of_odd_host(table, rows):
+            row.update(empty)
+
+
 def _change(row: Row, column: Column[Any], random: Random, *, is_strict: bool) -> None:
     if values := list(_values(column, is_strict=is_strict)):
         row[column.name] = random.choice(values)
@@ -159,11 +167,13 @@ def _chosen_row(cloud: OddCloud, table: Table, random: Random) -> Row:
         row: Row = {"id": ADDED + len(cloud.rows[table]), **{key: name[key] for key in name if key in table.c}}
         cloud.rows[table].append(row)
         return row
-    rows = cloud.rows[table]
-    of_odd = [row for row in rows if row.get("resource_provider_id", row.get("id")) in ODD]
+    return random.choice(_of_odd_host(table, cloud.rows[table]))
+
+
+def _of_odd_host(table: Table, rows: list[Row]) -> list[Row]:
     if table is consumers:
-        of_odd = rows[1:]
-    return random.choice(of_odd)
+        return rows[1:]
+    return [row for row in rows if row.get("resource_provider_id", row.get("id")) in ODD]
 
 
 def _values(column: Column[Any], *, is_strict: bool) -> Iterator[Any]:

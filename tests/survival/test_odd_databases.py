@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -27,20 +26,33 @@ from tests.databases import SQLiteDatabases
 from tests.differential.requests import Request
 from tests.differential.sides import Side
 from tests.empty_database import empty_database
-from tests.survival.odd_rows import ADDED, HEALTHY, NOWHERE, ODD, SHARER, VCPU, healthy_cloud, make_odd, uuid_of
+from tests.survival.odd_rows import (
+    ADDED,
+    HEALTHY,
+    NOWHERE,
+    ODD,
+    SHARER,
+    VCPU,
+    healthy_cloud,
+    leave_out,
+    make_odd,
+    uuid_of,
+)
 
 CASES, CASES_IN_DEPTH = 2, 60
 SEED = 11
+NULLS = "all that may be NULL is"
 
 HOST, BELOW_HOST, HEALTHY_HOST, AGGREGATE = (uuid_of(id_) for id_ in (ODD[0], ODD[1], HEALTHY[0], 901))
 CONSUMERS = [uuid_of(1000 + number) for number in range(1, 5)]
 OF_PROVIDER = ("", "/inventories", "/inventories/VCPU", "/usages", "/traits", "/aggregates", "/allocations")
+TOO_MUCH = 99999
 QUERIES = (
     "resources=VCPU:1",
     "resources=VCPU:1,MEMORY_MB:512&required=HW_CPU_X86_VMX",
     "resources=VCPU:1,DISK_GB:10",
     f"resources=VCPU:1&member_of={AGGREGATE}",
-    "resources=VCPU:99999",
+    f"resources=VCPU:{TOO_MUCH}",
 )
 LATER_QUERIES = (
     f"resources=VCPU:1&member_of=!{uuid_of(902)}&required=!HW_CPU_X86_AVX",
@@ -66,7 +78,7 @@ PAGES = (
     *("/", "/map", "/map?class=VCPU", f"/map/host?uuid={HOST}", "/consumers", "/fair-share", "/search?text=provider"),
     *("/providers", "/providers?resources=VCPU:1", "/project?id=project", f"/consumers/{CONSUMERS[1]}"),
     *(f"/providers/{uuid}{part}" for uuid in (HOST, HEALTHY_HOST) for part in ("", "/maintenance")),
-    *(f"/request?query=resources%3DVCPU%3A{amount}" for amount in (1, 99999)),
+    *(f"/request?query=resources%3DVCPU%3A{amount}" for amount in (1, TOO_MUCH)),
 )
 PLANNER = (
     *("/planner/v1/inventory", "/planner/v1/fair-share", "/planner/v1/journal"),
@@ -123,12 +135,14 @@ def ids_of_traits(connection: Connection) -> dict[str, int]:
 
 
 def fill(database: Database, seed: str | None = None) -> str:
-    """Store a healthy cloud, or one with the odd rows of a seed; return what is odd about it."""
+    """Store a healthy cloud, or one with the odd rows of a seed, or NULLS; return what is odd about it."""
     with database.writer.begin() as connection:
         for table in (resource_classes, traits):
             connection.execute(delete(table).where(table.c.id >= ADDED))
         cloud = healthy_cloud(ids_of_traits(connection))
-        if seed is not None:
+        if seed == NULLS:
+            leave_out(cloud)
+        elif seed is not None:
             make_odd(cloud, Random(seed), is_strict=database.dialect != "sqlite")
         cloud.store(connection)
     return "; ".join(cloud.oddities)
@@ -151,13 +165,14 @@ def healthy_hosts_in(text: str) -> list[int]:
 
 
 def is_about_the_odd_host(name: str) -> bool:
-    return any(uuid in name for uuid in (HOST, BELOW_HOST, *CONSUMERS))
+    """Tell whether an answer names the odd host, or may have it in place of others: as a near miss, or for a claim."""
+    return any(part in name for part in (HOST, BELOW_HOST, *CONSUMERS, str(TOO_MUCH), "dry_run"))
 
 
 def cases(request: pytest.FixtureRequest) -> list[str]:
     is_deep = request.config.getoption("--deep")
     seed = request.config.getoption("--seed") if is_deep else SEED
-    return [f"{seed} {number}" for number in range(CASES_IN_DEPTH if is_deep else CASES)]
+    return [NULLS, *(f"{seed} {number}" for number in range(CASES_IN_DEPTH if is_deep else CASES))]
 
 
 def test_an_odd_row_costs_at_most_its_provider(api: Api, app: Flask, database_url: str, request) -> None:
@@ -173,26 +188,78 @@ def test_an_odd_row_costs_at_most_its_provider(api: Api, app: Flask, database_ur
                 assert (answer.status_code, healthy_hosts_in(answer.text)) == healthy[name], case
 
 
-def test_it_is_answered_wherever_the_reference_answers(
-    sqlite_databases: SQLiteDatabases, tmp_path: Path, request
-) -> None:
-    """Both servers read the same database. On some rows the reference fails with 500."""
-    url = sqlite_databases.copy(tmp_path)
+@pytest.fixture(scope="module")
+def beside_the_reference(sqlite_databases: SQLiteDatabases, tmp_path_factory) -> Iterator[tuple[Flask, Side]]:
+    """Both servers on one database."""
+    directory = tmp_path_factory.mktemp("reference")
+    url = sqlite_databases.copy(directory)
     app = create_app(Settings(database=DatabaseSettings(connection=url), auth_strategy="noauth2"))
-    servers.write_configuration(tmp_path, reference.configuration(url))
-    with servers.running_server(reference.installation(), tmp_path, threads=1) as address:
-        other, api = Side("reference", address, url), Api(app)
-        for seed in cases(request):
-            empty_database(url)
-            oddities = fill(database_of(app), seed)
-            for path, version in PLAIN:
-                expected = other.ask(Request("GET", path, version))
-                if expected.status == 200:
-                    given = api.get(path, version=version)
-                    case = f"{seed}: {path} {version}\n{oddities}\n{given.text[-500:]}"
-                    assert given.status_code == 200, case
-                    assert healthy_hosts_in(given.text) == healthy_hosts_in(expected.body.decode()), case
+    servers.write_configuration(directory, reference.configuration(url))
+    with servers.running_server(reference.installation(), directory, threads=1) as address:
+        yield app, Side("reference", address, url)
     database_of(app).dispose()
+
+
+def test_it_is_answered_wherever_the_reference_answers(beside_the_reference: tuple[Flask, Side], request) -> None:
+    """Both servers read the same database. On some rows the reference fails with 500."""
+    app, other = beside_the_reference
+    for seed in cases(request):
+        empty_database(other.database_url)
+        oddities = fill(database_of(app), seed)
+        for path, version in PLAIN:
+            expected = other.ask(Request("GET", path, version))
+            if expected.status == 200:
+                given = Api(app).get(path, version=version)
+                case = f"{seed}: {path} {version}\n{oddities}\n{given.text[-500:]}"
+                assert given.status_code == 200, case
+                assert healthy_hosts_in(given.text) == healthy_hosts_in(expected.body.decode()), case
+
+
+RESERVED_BELOW_ZERO = (
+    update(inventories)
+    .where(inventories.c.resource_provider_id == ODD[0], inventories.c.resource_class_id == VCPU)
+    .values(reserved=-8, max_unit=16)
+)
+CAPACITY, FREE = 16, 15
+"""Of the odd host: it has 8 and uses 1."""
+
+
+def claimed(amount: int) -> dict[str, Any]:
+    owner = {"project_id": "p", "user_id": "u", "consumer_type": "X", "consumer_generation": None}
+    return {"allocations": {HOST: {"resources": {"VCPU": amount}}}, "mappings": {"": [HOST]}, **owner}
+
+
+@pytest.mark.parametrize(("amount", "is_had"), [(FREE, True), (FREE + 1, False)])
+def test_a_negative_reserve_is_room_for_the_reference(
+    beside_the_reference: tuple[Flask, Side], amount: int, is_had: bool
+) -> None:
+    app, other = beside_the_reference
+    empty_database(other.database_url)
+    fill(database_of(app))
+    with database_of(app).writer.begin() as connection:
+        connection.execute(RESERVED_BELOW_ZERO)
+    path = f"/allocation_candidates?resources=VCPU:{amount}"
+    assert (HOST in other.ask(Request("GET", path, "1.39")).body.decode()) == is_had
+    answer = other.ask(Request("PUT", f"/allocations/{uuid_of(5)}", "1.39", body=claimed(amount)))
+    assert answer.status == (204 if is_had else 409)
+
+
+@pytest.mark.parametrize(("amount", "is_had"), [(FREE, True), (FREE + 1, False)])
+def test_a_negative_reserve_is_the_same_room_for_every_reader(api: Api, app: Flask, amount: int, is_had: bool) -> None:
+    fill(database_of(app))
+    with database_of(app).writer.begin() as connection:
+        connection.execute(RESERVED_BELOW_ZERO)
+    query, planned = f"resources=VCPU:{amount}", {"groups": {"": {"resources": {"VCPU": amount}}}}
+    headroom = api.post("/planner/v1/headroom", {"requests": {"a": query}}).json
+    assert headroom["headroom"]["a"]["fits"] == int(is_had)
+    for found in (
+        *(api.get(f"/{route}?{query}", version="1.39") for route in ("allocation_candidates", "resource_providers")),
+        api.post("/planner/v1/candidates", planned),
+    ):
+        assert (HOST in found.text) == is_had
+    page = api.get(f"/ui/providers/{HOST}", headers={"accept": "text/html"})
+    assert str(CAPACITY) in page.text
+    assert api.put(f"/allocations/{uuid_of(5)}", claimed(amount)).status_code == (204 if is_had else 409)
 
 
 INFINITY = float("inf")
@@ -207,6 +274,9 @@ ODD_ROWS = {
     "Inventories with a capacity beyond 2^45: 2": update(inventories)
     .where(inventories.c.resource_provider_id == ODD[0])
     .values(total=2**31 - 1, allocation_ratio=case((inventories.c.resource_class_id == VCPU, 1e308), else_=INFINITY)),
+    "Inventories with a negative total or reserved amount: 1": update(inventories)
+    .where(inventories.c.resource_provider_id == SHARER)
+    .values(reserved=-1),
     "Inventories with a step_size below 1: 2": update(inventories)
     .where(inventories.c.resource_provider_id == ODD[0])
     .values(step_size=0),

@@ -5,7 +5,7 @@ They come from releases before Rocky, or were written by hand.
 
 from collections.abc import Iterator
 
-from sqlalchemy import ColumnElement, Connection, and_
+from sqlalchemy import ColumnElement, Connection, and_, or_
 
 from placement.domain.inventory import LARGEST_CAPACITY
 from placement.store.checks.dangling import OF_NOTHING, BadRows
@@ -27,6 +27,12 @@ def _has_no_root() -> ColumnElement[bool]:
 
 ODD_AMOUNTS = (
     BadRows("inventories with a capacity beyond 2^45", inventories, _HAS.resource_provider_id, _is_out_of_bounds),
+    BadRows(
+        "inventories with a negative total or reserved amount",
+        inventories,
+        _HAS.resource_provider_id,
+        lambda: or_(_HAS.total < 0, _HAS.reserved < 0),
+    ),
     BadRows("inventories with a step_size below 1", inventories, _HAS.resource_provider_id, lambda: _HAS.step_size < 1),
     BadRows("allocations of less than 1", allocations, allocations.c.consumer_id, lambda: allocations.c.used < 1),
 )

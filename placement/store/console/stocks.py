@@ -32,9 +32,12 @@ class ClassTotals(NamedTuple):
 
     @property
     def set_aside(self) -> float:
-        """The reserved amount in terms of capacity: times the allocation ratio, as if all had the average one."""
-        given = self.total - self.reserved
-        return self.reserved * self.capacity / given if given > 0 else self.reserved
+        """The reserved amount in terms of capacity: times the allocation ratio, as if all had the average one.
+
+        A negative amount adds to the capacity instead.
+        """
+        given, reserved = self.total - self.reserved, max(0, self.reserved)
+        return reserved * self.capacity / given if given > 0 else reserved
 
     @property
     def free(self) -> int:
