@@ -54,7 +54,7 @@ class TakenRows(Generic[Provider]):
 
 
 class ScoredRequest(NamedTuple):
-    """The score of a request, and whether its providers currently have room for it."""
+    """The score of a request, and whether its providers currently have room for it; if not, the score is 0."""
 
     score: Score
     has_room: bool
@@ -140,7 +140,10 @@ class RequestColumns:
                 fragmentation=[tidiness[member] for member in members],
             )
             scores.update(zip(members, of_members, strict=True))
-        return [ScoredRequest(scores[number], has_room) for number, has_room in enumerate(self._has_room())]
+        return [
+            ScoredRequest(scores[number] if has_room else scores[number].without_room(), has_room)
+            for number, has_room in enumerate(self._has_room())
+        ]
 
     def _by_amounts(self) -> Mapping[tuple[frozenset[tuple[str, int]], ...], list[int]]:
         """Return which requests take the same in all, and the same of that from their own tree."""

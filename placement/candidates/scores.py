@@ -36,6 +36,11 @@ class Score(NamedTuple):
     raw_fit: float | None
     raw_sra: float | None
 
+    def without_room(self) -> "Score":
+        """Return the score of the same candidate where it has no room: each part is 0."""
+        parts = ("fit", "sra", "compactness", "fragmentation", "raw_fit", "raw_sra")
+        return self._replace(total=0.0, **{name: 0.0 for name in parts if getattr(self, name) is not None})
+
 
 class CandidateScorer:
     """Scores candidates that take the same amounts, on any tree.

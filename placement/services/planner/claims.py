@@ -172,7 +172,7 @@ def _planned(
 
 
 def _places_for_all(drafting: Drafting, members: Sequence[ClaimMember], rules: GangRules) -> Sequence[Draft]:
-    if not rules.are_none and len(members) > 1:
+    if not rules.are_none:
         return placed_by_rules(drafting, members, rules)
     return _all_or_none(drafting, by_difficulty(members))
 

@@ -6,6 +6,7 @@ import pytest
 
 from placement.allocators.budget import Budget
 from placement.allocators.devices import DeviceAllocations, allocate
+from placement.api.planner.claims import ClaimBody
 from placement.candidates.compose import devices
 from placement.services.planner.composers import STEPS_PER_REQUEST
 from tests.api.conftest import Api
@@ -142,10 +143,39 @@ def test_what_a_claim_avoids_all_members_avoid(api: Api) -> None:
     assert "found none beside 1 others" in refused(api, {"members": members})
 
 
-def test_a_request_that_is_of_no_member_is_refused(api: Api) -> None:
+REQUESTED: dict[str, Any] = {
+    **EIGHT,
+    "group_policy": "none",
+    "same_subtree": [],
+    "root_required": ["HW_NUMA_ROOT"],
+    **{rule: [] for rule in ("affinity", "within", "exclusive", "containers", "init_containers")},
+    "tree": {"VCPU": 1},
+    "paths": {"cpu": 1},
+    "translate": True,
+    "distinct": True,
+    "requests": {"nvidia.com/gpu": 1},
+    "device_joint_allocate": {"deviceTypes": ["gpu"]},
+    "device_allocate_hint": {},
+    "pod": {},
+    "task": "worker",
+    "ignore_unknown": True,
+}
+OF_ALL = {
+    *("members", "avoid", "profile", "score", "explain", "together", "apart", "all_or_nothing", "stream", "replaces"),
+    *("dry_run", "fair_share", "limit", "per_tree"),
+}
+"""The fields that apply to all members; the last two to none, as documented."""
+
+
+@pytest.mark.any_database
+def test_each_field_of_a_claim_applies_to_all_members_or_is_refused(api: Api) -> None:
+    assert REQUESTED.keys() | OF_ALL | {"consumer"} == ClaimBody().fields.keys()
     register(api)
-    body = {**EIGHT, "members": [{"consumer": consumer(), "request": TWO}]}
-    assert refused(api, body, 400) == "groups: It applies to no member: each has its own request."
+    for name, value in REQUESTED.items():
+        body = {name: value, "members": [{"consumer": consumer(), "request": TWO}]}
+        assert refused(api, body, 400) == f"{name}: It applies to no member: each has its own request."
+    body = {"consumer": consumer(), "members": [{"consumer": consumer(), "request": TWO}]}
+    assert refused(api, body, 400) == "consumer: Listed members name their own consumers."
 
 
 def gpu_on(api: Api, root: str, *names: str, **changed: object) -> None:

@@ -156,6 +156,15 @@ def test_a_host_that_is_in_no_rack_is_not_in_a_rack(racks: Api) -> None:
     )
 
 
+@pytest.mark.parametrize("rule", ["together", "apart"])
+def test_a_gang_of_one_obeys_the_rules_of_gangs(racks: Api, rule: str) -> None:
+    cloud = cloud_of(racks, host("h1", "", gpus=1), host("h2", "b1", gpus=2))
+    body = gang(1, GPU, **{rule: {"level": "rack"}})
+    assert placed(racks, cloud, body) == ["h2"]
+    assert placed(racks, cloud, gang([{"consumer": consumer()}], GPU, **{rule: {"level": "rack"}})) == ["h2"]
+    assert refused(racks, {**body, "consumer": consumer()})
+
+
 def test_what_a_host_does_not_hold_in_spite_of_its_sums_is_found_out(racks: Api) -> None:
     """Each member needs both GPUs of a NUMA node, and the first host has three GPUs on three nodes."""
     nodes = [

@@ -152,11 +152,13 @@ def test_a_shared_pool_does_not_count(planner: Api, cloud: Cloud) -> None:
     assert alone == with_disk
 
 
-def test_what_no_longer_fits_is_told(planner: Api, cloud: Cloud) -> None:
+def test_what_no_longer_fits_scores_nothing(planner: Api, cloud: Cloud) -> None:
+    """Also where the tree would have room, but not the provider."""
     request = taking(cloud, cpu1={"VCPU": 16}, pool={"DISK_GB": 1})
     assert scores(planner, request)[0]["has_room"] is True
     allocate(planner.call, cloud.providers["cpu1"], {"VCPU": 1})
-    assert scores(planner, request)[0]["has_room"] is False
+    for full in scores(planner, request, taking(cloud, g1={"PGPU": 3}, numa0={"VCPU": 1}), profile="ai"):
+        assert full | {"total": 0, "fit": 0, "sra": 0, "raw": {"fit": 0, "sra": 0}, "has_room": False} == full
 
 
 def test_candidates_can_be_sent_as_they_came(planner: Api, cloud: Cloud) -> None:
