@@ -80,11 +80,14 @@ def simulate(  # noqa: PLR0913 - the options
     with several orders. Search and ranking are the server's own; no server or database is needed. Takes a minute or
     two.
 
-    With --trace, tasks of a published trace are packed until they ask for 130 % of its GPUs, and the percentages that
-    policies allocate are printed next to the published ones. Takes half a minute per seed and workload.
+    With --trace, tasks of a trace are packed until they ask for 130 % of its GPUs, or of what is asked for most, and
+    the percentages that policies allocate are printed next to the published ones. Takes half a minute per seed and
+    workload.
     """
     if folder is None and (workloads or chosen or departures):
         raise click.UsageError("--workload, --policy and --departures are about a trace: name its folder with --trace.")
+    if folder is not None:
+        _refuse_unused(departures=departures)
     if file is not None:
         file.touch()  # Fail before the work rather than after it.
     if departures and folder is not None:
@@ -101,6 +104,16 @@ def simulate(  # noqa: PLR0913 - the options
     if file is not None:
         file.write_text(svg(charts(outcomes, load.duration)))
         click.echo(f"\nCurves: {file}")
+
+
+def _refuse_unused(*, departures: bool) -> None:
+    """Refuse options that have no effect on a trace."""
+    context = click.get_current_context()
+    unused = ["gpu_load", "cpu_load", "quick", *(["seeds"] if departures else [])]
+    for name in unused:
+        if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
+            what = "a trace whose tasks come and go" if name == "seeds" else "a trace"
+            raise click.UsageError(f"--{name.replace('_', '-')} has no effect on {what}.")
 
 
 def _outcomes(seeds: int, load: Load, *, plain: int, with_gpus: int) -> Outcomes:

@@ -68,15 +68,59 @@ def test_a_folder_without_a_trace_is_named(placement: Command, tmp_path: Path):
     assert "node_list_all_node.csv" in done.stderr
 
 
-@pytest.mark.parametrize(("of_host", "of_task"), [("0,", "0,0"), ("0,", "1,1000"), ("2,T4", "0,0")])
-def test_a_trace_without_devices_is_refused_at_once(placement: Command, tmp_path: Path, of_host: str, of_task: str):
-    (tmp_path / "hosts.csv").write_text(f"host,devices,kind,VCPU\nh1,{of_host},4\n")
-    (tmp_path / "tasks_default.csv").write_text(f"devices,share,kinds,VCPU\n{of_task},,1\n")
+def own_trace(folder: Path, tasks: str, *, of_host: str = "0,,16,64", columns: str = "") -> None:
+    """Write a trace in the plain form with two equal hosts."""
+    (folder / "hosts.csv").write_text(f"host,devices,kind,VCPU,MEMORY_GB\nh1,{of_host}\nh2,{of_host}\n")
+    (folder / "tasks_default.csv").write_text(f"devices,share,kinds,VCPU,MEMORY_GB{columns}\n{tasks}")
+
+
+@pytest.mark.parametrize(("of_host", "of_task"), [("0,,16,64", "0,0,,2,32"), ("2,T4,16,64", "0,0,,2,32")])
+@pytest.mark.parametrize("times", ["", ",5,7"], ids=["filled", "with departures"])
+def test_a_trace_without_devices_is_packed_by_what_is_asked_for_most(
+    placement: Command, tmp_path: Path, of_host: str, of_task: str, times: str
+):
+    """Of the 128 GB, each task asks for a quarter."""
+    own_trace(tmp_path, f"{of_task}{times}\n", of_host=of_host, columns=",comes,goes" if times else "")
+    options = ["--departures"] if times else ["--seeds", "1"]
+    done = placement.run("simulate", "--trace", str(tmp_path), "--policy", "fragmentation", *options)
+    assert (done.returncode, done.stderr.strip()) == (0, "")
+    assert ("Percent of MEMORY_GB allocated" in done.stdout) == (not times)
+    (row,) = [line.split() for line in done.stdout.splitlines() if line.startswith("default")][:1]
+    assert row[2:5] == (["100.00", "25.00", "25.00"] if times else ["100.00", "100.00", "100.00"])
+
+
+@pytest.mark.parametrize("of_task", ["0,0,,0,0", "1,1000,,0,0"])
+def test_a_trace_that_asks_for_nothing_that_hosts_have_is_refused_at_once(
+    placement: Command, tmp_path: Path, of_task: str
+):
+    own_trace(tmp_path, f"{of_task}\n")
     done = placement.run("simulate", "--trace", str(tmp_path))
-    assert (done.returncode, done.stderr) == (
-        1,
-        "Error: There must be hosts with devices, and tasks that ask for some.\n",
-    )
+    assert (done.returncode, done.stderr) == (1, "Error: Tasks must ask for something that hosts have.\n")
+
+
+@pytest.mark.parametrize("times", ["9,5", "0,nan", "0,inf"])
+def test_a_task_that_goes_before_it_comes_is_named_by_its_line(placement: Command, tmp_path: Path, times: str):
+    own_trace(tmp_path, f"0,0,,1,1,0,4\n0,0,,1,1,{times}\n", columns=",comes,goes")
+    done = placement.run("simulate", "--trace", str(tmp_path), "--departures")
+    assert done.returncode == 1
+    assert "tasks_default.csv cannot be read: line 3: goes is " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "unused"),
+    [
+        (["--quick"], "--quick has no effect on a trace."),
+        (["--gpu-load", "0.9"], "--gpu-load has no effect on a trace."),
+        (["--cpu-load", "0.5"], "--cpu-load has no effect on a trace."),
+        (["--departures", "--seeds", "5"], "--seeds has no effect on a trace whose tasks come and go."),
+    ],
+)
+def test_options_that_have_no_effect_on_a_trace_are_refused(
+    placement: Command, tmp_path: Path, options: list[str], unused: str
+):
+    done = placement.run("simulate", "--trace", str(tmp_path), *options)
+    assert done.returncode == 2
+    assert unused in done.stderr
 
 
 def test_a_drawing_that_cannot_be_written_is_refused_before_the_work(placement: Command):

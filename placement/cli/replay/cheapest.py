@@ -23,6 +23,11 @@ class FillingHosts:
         self._log: list[int] = []
         self._judged: dict[DeviceTask, tuple[list[_JudgedHost], int]] = {}
 
+    def learn(self, outlook: Outlook) -> None:
+        """Place later tasks by another outlook."""
+        self._outlook = outlook
+        self._judged.clear()
+
     def place(self, task: DeviceTask) -> bool:
         """Place a task where it costs least, on the first of equals; return whether it fits anywhere."""
         return self.placed(task) is not None

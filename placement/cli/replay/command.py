@@ -74,7 +74,7 @@ def come_and_go(folder: Path, workloads: Sequence[str], policies: Sequence[str],
         ]
         for of, one in found.items()
     ]
-    click.echo("Tasks come and go; placed is the part of device time asked for, allocated the mean over time:")
+    click.echo("Tasks come and go; placed is the part of what they ask for over time, allocated the mean over time:")
     click.echo("")
     for line in table(header, rows, width=available_width()):
         click.echo(line)
@@ -85,7 +85,7 @@ def come_and_go(folder: Path, workloads: Sequence[str], policies: Sequence[str],
 
 def _over_time(found: Mapping[tuple[str, str], ComeAndGone], workload: str) -> Chart:
     lines = {policy: one.by_time for (name, policy), one in found.items() if name == workload}
-    return Chart(f"{workload}: GPUs allocated, in percent", lines, "time, in percent", 0, 100)
+    return Chart(f"{workload}: allocated, in percent", lines, "time, in percent", 0, 100)
 
 
 def _runs(folder: Path, workloads: Sequence[str], policies: Sequence[str], seeds: Sequence[int]) -> Runs:
@@ -115,14 +115,16 @@ def _told(runs: Runs, published: Mapping[tuple[str, str, int], float], seeds: in
         shares = [f"{fmean([one.allocated[percent] for one in results]):.2f}" for percent in MILESTONES]
         known = published.get((workload, PUBLISHED_AS[policy], MILESTONES[0]))
         rows.append([workload, policy, *shares, f"{known:.2f} ({PUBLISHED_AS[policy]})" if known is not None else "-"])
-    yield f"Percent of GPUs allocated when tasks for that many percent have arrived (seeds: {seeds}, mean):"
+    units = " or ".join(sorted({one.unit for results in runs.values() for one in results}))
+    yield f"Percent of {units} allocated when tasks for that many percent have arrived (seeds: {seeds}, mean):"
     yield ""
     yield from table(header, rows, width=available_width())
     yield ""
-    yield f"Then at {MILESTONES[0]} %: empty hosts, and GPUs that are free where fewer whole ones are (stranded):"
-    yield ""
-    yield from table(*_left_over(runs), width=available_width())
-    yield ""
+    if units == traces.DEVICES:
+        yield f"Then at {MILESTONES[0]} %: empty hosts, and GPUs that are free where fewer whole ones are (stranded):"
+        yield ""
+        yield from table(*_left_over(runs), width=available_width())
+        yield ""
     yield "Tasks that found no place until then, by what they ask for:"
     yield ""
     yield from table(*_refused(runs), width=available_width())
@@ -153,9 +155,10 @@ def _charts(runs: Runs, workload: str) -> list[Chart]:
     of_workload = {policy: results for (name, policy), results in runs.items() if name == workload}
     allocated = {policy: _means([one.allocated_by_arrival for one in of]) for policy, of in of_workload.items()}
     useless = {policy: _means([one.useless_by_arrival for one in of]) for policy, of in of_workload.items()}
-    x_label = "GPUs asked for by the tasks that have arrived, in percent"
+    unit = next(one.unit for results in of_workload.values() for one in results)
+    x_label = f"{unit} asked for by the tasks that have arrived, in percent"
     return [
-        Chart(f"{workload}: GPUs allocated, in percent", allocated, x_label, 0, MILESTONES[-1]),
+        Chart(f"{workload}: {unit} allocated, in percent", allocated, x_label, 0, MILESTONES[-1]),
         Chart(f"{workload}: free and of no use to the expected work, in percent", useless, x_label, 0, MILESTONES[-1]),
     ]
 

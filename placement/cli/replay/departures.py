@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from placement.allocators.fragmentation import Outlook
+from placement.allocators.fragmentation import DeviceTask, Outlook
 from placement.cli.replay.cheapest import POLICIES, FillingHosts, TaskPlace
 from placement.cli.replay.run import kind_of
 from placement.cli.replay.traces import Trace
@@ -18,9 +18,9 @@ class ComeAndGone:
     """The result of a trace whose tasks leave.
 
     Args:
-        by_time: the percentage of all devices that is allocated, sampled in equal steps of time.
-        placed: how much tasks were given, in percent of what they asked for, in devices times time.
-        mean: the mean percentage of all devices allocated over the whole time.
+        by_time: the percentage of the capacity that is allocated, sampled in equal steps of time.
+        placed: how much tasks were given, in percent of what they asked for, in amounts times time.
+        mean: the mean percentage of the capacity allocated over the whole time.
         most: the highest percentage at any time.
         refused: how many tasks found no place, by what they ask for.
     """
@@ -34,8 +34,8 @@ class ComeAndGone:
 
 def come_and_gone(trace: Trace, policy: str) -> ComeAndGone:
     """Place a trace's tasks as they arrive, and remove them when they leave."""
-    filling = FillingHosts(trace.hosts, Outlook(trace.expected, trace.supply, POLICIES[policy]))
-    units = sum(trace.supply.units.values())
+    past = _Past(trace, policy)
+    filling, units = past.filling, trace.capacity
     arrivals = sorted(zip(trace.stays, range(len(trace.tasks)), strict=True))
     first, last = arrivals[0][0][0], max([leaves for _comes, leaves in trace.stays])
     step = (last - first) / SAMPLES or 1.0
@@ -48,10 +48,10 @@ def come_and_gone(trace: Trace, policy: str) -> ComeAndGone:
             moment, other, held = heapq.heappop(leaving)
             samples += [100 * taken / units] * (int((moment - first) / step) - len(samples))
             filling.give_back(trace.tasks[other], held)
-            taken -= trace.tasks[other].devices * trace.tasks[other].share
+            taken -= trace.size(trace.tasks[other])
         samples += [100 * taken / units] * (int((comes - first) / step) - len(samples))
         task = trace.tasks[number]
-        amount = task.devices * task.share
+        amount = trace.size(task)
         asked += amount * (leaves - comes)
         place = filling.placed(task)
         if place is None:
@@ -61,6 +61,7 @@ def come_and_gone(trace: Trace, policy: str) -> ComeAndGone:
             most = max(most, taken)
             given += amount * (leaves - comes)
             heapq.heappush(leaving, (leaves, number, place))
+        past.note(task)
     return ComeAndGone(
         by_time=samples or [100 * taken / units],
         placed=100 * given / asked if asked else 100.0,
@@ -68,3 +69,24 @@ def come_and_gone(trace: Trace, policy: str) -> ComeAndGone:
         most=100 * most / units,
         refused=dict(refused),
     )
+
+
+class _Past:
+    """Hosts that are filled by what has arrived before, learnt again each time that this has grown by a tenth."""
+
+    def __init__(self, trace: Trace, policy: str) -> None:
+        self._trace = trace
+        self._weights = POLICIES[policy]
+        self._seen: Counter[DeviceTask] = Counter()
+        self._learns_at = 1.0
+        self.filling = FillingHosts(trace.hosts, self._outlook())
+
+    def _outlook(self) -> Outlook:
+        return Outlook(self._seen, self._trace.supply, self._weights)
+
+    def note(self, task: DeviceTask) -> None:
+        """Note a task that has arrived."""
+        self._seen[task] += 1
+        if self._seen.total() >= self._learns_at:
+            self._learns_at = self._seen.total() * 1.1
+            self.filling.learn(self._outlook())

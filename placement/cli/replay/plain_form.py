@@ -5,8 +5,9 @@
   each class, and, where tasks leave, ``comes`` and ``goes``: times in any unit.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from math import inf
 from pathlib import Path
 
 from placement.allocators.fragmentation import DeviceTask, FreeDevice, FreeHost
@@ -52,13 +53,31 @@ def tasks(rows: Iterable[PlainRow]) -> tuple[list[DeviceTask], list[tuple[float,
         known = frozenset(kinds.split("|")) - {""} if devices else frozenset[str]()
         return DeviceTask(dict(amounts), devices, share if devices else 0, known)
 
-    found, stays = [], []
+    rows, found = list(rows), []
     for row in rows:
         amounts = _amounts(row, _OF_TASKS)
         found.append(made(int(row["devices"] or 0), int(row["share"] or 0), row.get("kinds") or "", amounts))
-        if row.get("comes") and row.get("goes"):
-            stays.append((float(row["comes"]), float(row["goes"])))
-    return found, stays if len(stays) == len(found) else []
+    return found, stays(rows, "comes", "goes")
+
+
+def stays(rows: Sequence[PlainRow], comes: str, goes: str) -> list[tuple[float, float]]:
+    """Return when each task arrives and leaves; nothing unless all of them say so.
+
+    Args:
+        rows: the tasks.
+        comes: the column that says when they arrive.
+        goes: the column that says when they leave.
+
+    Raises:
+        ValueError: a time is not a number, or a task leaves before it arrives.
+    """
+    if not all(row.get(comes) and row.get(goes) for row in rows):
+        return []
+    times = [(float(row[comes]), float(row[goes])) for row in rows]
+    for line, (arrives, leaves) in enumerate(times, start=2):
+        if not -inf < arrives <= leaves < inf:
+            raise ValueError(f"line {line}: {goes} is {leaves:g}, which is not a time after {comes}, {arrives:g}.")
+    return times
 
 
 def _amounts(row: PlainRow, others: Iterable[str]) -> tuple[tuple[str, int], ...]:

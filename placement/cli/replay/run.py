@@ -12,7 +12,7 @@ from placement.cli.replay.cheapest import POLICIES, FillingHosts
 from placement.cli.replay.traces import SIZE, Trace
 
 MILESTONES = (100, 110, 120, 130)
-"""The percentages of all devices, in arrivals, at which a run is examined."""
+"""The percentages of the capacity, in arrivals, at which a run is examined."""
 
 WHOLE_DEVICES = (1, 2, 4, 8)
 """Task sizes, in whole devices, for which stranded devices are counted."""
@@ -23,9 +23,10 @@ STEP = 2
 
 @dataclass(frozen=True, slots=True)
 class FilledCluster:
-    """The result of a run. Shares are in percent of all devices; samples are ``STEP`` percent of arrivals apart.
+    """The result of a run. Shares are in percent of the capacity; samples are ``STEP`` percent of arrivals apart.
 
     Args:
+        unit: what the capacity is counted in.
         allocated: the allocated share at each milestone that was reached.
         allocated_by_arrival: samples of the allocated share.
         useless_by_arrival: samples of the share that is free but, on average, useless for the expected work.
@@ -34,6 +35,7 @@ class FilledCluster:
         refused: how many tasks had found no place by then, by what they ask for.
     """
 
+    unit: str
     allocated: Mapping[int, float]
     allocated_by_arrival: Sequence[float]
     useless_by_arrival: Sequence[float]
@@ -46,15 +48,15 @@ def filled(trace: Trace, policy: str, seed: int, *, until: int = MILESTONES[-1])
     """Place a seed's arrivals one by one by a policy, up to a milestone."""
     outlook = Outlook(trace.expected, trace.supply, POLICIES[policy])
     filling = FillingHosts(trace.hosts, outlook)
-    units = sum(trace.supply.units.values())
+    units = trace.capacity
     arrived = taken = 0
     refused: Counter[str] = Counter()
     allocated, useless = [0.0], [_useless(filling.hosts, outlook, units)]
     at_the_first: Sequence[FreeHost] = ()
     for task in trace.arrivals(seed, percent=MILESTONES[-1]):
-        arrived += task.devices * task.share
+        arrived += trace.size(task)
         if filling.place(task):
-            taken += task.devices * task.share
+            taken += trace.size(task)
         elif not at_the_first:
             refused[kind_of(task)] += 1
         # The last task may overshoot the end by more than a step; there is no sample for that.
@@ -66,6 +68,7 @@ def filled(trace: Trace, policy: str, seed: int, *, until: int = MILESTONES[-1])
         if arrived * 100 >= units * until:
             break
     return FilledCluster(
+        unit=trace.unit,
         allocated={percent: allocated[percent // STEP] for percent in MILESTONES if percent <= until},
         allocated_by_arrival=allocated,
         useless_by_arrival=useless,

@@ -14,6 +14,9 @@ from pathlib import Path
 from placement.allocators.fragmentation import DeviceSupply, DeviceTask, FreeDevice, FreeHost
 from placement.cli.replay import plain_form
 
+DEVICES = "GPUs"
+"""The unit of traces in which hosts have devices, and tasks ask for some."""
+
 SIZE = 1000
 """The units that a whole GPU has in these files."""
 
@@ -44,8 +47,32 @@ class Trace:
 
     def __post_init__(self) -> None:
         """Refuse a trace that can never be filled."""
-        if not (any(host.devices for host in self.hosts) and any(task.devices for task in self.tasks)):
-            raise NoTrace("There must be hosts with devices, and tasks that ask for some.")
+        if not self.unit:
+            raise NoTrace("Tasks must ask for something that hosts have.")
+
+    @cached_property
+    def unit(self) -> str:
+        """What shares are counted in: devices, or else the class in the greatest demand; "" if there is none."""
+        if any(host.devices for host in self.hosts) and any(task.devices for task in self.tasks):
+            return DEVICES
+        there, asked = Counter[str](), Counter[str]()
+        for host in self.hosts:
+            there.update(host.free)
+        for task in self.tasks:
+            asked.update(task.amounts)
+        demand = {name: asked[name] / there[name] for name in asked if asked[name] > 0 and there[name] > 0}
+        return max(demand, key=lambda name: (demand[name], name), default="")
+
+    @cached_property
+    def capacity(self) -> int:
+        """What all hosts have of the unit."""
+        if self.unit == DEVICES:
+            return sum(self.supply.units.values())
+        return sum([host.free.get(self.unit, 0) for host in self.hosts])
+
+    def size(self, task: DeviceTask) -> int:
+        """Return how much of the unit a task asks for."""
+        return task.devices * task.share if self.unit == DEVICES else task.amounts.get(self.unit, 0)
 
     @cached_property
     def supply(self) -> DeviceSupply:
@@ -56,7 +83,7 @@ class Trace:
             largest |= Counter(host.free)
             for device in host.devices:
                 units[device.kind] += device.left
-        return DeviceSupply(units, SIZE, largest, max(len(host.devices) for host in self.hosts))
+        return DeviceSupply(units, SIZE, largest, max(1, *[len(host.devices) for host in self.hosts]))
 
     @cached_property
     def expected(self) -> Mapping[DeviceTask, int]:
@@ -64,14 +91,14 @@ class Trace:
         return Counter(self.tasks)
 
     def arrivals(self, seed: int, *, percent: int) -> list[DeviceTask]:
-        """Draw tasks with replacement until they ask for this percentage of all devices, and shuffle them."""
+        """Draw tasks with replacement until they ask for this percentage of the capacity, and shuffle them."""
         dice = random.Random(seed)  # noqa: S311 - a simulation, not a secret
-        wanted, asked = sum(self.supply.units.values()) * percent // 100, 0
+        wanted, asked = self.capacity * percent // 100, 0
         drawn = []
         while asked < wanted:
             task = dice.choice(self.tasks)
             drawn.append(task)
-            asked += task.devices * task.share
+            asked += self.size(task)
         dice.shuffle(drawn)
         return drawn
 
@@ -80,7 +107,7 @@ def read(folder: Path, workload: str) -> Trace:
     """Read the hosts in a folder and one of its workloads, in the published or the plain format (``plain_form``).
 
     Raises:
-        NoTrace: a file is missing, has a malformed row, or names no devices.
+        NoTrace: a file is missing, has a malformed row, or tasks ask for nothing that hosts have.
     """
     if plain_form.is_plain(folder):
         return _plain(folder, workload)
@@ -92,8 +119,8 @@ def read(folder: Path, workload: str) -> Trace:
             task(row["cpu_milli"], row["memory_mib"], row["num_gpu"], row["gpu_milli"], row.get("gpu_spec") or "")
             for row in rows
         ]
-        stays = [(float(row["creation_time"]), float(row["deletion_time"])) for row in rows if row.get("deletion_time")]
-    return Trace(nodes, pods, stays if len(stays) == len(pods) else ())
+        stays = plain_form.stays(rows, "creation_time", "deletion_time")
+    return Trace(nodes, pods, stays)
 
 
 def _plain(folder: Path, workload: str) -> Trace:

@@ -48,6 +48,17 @@ def test_what_has_left_makes_room(folder: Path) -> None:
     assert done.mean == pytest.approx(100 * (6000 + 800 + 6000) / (1000 * 100))
 
 
+def test_tasks_are_placed_by_what_has_arrived_before(folder: Path) -> None:
+    """The first takes either GPU. Had the second been known, each would have found a place."""
+    (folder / "hosts.csv").write_text("host,devices,kind,VCPU\na,1,T4,8\nb,1,G2,8\n")
+    refused = []
+    for kind in ("T4", "G2"):
+        tasks = f"devices,share,kinds,VCPU,comes,goes\n1,1000,,1,0,9\n1,1000,{kind},1,1,9\n"
+        (folder / "tasks_default.csv").write_text(tasks)
+        refused += come_and_gone(traces.read(folder, "default"), "fragmentation").refused
+    assert refused == ["1 GPU"]
+
+
 def test_giving_back_leaves_the_host_as_it_was(folder: Path) -> None:
     trace = traces.read(folder, "default")
     filling = FillingHosts(trace.hosts, Outlook(trace.expected, trace.supply))
