@@ -5,13 +5,11 @@ no NIC: then only states with at least one GPU and exactly three NICs can still 
 they are merged with anything.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from functools import reduce
+from collections.abc import Sequence
 from math import inf
 from typing import Final, NamedTuple
 
-from placement.allocators.devices.request import DeviceOption, Group
+from placement.allocators.devices.request import Group
 
 
 class Counter(NamedTuple):
@@ -102,59 +100,6 @@ class Counters:
         return all([self.value(state, index) >= counter.least for index, counter in enumerate(self._counters)])
 
 
-MAX_ALL_OR_NONE = 4
-"""The most sets of groups to tell apart by whether they are served: each may double what a state is merged with."""
-
-
-class AllOrNone(NamedTuple):
-    """Groups of which the devices of one place serve all or none, because a rule ties them to one place.
-
-    If two GPUs and a NIC have to be on one switch, then a switch gives two GPUs and a NIC, or neither. One with a
-    single GPU taken leads nowhere, so the search never looks at it.
-
-    Args:
-        mask: the bits of their counters.
-        full: the state that serves all of them, and nothing else.
-    """
-
-    mask: int
-    full: int
-
-
-def joined(all_or_none: Iterable[AllOrNone]) -> tuple[AllOrNone, ...]:
-    """Merge those that have groups in common: whoever serves a group of one of them serves all groups of both.
-
-    >>> joined([AllOrNone(0b000011, 0b000001), AllOrNone(0b110000, 0b010000), AllOrNone(0b001111, 0b000101)])
-    (AllOrNone(mask=48, full=16), AllOrNone(mask=15, full=5))
-    """
-    found: list[AllOrNone] = []
-    for another in all_or_none:
-        touched = [another, *[one for one in found if one.mask & another.mask]]
-        found = [one for one in found if not one.mask & another.mask]
-        found.append(reduce(lambda one, other: AllOrNone(one.mask | other.mask, one.full | other.full), touched))
-    return tuple(found)
-
-
-def taken_together(
-    options: Sequence[DeviceOption], all_or_none: Iterable[AllOrNone], units: Sequence[int]
-) -> Iterator[Sequence[DeviceOption]]:
-    """Yield the options of one device in sets of which it takes all or none; leave out those that it can never take.
-
-    Args:
-        options: the options.
-        all_or_none: groups of which the device serves all or none.
-        units: by group, what serving it once adds to a state.
-    """
-    if not all_or_none:
-        yield from [[option] for option in options]
-        return
-    sets: dict[int, list[DeviceOption]] = defaultdict(list)
-    for option in options:
-        sets[next((one.full for one in all_or_none if one.mask & units[option.group]), 0)].append(option)
-    yield from [[option] for option in sets.pop(0, ())]
-    yield from [some for full, some in sets.items() if sum([units[option.group] for option in some]) == full]
-
-
 class Pruning(NamedTuple):
     """What a state must have, so that the devices outside can complete it.
 
@@ -162,26 +107,15 @@ class Pruning(NamedTuple):
         floor: least values of all counters, as ``Counters.reaches`` wants them; 0 if any will do.
         settled: the bits of the counters that must have their final values, as nothing outside adds to them.
         final: these values, as a state.
-        all_or_none: further groups, of which a state must serve all or none.
     """
 
     floor: int = 0
     settled: int = 0
     final: int = 0
-    all_or_none: tuple[AllOrNone, ...] = ()
 
-    @property
-    def decisive(self) -> int:
-        """The bits of all counters of which something is known."""
-        return self.settled | sum([one.mask for one in self.all_or_none])
-
-    def complements(self, state: int) -> Sequence[int]:
-        """Return what another state may have of the decisive counters, so that the sum of both is not dropped."""
-        found = [self.final - (state & self.settled)]
-        for mask, full in self.all_or_none:
-            part = state & mask
-            found = [one + more for one in found for more in ((full - part,) if part else (0, full))]
-        return found
+    def complement(self, state: int) -> int:
+        """Return what another state must have of the settled counters, so that the sum of both is not dropped."""
+        return self.final - (state & self.settled)
 
 
 NO_PRUNING: Final = Pruning()
@@ -207,7 +141,7 @@ class Pruner:
 
     A state with one NIC is merged only with states that have the other two:
 
-    >>> pruning.complements(gpu + nic) == [2 * nic]
+    >>> pruning.complement(gpu + nic) == 2 * nic
     True
     """
 
@@ -218,23 +152,18 @@ class Pruner:
             for index, (group, unit) in enumerate(zip(groups, counters.units, strict=False))
         ]
 
-    def pruning(self, spare: Sequence[int], all_or_none: tuple[AllOrNone, ...] = ()) -> Pruning:
+    def pruning(self, spare: Sequence[int]) -> Pruning:
         """Return what the table of some devices can do without.
 
         Args:
             spare: by group, the options outside beyond what the group wants; negative if there are too few.
-            all_or_none: groups of which these devices serve all or none.
         """
         if min(spare) >= 0:
-            return Pruning(all_or_none=all_or_none[:MAX_ALL_OR_NONE]) if all_or_none else NO_PRUNING
+            return NO_PRUNING
         floor, settled, final = self._guard, 0, 0
         for (unit, mask, none_outside), more in zip(self._rows, spare, strict=True):
             if more < 0:
                 floor += more * unit
                 if more == none_outside:
                     settled, final = settled | mask, final - more * unit
-        for one in all_or_none:
-            if one.mask & settled:
-                settled, final = settled | one.mask, final | one.full
-        others = tuple([one for one in all_or_none if not one.mask & settled][:MAX_ALL_OR_NONE])
-        return Pruning(floor, settled, final, others)
+        return Pruning(floor, settled, final)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from placement.allocators.devices.costs import Costs
-from placement.allocators.devices.counters import AllOrNone, Counter, Counters, Pruner
+from placement.allocators.devices.counters import Counter, Counters, Pruner
 from placement.allocators.devices.request import Group, Host, InOnePlace, Joint, Request
 from placement.allocators.devices.tables import Table
 
@@ -75,8 +75,6 @@ class PlaceRules:
         self._closings = [self._closings_of(level, name) for level, name in enumerate(levels)]
         self._bounds = [self._bounds_of(name) for name in levels]
         self._after_rules = [_ClosedStates(partial(self._closed_state, level)) for level in range(len(levels))]
-        self.all_or_none = [[self._all_or_none(one) for one in self._bound if one.level == name] for name in levels]
-        """For each level the groups of which a place serves all or none."""
 
     def rules_at(self, level: int) -> int:
         """Return how many rules there are about a level."""
@@ -162,12 +160,6 @@ class PlaceRules:
             for within, unit in zip(self._bound, units, strict=False)
             if within.level == name
         ]
-
-    def _all_or_none(self, within: InOnePlace) -> AllOrNone:
-        groups = [(index, self._request.groups[index]) for index in map(self._index.__getitem__, within.groups)]
-        exact = [(index, group.count) for index, group in groups if not group.per_subtree]
-        full = sum([count * self.counters.units[index] for index, count in exact])
-        return AllOrNone(self.counters.mask([index for index, _count in exact]), full)
 
     def _marked(self, state: int, level: int) -> int:
         """Mark a state as touching a place of a level at which other devices may be in none."""

@@ -9,13 +9,11 @@ combinations: eight GPUs and eight NICs on sixteen switches take milliseconds.
 
 from collections import Counter, defaultdict
 from collections import Counter as Counts
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from math import inf
-from typing import NamedTuple
 
 from placement.allocators.budget import Budget
 from placement.allocators.devices.costs import Costs, own_costs
-from placement.allocators.devices.counters import AllOrNone, joined, taken_together
 from placement.allocators.devices.identical import shared_out, without_identical_ties, without_twins
 from placement.allocators.devices.place_rules import PlaceRules, SearchLayout
 from placement.allocators.devices.request import (
@@ -106,24 +104,8 @@ def _check(host: Host, request: Request) -> None:
         raise ValueError("A group wants no device at all.")
 
 
-STEPS_FOR_A_SET = 5
-"""The cost of looking at a set of groups on one device, in pairs of states."""
-
-
-class _Addition(NamedTuple):
-    """Options that a device takes together.
-
-    Args:
-        first: one of them; a state that it can be added to takes all others, too.
-        units: what they add to a state.
-        cost: their own costs.
-        amounts: what they ask of the device, packed.
-    """
-
-    first: DeviceOption
-    units: int
-    cost: int
-    amounts: int
+STEPS_FOR_AN_OPTION = 5
+"""The cost of adding an option of one device to a state, in pairs of states."""
 
 
 class DeviceTable:
@@ -142,41 +124,25 @@ class DeviceTable:
         self._own = own
         self._cards = cards
 
-    def table(self, options: Sequence[DeviceOption], tables: Tables, all_or_none: Sequence[AllOrNone] = ()) -> Table:
+    def table(self, options: Sequence[DeviceOption], tables: Tables) -> Table:
         """Return the table of a device.
 
         Args:
             options: the options of this device, in order.
             tables: has the steps to spend, and the number of states to keep.
-            all_or_none: groups of which it serves all or none.
         """
         table: Table = {0: [0]}
         room, asked, guard = self._packed_room(options)
         left, settled, before = {0: room}, self._rules.counters.settled, self._rules.before
-        for first, units, cost, amounts in self._additions(options, asked, all_or_none):
-            tables.budget.take(STEPS_FOR_A_SET * len(table))
-            for state in [] if tables.is_over else before(first.group, first.turn, table):
+        for option, amounts in zip(options, asked, strict=True):
+            tables.budget.take(STEPS_FOR_AN_OPTION * len(table))
+            units, cost = self._units(option), self._own[option.number]
+            for state in [] if tables.is_over else before(option.group, option.turn, table):
                 still_left, both = left[state] - amounts, settled(state + units)
                 if both is not None and still_left & guard == guard:
                     table[both], left[both] = [known + cost for known in table[state]], still_left
             table = tables.narrowed(table)
         return table
-
-    def _additions(
-        self, options: Sequence[DeviceOption], asked: Sequence[int], all_or_none: Sequence[AllOrNone]
-    ) -> Iterator[_Addition]:
-        """Yield what can be added to a state; ``asked`` has for each option what it asks of the device, packed."""
-        amounts = {option.number: packed for option, packed in zip(options, asked, strict=True)}
-        own, settled = self._own, self._rules.counters.settled
-        for some in taken_together(options, all_or_none, self._rules.counters.units):
-            apart = [option for option in some if self._groups[option.group].apart]
-            units: int | None = 0
-            for option in some:
-                units = None if units is None else settled(units + self._units(option))
-            if units is not None and len(apart) <= 1:
-                numbers = [option.number for option in some]
-                cost, together = sum([own[one] for one in numbers]), sum([amounts[one] for one in numbers])
-                yield _Addition((apart or some)[0], units, cost, together)
 
     def _packed_room(self, options: Sequence[DeviceOption]) -> tuple[int, list[int], int]:
         """Return a device's room, what each option asks of it, and the guard bits, each as one number.
@@ -204,18 +170,6 @@ class DeviceTable:
 
 _TableOf = tuple[Sequence[Device], Table]
 """Some devices, and their table."""
-
-
-class _Outside(NamedTuple):
-    """What the table of some devices depends on besides the devices.
-
-    Args:
-        spare: by group, the options of all devices beyond what the group wants; negative if there are too few.
-        all_or_none: groups of which these devices serve all or none.
-    """
-
-    spare: Sequence[int]
-    all_or_none: tuple[AllOrNone, ...] = ()
 
 
 class Knapsack:
@@ -260,46 +214,43 @@ class Knapsack:
 
     def run(self) -> list[int]:
         """Return the costs of the best ways to serve the request, in ascending order."""
-        table = self._table(self._devices, 0, _Outside(self._spare))
+        table = self._table(self._devices, 0, self._spare)
         is_enough, of_whole = self._rules.counters.is_enough, self._costs.of_whole
         enough = [of_whole(cost) for state, costs in table.items() if is_enough(state) for cost in costs]
         return [] if self._tables.is_over else sorted(enough)[: self._most]
 
-    def _table(self, devices: Sequence[Device], depth: int, outside: _Outside) -> Table:
-        """Return the table of devices that are in the same places at the outermost ``depth`` levels."""
-        parts = self._parts(devices, depth, outside)
+    def _table(self, devices: Sequence[Device], depth: int, spare: Sequence[int]) -> Table:
+        """Return the table of devices that are in the same places at the outermost ``depth`` levels.
+
+        ``spare`` has by group the options of all devices outside beyond what the group wants; negative if too few.
+        """
         table: Table = {0: [0]}
-        spare = [*outside.spare]
-        for number, (part, other) in enumerate(parts, 1):
+        left = [*spare]
+        for part, other in self._parts(devices, depth, spare):
             for device in part:
                 for option in self._options[device.name]:
-                    spare[option.group] -= 1
-            all_or_none = outside.all_or_none if number == len(parts) else ()
-            table = self._tables.merged(table, other, self._rules.pruner.pruning(spare, all_or_none))
+                    left[option.group] -= 1
+            table = self._tables.merged(table, other, self._rules.pruner.pruning(left))
         return table
 
-    def _parts(self, devices: Sequence[Device], depth: int, outside: _Outside) -> Sequence[_TableOf]:
+    def _parts(self, devices: Sequence[Device], depth: int, spare: Sequence[int]) -> Sequence[_TableOf]:
         """Divide such devices by their places at the next level, or one by one; return each set with its table."""
         level = self._order[depth] if depth < len(self._order) else None
         places: dict[str | None, list[Device]] = defaultdict(list)
         for device in devices:
             places[device.name if level is None else device.path[level]].append(device)
-        if len(places) > 1:
-            outside = outside._replace(all_or_none=())
         if level is None:
-            table_of = self._device_table.table
-            parts = [([one], table_of(self._options[one.name], self._tables, outside.all_or_none)) for one in devices]
+            parts = [([one], self._device_table.table(self._options[one.name], self._tables)) for one in devices]
         else:
-            parts = [(inside, self._closed(place, inside, depth, outside)) for place, inside in places.items()]
+            parts = [(inside, self._closed(place, inside, depth, spare)) for place, inside in places.items()]
         return self._in_cards(parts) if self._rules.by_card else parts
 
-    def _closed(self, place: str | None, devices: Sequence[Device], depth: int, outside: _Outside) -> Table:
+    def _closed(self, place: str | None, devices: Sequence[Device], depth: int, spare: Sequence[int]) -> Table:
         """Return the table of a place, with its rules applied; or of the devices that are in none."""
         if place is None:
-            return self._table(devices, depth + 1, outside)
+            return self._table(devices, depth + 1, spare)
         level, rules = self._order[depth], self._rules
-        all_or_none = joined([*outside.all_or_none, *rules.all_or_none[level]])
-        table = self._table(devices, depth + 1, outside._replace(all_or_none=all_or_none))
+        table = self._table(devices, depth + 1, spare)
         self._tables.budget.take(len(table) * (1 + rules.rules_at(level)))
         done = self._cards.inside(devices)
         return rules.closed(table, level, devices=len({device.whole for device in devices}), done=done)

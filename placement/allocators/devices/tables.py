@@ -57,15 +57,10 @@ class Tables:
 
     def _others(self, left: Table, right: Table, pruning: Pruning) -> Sequence[Sequence[tuple[int, int]]]:
         """Return for each state of one table the (least cost, state) pairs of the other that it may be merged with."""
-        decisive = pruning.decisive
         every: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for state, costs in right.items():
-            every[state & decisive].append((costs[0], state))
-        parts = [state & decisive for state in left]
-        fitting = {
-            part: [one for rest in pruning.complements(part) for one in every.get(rest, ())] for part in {*parts}
-        }
-        return [fitting[part] for part in parts]
+            every[state & pruning.settled].append((costs[0], state))
+        return [every.get(pruning.complement(state), ()) for state in left]
 
     def on_one_card(self, left: Table, right: Table, caps: Sequence[tuple[int, int]]) -> Table:
         """Return the table of two parts of one card.

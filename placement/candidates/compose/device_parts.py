@@ -9,7 +9,6 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from placement.allocators.devices import THE_DEVICE, Device, Group, Host
-from placement.allocators.devices.fit import DeviceStock, misfit
 from placement.allocators.natural_order import natural_order
 from placement.candidates.canonical import UsefulRoom
 from placement.candidates.device_judge import DeviceJudge
@@ -74,6 +73,10 @@ def level_of_tie(number: int) -> str:
     return f"same_subtree/{number}"
 
 
+WORST_MISFIT = 1000
+"""The misfit of a device of which all would be left."""
+
+
 class Misfits:
     """How badly providers fit the parts of one request, computed once for all providers with equal stocks."""
 
@@ -81,14 +84,20 @@ class Misfits:
         self._known: dict[tuple[int, ProviderStocks], int] = {}
 
     def of(self, slot: Slot, stocks: ProviderStocks) -> int:
-        """Return how badly a provider with these stocks fits, as ``allocators.devices.fit.misfit``."""
+        """Return how badly a provider with these stocks fits: how much of what is asked for would be left, in 1/1000.
+
+        Only requested classes count, so that whatever else a device has does not blur the order.
+        """
         key = slot.demand, stocks
-        known = self._known.get(key)
-        if known is None:
-            asked = dict(slot.resources)
-            cells = {name: DeviceStock(stocks[name].capacity, stocks[name].used) for name in asked if name in stocks}
-            known = self._known[key] = misfit(cells, asked)
-        return known
+        if key not in self._known:
+            asked = [(stocks[name], amount) for name, amount in slot.resources if name in stocks]
+            left = [
+                WORST_MISFIT * (stock.capacity - stock.used - amount) // stock.capacity
+                for stock, amount in asked
+                if stock.capacity > 0
+            ]
+            self._known[key] = max(0, sum(left)) // len(left) if left else 0
+        return self._known[key]
 
 
 class TreeParts:
