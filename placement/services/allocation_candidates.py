@@ -24,9 +24,9 @@ from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import NamedIds, Plan, plan_for
 from placement.errors import OutOfSteps
 from placement.services.cloud_cache import CloudCache, kept_in, tree_reader
-from placement.services.families import classes_in_families
 from placement.services.fragmentation import FragmentationJudge
 from placement.services.left_out import serving_others
+from placement.services.resource_classes import classes_in_families
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.names import ids_for
 from placement.store.search.summaries import StockRow, Summaries, TreeMember, tree_summaries

@@ -1,5 +1,7 @@
 """Use cases of resource classes."""
 
+from placement.allocators.entries import WILDCARD
+from placement.candidates.ranking import Ranking
 from placement.domain.names import is_custom
 from placement.errors import Conflict, Invalid, NotFound
 from placement.store import resource_classes as store
@@ -8,6 +10,7 @@ from placement.store.resource_classes import ResourceClass
 
 __all__ = [
     "ResourceClass",
+    "classes_in_families",
     "create_class",
     "delete_class",
     "ensure_class",
@@ -78,3 +81,11 @@ def _existing(tx: Transaction, name: str) -> ResourceClass:
 
 def _unknown(name: str) -> NotFound:
     return NotFound(f"No such resource class {name}.")
+
+
+def classes_in_families(tx: Transaction, ranking: Ranking) -> list[str]:
+    """Return all classes if the profile names scarce ones by family; otherwise none, since none is needed."""
+    strategy = ranking.profile.strategy
+    named = [*(strategy.sra.resources if strategy.sra else ())]
+    named += strategy.proportional.reserve if strategy.proportional else ()
+    return [class_.name for class_ in store.all_classes(tx)] if any(name.endswith(WILDCARD) for name in named) else []

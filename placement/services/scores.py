@@ -12,8 +12,8 @@ from placement.candidates.request_scores import PlacesOfCloud, RequestColumns, S
 from placement.candidates.scores import Score
 from placement.errors import InvalidAt
 from placement.services.cloud_cache import CloudCache, SetsInSnapshot, columns_in
-from placement.services.families import classes_in_families
 from placement.services.fragmentation import FragmentationJudge
+from placement.services.resource_classes import classes_in_families
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.providers import ids_by_uuid
 

@@ -21,8 +21,8 @@ from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import NamedIds, Plan, plan_for
 from placement.services.allocation_candidates import Answer, SearchOptions, answer_for, asked_for
 from placement.services.cloud_cache import CloudCache
-from placement.services.families import classes_in_families
 from placement.services.fragmentation import FragmentationJudge
+from placement.services.resource_classes import classes_in_families
 from placement.services.text_cache import TextsInSnapshot, Trees, WrittenTree
 from placement.services.written_trees import TreeWriter, Write
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere

@@ -11,12 +11,12 @@ from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan
 from placement.errors import InvalidAt
 from placement.services.cloud_cache import CloudCache, NamesInSnapshot, kept_in, tree_reader
-from placement.services.families import classes_in_families
 from placement.services.planner.composers import Composers, PlannerOptions
+from placement.services.resource_classes import classes_in_families
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.resource_classes import all_classes
 from placement.store.search.names import ids_for
-from placement.store.search.roots import roots_of_providers
+from placement.store.search.provider_names import roots_of_providers
 
 
 def question_for(

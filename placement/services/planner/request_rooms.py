@@ -28,8 +28,7 @@ from placement.services.planner.composers import Composers, PlannerOptions
 from placement.services.planner.placed_copies import PlacedCopies, placed_copies
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.names import ids_for
-from placement.store.search.provider_names import Named, named_providers
-from placement.store.search.roots import roots_by_aggregate
+from placement.store.search.provider_names import Named, named_providers, roots_by_aggregate
 
 __all__ = ["Changes", "Copies", "Headrooms", "HostModel", "Listing", "Named", "RequestRoom", "headroom_in", "headrooms"]
 

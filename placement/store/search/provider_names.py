@@ -1,7 +1,7 @@
-"""What providers are called, and how they are nested."""
+"""What providers are called, how they are nested, and in which trees they are."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -9,10 +9,22 @@ from sqlalchemy import bindparam, func, select
 
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.ranges import Extent, Scope, within
-from placement.store.tables import resource_providers
+from placement.store.search.ranges import HAS_ROOT, Extent, Scope, within
+from placement.store.tables import placement_aggregates, resource_provider_aggregates, resource_providers
 
 _RP = resource_providers.c
+_IN = resource_provider_aggregates.c
+
+_MEMBERS = PreparedStatement(
+    select(_RP.root_provider_id, placement_aggregates.c.uuid)
+    .join(resource_provider_aggregates, _IN.resource_provider_id == _RP.id)
+    .join(placement_aggregates, placement_aggregates.c.id == _IN.aggregate_id)
+    .where(HAS_ROOT)
+    .distinct()
+)
+_ROOTS_OF = PreparedStatement(
+    select(_RP.uuid, _RP.root_provider_id).where(_RP.uuid.in_(bindparam("uuids", expanding=True)), HAS_ROOT)
+)
 
 
 class Named(NamedTuple):
@@ -66,3 +78,16 @@ _NAMED = PreparedStatement(
     .outerjoin(_ROOT, _ROOT.c.id == _RP.root_provider_id)
     .where(_RP.id.in_(bindparam("ids", expanding=True)))
 )
+
+
+def roots_by_aggregate(tx: Transaction) -> Mapping[str, frozenset[int]]:
+    """Map each aggregate to the roots of the trees that have a provider in it."""
+    roots_of: dict[str, set[int]] = defaultdict(set)
+    for root, uuid in tx.tuples(_MEMBERS):
+        roots_of[uuid].add(root)
+    return {uuid: frozenset(roots) for uuid, roots in roots_of.items()}
+
+
+def roots_of_providers(tx: Transaction, uuids: Collection[str]) -> dict[str, int]:
+    """Return the root of the tree of each provider that exists."""
+    return dict(tx.tuples(_ROOTS_OF, {"uuids": sorted(uuids)})) if uuids else {}
