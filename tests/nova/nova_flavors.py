@@ -7,7 +7,6 @@ from typing import Any
 from unittest import mock
 from urllib.parse import parse_qsl
 
-import nova.conf
 from nova import context, exception, objects
 from nova.api.validation.extra_specs import validators
 from nova.scheduler import request_filter
@@ -157,5 +156,4 @@ def _encryption(chance: random.Random) -> dict[str, str]:
     return {"hw:mem_encryption": chance.choice(["true", "on", "1", "no"]), "hw:mem_encryption_model": model}
 
 
-nova.conf.CONF([], project="nova", default_config_files=[])
 objects.register_all()

@@ -4,6 +4,8 @@ import random
 import unittest
 from collections import Counter
 
+import nova.conf
+
 from placement.domain.flavors import Flavor, flavor_query
 from tests.nova.nova_flavors import asked_by_nova, documented_specs, parameters, random_flavors
 from tests.worked_flavors import WORKED
@@ -19,6 +21,12 @@ def asked_here(flavor: Flavor, *, owner: bool) -> dict[str, frozenset[str]] | No
 
 
 class Flavors(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        """Give nova its defaults, and leave them unread to nova's own fixtures, which read them for each test."""
+        nova.conf.CONF([], project="nova", default_config_files=[])
+        cls.addClassCleanup(nova.conf.CONF.reset)
+
     def test_random_flavors_ask_what_nova_asks(self) -> None:
         outcomes: Counter[bool] = Counter()
         for number, flavor in enumerate(random_flavors(NUMBER, random.Random())):
