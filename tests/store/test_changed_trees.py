@@ -2,11 +2,9 @@
 
 import random
 import threading
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,9 +12,8 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.candidates.bounds import PlaceSizes, SizesByDemand
 from placement.candidates.ranking import Ranking, TreeScores
-from placement.cloud.derived import ALWAYS_READ_ALONE, MAX_CHANGED, CloudChanges, FactByRoot
+from placement.cloud.derived import ALWAYS_READ_ALONE, MAX_CHANGED, CloudChanges
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
 from placement.services.allocation_candidates import Answer, SearchOptions, answer_to
@@ -200,59 +197,6 @@ def test_orders_that_readers_share_are_those_of_each_snapshot_beside_racing_writ
         for done in [readers.submit(read) for _ in range(READERS)]:
             done.result()
     assert_in_order(cloud, cache)
-
-
-def left_by_root(tx: Transaction, roots: Collection[int] | None) -> FactByRoot[SizesByDemand]:
-    """Return something that changes with each tree."""
-    left_in: Counter[int] = Counter()
-    for root, _provider, _class, left in left_by_provider(tx, [VCPU], roots):
-        left_in[root] += left
-    return {root: (PlaceSizes(left, ()),) for root, left in left_in.items()}
-
-
-@reads
-def assert_sizes(tx: Transaction, cache: CloudCache) -> None:
-    read = partial(left_by_root, tx)
-    assert cache.kept(tx).facts("left", read) == read(None)
-
-
-def test_sizes_that_readers_share_are_those_of_each_snapshot_beside_racing_writers(cloud: Database) -> None:
-    cache = CloudCache()
-    assert_sizes(cloud, cache)
-    with writing(cloud) as are_at_work, ThreadPoolExecutor(READERS) as readers:
-
-        def read() -> None:
-            while are_at_work():
-                assert_sizes(cloud, cache)
-
-        for done in [readers.submit(read) for _ in range(READERS)]:
-            done.result()
-    assert_sizes(cloud, cache)
-
-
-def test_trees_that_have_nothing_any_more_have_no_sizes(cloud: Database) -> None:
-    cache = CloudCache()
-    assert_sizes(cloud, cache)
-    with cloud.writer.begin() as connection:
-        run(connection, EMPTIED)
-    assert_sizes(cloud, cache)
-
-
-def test_an_older_snapshot_than_the_one_before_has_its_own_sizes(cloud: Database) -> None:
-    cache = CloudCache()
-    assert_sizes(cloud, cache)
-
-    @reads
-    def read_twice(tx: Transaction) -> None:
-        read = partial(left_by_root, tx)
-        before = read(None)
-        with cloud.writer.begin() as connection:
-            allocate(connection, "late", {(3, VCPU): 500})
-        assert_sizes(cloud, cache)
-        assert cache.kept(tx).facts("left", read) == before
-
-    read_twice(cloud)
-    assert_sizes(cloud, cache)
 
 
 def test_an_older_snapshot_than_the_one_before_has_its_own_order(cloud: Database) -> None:
