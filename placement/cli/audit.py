@@ -6,8 +6,8 @@ from typing import TextIO
 
 import click
 
-from placement.cli.configuration import configured, filled, progress, settings_of
-from placement.cli.output import table
+from placement.cli.configuration import configured, filled, settings_of
+from placement.cli.output import Table, progress
 from placement.errors import NotFound
 from placement.services.allocations import delete_allocations
 from placement.settings import with_own_database
@@ -80,10 +80,10 @@ def _uuids(lines: TextIO) -> frozenset[str]:
 
 def _audited(database: Database, known: frozenset[str] | None, *, kind: str | None, older_than: timedelta) -> "_Audit":
     """Look for everything that an audit finds."""
-    with looking(database.engine) as connection:
-        progress("Looking for orphaned allocations")
+    with looking(database.engine) as connection, progress() as tell:
+        tell("Looking for orphaned allocations", 0)
         ownerless = () if known is None else store.ownerless(connection, known, kind=kind, older_than=older_than)
-        progress("Looking for overcommitted providers")
+        tell("Looking for overcommitted providers", 0.4)
         return _Audit(
             database,
             ownerless=ownerless,
@@ -147,13 +147,13 @@ class _Audit:
             yield "Nothing was found."
         if self._ownerless:
             yield f"Unknown consumers: {len(self._ownerless)}"
-            yield from table(("consumer", "type", "project", "holds"), [_row(each) for each in self._ownerless])
+            yield from Table(("consumer", "type", "project", "holds"), [_row(each) for each in self._ownerless]).lines()
         if self._over_full:
             yield f"Overcommitted providers: {len(self._over_full)} (needs a decision)"
             rows = [
                 (each.provider, each.name, each.resource_class, each.used, each.capacity) for each in self._over_full
             ]
-            yield from table(("provider", "name", "class", "used", "capacity"), rows)
+            yield from Table(("provider", "name", "class", "used", "capacity"), rows).lines()
         yield from self._odd
         yield from _hits("Consumers without allocations", self._consumers)
         yield from _hits("Aggregates without members", self._aggregates)

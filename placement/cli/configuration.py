@@ -1,6 +1,5 @@
 """Configuration and database for the database commands; options may precede or follow a subcommand."""
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -113,9 +112,3 @@ def with_journal(settings: Settings) -> Iterator[Database]:
         if not schema.has_journal(database.engine):
             raise ConfigurationError("The database has no journal: run 'placement db upgrade' on it first.")
         yield database
-
-
-def progress(step: str) -> None:
-    """Announce a slow step, but only on a terminal, not in a log or a pipe."""
-    if sys.stderr.isatty():
-        click.echo(f"{step} ...", err=True)

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import click
 
-from placement.cli.configuration import configured, connected, filled, progress, settings_of
-from placement.cli.output import PlainErrors, table
+from placement.cli.configuration import configured, connected, filled, settings_of
+from placement.cli.output import PlainErrors, Report, Table, listed, progress, show, whole
 from placement.errors import ConfigurationError
 from placement.settings import Settings, with_own_database
 from placement.store.checks import schema_check
@@ -31,8 +31,8 @@ def upgrade(context: click.Context) -> None:
     An empty database gets all tables. A database of openstack-placement is adopted in place: this server's tables are
     added to the existing ones, and both servers may write until "placement db release".
     """
-    with _database(context, creates=True) as (database, settings):
-        notes = schema.upgrade(database.engine, progress, keep_journal=settings.journal.enabled)
+    with _database(context, creates=True) as (database, settings), progress() as tell:
+        notes = schema.upgrade(database.engine, tell, keep_journal=settings.journal.enabled)
         state = schema.current(database.engine)
     for note in notes:
         click.echo(f"Warning: {note}", err=True)
@@ -40,6 +40,7 @@ def upgrade(context: click.Context) -> None:
 
 
 @db.command()
+@listed
 @configured
 @click.pass_context
 def current(context: click.Context) -> None:
@@ -55,30 +56,25 @@ def current(context: click.Context) -> None:
         ("usage", "kept by triggers" if state.keeps_usage else "summed at each request: the triggers are missing"),
         ("journal", "written by triggers" if state.keeps_journal else "not written"),
     ]
-    for name, value in rows:
-        click.echo(f"{name:21}  {value}")
+    show(Report(dict(rows), [Table(("what", "state"), [(whole(name), value) for name, value in rows])]))
 
 
 @db.command()
 @click.option("--repair", is_flag=True, help="Fix what can be fixed without guessing.")
+@listed
 @configured
 @click.pass_context
 def check(context: click.Context, *, repair: bool) -> None:
     """Verify usage, trees and links; the exit status is 1 if problems remain."""
     settings = with_own_database(settings_of(context))
-    with filled(settings) as database:
+    with filled(settings) as database, progress() as tell:
         if repair:
             _refuse_other_schemas(schema.current(database.engine))
-            findings = schema_check.repair(database.engine, _owner(settings), progress)
+            findings = schema_check.repair(database.engine, _owner(settings), tell)
         else:
-            findings = schema_check.check(database.engine, progress)
-    for line in _told(findings):
-        click.echo(line)
-    left = [finding for finding in findings if not finding.repaired]
-    for line in _advice(left, is_repaired=repair):
-        click.echo(line)
-    if left:
-        context.exit(1)
+            findings = schema_check.check(database.engine, tell)
+    show(_report(findings, repair=repair))
+    context.exit(0 if all(finding.repaired for finding in findings) else 1)
 
 
 def _advice(left: Sequence[Finding], *, is_repaired: bool) -> Iterator[str]:
@@ -103,6 +99,7 @@ def _refuse_other_schemas(state: schema.SchemaState) -> None:
 
 @db.command("copy")
 @click.option("--to", "target", required=True, envvar="PLACEMENT_COPY_TO", help="URL of the database to copy into.")
+@listed
 @configured
 @click.pass_context
 def copy_database(context: click.Context, *, target: str) -> None:
@@ -113,11 +110,10 @@ def copy_database(context: click.Context, *, target: str) -> None:
     """
     with _database(context) as (database, settings):
         there = replace(settings, database=replace(settings.database, connection=target, connection_parameters=""))
-        with connected(there, creates=True) as other:
-            copied = copying.copy(database.engine, other.engine, progress)
-    for line in table(("rows", "table"), [(f"{each.rows:,}", each.table) for each in copied]):
-        click.echo(line)
-    click.echo("All rows were copied and are identical.")
+        with connected(there, creates=True) as other, progress() as tell:
+            copied = copying.copy(database.engine, other.engine, tell)
+    table = Table(("table", "rows"), [(each.table, each.rows) for each in copied])
+    show(Report(table.records(), [table, "All rows were copied and are identical."]))
 
 
 @db.command()
@@ -125,8 +121,8 @@ def copy_database(context: click.Context, *, target: str) -> None:
 @click.pass_context
 def release(context: click.Context) -> None:
     """Remove this server's tables and triggers: openstack-placement gets its database back with all data."""
-    with _database(context) as (database, _):
-        found = schema.release(database.engine, progress)
+    with _database(context) as (database, _), progress() as tell:
+        found = schema.release(database.engine, tell)
     click.echo("The database is openstack-placement's alone." if found else "There was nothing to remove.")
 
 
@@ -143,12 +139,12 @@ def _owner(settings: Settings) -> Owner:
     return Owner(chosen.incomplete_consumer_project_id, chosen.incomplete_consumer_user_id)
 
 
-def _told(findings: Sequence[Finding]) -> Iterator[str]:
-    if not findings:
-        yield "Nothing is wrong."
-        return
+def _report(findings: Sequence[Finding], *, repair: bool) -> Report:
     rows = [(finding.count, finding.what, "repaired" if finding.repaired else "") for finding in findings]
-    yield from table(("found", "what", ""), rows)
-    for finding in findings:
-        for example in finding.examples:
-            yield f"  {finding.what}: {example}"
+    examples = [f"  {finding.what}: {example}" for finding in findings for example in finding.examples]
+    left = [finding for finding in findings if not finding.repaired]
+    advice = _advice(left, is_repaired=repair) if findings else ["Nothing is wrong."]
+    return Report(
+        [asdict(finding) for finding in findings],
+        [Table(("found", "what", "state"), rows), *examples, *advice],
+    )

@@ -1,8 +1,8 @@
 """``placement explain``: why GET /allocation_candidates finds nothing for a query string."""
 
-import json
+import sys
 from collections.abc import Iterator, Sequence
-from urllib.parse import urlsplit
+from difflib import get_close_matches
 
 import click
 
@@ -12,34 +12,34 @@ from placement.api.query import Query
 from placement.api.versions import MAXIMUM, requested_version
 from placement.cli.configuration import configured, readable, settings_of
 from placement.cli.http_client import Client, server_options
-from placement.cli.output import Document, available_width, printable, table
+from placement.cli.output import NOTHING_FITS, Bar, Document, Report, Table, listed, printable, show, whole
+from placement.domain.pasting import pasted
+from placement.ui.numbers import facts, in_units
 
 PATH = "/planner/v1/explain"
-
-BAR_WIDTH = 24
-
-NAMES = ("uuid", "name", "root_provider_uuid")
-"""The keys that identify a provider; all others show how it fails."""
 
 
 @click.command()
 @click.argument("query")
-@server_options()
+@server_options
+@listed
 @click.option("--microversion", default=str(MAXIMUM), show_default=True, help="The microversion of the query.")
 @configured
 @click.pass_context
-def explain(
-    context: click.Context, query: str, *, url: str | None, token: str, microversion: str, as_json: bool
-) -> None:
+def explain(context: click.Context, query: str, *, url: str | None, token: str, microversion: str) -> None:
     """Explain why there are no allocation candidates.
 
-    QUERY is what a client sent to GET /allocation_candidates, with or without the part before the question mark:
+    QUERY is a query string of GET /allocation_candidates, a line of a log or a shell that contains one, the name of a
+    flavor in planner.yaml, or what "openstack flavor show" prints; - reads it from standard input:
 
       placement explain "resources=VCPU:8&required=HW_CPU_X86_AVX2"
+      openstack flavor show g1.h100x2 | placement explain -
+
+    The exit status is 3 if there are no candidates.
 
     The database may also belong to a running openstack-placement; it is only read.
     """
-    text = query_string(query)
+    text = query_string(context, query)
     if url is not None:
         document = Client(url, token=token, microversion=microversion)("GET", f"{PATH}?{text}")
     else:
@@ -47,39 +47,56 @@ def explain(
         settings = settings_of(context)
         with readable(settings) as database:
             document = explain_query(database, Query.parse(text.encode()), version, settings)
-    lines = [json.dumps(document, indent=2)] if as_json else explanation_text(document, width=available_width())
-    for line in lines:
-        click.echo(line)
+    show(explanation_report(document))
+    context.exit(NOTHING_FITS if document["cause"] else 0)
 
 
-def query_string(query: str) -> str:
-    """Return the part after the question mark, if any: the query may be a URL copied from a log."""
-    return urlsplit(query).query if "?" in query else query
+def query_string(context: click.Context, text: str) -> str:
+    """Return the query string in an argument, which may be whatever the console takes; - is standard input.
+
+    Raises:
+        UsageError: it contains none.
+    """
+    planner = settings_of(context).planner
+    query = pasted(sys.stdin.read() if text == "-" else text, planner.flavors, planner.flavor_root_required)
+    if "=" in query:
+        return query
+    similar = get_close_matches(query, planner.flavors, n=1)
+    hint = f" Did you mean {similar[0]!r}?" if similar else ""
+    raise click.UsageError(f"{query[:100]!r} is no query string, and no flavor in planner.yaml has this name.{hint}")
 
 
-def explanation_text(document: Document, *, width: int | None = None) -> Iterator[str]:
-    """Yield the lines for an explanation's JSON document."""
-    rows = list(_waterfall(document))
-    yield from table(("what is asked for", "providers", "trees", "left"), rows, width=width)
-    yield ""
+def explanation_report(document: Document) -> Report:
+    """Return what is printed of an explanation's JSON document."""
+    blocks: list[str | Table] = [Table(("condition", "providers", "trees", ""), list(_waterfall(document))), ""]
     if document["cause"] is None:
-        yield f"There are candidates in {document['trees_with_candidates']} trees."
+        blocks.append(f"There are candidates in {document['trees_with_candidates']:,} trees.")
     else:
-        yield f"Cause: {document['cause']['message']}"
+        blocks.append(f"Cause: {_sentence(document['cause'])}")
     if not document["complete"]:
-        yield "The search hit its budget: some numbers are too small."
+        blocks.append("The search hit its budget: some numbers are too small.")
     if document["cause"] and document["complete"] and not document["near_misses"]:
-        yield "No condition stands alone in the way: at least two would have to change."
-    yield from _near_misses(document["near_misses"], width)
+        blocks.append("No condition stands alone in the way: at least two would have to change.")
+    for near_miss in document["near_misses"]:
+        blocks += ["", _sentence(near_miss)]
+        if near_miss["providers"]:
+            value = near_miss.get("value", "")
+            rows = [(whole(provider["name"]), _failure(provider, value)) for provider in near_miss["providers"]]
+            blocks.append(Table(("for example", "why"), rows))
     for hint in document["hints"]:
-        yield ""
-        yield f"Hint: {hint['message']}"
+        blocks += ["", f"Hint: {_sentence(hint)}"]
         if "provider" in hint:
             here, there = (printable(hint[key]["name"]) for key in ("provider", "found_on"))
-            yield f"      {there} has it, not {here}; trees like this: {hint['trees']}"
+            blocks.append(f"{there} has it, not {here}; trees like this: {hint['trees']:,}")
+    return Report(document, blocks)
 
 
-def _waterfall(document: Document) -> Iterator[Sequence[str]]:
+def _sentence(told: Document) -> str:
+    """Return a message with its amounts in the units of the console."""
+    return in_units(told["message"], told.get("value", "")).striptags()
+
+
+def _waterfall(document: Document) -> Iterator[Sequence[object]]:
     """Yield a headline for each demand, followed by a row for each condition."""
     for demand in document["demands"]:
         yield _headline(demand), "", "", ""
@@ -95,23 +112,12 @@ def _headline(demand: Document) -> str:
     return f"{amounts} (group {groups})" if groups else amounts
 
 
-def _steps(steps: Sequence[Document]) -> Iterator[Sequence[str]]:
-    most = max(step["trees"] for step in steps)
+def _steps(steps: Sequence[Document]) -> Iterator[Sequence[object]]:
+    most = max(step["trees"] for step in steps) or 1
     for step in telling_steps(steps):
-        # Anything above 0 is visible, however small.
-        filled = -(-BAR_WIDTH * step["trees"] // most) if most else 0
-        yield f"  {step['text']}", f"{step.get('providers', ''):>9}", f"{step['trees']:>5}", "#" * filled
+        text = in_units(step["text"], step.get("value", "")).striptags()
+        yield f"  {text}", step.get("providers", ""), step["trees"], Bar(step["trees"] / most)
 
 
-def _near_misses(near_misses: Sequence[Document], width: int | None) -> Iterator[str]:
-    for near_miss in near_misses:
-        yield ""
-        yield near_miss["message"]
-        rows = [(printable(provider["name"]), _failure(provider)) for provider in near_miss["providers"]]
-        if rows:
-            yield from (f"  {line}" for line in table(("for example", ""), rows, width=width and width - 2))
-
-
-def _failure(provider: Document) -> str:
-    shown = ((key.replace("_", " "), value) for key, value in provider.items() if key not in NAMES)
-    return ", ".join(f"{key} {value}" for key, value in shown)
+def _failure(provider: Document, value: str) -> list[str]:
+    return [f"{key} {told.striptags()}" for key, told in facts(provider, value)]

@@ -7,12 +7,13 @@ import click
 import yaml
 
 from placement.api.planner.headroom import request_of_text
+from placement.cli.output import PlainErrors
 from placement.domain.flavor_texts import flavor_of, plain_fields
 from placement.domain.flavors import flavor_query
 from placement.errors import Invalid
 
 
-@click.group()
+@click.group(cls=PlainErrors)
 def flavors() -> None:
     """Convert nova's flavors to requests."""
 

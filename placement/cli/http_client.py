@@ -99,23 +99,14 @@ def _token(_context: click.Context, _option: click.Parameter, token: str) -> str
     return token
 
 
-def server_options(*, json_help: str = "Print the JSON document.") -> Callable[[Command], Command]:
-    """Return a decorator that adds --url, --token and --json as arguments ``url``, ``token`` and ``as_json``."""
-    options = (
-        click.option("--url", callback=_server, help="Ask this server instead of reading the configured database."),
-        click.option(
-            "--token",
-            envvar="OS_TOKEN",
-            default="admin",
-            callback=_token,
-            help="The token for --url, or $OS_TOKEN.  [default: admin]",
-        ),
-        click.option("--json", "as_json", is_flag=True, help=json_help),
+def server_options(command: Command) -> Command:
+    """Add --url and --token to a command, as its arguments ``url`` and ``token``."""
+    token = click.option(
+        "--token",
+        envvar="OS_TOKEN",
+        default="admin",
+        callback=_token,
+        help="The token for --url, or $OS_TOKEN.  [default: admin]",
     )
-
-    def decorated(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorated
+    url = click.option("--url", callback=_server, help="Ask this server instead of reading the configured database.")
+    return url(token(command))

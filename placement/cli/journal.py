@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,22 @@ from placement.api.planner.journal_json import entry_json
 from placement.cli.cadf import write_cadf
 from placement.cli.configuration import configured, settings_of, with_journal
 from placement.cli.http_client import Client, server_options
-from placement.cli.output import Document, Interrupts, noted_interrupts
+from placement.cli.output import (
+    GAP,
+    Document,
+    Interrupts,
+    PlainErrors,
+    Table,
+    available_width,
+    chosen_columns,
+    chosen_format,
+    csv_text,
+    listed,
+    noted_interrupts,
+    printable,
+    wrapped,
+    yaml_text,
+)
 from placement.domain.names import canonical_uuid, is_uuid_like
 from placement.errors import ConfigurationError
 from placement.services.journal import newest, prune, read_feed, read_trail
@@ -26,6 +41,7 @@ from placement.store.journal.watched import NAME_KINDS
 PATH = "/planner/v1/journal"
 LOOK_EVERY_S = 1.0
 PORTION = 1000
+COLUMNS = ("time", "kind", "action", "what", "consumer", "provider", "user", "route", "request")
 NARROWING = ("consumer", "provider", "project", "user")
 
 
@@ -36,7 +52,7 @@ def _provider(_context: click.Context, _option: click.Parameter, uuid: str | Non
     return None if uuid is None else canonical_uuid(uuid)
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=PlainErrors, invoke_without_command=True)
 @click.option("--consumer", help="Only entries about this consumer.")
 @click.option("--provider", callback=_provider, help="Only entries about the provider with this uuid.")
 @click.option("--project", help="Only entries about this project's consumers.")
@@ -45,7 +61,8 @@ def _provider(_context: click.Context, _option: click.Parameter, uuid: str | Non
     "--limit", type=click.IntRange(1, PORTION), default=50, show_default=True, help="How many entries, the newest."
 )
 @click.option("--follow", is_flag=True, help="Keep printing new entries until interrupted.")
-@server_options(json_help="Print one JSON document per line.")
+@server_options
+@listed
 @configured
 @click.pass_context
 def journal(
@@ -54,31 +71,53 @@ def journal(
     *,
     url: str | None,
     token: str,
-    as_json: bool,
     follow: bool,
     limit: int,
     **only: str | None,
 ) -> None:
-    """Show who changed what and when, newest last."""
+    """Show who changed what and when, newest last; as JSON, a document per line."""
     if context.invoked_subcommand is not None:
         return
     wanted = {name: value for name in NARROWING if (value := only[name]) is not None}
     if url is not None:
         entries = ServerJournal(Client(url, token=token), wanted).entries(limit, follow=follow)
-        _print(entries, as_json=as_json, until_interrupted=follow)
+        _print(entries, until_interrupted=follow)
         return
     with with_journal(settings_of(context)) as database:
         if not database.keeps_journal:
             click.echo("Nothing is recorded: [journal] enabled is off, or its triggers are missing.", err=True)
         chosen = Wanted(wanted.get("consumer"), wanted.get("provider"), wanted.get("project"), wanted.get("user"))
         entries = DatabaseJournal(database, chosen).entries(limit, follow=follow)
-        _print(entries, as_json=as_json, until_interrupted=follow)
+        _print(entries, until_interrupted=follow)
 
 
-def _print(entries: Iterator[Document], *, as_json: bool, until_interrupted: bool) -> None:
+def _print(entries: Iterator[Document], *, until_interrupted: bool) -> None:
+    """Print entries as they come; as YAML, all of them are one list."""
+    chosen, columns = chosen_format(), chosen_columns()
     with suppress(KeyboardInterrupt) if until_interrupted else nullcontext():
+        if chosen == "csv":
+            click.echo(csv_text(_as_table((), columns)), nl=False)
         for entry in entries:
-            click.echo(json.dumps(entry) if as_json else entry_text(entry))
+            if chosen == "table" and not columns:
+                text = "\n".join(wrapped(entry_text(entry), available_width(), indent="    "))
+            elif chosen == "json":
+                text = json.dumps(entry)
+            elif chosen == "yaml":
+                text = yaml_text([entry]).rstrip("\n")
+            else:
+                row = _as_table([entry], columns)
+                text = GAP.join(map(str, row.rows[0])) if chosen == "table" else csv_text(row, with_header=False)[:-1]
+            click.echo(text)
+
+
+def _as_table(entries: Sequence[Document], columns: Sequence[str]) -> Table:
+    table = Table(COLUMNS, [_row(entry) for entry in entries])
+    return table.chosen(columns) if columns else table
+
+
+def _row(entry: Document) -> tuple[str, ...]:
+    named = ("consumer_uuid", "provider_uuid", "by_user_id", "route", "request_id")
+    return (entry["time"], entry["kind"], entry["action"], _what(entry), *[str(entry.get(name, "")) for name in named])
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,25 +182,23 @@ journal.add_command(write_cadf)
 
 def entry_text(entry: Document) -> str:
     """Return a row as one line: when, what, which provider or consumer, and who did it."""
-    parts = [entry["time"], f"{entry['kind']} {entry['action']}", *_about(entry)]
+    parts = [entry["time"], f"{entry['kind']} {entry['action']}", _what(entry)]
+    parts += [
+        f"{word} {entry[key]}" for word, key in (("of", "consumer_uuid"), ("on", "provider_uuid")) if key in entry
+    ]
     if "request_id" in entry:
         by = entry.get("by_user_id", "nobody")
         parts.append(f"by {by}: {entry.get('route', '')} [{entry['request_id']}]")
-    return "  ".join(parts)
+    return printable(GAP.join(filter(None, parts)))
 
 
-def _about(entry: Document) -> list[str]:
-    named = (("of", "consumer_uuid"), ("on", "provider_uuid"))
-    about = [f"{word} {entry[name]}" for word, name in named if name in entry]
+def _what(entry: Document) -> str:
+    """Return what has changed: an amount, a name, both names of a class that was renamed, or a generation."""
     if entry["kind"] in NAME_KINDS:
-        about.insert(0, " -> ".join(entry[side]["name"] for side in ("old", "new") if side in entry))
-    elif "resource_class" in entry:
-        about.insert(0, f"{entry['resource_class']} {_amounts(entry)}")
-    elif "name" in entry:
-        about.insert(0, entry["name"])
-    elif "generation" in entry:
-        about.append(f"generation {entry['generation']}")
-    return about
+        return " -> ".join(entry[side]["name"] for side in ("old", "new") if side in entry)
+    if "resource_class" in entry:
+        return f"{entry['resource_class']} {_amounts(entry)}"
+    return entry.get("name") or (f"generation {entry['generation']}" if "generation" in entry else "")
 
 
 def _amounts(entry: Document) -> str:

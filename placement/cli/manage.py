@@ -5,8 +5,8 @@ from collections.abc import Callable
 import click
 
 from placement import __version__
-from placement.cli.configuration import configured, connected, progress, settings_of
-from placement.cli.output import PlainErrors, box
+from placement.cli.configuration import configured, connected, settings_of
+from placement.cli.output import PlainErrors, box, progress
 from placement.errors import ConfigurationError, PlacementError
 from placement.settings import Settings
 from placement.store.connection.database import Database
@@ -50,8 +50,8 @@ def db(context: click.Context) -> None:
 def sync(context: click.Context) -> None:
     """Bring the database up to date."""
     settings = _settings(context)
-    with connected(settings, creates=True) as database:
-        for note in schema.upgrade(database.engine, progress, keep_journal=settings.journal.enabled):
+    with connected(settings, creates=True) as database, progress() as tell:
+        for note in schema.upgrade(database.engine, tell, keep_journal=settings.journal.enabled):
             click.echo(f"Warning: {note}", err=True)
 
 

@@ -9,6 +9,7 @@ import click
 
 from placement.api.planner.headroom import requests_of_flavors
 from placement.cli.configuration import configured
+from placement.cli.output import PlainErrors
 from placement.domain.device_types import DeviceSettings
 from placement.errors import ConfigurationError, InvalidAt
 from placement.settings.loading import read
@@ -18,7 +19,7 @@ from placement.settings.planner.sections import load_planner, planner_file
 from placement.settings.planner.volcano import NotFromVolcano, translated_from_volcano
 
 
-@click.group()
+@click.group(cls=PlainErrors)
 def planner() -> None:
     """Check or import a planner file."""
 

@@ -1,13 +1,13 @@
 """``placement simulate``: the effect of ranking on a cloud, in numbers, with a synthetic workload."""
 
-import sys
+from itertools import product
 from math import isnan
 from pathlib import Path
 from typing import Any
 
 import click
 
-from placement.cli.output import available_width
+from placement.cli.output import Report, listed, show, watched
 from placement.cli.replay.cheapest import POLICIES
 from placement.cli.replay.command import come_and_go, fill
 from placement.cli.simulation.cloud import Cloud, servers
@@ -62,6 +62,7 @@ class _LoadRange(click.FloatRange):
 )
 @click.option("--departures", is_flag=True, help="Let the trace's tasks arrive and leave at their times.")
 @click.option("--svg", "file", type=click.Path(dir_okay=False, path_type=Path), help="Draw the curves to this file.")
+@listed
 def simulate(  # noqa: PLR0913 - the options
     *,
     seeds: int,
@@ -99,11 +100,10 @@ def simulate(  # noqa: PLR0913 - the options
     load = Load(gpu=gpu_load, cpu=cpu_load)
     plain, with_gpus = (PLAIN // QUICK, WITH_GPUS // QUICK) if quick else (PLAIN, WITH_GPUS)
     outcomes = _outcomes(seeds, load, plain=plain, with_gpus=with_gpus)
-    for line in _told(outcomes, load, servers_in_all=plain + with_gpus, with_gpus=with_gpus):
-        click.echo(line)
+    show(_report(outcomes, load, servers_in_all=plain + with_gpus, with_gpus=with_gpus))
     if file is not None:
         file.write_text(svg(charts(outcomes, load.duration)))
-        click.echo(f"\nCurves: {file}")
+        click.echo(f"Curves: {file}", err=True)
 
 
 def _refuse_unused(*, departures: bool) -> None:
@@ -118,31 +118,26 @@ def _refuse_unused(*, departures: bool) -> None:
 
 def _outcomes(seeds: int, load: Load, *, plain: int, with_gpus: int) -> Outcomes:
     outcomes: dict[str, list[RunResult]] = {}
-    for seed in range(1, seeds + 1):
-        made = servers(seed, plain=plain, with_gpus=with_gpus)
-        empty = Cloud(made)
-        jobs = trace(
-            seed,
-            load,
-            gpus=empty.total("PGPU", with_gpus=True),
-            vcpus=empty.total("VCPU", with_gpus=False),
-        )
-        for name, policy in policies(seed).items():
-            if sys.stderr.isatty():
-                click.echo(f"seed {seed} of {seeds}: {name} ...", err=True)
+    with watched([*product(range(1, seeds + 1), policies(1))], "Simulating") as runs:
+        for seed, name in runs:
+            made = servers(seed, plain=plain, with_gpus=with_gpus)
+            empty = Cloud(made)
+            jobs = trace(
+                seed, load, gpus=empty.total("PGPU", with_gpus=True), vcpus=empty.total("VCPU", with_gpus=False)
+            )
+            policy = policies(seed)[name]
             outcomes.setdefault(name, []).append(run(jobs, Cloud(made), policy, duration=load.duration))
     return outcomes
 
 
-def _told(outcomes: Outcomes, load: Load, *, servers_in_all: int, with_gpus: int) -> list[str]:
+def _report(outcomes: Outcomes, load: Load, *, servers_in_all: int, with_gpus: int) -> Report:
     seeds = next(iter(outcomes.values()))
     jobs = sum(one.gpu_jobs + one.cpu_jobs for one in seeds) / len(seeds)
-    return [
+    blocks = [
         f"{servers_in_all} servers, {with_gpus} of them with 8 GPUs. GPU jobs ask for {load.gpu:.0%} of the GPUs,",
         f"CPU jobs for {load.cpu:.0%} of the VCPUs of the other servers. Counted: about {jobs:.0f} jobs",
         f"of the last {1 - WARM_UP:.0%} of the time. Mean of {len(seeds)} seeds (least..greatest):",
         "",
-        *summary(outcomes, width=available_width()),
-        "",
-        *judgements(outcomes),
     ]
+    table = summary(outcomes)
+    return Report(table.records(), [*blocks, table, "", *judgements(outcomes)])

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from math import ceil
+from typing import NamedTuple
 
 QUANTITY = r"(?P<number>[0-9]{1,18}(\.[0-9]{1,9})?)(?P<unit>([KMGTP]i?B?)?)"
 """A number and an optional unit of bytes: a power of 1024 with ``i``, of 1000 without."""
@@ -109,3 +110,44 @@ def summed(amounts: Iterable[ResourceAmounts]) -> dict[str, int]:
     for one in amounts:
         total.update(one)
     return dict(total)
+
+
+class Scale(NamedTuple):
+    """The units of a kind of amount, each ``step`` times the previous one."""
+
+    step: int
+    units: tuple[str, ...]
+
+
+SCALES = {
+    "_MB": Scale(1024, ("MiB", "GiB", "TiB", "PiB", "EiB")),
+    "_GB": Scale(1024, ("GiB", "TiB", "PiB", "EiB")),
+    "_KILOBIT_PER_SEC": Scale(1000, ("kbit/s", "Mbit/s", "Gbit/s", "Tbit/s", "Pbit/s")),
+    "_KILOPACKET_PER_SEC": Scale(1000, ("kpacket/s", "Mpacket/s", "Gpacket/s", "Tpacket/s")),
+}
+"""Suffix of a resource class's name -> the scale of its amounts; the first unit is the class's own."""
+
+
+def with_separators(value: float) -> str:
+    """Return a number with thousands separators, and one decimal unless it is whole."""
+    if isinstance(value, float) and not value.is_integer():
+        return f"{value:,.1f}"
+    return f"{int(value):,}"
+
+
+def amount_in_words(value: float, class_name: str) -> str:
+    """Return an amount of a resource class for people: in a suitable unit, with about three digits.
+
+    >>> amount_in_words(131072, "MEMORY_MB"), amount_in_words(1_600_000_000, "NET_BW_EGR_KILOBIT_PER_SEC")
+    ('128 GiB', '1.6 Tbit/s')
+    """
+    scale = next((scale for end, scale in SCALES.items() if class_name.endswith(end)), None)
+    if scale is None:
+        return with_separators(value)
+    last = len(scale.units) - 1
+    power, scaled = 0, float(value)
+    while power < last and round(abs(scaled)) >= scale.step:
+        power, scaled = power + 1, scaled / scale.step
+    digits = 0 if abs(scaled) >= 100 else 1 if abs(scaled) >= 10 else 2
+    shown = f"{scaled:,.{digits}f}"
+    return f"{shown.rstrip('0').rstrip('.') if digits else shown} {scale.units[power]}"

@@ -7,13 +7,13 @@ from typing import Any
 from placement.api.call import Call
 from placement.api.planner.journal import RULE, keeps_journal
 from placement.api.planner.journal_json import moment_of
+from placement.domain.quantities import amount_in_words
 from placement.errors import Invalid, NotFound
 from placement.services.journal import ToldChange, read_history
 from placement.services.journal import changes as latest
 from placement.store.journal.history import PastProvider, TooLongAgo
 from placement.store.journal.reading import Entry
 from placement.ui.names import visible
-from placement.ui.numbers import amount_in_words
 
 SHOWN = 20
 

@@ -16,9 +16,9 @@ from placement.api.planner.journal import keeps_journal
 from placement.api.planner.journal_json import moment_of
 from placement.candidates.ranking import Ranking
 from placement.domain.candidate_request import CandidateRequest
+from placement.domain.pasting import pasted
 from placement.errors import Invalid
 from placement.services.console.cloud_map import MapQuestion, RankedBy
-from placement.ui.pasting import pasted
 
 HEADROOM = "placement:planner:headroom"
 CONSUMERS = "placement:allocations:list"

@@ -8,9 +8,10 @@ from math import isqrt
 from typing import NamedTuple
 
 from placement.domain.fabric import names_of_hosts
+from placement.domain.quantities import amount_in_words
 from placement.services.console.cloud_map import CloudMap, Copies, MappedHost
 from placement.ui.names import visible
-from placement.ui.numbers import amount_in_words, percent
+from placement.ui.numbers import percent
 
 MAX_CELLS = 2000
 """How many hosts have cells on one page; with more hosts, the blocks of the outermost kind are folded."""

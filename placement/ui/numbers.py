@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from flask import Flask
 from markupsafe import Markup, escape
 
+from placement.domain.quantities import amount_in_words, with_separators
 from placement.services.console.overview import ClassTotals
 
 NOTHING = "\N{EN DASH}"
@@ -24,53 +25,15 @@ _LARGEST = re.compile(r"(can be had of one is )(\d{1,20})")
 IDENTITY = ("uuid", "name", "root_provider_uuid")
 
 
-class Scale(NamedTuple):
-    """The units of a kind of amount, each ``step`` times the previous one."""
-
-    step: int
-    units: tuple[str, ...]
-
-
-SCALES = {
-    "_MB": Scale(1024, ("MiB", "GiB", "TiB", "PiB", "EiB")),
-    "_GB": Scale(1024, ("GiB", "TiB", "PiB", "EiB")),
-    "_KILOBIT_PER_SEC": Scale(1000, ("kbit/s", "Mbit/s", "Gbit/s", "Tbit/s", "Pbit/s")),
-    "_KILOPACKET_PER_SEC": Scale(1000, ("kpacket/s", "Mpacket/s", "Gpacket/s", "Tpacket/s")),
-}
-"""Suffix of a resource class's name -> the scale of its amounts; the first unit is the class's own."""
-
-
 def number(value: float | None) -> str:
-    """Return a number with thousands separators, and one decimal unless it is whole; a dash where a row has none."""
-    if value is None:
-        return NOTHING
-    if isinstance(value, float) and not value.is_integer():
-        return f"{value:,.1f}"
-    return f"{int(value):,}"
-
-
-def amount_in_words(value: float, class_name: str) -> str:
-    """Return an amount of a resource class for people: in a suitable unit, with about three digits.
-
-    >>> amount_in_words(131072, "MEMORY_MB"), amount_in_words(1_600_000_000, "NET_BW_EGR_KILOBIT_PER_SEC")
-    ('128 GiB', '1.6 Tbit/s')
-    """
-    scale = next((scale for end, scale in SCALES.items() if class_name.endswith(end)), None)
-    if scale is None:
-        return number(value)
-    last = len(scale.units) - 1
-    power, scaled = 0, float(value)
-    while power < last and round(abs(scaled)) >= scale.step:
-        power, scaled = power + 1, scaled / scale.step
-    digits = 0 if abs(scaled) >= 100 else 1 if abs(scaled) >= 10 else 2
-    shown = f"{scaled:,.{digits}f}"
-    return f"{shown.rstrip('0').rstrip('.') if digits else shown} {scale.units[power]}"
+    """Return a number with thousands separators; a dash where a row has none."""
+    return NOTHING if value is None else with_separators(value)
 
 
 def amount(value: float, class_name: str) -> Markup:
     """Return the same as HTML, with the exact value on hover."""
     words = amount_in_words(value, class_name)
-    exact = number(value)
+    exact = with_separators(value)
     if words == exact:
         return Markup("{}").format(words)
     return Markup('<data value="{}" title="{} {}">{}</data>').format(value, exact, class_name, words)
@@ -134,7 +97,7 @@ def in_units(text: str, value: str = "") -> Markup:
 
 
 def _counts(text: str) -> Markup:
-    return escape(_COUNT.sub(lambda found: number(int(found[1])), text))
+    return escape(_COUNT.sub(lambda found: with_separators(int(found[1])), text))
 
 
 def facts(provider: Mapping[str, Any], value: str = "") -> Iterator[tuple[str, Markup]]:

@@ -9,9 +9,10 @@ from flask import Response
 from placement.allocators.fair_share import NodeShare
 from placement.api.call import Call
 from placement.api.planner.fair_share import RULE, visible_path
+from placement.domain.quantities import amount_in_words
 from placement.errors import NotFound
 from placement.services.fair_share.shares import Shares, all_shares
-from placement.ui.numbers import amount_in_words, percent
+from placement.ui.numbers import percent
 from placement.ui.page import Page, paging_of, show
 
 CHILDREN = 50

@@ -117,7 +117,7 @@ def test_over_full_providers_are_shown_for_a_decision(run: Audit) -> None:
     done = run("--fix", "--yes")
     assert done.exit_code == 1
     assert "Overcommitted providers: 2" in done.output
-    assert f"{uuid_of('away-numa0')}  away-numa0  VCPU   3     1" in done.output
+    assert f"{uuid_of('away-numa0')}  away-numa0  VCPU      3         1" in done.output
 
 
 def test_what_belongs_to_nobody_goes(run: Audit) -> None:

@@ -1,10 +1,11 @@
 """``placement explain`` prints a waterfall, from the database or from a server."""
 
+import io
 import json
 
 import pytest
 
-from placement.cli.explain import explanation_text, query_string
+from placement.cli.explain import explanation_report
 from tests.cli.commands import Command
 from tests.databases import migrate, open_database
 from tests.small_clouds import Inventory, Node, load
@@ -36,11 +37,11 @@ def cells(text: str) -> list[list[str]]:
 
 def test_the_waterfall_shows_what_each_condition_leaves(placement: Command, cloud: str):
     done = placement.run("explain", QUERY)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (3, "")
     rows = cells(done.stdout)
-    assert ["inventory of VCPU", "3", "3", "########################"] in rows
-    assert ["6 VCPU free", "1", "1", "########"] in rows
-    assert ["trait HW_NUMA_ROOT in the tree", "0"] in rows
+    assert ["inventory of VCPU", "3", "3", "####################"] in rows
+    assert ["6 VCPU free", "1", "1", "#######............."] in rows
+    assert ["trait HW_NUMA_ROOT in the tree", "0", "...................."] in rows
     cause = "No tree is left after this condition: trait HW_NUMA_ROOT in the tree (unsuffixed group)."
     assert f"Cause: {cause}" in done.stdout
     assert "1 tree fails only this condition: 6 VCPU free" in done.stdout
@@ -52,9 +53,33 @@ def test_the_document_can_be_had_as_json(placement: Command, cloud: str):
     assert json.loads(done.stdout)["cause"]["condition"] == "required"
 
 
-@pytest.mark.parametrize("before", ["", "?", "/allocation_candidates?", "http://placement/allocation_candidates?"])
-def test_a_query_may_be_pasted_with_what_stands_before_it(before: str):
-    assert query_string(before + QUERY) == QUERY
+PASTED = {
+    "the line of a log": f'10.0.0.1 "GET /placement/allocation_candidates?{QUERY} HTTP/1.1" status: 200',
+    "the name of a flavor": "g1.large",
+    "a command": "openstack allocation candidate list --resource VCPU=6 --required HW_NUMA_ROOT",
+    "standard input": "-",
+}
+
+
+@pytest.mark.parametrize("text", PASTED.values(), ids=PASTED)
+def test_whatever_the_console_takes_can_be_explained(
+    placement: Command, cloud: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (placement.home / "planner.yaml").write_text(f"flavors:\n  g1.large: {QUERY}\n")
+    (placement.home / "placement.conf").write_text(f"[placement_database]\nconnection = {cloud}\n")
+    monkeypatch.setattr("sys.stdin", io.StringIO(QUERY))
+    done = placement.run("explain", "--config-file", str(placement.home / "placement.conf"), text)
+    assert (done.returncode, done.stderr) == (3, "")
+    assert "trait HW_NUMA_ROOT in the tree" in done.stdout
+
+
+def test_an_unknown_flavor_is_told_with_the_one_that_may_be_meant(placement: Command, cloud: str) -> None:
+    (placement.home / "planner.yaml").write_text(f"flavors:\n  g1.large: {QUERY}\n")
+    (placement.home / "placement.conf").write_text(f"[placement_database]\nconnection = {cloud}\n")
+    done = placement.run("explain", "--config-file", str(placement.home / "placement.conf"), "g1.lagre")
+    assert done.returncode == 2
+    assert "'g1.lagre' is no query string" in done.stderr
+    assert "Did you mean 'g1.large'?" in done.stderr
 
 
 def test_a_server_gives_the_same_explanation_as_its_database(placement: Command, cloud: str):
@@ -134,6 +159,6 @@ def test_names_of_providers_cannot_move_the_cursor():
         "near_misses": [near_miss],
         "hints": [],
     }
-    text = "\n".join(explanation_text(document))
+    text = "\n".join(explanation_report(document).lines())
     assert "host?[2J" in text
     assert "hit its budget" in text

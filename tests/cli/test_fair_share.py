@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from placement.cli.fair_share import tree_text
+from placement.cli.fair_share import tree_report
 from tests.cli.commands import Command
 from tests.databases import migrate, open_database
 from tests.small_clouds import Inventory, Node, load
@@ -45,20 +45,20 @@ def test_the_tree_of_the_planner_file_is_printed_with_bars(placement: Command, c
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0] == "Free: VCPU 6 of 8."
-    assert " ".join(lines[2].split()) == "queue weight holds of amount entitled over would give share / weight"
+    assert " ".join(lines[2].split()) == "queue holds class amount entitled over gives weight share state"
     assert lines[4].split() == ["root", "25%", "#####...............", "VCPU", "2", "8", "-6", "VCPU"]
     rows = {line.split()[0]: line.split()[1:] for line in lines[5:] if line}
-    assert rows["eng"] == ["3", "0%", "....................", "0", "blocked"]
-    assert rows["default"] == ["1", "25%", "#####...............", "VCPU", "2", "8", "-6", "VCPU", "0.25", "VCPU"]
-    assert rows["unknown"] == ["1", "25%", "#####...............", "VCPU", "2", "8", "-6", "VCPU", "0.25", "VCPU"]
+    assert rows["eng"] == ["0%", "....................", "3", "0", "blocked"]
+    assert rows["default"] == ["25%", "#####...............", "VCPU", "2", "8", "-6", "VCPU", "1", "0.25", "VCPU"]
+    assert rows["unknown"] == ["25%", "#####...............", "VCPU", "2", "8", "-6", "VCPU", "1", "0.25", "VCPU"]
     assert [line.split()[0] for line in lines[4:12]] == ["root", "default", "unknown", "eng", "dev", "p1", "sci", "p2"]
 
 
-def test_large_amounts_are_written_in_full(placement: Command, cloud: str) -> None:
+def test_amounts_have_the_units_of_the_console(placement: Command, cloud: str) -> None:
     document = json.loads(placement.run("fair-share", "--json").stdout)
     root = document["nodes"][0]
     root["under"], root["over"] = {"MEMORY_MB": 1048576.4}, {"VCPU": 2.54321}
-    assert "-1048576 MEMORY_MB, +2.543 VCPU" in "\n".join(tree_text(document))
+    assert "-1 TiB MEMORY_MB, +2.5 VCPU" in "\n".join(tree_report(document).lines())
 
 
 def test_without_a_planner_file_all_projects_are_equal(placement: Command, cloud: str) -> None:
@@ -113,8 +113,8 @@ def test_bars_end_where_there_is_no_more_and_names_cannot_move_the_cursor() -> N
         node("root/c", project_id="p\x1b[2J"),
     ]
     document = {"partition": None, "classes": ["VCPU"], "free": {"VCPU": -1}, "totals": {"VCPU": 2}, "nodes": nodes}
-    lines = list(tree_text(document))
+    lines = list(tree_report(document).lines())
     assert lines[0] == "Free: VCPU -1 of 2."
-    assert lines[5].split() == ["a", "1", "150%", "#" * 20, "VCPU", "3", "1", "+2", "VCPU", "2", "VCPU", "0", "blocked"]
-    assert lines[6].split()[3] == "#" + "." * 19
+    assert lines[5].split() == ["a", "150%", "#" * 20, "VCPU", "3", "1", "+2", "VCPU", "2", "VCPU", "1", "0", "blocked"]
+    assert lines[6].split()[2] == "#" + "." * 19
     assert "p?[2J" in lines[7]

@@ -47,13 +47,18 @@ def test_a_query_is_counted(placement: Command, cloud: str) -> None:
     assert ["node1", "3", "1"] in cells(done.stdout)
 
 
+def test_the_exit_status_tells_whether_the_request_fits(placement: Command, cloud: str) -> None:
+    assert placement.run("headroom", "resources=VCPU:8").returncode == 0
+    assert placement.run("headroom", "resources=VCPU:9").returncode == 3
+
+
 def test_flavors_are_counted(placement: Command, cloud: str) -> None:
     done = placement.run("headroom", "--flavors", "--config-file", configure(placement, cloud))
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (3, ""), "one of them fits nowhere"
     rows = cells(done.stdout)
-    assert ["small", "9", "3/3", "####################"] in rows
-    assert ["wide", "2", "2/3", "##############......", "VCPU (1)"] in rows
-    assert ["none", "0", "0/0", "...................."] in rows
+    assert ["small", "9", "3", "3", "####################"] in rows
+    assert ["wide", "2", "2", "3", "##############......", "VCPU (1)"] in rows
+    assert ["none", "0", "0", "0", "...................."] in rows
 
 
 def test_the_document_can_be_had_as_json(placement: Command, cloud: str) -> None:

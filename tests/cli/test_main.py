@@ -16,7 +16,7 @@ PROCESSES = [
     ("fair-share", 1, NO_DATABASE),
     ("openapi", 0, '"openapi": "3.'),
     ("db current", 1, NO_DATABASE),
-    ("sreve", 2, "No such command 'sreve'"),
+    ("sreve", 2, "No such command 'sreve'. Did you mean 'serve'?"),
 ]
 HEAVY = ("flask", "sqlalchemy", "alembic", "gunicorn", "oslo_config", "oslo_policy", "keystonemiddleware")
 

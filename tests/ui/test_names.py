@@ -4,9 +4,10 @@ import pytest
 from flask import Flask
 from markupsafe import escape
 
+from placement.domain.quantities import amount_in_words
 from placement.services.providers import create_provider
 from placement.ui.names import BLANK, named, visible, within
-from placement.ui.numbers import amount, amount_in_words
+from placement.ui.numbers import amount
 from tests.ui.visitor import Visitor
 
 ROOT = "gpu-b12-03.eu-west-1.cloud.example.net"

@@ -7,7 +7,7 @@ from flask import Flask
 
 from placement.allocators.fair_share import Queue, tree_of
 from placement.app import create_app
-from placement.cli.fair_share import tree_text
+from placement.cli.fair_share import tree_report
 from placement.settings import Settings
 from placement.settings.planner.values import FairShareSettings
 from tests import clouds
@@ -79,7 +79,10 @@ def test_who_would_give_back_is_told_alike_by_the_api_the_command_and_the_consol
     document = clouds.expect(call, "GET", "/planner/v1/fair-share", "1.39")
     gives = {node["path"]: node["gives"] for node in document["nodes"] if node["gives"]}
     assert gives == {"all/research": {"VCPU": 1}, "all/research/p1": {"VCPU": 1}}
-    assert [line.split()[0] for line in tree_text(document) if " +1.5 VCPU  1 VCPU " in line] == ["research", "p1"]
+    assert [line.split()[0] for line in tree_report(document).lines() if " +1.5 VCPU  1 VCPU " in line] == [
+        "research",
+        "p1",
+    ]
     assert visitor.page(PATH).text.count("+1.5 VCPU 1 VCPU") == 2
 
 
@@ -91,7 +94,7 @@ def test_what_is_lacking_is_told_of_every_class_by_the_command_and_the_console(v
     clouds.allocate(call, made.providers["host"], {"PGPU": 8}, project="p2")
     printed = {
         line.split()[0]: line
-        for line in tree_text(clouds.expect(call, "GET", "/planner/v1/fair-share", "1.39"))
+        for line in tree_report(clouds.expect(call, "GET", "/planner/v1/fair-share", "1.39")).lines()
         if line
     }
     page = visitor.page(PATH).text

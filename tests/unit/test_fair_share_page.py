@@ -6,7 +6,7 @@ from pathlib import Path
 
 from placement.allocators.fair_share import Queue, tree_of
 from placement.api.planner.fair_share_json import tree_json
-from placement.cli.fair_share import tree_text
+from placement.cli.fair_share import tree_report
 from placement.services.fair_share.shares import shares_of_reading
 from placement.services.fair_share.usage_cache import Reading
 from placement.settings.planner.values import FairShareSettings
@@ -38,6 +38,6 @@ def test_the_tree_is_what_the_command_prints() -> None:
     settings = FairShareSettings(("VCPU", "PGPU"), "project", queues)
     usage = {"p1": {"PGPU": 5}, "p21": {"VCPU": 10}, "p22": {"PGPU": 4}}
     shares = shares_of_reading(Reading(usage, {"VCPU": 10, "PGPU": 10}), settings, age_s=0)
-    printed = list(tree_text(tree_json(shares, settings)))
+    printed = list(tree_report(tree_json(shares, settings)).lines())
     shown = "\n".join(f"    {line}".rstrip() for line in printed[2:-3])
     assert shown in PAGE.read_text()

@@ -2,8 +2,8 @@
 
 import pytest
 
+from placement.domain.pasting import pasted
 from placement.errors import Invalid
-from placement.ui.pasting import pasted
 from tests.worked_flavors import AT_ROOT
 
 TABLE = """\

@@ -1,8 +1,7 @@
 """``placement simulate --trace``: parallel runs of policies on a published trace, and their report."""
 
 import os
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import product
@@ -12,7 +11,7 @@ from statistics import fmean
 
 import click
 
-from placement.cli.output import available_width, table
+from placement.cli.output import Report, Shown, Table, show, watched, whole
 from placement.cli.replay import traces
 from placement.cli.replay.cheapest import PUBLISHED_AS
 from placement.cli.replay.departures import ComeAndGone, come_and_gone
@@ -37,11 +36,10 @@ def fill(folder: Path, workloads: Sequence[str], policies: Sequence[str], *, see
         runs = _runs(folder, workloads, policies, range(FIRST_SEED, FIRST_SEED + seeds))
     except traces.NoTrace as error:
         raise click.ClickException(str(error)) from None
-    for line in _told(runs, published, seeds):
-        click.echo(line)
+    show(_report(runs, published, seeds))
     if file is not None:
         file.write_text(svg([chart for workload in workloads for chart in _charts(runs, workload)]))
-        click.echo(f"\nCurves: {file}")
+        click.echo(f"Curves: {file}", err=True)
 
 
 def come_and_go(folder: Path, workloads: Sequence[str], policies: Sequence[str], *, file: Path | None) -> None:
@@ -52,8 +50,7 @@ def come_and_go(folder: Path, workloads: Sequence[str], policies: Sequence[str],
     """
     found: dict[tuple[str, str], ComeAndGone] = {}
     asked = list(product(workloads, policies))
-    label = "Packing" if sys.stderr.isatty() else ""
-    with click.progressbar(asked, label=label, file=sys.stderr) as bar:
+    with watched(asked, "Packing") as bar:
         for workload, policy in bar:
             try:
                 trace = traces.read(folder, workload)
@@ -66,21 +63,18 @@ def come_and_go(folder: Path, workloads: Sequence[str], policies: Sequence[str],
     header = ["workload", "policy", "placed, %", "allocated, %", "most, %", *[f"refused: {kind}" for kind in kinds]]
     rows = [
         [
-            *of,
-            f"{one.placed:.2f}",
-            f"{one.mean:.2f}",
-            f"{one.most:.2f}",
-            *[str(one.refused.get(kind, 0)) for kind in kinds],
+            *map(whole, of),
+            *[_percent(part) for part in (one.placed, one.mean, one.most)],
+            *[one.refused.get(kind, 0) for kind in kinds],
         ]
         for of, one in found.items()
     ]
-    click.echo("Tasks come and go; placed is the part of what they ask for over time, allocated the mean over time:")
-    click.echo("")
-    for line in table(header, rows, width=available_width()):
-        click.echo(line)
+    table = Table(header, rows)
+    legend = "Tasks come and go; placed is the part of what they ask for over time, allocated the mean over time:"
+    show(Report(table.records(), [legend, "", table]))
     if file is not None:
         file.write_text(svg([_over_time(found, workload) for workload in workloads]))
-        click.echo(f"\nCurves: {file}")
+        click.echo(f"Curves: {file}", err=True)
 
 
 def _over_time(found: Mapping[tuple[str, str], ComeAndGone], workload: str) -> Chart:
@@ -96,8 +90,7 @@ def _runs(folder: Path, workloads: Sequence[str], policies: Sequence[str], seeds
     # Not forked, because this process may have threads.
     with ProcessPoolExecutor(min(len(asked), os.cpu_count() or 1), get_context("spawn")) as processes:
         done = processes.map(partial(_one, folder), asked)
-        label = "Packing" if sys.stderr.isatty() else ""
-        with click.progressbar(done, length=len(asked), label=label, file=sys.stderr) as bar:
+        with watched(done, "Packing", length=len(asked)) as bar:
             for (workload, policy, _seed), one in zip(asked, bar, strict=True):
                 found.setdefault((workload, policy), []).append(one)
     return found
@@ -108,47 +101,64 @@ def _one(folder: Path, asked: tuple[str, str, int]) -> FilledCluster:
     return filled(traces.read(folder, workload), policy, seed)
 
 
-def _told(runs: Runs, published: Mapping[tuple[str, str, int], float], seeds: int) -> Iterator[str]:
+def _percent(part: float) -> Shown:
+    return Shown(f"{part:.2f}", part)
+
+
+def _report(runs: Runs, published: Mapping[tuple[str, str, int], float], seeds: int) -> Report:
+    allocated, left_over, refused = _allocated(runs, published), _left_over(runs), _refused(runs)
+    units = " or ".join(sorted({one.unit for results in runs.values() for one in results}))
+    blocks: list[str | Table] = [
+        f"Percent of {units} allocated when tasks for that many percent have arrived (seeds: {seeds}, mean):",
+        *("", allocated, ""),
+    ]
+    document = {"allocated": allocated.records()}
+    if units == traces.DEVICES:
+        blocks += [
+            f"Then at {MILESTONES[0]} %: empty hosts, and GPUs that are free where fewer whole ones are (stranded):",
+            *("", left_over, ""),
+        ]
+        document["left_over"] = left_over.records()
+    blocks += ["Tasks that found no place until then, by what they ask for:", "", refused]
+    return Report(document | {"refused": refused.records()}, blocks)
+
+
+def _allocated(runs: Runs, published: Mapping[tuple[str, str, int], float]) -> Table:
     header = ["workload", "policy", *[f"at {percent} %" for percent in MILESTONES], "published at 100 %"]
     rows = []
     for (workload, policy), results in runs.items():
-        shares = [f"{fmean([one.allocated[percent] for one in results]):.2f}" for percent in MILESTONES]
+        shares = [_percent(fmean([one.allocated[percent] for one in results])) for percent in MILESTONES]
         known = published.get((workload, PUBLISHED_AS[policy], MILESTONES[0]))
-        rows.append([workload, policy, *shares, f"{known:.2f} ({PUBLISHED_AS[policy]})" if known is not None else "-"])
-    units = " or ".join(sorted({one.unit for results in runs.values() for one in results}))
-    yield f"Percent of {units} allocated when tasks for that many percent have arrived (seeds: {seeds}, mean):"
-    yield ""
-    yield from table(header, rows, width=available_width())
-    yield ""
-    if units == traces.DEVICES:
-        yield f"Then at {MILESTONES[0]} %: empty hosts, and GPUs that are free where fewer whole ones are (stranded):"
-        yield ""
-        yield from table(*_left_over(runs), width=available_width())
-        yield ""
-    yield "Tasks that found no place until then, by what they ask for:"
-    yield ""
-    yield from table(*_refused(runs), width=available_width())
+        rows.append(
+            [
+                whole(workload),
+                whole(policy),
+                *shares,
+                f"{known:.2f} ({PUBLISHED_AS[policy]})" if known is not None else "-",
+            ]
+        )
+    return Table(header, rows)
 
 
-def _left_over(runs: Runs) -> tuple[list[str], list[list[str]]]:
+def _left_over(runs: Runs) -> Table:
     rows = [
         [
-            *of,
-            f"{fmean([one.empty_hosts for one in results]):.0f}",
-            *[f"{fmean([one.stranded[size] for one in results]):.0f}" for size in WHOLE_DEVICES],
+            *map(whole, of),
+            round(fmean([one.empty_hosts for one in results])),
+            *[round(fmean([one.stranded[size] for one in results])) for size in WHOLE_DEVICES],
         ]
         for of, results in runs.items()
     ]
-    return ["workload", "policy", "empty hosts", *[f"< {size}" for size in WHOLE_DEVICES]], rows
+    return Table(["workload", "policy", "empty hosts", *[f"< {size}" for size in WHOLE_DEVICES]], rows)
 
 
-def _refused(runs: Runs) -> tuple[list[str], list[list[str]]]:
+def _refused(runs: Runs) -> Table:
     kinds = sorted({kind for results in runs.values() for one in results for kind in one.refused})
     rows = [
-        [*of, *[f"{fmean([one.refused.get(kind, 0) for one in results]):.0f}" for kind in kinds]]
+        [*map(whole, of), *[round(fmean([one.refused.get(kind, 0) for one in results])) for kind in kinds]]
         for of, results in runs.items()
     ]
-    return ["workload", "policy", *kinds], rows
+    return Table(["workload", "policy", *kinds], rows)
 
 
 def _charts(runs: Runs, workload: str) -> list[Chart]:

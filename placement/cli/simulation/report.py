@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean
 
-from placement.cli.output import table
+from placement.cli.output import Table, whole
 from placement.cli.simulation.cloud import JOB_GPUS
 from placement.cli.simulation.curves import Chart
 from placement.cli.simulation.run import RunResult
@@ -20,15 +20,16 @@ COLUMNS: tuple[tuple[str, Callable[[RunResult], float]], ...] = (
 )
 
 
-def summary(outcomes: Outcomes, *, width: int | None = None) -> Iterator[str]:
-    """Yield the lines of a table with each policy's mean, minimum and maximum over the seeds."""
-    rows = [[policy, *(_spread(map(of, seeds)) for _name, of in COLUMNS)] for policy, seeds in outcomes.items()]
-    yield from table(["policy", *(name for name, _of in COLUMNS)], rows, width=width)
+def summary(outcomes: Outcomes) -> Table:
+    """Return a table with each policy's mean, minimum and maximum over the seeds."""
+    rows = [
+        [whole(policy), *[_spread([*map(of, seeds)]) for _name, of in COLUMNS]] for policy, seeds in outcomes.items()
+    ]
+    return Table(["policy", *[name for name, _of in COLUMNS]], rows)
 
 
-def _spread(values: "map[float]") -> str:
-    found = list(values)
-    return f"{fmean(found):.0f} ({min(found):.0f}..{max(found):.0f})"
+def _spread(values: Sequence[float]) -> str:
+    return f"{fmean(values):.0f} ({min(values):.0f}..{max(values):.0f})"
 
 
 def judgements(outcomes: Outcomes) -> Iterator[str]:

@@ -91,8 +91,8 @@ def repair(engine: Engine, owner: Owner, progress: Progress = silent) -> tuple[F
 
 
 def _findings(connection: Connection, progress: Progress) -> Iterator[tuple[Finding, _Problem]]:
-    for problem in PROBLEMS:
-        progress(f"Looking for {problem.what}")
+    for number, problem in enumerate(PROBLEMS):
+        progress(f"Looking for {problem.what}", number / len(PROBLEMS))
         total, examples = problem.find(connection)
         if total:
             is_repairable, needs = problem.is_repairable(connection), problem.needs(connection)

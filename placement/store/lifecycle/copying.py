@@ -70,7 +70,7 @@ def copy(source: Engine, target: Engine, progress: Progress = silent) -> tuple[C
         raise CopyRefused("The source has another schema than this release: run 'placement db upgrade' on it first.")
     with looking(target) as found:
         _refuse_data(found)
-    schema.upgrade(target, progress)
+    schema.upgrade(target)
     with looking(source) as origin, exclusively(target) as copied:
         _refuse_data(copied)
         keeps_usage = kept_usage.triggers_in_place(copied)
@@ -78,13 +78,14 @@ def copy(source: Engine, target: Engine, progress: Progress = silent) -> tuple[C
         journal.remove(copied)  # the journal is copied, rather than reporting every row as new
         for table in _FILLED_BY_UPGRADE:
             copied.execute(delete(table))
+        # Each row is copied, and then compared.
+        done = _RowsDone(progress, 2 * sum([_count(origin, table) for table in _COPIED]))
         for table in _COPIED:
-            progress(f"Copying {table.name}")
-            _copy_table(origin, copied, table)
+            _copy_table(origin, copied, table, done=done)
         _go_on_counting(copied)
         if keeps_usage:
             _keep_usage(copied)
-        compared = tuple(_compared(origin, copied, table) for table in _COPIED)
+        compared = tuple([_compared(origin, copied, table, done=done) for table in _COPIED])
         if found_in_source.keeps_journal:
             journal.resume(copied)
         return compared
@@ -106,11 +107,26 @@ def _count(connection: Connection, table: Table) -> int:
     return connection.execute(select(func.count()).select_from(table)).scalar_one()
 
 
-def _copy_table(origin: Connection, target: Connection, table: Table) -> None:
+class _RowsDone:
+    """Tells which part of all rows is done."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress = progress
+        self._total = total
+        self._done = 0
+
+    def add(self, step: str, rows: int) -> None:
+        """Count rows as done."""
+        self._done += rows
+        self._progress(step, min(1, self._done / max(1, self._total)))
+
+
+def _copy_table(origin: Connection, target: Connection, table: Table, *, done: _RowsDone) -> None:
     with zero_is_an_id(target):
         rows = iter(_sent_rows(origin, target, table))
         while chunk := list(islice(rows, ROWS_AT_ONCE)):
             target.execute(insert(table), chunk)
+            done.add(f"Copying {table.name}", len(chunk))
 
 
 def _sent_rows(origin: Connection, target: Connection, table: Table) -> Iterator[dict[str, Any]]:
@@ -176,7 +192,7 @@ def _keep_usage(target: Connection) -> None:
         raise CopyRefused(refused.message) from refused
 
 
-def _compared(origin: Connection, target: Connection, table: Table) -> Copied:
+def _compared(origin: Connection, target: Connection, table: Table, *, done: _RowsDone) -> Copied:
     """Compare a table on both sides.
 
     Raises:
@@ -188,6 +204,9 @@ def _compared(origin: Connection, target: Connection, table: Table) -> Copied:
             if old is None or new is None or not all(map(_is_same, old, new)):
                 raise CopyRefused(f"The copy of {table.name} differs: {_shown(old)} became {_shown(new)}.")
             count += 1
+            if count % ROWS_AT_ONCE == 0:
+                done.add(f"Comparing {table.name}", ROWS_AT_ONCE)
+    done.add(f"Comparing {table.name}", count % ROWS_AT_ONCE)
     return Copied(table.name, count)
 
 

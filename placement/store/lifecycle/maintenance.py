@@ -24,7 +24,8 @@ from placement.store.journal.watched import REQUEST_VARIABLE
 MAINTENANCE_KEY = 0x706C_6163_656D_6462
 STATEMENT_TIMEOUT_S = 3600
 
-Progress = Callable[[str], None]
+Progress = Callable[[str, float], None]
+"""Called with a slow step that begins, and the part of all work that is done, 0..1."""
 
 
 TURN = Table(
@@ -58,7 +59,7 @@ class Patience:
 PATIENCE = Patience()
 
 
-def silent(_step: str) -> None:
+def silent(_step: str, _done: float) -> None:
     """Ignore progress."""
 
 

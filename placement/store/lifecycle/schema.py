@@ -67,7 +67,7 @@ def upgrade(
         _refuse_newer(connection)
         reference_schema.bring_up_to_date(connection)
         if _revision(connection) != _newest():
-            progress("Bringing the tables up to date")
+            progress("Bringing the tables up to date", 0.1)
             from alembic import command  # noqa: PLC0415 - large
 
             command.upgrade(_alembic(connection), "head")
@@ -75,7 +75,7 @@ def upgrade(
                 reference_schema.stamp(connection, reference_schema.HEAD)
         sync_standard_names(connection)  # before there is a journal: what every database has is no change
         if providers_without_root(connection):
-            progress("Giving a root to the providers of releases before Rocky")
+            progress("Giving a root to the providers of releases before Rocky", 0.4)
             set_roots(connection, wrong_roots(connection))
         notes = _with_triggers(connection, progress) + _with_journal(connection, wanted=keep_journal)
         return (*notes, *odd_rows(connection))
@@ -92,7 +92,7 @@ def release(engine: Engine, progress: Progress = silent) -> bool:
         _refuse_newer(connection)
         if _revision(connection) is None:
             return False
-        progress("Removing triggers and tables of this server")
+        progress("Removing triggers and tables of this server", 0)
         from alembic import command  # noqa: PLC0415 - large
 
         command.downgrade(_alembic(connection), "base")
@@ -128,7 +128,7 @@ def stamp(engine: Engine, revision: str) -> None:
 def _with_triggers(connection: Connection, progress: Progress) -> tuple[str, ...]:
     if kept_usage.triggers_in_place(connection):
         return ()
-    progress(f"Counting the usage of {_row_count(connection, allocations):,} allocations")
+    progress(f"Counting the usage of {_row_count(connection, allocations):,} allocations", 0.6)
     try:
         kept_usage.install(connection)
     except TriggersRefused as refused:
