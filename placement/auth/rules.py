@@ -59,6 +59,7 @@ OPERATIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "placement:reshaper:reshape": (("POST", "/reshaper"),),
     "placement:metrics:show": (("GET", "/metrics"),),
     "placement:planner:show": (("GET", "/planner/v1"),),
+    "placement:planner:audit": (("POST", "/planner/v1/audit"),),
     "placement:planner:explain": (("GET", "/planner/v1/explain"),),
     "placement:planner:headroom": (("GET", "/planner/v1/headroom"), ("POST", "/planner/v1/headroom")),
     "placement:planner:inventory:list": (("GET", "/planner/v1/inventory"),),

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 import click
 
 from placement.cli.configuration import configured, connected, filled, settings_of
-from placement.cli.output import PlainErrors, Report, Table, listed, progress, show, whole
+from placement.cli.output import PlainErrors, PrintedTable, Report, listed, progress, show, whole
 from placement.errors import ConfigurationError
 from placement.settings import Settings, with_own_database
 from placement.store.checks import schema_check
@@ -56,7 +56,7 @@ def current(context: click.Context) -> None:
         ("usage", "kept by triggers" if state.keeps_usage else "summed at each request: the triggers are missing"),
         ("journal", "written by triggers" if state.keeps_journal else "not written"),
     ]
-    show(Report(dict(rows), [Table(("what", "state"), [(whole(name), value) for name, value in rows])]))
+    show(Report(dict(rows), [PrintedTable(("what", "state"), [(whole(name), value) for name, value in rows])]))
 
 
 @db.command()
@@ -112,7 +112,7 @@ def copy_database(context: click.Context, *, target: str) -> None:
         there = replace(settings, database=replace(settings.database, connection=target, connection_parameters=""))
         with connected(there, creates=True) as other, progress() as tell:
             copied = copying.copy(database.engine, other.engine, tell)
-    table = Table(("table", "rows"), [(each.table, each.rows) for each in copied])
+    table = PrintedTable(("table", "rows"), [(each.table, each.rows) for each in copied])
     show(Report(table.records(), [table, "All rows were copied and are identical."]))
 
 
@@ -146,5 +146,5 @@ def _report(findings: Sequence[Finding], *, repair: bool) -> Report:
     advice = _advice(left, is_repaired=repair) if findings else ["Nothing is wrong."]
     return Report(
         [asdict(finding) for finding in findings],
-        [Table(("found", "what", "state"), rows), *examples, *advice],
+        [PrintedTable(("found", "what", "state"), rows), *examples, *advice],
     )

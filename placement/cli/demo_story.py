@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import click
 
 from placement.cli.http_client import MICROVERSION, Client
-from placement.cli.output import Table, available_width
+from placement.cli.output import PrintedTable, available_width
 
 NAMESPACE = uuid.UUID("6b1b4a0e-9c5e-4f0e-8c39-5a7d1c0de310")
 """The namespace for uuids derived from names, so that every run of the demo has the same providers."""
@@ -240,7 +240,7 @@ def _show_claim(call: Client, candidate: CandidateJson, summaries: Mapping[str, 
 
 
 def _say_table(header: Sequence[str], rows: Sequence[Sequence[object]], say: Say) -> None:
-    for line in Table(header, rows).lines(available_width(), all_columns=True):
+    for line in PrintedTable(header, rows).lines(available_width(), all_columns=True):
         say(line)
     say("")
 

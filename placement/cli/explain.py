@@ -12,7 +12,7 @@ from placement.api.query import Query
 from placement.api.versions import MAXIMUM, requested_version
 from placement.cli.configuration import configured, readable, settings_of
 from placement.cli.http_client import Client, server_options
-from placement.cli.output import NOTHING_FITS, Bar, Document, Report, Table, listed, printable, show, whole
+from placement.cli.output import NOTHING_FITS, Bar, Document, PrintedTable, Report, listed, printable, show, whole
 from placement.domain.pasting import pasted
 from placement.ui.numbers import facts, in_units
 
@@ -68,7 +68,8 @@ def query_string(context: click.Context, text: str) -> str:
 
 def explanation_report(document: Document) -> Report:
     """Return what is printed of an explanation's JSON document."""
-    blocks: list[str | Table] = [Table(("condition", "providers", "trees", ""), list(_waterfall(document))), ""]
+    waterfall = PrintedTable(("condition", "providers", "trees", ""), list(_waterfall(document)))
+    blocks: list[str | PrintedTable] = [waterfall, ""]
     if document["cause"] is None:
         blocks.append(f"There are candidates in {document['trees_with_candidates']:,} trees.")
     else:
@@ -82,7 +83,7 @@ def explanation_report(document: Document) -> Report:
         if near_miss["providers"]:
             value = near_miss.get("value", "")
             rows = [(whole(provider["name"]), _failure(provider, value)) for provider in near_miss["providers"]]
-            blocks.append(Table(("for example", "why"), rows))
+            blocks.append(PrintedTable(("for example", "why"), rows))
     for hint in document["hints"]:
         blocks += ["", f"Hint: {_sentence(hint)}"]
         if "provider" in hint:

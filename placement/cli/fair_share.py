@@ -8,7 +8,7 @@ import click
 from placement.api.planner.fair_share_json import tree_json
 from placement.cli.configuration import configured, readable, settings_of
 from placement.cli.http_client import Client, server_options
-from placement.cli.output import Bar, Document, Report, Shown, Table, listed, show
+from placement.cli.output import Bar, Document, PrintedCell, PrintedTable, Report, listed, show
 from placement.domain.quantities import amount_in_words
 from placement.services.fair_share.shares import all_shares
 from placement.services.fair_share.usage_cache import UsageCache
@@ -53,7 +53,7 @@ def tree_report(document: Document) -> Report:
         f"{name} {amount_in_words(free[name], name)} of {amount_in_words(totals[name], name)}"
         for name in document["classes"]
     ]
-    tree = Table(HEADER, [_row(node, totals) for node in document["nodes"]])
+    tree = PrintedTable(HEADER, [_row(node, totals) for node in document["nodes"]])
     return Report(document, [f"Free{aggregate}: {', '.join(sums)}.", "", tree, "", *LEGEND])
 
 
@@ -64,21 +64,21 @@ def _row(node: Document, totals: Mapping[str, int]) -> Sequence[object]:
     share = f"{node['weighted_share']:.4g} {node['dominant'] or ''}".rstrip()
     differences = node["over"] | {name: -amount for name, amount in node["under"].items()}
     return (
-        Shown("  " * depth + name, node["path"]),
-        Shown(f"{node['held']:.0%}", node["held"]),
+        PrintedCell("  " * depth + name, node["path"]),
+        PrintedCell(f"{node['held']:.0%}", node["held"]),
         Bar(node["held"]),
         held_most,
         *[_amount(node[key].get(held_most), held_most) for key in ("usage", "entitled")],
         [f"{'+' if by > 0 else ''}{amount_in_words(by, name)} {name}" for name, by in sorted(differences.items())],
         [f"{amount_in_words(amount, name)} {name}" for name, amount in node["gives"].items()] if depth else [],
-        Shown(f"{node['weight']:.4g}", node["weight"]) if depth else "",
-        Shown(share, node["weighted_share"]) if depth else "",
+        PrintedCell(f"{node['weight']:.4g}", node["weight"]) if depth else "",
+        PrintedCell(share, node["weighted_share"]) if depth else "",
         "blocked" if node["blocked"] else "",
     )
 
 
 def _amount(amount: float | None, class_name: str) -> object:
-    return "" if amount is None else Shown(amount_in_words(amount, class_name), amount)
+    return "" if amount is None else PrintedCell(amount_in_words(amount, class_name), amount)
 
 
 def _class_held_most(usage: Mapping[str, int], totals: Mapping[str, int]) -> str:

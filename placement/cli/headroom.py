@@ -10,7 +10,7 @@ from placement.api.query import Query
 from placement.cli.configuration import configured, readable, settings_of
 from placement.cli.explain import query_string
 from placement.cli.http_client import Client, server_options
-from placement.cli.output import NOTHING_FITS, Bar, Document, Report, Shown, Table, listed, show, whole
+from placement.cli.output import NOTHING_FITS, Bar, Document, PrintedCell, PrintedTable, Report, listed, show, whole
 from placement.domain.quantities import amount_in_words
 
 PATH = "/planner/v1/headroom"
@@ -62,7 +62,7 @@ def flavors_report(document: Document) -> Report:
     """Return what is printed of several requests: a row for each, with a bar for the trees that have room."""
     rows = [_row(name, counted) for name, counted in document["headroom"].items()]
     legend = "room: trees with room, of those that could serve the flavor. Each flavor is counted on its own."
-    return Report(document, [Table(("flavor", "fits", "room", "trees", "", "lacking"), rows), "", legend])
+    return Report(document, [PrintedTable(("flavor", "fits", "room", "trees", "", "lacking"), rows), "", legend])
 
 
 def _row(name: str, counted: Document) -> Sequence[object]:
@@ -73,17 +73,17 @@ def _row(name: str, counted: Document) -> Sequence[object]:
 
 def request_report(document: Document) -> Report:
     """Return what is printed of one request: the number of copies, where they fit, and what prevents more."""
-    blocks: list[str | Table] = [f"{_copies(document).text} more fit.", document["message"]]
+    blocks: list[str | PrintedTable] = [f"{_copies(document).text} more fit.", document["message"]]
     if document["stranded"]:
         amounts = [f"{amount_in_words(amount, name)} {name}" for name, amount in document["stranded"].items()]
         blocks.append(f"Free where none fits: {', '.join(amounts)}.")
     if trees := document["trees"]:
         most = max([tree["fits"] for tree in trees]) or 1
         rows = [(whole(tree["name"]), _copies(tree), Bar(tree["fits"] / most)) for tree in trees]
-        blocks += ["", Table(("most room", "fits", ""), rows)]
+        blocks += ["", PrintedTable(("most room", "fits", ""), rows)]
     if models := document["one_more"]:
         bought = [(whole(model["like"]["name"]), model["trees"], _copies(model)) for model in models]
-        blocks += ["", Table(("one more like", "trees", "buys"), bought)]
+        blocks += ["", PrintedTable(("one more like", "trees", "buys"), bought)]
     return Report(document, blocks)
 
 
@@ -91,7 +91,7 @@ def _names(classes: Sequence[str]) -> str:
     return " and ".join(classes) or "it in one place"
 
 
-def _copies(counted: Document) -> Shown:
+def _copies(counted: Document) -> PrintedCell:
     """Return how many fit; where that is not known exactly, programs get the number that certainly fits."""
     text = f"{counted['fits']:,}" if counted["complete"] else f"{counted['fits']:,} to {counted['at_most']:,}"
-    return Shown(text, counted["fits"])
+    return PrintedCell(text, counted["fits"])

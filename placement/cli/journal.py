@@ -19,7 +19,7 @@ from placement.cli.output import (
     Document,
     Interrupts,
     PlainErrors,
-    Table,
+    PrintedTable,
     available_width,
     chosen_columns,
     chosen_format,
@@ -110,8 +110,8 @@ def _print(entries: Iterator[Document], *, until_interrupted: bool) -> None:
             click.echo(text)
 
 
-def _as_table(entries: Sequence[Document], columns: Sequence[str]) -> Table:
-    table = Table(COLUMNS, [_row(entry) for entry in entries])
+def _as_table(entries: Sequence[Document], columns: Sequence[str]) -> PrintedTable:
+    table = PrintedTable(COLUMNS, [_row(entry) for entry in entries])
     return table.chosen(columns) if columns else table
 
 

@@ -70,29 +70,29 @@ class Bar(NamedTuple):
     part: float
 
 
-class Shown(NamedTuple):
+class PrintedCell(NamedTuple):
     """A cell that people read as an unbreakable text, and programs as a value."""
 
     text: str
     value: object
 
 
-def whole(name: str) -> Shown:
+def whole(name: str) -> PrintedCell:
     """Return a cell with a name that stays in one piece even if it has blanks."""
-    return Shown(name, name)
+    return PrintedCell(name, name)
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PrintedTable:
     """Rows below headings, the most important column first. A column without a heading holds bars.
 
-    A cell is a text, which may be wrapped between words, a number, a list of unbreakable texts, a Bar or a Shown.
+    A cell is a text, which may be wrapped between words, a number, a list of unbreakable texts, a Bar or a PrintedCell.
     """
 
     header: Sequence[str]
     rows: Sequence[Sequence[object]]
 
-    def chosen(self, names: Sequence[str]) -> "Table":
+    def chosen(self, names: Sequence[str]) -> "PrintedTable":
         """Return the named columns in that order.
 
         Raises:
@@ -104,8 +104,10 @@ class Table:
                 raise click.UsageError(f"There is no column {name!r}; the columns are: {known}.")
         return self._only([self.header.index(name) for name in names])
 
-    def _only(self, places: Sequence[int]) -> "Table":
-        return Table([self.header[place] for place in places], [[row[place] for place in places] for row in self.rows])
+    def _only(self, places: Sequence[int]) -> "PrintedTable":
+        return PrintedTable(
+            [self.header[place] for place in places], [[row[place] for place in places] for row in self.rows]
+        )
 
     def records(self) -> list[dict[str, object]]:
         """Return the rows for programs: heading -> value."""
@@ -171,7 +173,7 @@ def _drawn(columns: Sequence[_Column], width: int | None) -> Iterator[str]:
 
 
 def _value(cell: object) -> object:
-    if isinstance(cell, Shown):
+    if isinstance(cell, PrintedCell):
         return cell.value
     if isinstance(cell, str):
         return cell.strip()
@@ -186,7 +188,7 @@ def _text(cell: object) -> str:
         return with_separators(cell)
     if isinstance(cell, list):
         return ", ".join([printable(part).replace(" ", _JOINED) for part in cell])
-    return printable(cell.text).replace(" ", _JOINED) if isinstance(cell, Shown) else printable(str(cell))
+    return printable(cell.text).replace(" ", _JOINED) if isinstance(cell, PrintedCell) else printable(str(cell))
 
 
 def _total(widths: Sequence[int]) -> int:
@@ -221,11 +223,11 @@ class Report:
     """What a command found: a document for programs, and sentences and tables for people; CSV is the first table."""
 
     document: object
-    blocks: Sequence[str | Table]
+    blocks: Sequence[str | PrintedTable]
 
     def lines(self, width: int | None = None, *, columns: Sequence[str] = ()) -> Iterator[str]:
         """Yield the lines for people, with the chosen columns of the first table."""
-        first = next((block for block in self.blocks if isinstance(block, Table)), None)
+        first = next((block for block in self.blocks if isinstance(block, PrintedTable)), None)
         for block in self.blocks:
             if isinstance(block, str):
                 yield from wrapped(block, width)
@@ -235,11 +237,11 @@ class Report:
 
     def csv(self, columns: Sequence[str] = ()) -> str:
         """Return the first table as CSV, which is empty if there is none."""
-        first = next((block for block in self.blocks if isinstance(block, Table)), Table((), ()))
+        first = next((block for block in self.blocks if isinstance(block, PrintedTable)), PrintedTable((), ()))
         return csv_text(first.chosen(columns) if columns else first)
 
 
-def csv_text(table: Table, *, with_header: bool = True) -> str:
+def csv_text(table: PrintedTable, *, with_header: bool = True) -> str:
     """Return a table as CSV."""
     written = io.StringIO()
     writer = csv.DictWriter(written, [name for name in table.header if name], lineterminator="\n")

@@ -103,7 +103,6 @@ def simulate(  # noqa: PLR0913 - the options
     show(_report(outcomes, load, servers_in_all=plain + with_gpus, with_gpus=with_gpus))
     if file is not None:
         file.write_text(svg(charts(outcomes, load.duration)))
-        click.echo(f"Curves: {file}", err=True)
 
 
 def _refuse_unused(*, departures: bool) -> None:

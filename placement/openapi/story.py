@@ -148,6 +148,7 @@ STORY = (
     Step("The usage of a host", "GET", f"{_PROVIDER}/usages"),
     Step("The usage of a project, by type", "GET", "/usages?project_id=demo"),
     Step("The usage of a project, at an old microversion", "GET", "/usages?project_id=demo", version="1.9"),
+    Step("Who holds what nobody knows", "POST", "/planner/v1/audit", {"known_consumers": [SERVER]}),
     Step("The shares of all projects", "GET", "/planner/v1/fair-share"),
     Step("Who is next, and why", "POST", "/planner/v1/fair-share/order", {"pending": _WAITING}),
     Step("What each would get", "POST", "/planner/v1/fair-share/fill", {"pending": _WAITING}),

@@ -86,7 +86,7 @@ def test_a_server_gives_the_same_explanation_as_its_database(placement: Command,
     told = placement.run("explain", QUERY).stdout
     with placement.running("serve", "--port", "0") as server:
         done = placement.run("explain", "--url", server.url(), QUERY)
-    assert (done.returncode, done.stdout) == (0, told)
+    assert (done.returncode, done.stdout) == (3, told)
 
 
 def test_before_candidates_could_be_asked_for_a_query_is_read_at_the_newest_microversion(

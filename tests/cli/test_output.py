@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.cli.output import Bar, Report, Shown, Table, whole
+from placement.cli.output import Bar, PrintedCell, PrintedTable, Report, whole
 from tests.cli.commands import Command
 from tests.databases import migrate, open_database
 from tests.rows_of_a_cloud import fill
@@ -26,7 +26,7 @@ HEADER = ("host name", "free", "", "lacks", "state of it")
 
 
 def test_columns_are_as_wide_as_their_widest_cell() -> None:
-    assert list(Table(("provider", "used"), [("compute1-numa0", 4), ("nic", 1600)]).lines()) == [
+    assert list(PrintedTable(("provider", "used"), [("compute1-numa0", 4), ("nic", 1600)]).lines()) == [
         "provider         used",
         "--------------  -----",
         "compute1-numa0      4",
@@ -36,7 +36,7 @@ def test_columns_are_as_wide_as_their_widest_cell() -> None:
 
 @given(ROWS, st.integers(1, 140))
 def test_no_name_and_no_number_is_ever_cut(rows: list[tuple[object, ...]], width: int) -> None:
-    lines = list(Table(HEADER, rows).lines(width))
+    lines = list(PrintedTable(HEADER, rows).lines(width))
     words = " ".join(lines).replace(",", " ").split()
     for name, free, *_ in rows:
         assert name.text in words
@@ -50,11 +50,13 @@ def test_no_name_and_no_number_is_ever_cut(rows: list[tuple[object, ...]], width
 
 @given(ROWS, st.integers(60, 140))
 def test_lines_fit_where_the_first_two_columns_do(rows: list[tuple[object, ...]], width: int) -> None:
-    assert all(len(line) <= width for line in Table(HEADER, rows).lines(width) if not line.startswith("("))
+    assert all(len(line) <= width for line in PrintedTable(HEADER, rows).lines(width) if not line.startswith("("))
 
 
 def test_bars_go_first_then_texts_are_wrapped_then_the_last_columns_go() -> None:
-    table = Table(("flavor", "fits", "", "lacking"), [("large", 3, Bar(0.01), ["VCPU and MEMORY_MB (12)", "PGPU (5)"])])
+    table = PrintedTable(
+        ("flavor", "fits", "", "lacking"), [("large", 3, Bar(0.01), ["VCPU and MEMORY_MB (12)", "PGPU (5)"])]
+    )
     assert list(table.lines(80))[2] == "large      3  #...................  VCPU and MEMORY_MB (12), PGPU (5)"
     assert list(table.lines(60))[2] == "large      3  VCPU and MEMORY_MB (12), PGPU (5)"
     assert list(table.lines(40))[2:] == ["large      3  VCPU and MEMORY_MB (12),", "              PGPU (5)"]
@@ -115,5 +117,8 @@ def test_columns_are_chosen_by_name(placement: Command) -> None:
 
 
 def test_programs_get_exact_values() -> None:
-    report = Report([], [Table(("queue", "", "memory"), [(Shown("  p1", "root/p1"), Bar(1), Shown("1 GiB", 1024))])])
+    report = Report(
+        [],
+        [PrintedTable(("queue", "", "memory"), [(PrintedCell("  p1", "root/p1"), Bar(1), PrintedCell("1 GiB", 1024))])],
+    )
     assert report.csv() == "queue,memory\nroot/p1,1024\n"

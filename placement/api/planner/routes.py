@@ -1,6 +1,7 @@
 """The routes of the planner API."""
 
 from placement.api.planner import (
+    audit,
     candidates,
     claims,
     explain,
@@ -15,6 +16,7 @@ from placement.api.planner.index import PATH, shower
 from placement.api.routing import Route
 
 _RESOURCES: tuple[Route, ...] = (
+    *audit.ROUTES,
     *candidates.ROUTES,
     *claims.ROUTES,
     *explain.ROUTES,

@@ -11,7 +11,7 @@ from statistics import fmean
 
 import click
 
-from placement.cli.output import Report, Shown, Table, show, watched, whole
+from placement.cli.output import PrintedCell, PrintedTable, Report, show, watched, whole
 from placement.cli.replay import traces
 from placement.cli.replay.cheapest import PUBLISHED_AS
 from placement.cli.replay.departures import ComeAndGone, come_and_gone
@@ -39,7 +39,6 @@ def fill(folder: Path, workloads: Sequence[str], policies: Sequence[str], *, see
     show(_report(runs, published, seeds))
     if file is not None:
         file.write_text(svg([chart for workload in workloads for chart in _charts(runs, workload)]))
-        click.echo(f"Curves: {file}", err=True)
 
 
 def come_and_go(folder: Path, workloads: Sequence[str], policies: Sequence[str], *, file: Path | None) -> None:
@@ -69,12 +68,11 @@ def come_and_go(folder: Path, workloads: Sequence[str], policies: Sequence[str],
         ]
         for of, one in found.items()
     ]
-    table = Table(header, rows)
+    table = PrintedTable(header, rows)
     legend = "Tasks come and go; placed is the part of what they ask for over time, allocated the mean over time:"
     show(Report(table.records(), [legend, "", table]))
     if file is not None:
         file.write_text(svg([_over_time(found, workload) for workload in workloads]))
-        click.echo(f"Curves: {file}", err=True)
 
 
 def _over_time(found: Mapping[tuple[str, str], ComeAndGone], workload: str) -> Chart:
@@ -101,14 +99,14 @@ def _one(folder: Path, asked: tuple[str, str, int]) -> FilledCluster:
     return filled(traces.read(folder, workload), policy, seed)
 
 
-def _percent(part: float) -> Shown:
-    return Shown(f"{part:.2f}", part)
+def _percent(part: float) -> PrintedCell:
+    return PrintedCell(f"{part:.2f}", part)
 
 
 def _report(runs: Runs, published: Mapping[tuple[str, str, int], float], seeds: int) -> Report:
     allocated, left_over, refused = _allocated(runs, published), _left_over(runs), _refused(runs)
     units = " or ".join(sorted({one.unit for results in runs.values() for one in results}))
-    blocks: list[str | Table] = [
+    blocks: list[str | PrintedTable] = [
         f"Percent of {units} allocated when tasks for that many percent have arrived (seeds: {seeds}, mean):",
         *("", allocated, ""),
     ]
@@ -123,7 +121,7 @@ def _report(runs: Runs, published: Mapping[tuple[str, str, int], float], seeds: 
     return Report(document | {"refused": refused.records()}, blocks)
 
 
-def _allocated(runs: Runs, published: Mapping[tuple[str, str, int], float]) -> Table:
+def _allocated(runs: Runs, published: Mapping[tuple[str, str, int], float]) -> PrintedTable:
     header = ["workload", "policy", *[f"at {percent} %" for percent in MILESTONES], "published at 100 %"]
     rows = []
     for (workload, policy), results in runs.items():
@@ -137,10 +135,10 @@ def _allocated(runs: Runs, published: Mapping[tuple[str, str, int], float]) -> T
                 f"{known:.2f} ({PUBLISHED_AS[policy]})" if known is not None else "-",
             ]
         )
-    return Table(header, rows)
+    return PrintedTable(header, rows)
 
 
-def _left_over(runs: Runs) -> Table:
+def _left_over(runs: Runs) -> PrintedTable:
     rows = [
         [
             *map(whole, of),
@@ -149,16 +147,16 @@ def _left_over(runs: Runs) -> Table:
         ]
         for of, results in runs.items()
     ]
-    return Table(["workload", "policy", "empty hosts", *[f"< {size}" for size in WHOLE_DEVICES]], rows)
+    return PrintedTable(["workload", "policy", "empty hosts", *[f"< {size}" for size in WHOLE_DEVICES]], rows)
 
 
-def _refused(runs: Runs) -> Table:
+def _refused(runs: Runs) -> PrintedTable:
     kinds = sorted({kind for results in runs.values() for one in results for kind in one.refused})
     rows = [
         [*map(whole, of), *[round(fmean([one.refused.get(kind, 0) for one in results])) for kind in kinds]]
         for of, results in runs.items()
     ]
-    return Table(["workload", "policy", *kinds], rows)
+    return PrintedTable(["workload", "policy", *kinds], rows)
 
 
 def _charts(runs: Runs, workload: str) -> list[Chart]:

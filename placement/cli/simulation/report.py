@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean
 
-from placement.cli.output import Table, whole
+from placement.cli.output import PrintedTable, whole
 from placement.cli.simulation.cloud import JOB_GPUS
 from placement.cli.simulation.curves import Chart
 from placement.cli.simulation.run import RunResult
@@ -20,12 +20,12 @@ COLUMNS: tuple[tuple[str, Callable[[RunResult], float]], ...] = (
 )
 
 
-def summary(outcomes: Outcomes) -> Table:
+def summary(outcomes: Outcomes) -> PrintedTable:
     """Return a table with each policy's mean, minimum and maximum over the seeds."""
     rows = [
         [whole(policy), *[_spread([*map(of, seeds)]) for _name, of in COLUMNS]] for policy, seeds in outcomes.items()
     ]
-    return Table(["policy", *[name for name, _of in COLUMNS]], rows)
+    return PrintedTable(["policy", *[name for name, _of in COLUMNS]], rows)
 
 
 def _spread(values: Sequence[float]) -> str:

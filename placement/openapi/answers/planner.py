@@ -277,6 +277,28 @@ _RECLAIMED = record(
     {"host": or_null(UUID), "candidate": or_null(record(_REQUEST)), "ignored": array(TEXT)},
 )
 
+_HITS = record({"total": COUNT, "examples": array(TEXT)})
+_AUDIT = record(
+    {
+        "unknown_consumers": array(
+            record(
+                {
+                    "consumer_uuid": TEXT,
+                    "consumer_type": TEXT,
+                    "project_id": TEXT,
+                    "allocations": by_uuid(record({"name": TEXT, "resources": AMOUNTS})),
+                }
+            )
+        ),
+        "overcommitted": array(
+            record({"provider_uuid": UUID, "name": TEXT, "resource_class": TEXT, "used": COUNT, "capacity": NUMBER})
+        ),
+        "odd_rows": array(TEXT),
+        "consumers_without_allocations": _HITS,
+        "aggregates_without_members": _HITS,
+    }
+)
+
 COMPONENTS: dict[str, Json] = {
     "ExplainedStep": _STEP,
     "Explanation": _EXPLANATION,
@@ -287,6 +309,7 @@ COMPONENTS: dict[str, Json] = {
 
 ANSWERS: dict[tuple[str, str, int], Versioned[Json]] = {
     ("GET", PATH, 200): always(_INDEX),
+    ("POST", f"{PATH}/audit", 200): always(_AUDIT),
     ("POST", f"{PATH}/candidates", 200): always(_PLAN),
     ("POST", f"{PATH}/claims", 200): always(_CLAIM),
     ("POST", f"{PATH}/claims", 201): always(_CLAIM),

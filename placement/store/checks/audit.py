@@ -26,12 +26,19 @@ from placement.store.tables import (
 
 @dataclass(frozen=True, slots=True)
 class Ownerless:
-    """A consumer with allocations that its owner does not know; ``held`` maps providers to amounts by class."""
+    """A consumer with allocations that its owner does not know.
+
+    Args:
+        uuid, consumer_type, project: the consumer's.
+        held: provider -> class -> amount.
+        names: provider -> its name.
+    """
 
     uuid: str
-    kind: str
+    consumer_type: str
     project: str
     held: dict[str, dict[str, int]]
+    names: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +58,14 @@ def plain_uuid(text: str) -> str:
 
 
 def ownerless(
-    connection: Connection, known: Collection[str], *, kind: str | None, older_than: timedelta
+    connection: Connection, known: Collection[str], *, consumer_type: str | None, older_than: timedelta
 ) -> list[Ownerless]:
     """Return the consumers with allocations that are not among the known ones.
 
     Args:
         connection: a connection with one snapshot.
         known: the uuids that are still alive, in any spelling.
-        kind: only consumers of this type.
+        consumer_type: only consumers of this type.
         older_than: only consumers created longer ago than this; younger ones may not be listed yet.
     """
     living = {plain_uuid(uuid) for uuid in known}
@@ -68,6 +75,7 @@ def ownerless(
             func.coalesce(consumer_types.c.name, UNTYPED),
             func.coalesce(projects.c.external_id, ""),
             resource_providers.c.uuid,
+            func.coalesce(resource_providers.c.name, ""),
             resource_classes.c.name,
             allocations.c.used,
         )
@@ -80,12 +88,13 @@ def ownerless(
         .where(or_(consumers.c.created_at.is_(None), consumers.c.created_at < _before(older_than)))
         .order_by(consumers.c.uuid, resource_providers.c.id, resource_classes.c.id)
     )
-    if kind is not None:
-        query = query.where(consumer_types.c.name == kind)
+    if consumer_type is not None:
+        query = query.where(consumer_types.c.name == consumer_type)
     ownerless: dict[str, Ownerless] = {}
-    for uuid, type_, project, provider, class_, used in connection.execute(query):
+    for uuid, type_, project, provider, name, class_, used in connection.execute(query):
         if plain_uuid(uuid) not in living:
-            consumer = ownerless.setdefault(uuid, Ownerless(uuid, type_, project, {}))
+            consumer = ownerless.setdefault(uuid, Ownerless(uuid, type_, project, {}, {}))
+            consumer.names[provider] = name
             consumer.held.setdefault(provider, {})[class_] = used
     return list(ownerless.values())
 

@@ -1,0 +1,92 @@
+"""POST /planner/v1/audit: unknown consumers, overcommitted providers, odd rows."""
+
+from datetime import timedelta
+from typing import Any
+
+from flask import Response
+
+from placement.api.call import Call
+from placement.api.fields import Array, Integer, JsonText, Uuid
+from placement.api.planner.index import PATH
+from placement.api.routing import Route
+from placement.api.validation import Schema
+from placement.services.audit import AuditFindings, Hits, audit
+
+MAX_MINUTES = 1000 * 366 * 24 * 60
+"""A thousand years: the calendar of Python ends at some point."""
+
+MAX_CONSUMERS = 100_000
+"""As many fit into a body."""
+
+OLDER_THAN_MIN = 60
+
+
+class AuditBody(Schema):
+    """The body. Without known consumers, none is reported as unknown."""
+
+    known_consumers = Array(Uuid(), required=False, shortest=1, longest=MAX_CONSUMERS)
+    consumer_type = JsonText(required=False)
+    older_than_minutes = Integer(minimum=0, maximum=MAX_MINUTES, required=False, default=OLDER_THAN_MIN)
+
+
+SCHEMA = AuditBody()
+
+
+def show_audit(call: Call) -> Response:
+    """Return everything that an audit finds."""
+    body = call.document(SCHEMA)
+    findings = audit(
+        call.database,
+        body.get("known_consumers"),
+        consumer_type=body.get("consumer_type"),
+        older_than=timedelta(minutes=body.get("older_than_minutes", OLDER_THAN_MIN)),
+    )
+    return call.json(audit_json(findings))
+
+
+def audit_json(findings: AuditFindings) -> dict[str, Any]:
+    """Return the findings as JSON."""
+    return {
+        "unknown_consumers": [
+            {
+                "consumer_uuid": consumer.uuid,
+                "consumer_type": consumer.consumer_type,
+                "project_id": consumer.project,
+                "allocations": {
+                    provider: {"name": consumer.names[provider], "resources": amounts}
+                    for provider, amounts in consumer.held.items()
+                },
+            }
+            for consumer in findings.unknown_consumers
+        ],
+        "overcommitted": [
+            {
+                "provider_uuid": each.provider,
+                "name": each.name,
+                "resource_class": each.resource_class,
+                "used": each.used,
+                "capacity": each.capacity,
+            }
+            for each in findings.overcommitted
+        ],
+        "odd_rows": list(findings.odd_rows),
+        "consumers_without_allocations": _hits(findings.empty_consumers),
+        "aggregates_without_members": _hits(findings.empty_aggregates),
+    }
+
+
+def _hits(hits: Hits) -> dict[str, Any]:
+    return {"total": hits.total, "examples": list(hits.examples)}
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path=f"{PATH}/audit",
+        view=show_audit,
+        rule="placement:planner:audit",
+        answers_json=True,
+        takes_json=True,
+        body=SCHEMA,
+    ),
+)
