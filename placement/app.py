@@ -87,7 +87,7 @@ def _server(settings: Settings, limits: SearchLimits) -> Server:
     policy = Policy(settings)
     policy.prepare()
     database = _database(settings)
-    cloud_cache = CloudCache()
+    cloud_cache, judges = CloudCache(), FragmentationJudges(settings.planner.profiles)
     load(database, cloud_cache)
     meters = meters_for(database, settings, _flavors(settings), cloud_cache)
     return Server(
@@ -95,11 +95,11 @@ def _server(settings: Settings, limits: SearchLimits) -> Server:
         policy=policy,
         settings=settings,
         usage_cache=UsageCache(settings.planner.fair_share),
-        fragmentation_judges=FragmentationJudges(settings.planner.profiles),
+        fragmentation_judges=judges,
         cloud_cache=cloud_cache,
         listeners=Listeners(database, settings.journal.listeners, on_change=meters.listening),
         readiness=Readiness(database),
-        background=_background(database, cloud_cache, settings),
+        background=(*_background(database, cloud_cache, settings), *judges.refreshing(database)),
         plain_gate=_plain_gate(settings),
         limits=limits,
         meters=meters,

@@ -17,6 +17,7 @@ TABLES = (
     "allocations",
     "provider_usages",
     "planner_claims",
+    "learnt_work",
     "consumers",
     "consumer_types",
     "projects",

@@ -14,7 +14,7 @@ from placement.services.providers import create_provider
 from placement.services.resource_classes import create_class
 from placement.services.traits import ensure_trait, replace_provider_traits
 from placement.store.connection.database import Database
-from placement.store.tables import metadata, planner_claims
+from placement.store.tables import learnt_work, metadata, planner_claims
 
 
 def uuid_of(name: str) -> str:
@@ -53,6 +53,7 @@ def fill(database: Database, prefix: str = "host") -> None:
     answered = {"consumer_uuid": claim.consumer_uuid, "digest": "d", "generation": 1, "answer": "{}"}
     with database.writer.begin() as connection:
         connection.execute(insert(planner_claims), answered)
+        connection.execute(insert(learnt_work), {"profile": f"{prefix}-profile", "document": "{}"})
 
 
 def snapshot(database: Database) -> dict[str, list[tuple[Any, ...]]]:

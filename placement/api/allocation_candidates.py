@@ -13,6 +13,7 @@ from placement.api.candidate_query import KEYS, candidate_request, judge_in_forc
 from placement.api.pieces import answer_in_pieces
 from placement.api.routing import Route
 from placement.candidates.explain.explanation import cause_in_words
+from placement.candidates.fragmentation import wanted_by
 from placement.domain.candidate_request import CandidateRequest
 from placement.errors import OutOfSteps
 from placement.services.allocation_candidates import Answer, allocation_candidates
@@ -35,6 +36,8 @@ def list_candidates(call: Call) -> Response:
     if answer.cause is not None:
         call.server.meters.found_nothing(answer.cause.kind.value)
         LOG.info("There are no allocation candidates. %s", cause_in_words(answer.cause))
+    elif answer.candidates and (judge := judge_in_force(call)):
+        judge.note_asked(wanted_by(answer.plan))
     response = _dated(call, candidates_json(answer, call.version))
     if not answer.complete:
         response.headers[SEARCH_HEADER] = "incomplete"

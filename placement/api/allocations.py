@@ -8,6 +8,7 @@ from flask import Response
 from placement.api import allocation_schemas as schemas
 from placement.api.allocation_schemas import claim_of, claims_of
 from placement.api.call import Call
+from placement.api.candidate_query import judge_in_force
 from placement.api.routing import Route
 from placement.domain.allocation import Claim, ConsumerAllocations, ProviderAllocations
 from placement.domain.names import UNTYPED, canonical_uuid, is_uuid_like
@@ -75,6 +76,10 @@ def replace_many(call: Call) -> Response:
 def _replace(call: Call, claims: Sequence[Claim]) -> None:
     server = call.server
     service.replace_allocations(call.database, claims, gate=server.plain_gate, locks=server.settings.locks_for_all)
+    if judge := judge_in_force(call):
+        for claim in claims:
+            if claim.consumer_generation is None:
+                judge.note_allocated(claim.allocations.values())
 
 
 def delete(call: Call, consumer_uuid: str) -> Response:

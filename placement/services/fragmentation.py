@@ -1,12 +1,14 @@
 """The effect of a request on the devices of a cloud, judged by what is free in the caller's transaction.
 
-The total supply and the expected workload are refreshed in the background (``device_picture.py``).
+The total supply and the expected workload are refreshed in the background (``device_picture.py``). A profile that
+names no flavors learns them from the requests that it judges (``learning.py``).
 """
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -24,7 +26,9 @@ from placement.candidates.fragmentation import (
 )
 from placement.candidates.planner.planner_trees import ChangedProvider
 from placement.domain.search_plan import Plan
-from placement.services.device_picture import Picture, key_of, picture_of, read_picture
+from placement.services.background import BackgroundWork
+from placement.services.device_picture import Picture, picture_of, read_picture
+from placement.services.learning import WorkLearner
 from placement.services.tree_history import MAX_AGE_S
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction
@@ -68,16 +72,30 @@ class FragmentationJudge:
 
     Args:
         settings: the profile's settings.
+        profile: its name.
         clock: returns seconds.
     """
 
-    def __init__(self, settings: FragmentationSettings, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, settings: FragmentationSettings, profile: str = "", clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.settings = settings
+        self._profile = profile
         self._clock = clock
         self._first = threading.Lock()
-        self._refreshing = threading.Lock()
         self._known: _PictureInUse | None = None
-        self._read_at = 0.0
+        self._learner = None if settings.flavors else WorkLearner(settings, profile)
+        self._refreshing: BackgroundWork | None = None
+
+    def note_asked(self, wanted: Iterable[WantedOfHost]) -> None:
+        """Learn from a request that could be served."""
+        if self._learner is not None and self._known is not None:
+            self._learner.note_asked(wanted, self._known.picture.supply.units)
+
+    def note_allocated(self, allocations: Iterable[Mapping[str, int]]) -> None:
+        """Learn from what a new consumer was given, provider by provider; begin to refresh if much is new."""
+        if self._learner is not None and self._learner.note_allocated(allocations) and self._refreshing is not None:
+            self._refreshing.due = 0.0
 
     def in_snapshot(self, tx: Transaction) -> "JudgeInSnapshot":
         """Return the judge by what is free in a snapshot."""
@@ -148,7 +166,7 @@ class FragmentationJudge:
 
     def _tasks(self, known: _PictureInUse, tasks: Collection[DeviceTask]) -> Tasks:
         """Return one shared object for all that ask for the same."""
-        return known.tasks.setdefault(tuple(map(key_of, tasks)), tuple(tasks))
+        return known.tasks.setdefault(tuple([task.form for task in tasks]), tuple(tasks))
 
     def _of_demands(self, known: _PictureInUse, plan: Plan, tasks: Tasks) -> dict[int, DeviceTask]:
         by_share = {(task.share, task.kinds): task for task in tasks}
@@ -166,23 +184,33 @@ class FragmentationJudge:
         if known is None:
             with self._first:
                 if self._known is None:
-                    self._read_at = self._clock()
-                    self._known = _PictureInUse(picture_of(tx, self.settings), self.settings)
+                    self._known = _PictureInUse(picture_of(tx, self.settings, self._profile), self.settings)
                 return self._known
-        if self._clock() - self._read_at >= self.settings.refresh_s and self._refreshing.acquire(blocking=False):
-            self._read_at = self._clock()
-            threading.Thread(target=self._refresh_quietly, args=(tx.database,), daemon=True).start()
         return known
 
-    @property
-    def picture(self) -> Picture | None:
-        """The latest picture."""
-        return self._known.picture if self._known else None
+    def picture(self, database: Database) -> Picture:
+        """Return the picture in force; before anything was judged, the one that would be."""
+        known = self._known
+        return known.picture if known else read_picture(database, self.settings, self._profile)
+
+    def refreshing(self, database: Database) -> BackgroundWork:
+        """Return the work that refreshes this judge now and then."""
+        self._refreshing = BackgroundWork(
+            partial(self._refresh_quietly, database),
+            name="refresh-expected-work",
+            first_s=self.settings.refresh_s,
+            every_s=self.settings.refresh_s,
+        )
+        return self._refreshing
 
     def refresh(self, database: Database) -> None:
-        """Read the picture again; keep everything computed from the old one if nothing relevant has changed."""
-        picture = read_picture(database, self.settings)
-        if self._known is None or not picture.is_like(self._known.picture):
+        """Save what was learnt and read the picture again; keep everything computed if nothing relevant has changed."""
+        if self._learner is not None:
+            self._learner.save(database)
+        if self._known is None:
+            return  # The first request reads it.
+        picture = read_picture(database, self.settings, self._profile)
+        if not picture.is_like(self._known.picture):
             self._known = _PictureInUse(picture, self.settings)
 
     def _refresh_quietly(self, database: Database) -> None:
@@ -190,8 +218,6 @@ class FragmentationJudge:
             self.refresh(database)
         except Exception:
             LOG.exception("What work to expect on devices could not be read again; what was known stays in force.")
-        finally:
-            self._refreshing.release()
 
 
 class JudgeInSnapshot:
@@ -218,10 +244,15 @@ class FragmentationJudges:
 
     def __init__(self, profiles: Mapping[str, RankingProfile]) -> None:
         self._by_name = {
-            name: FragmentationJudge(profile.fragmentation)
+            name: FragmentationJudge(profile.fragmentation, name)
             for name, profile in profiles.items()
             if profile.fragmentation is not None and profile.fragmentation.weight
         }
+
+    def refreshing(self, database: Database) -> Iterator[BackgroundWork]:
+        """Yield the work that refreshes each judge now and then."""
+        for judge in self._by_name.values():
+            yield judge.refreshing(database)
 
     def of(self, profile: RankingProfile) -> FragmentationJudge | None:
         """Return the judge of a profile, or None."""

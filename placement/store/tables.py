@@ -260,5 +260,13 @@ placement_former_names = Table(
 one mean this name by the id (store/journal/former_names.py).
 """
 
+learnt_work = Table(
+    "learnt_work",
+    metadata,
+    Column("profile", String(255), primary_key=True, nullable=False),
+    Column("document", Text().with_variant(mysql.MEDIUMTEXT(), "mysql", "mariadb"), nullable=False),
+)
+"""The mix of work that a profile has learnt from requests (store/learnt_work.py)."""
+
 VERSION_TABLE = "placement_server_version"
 """Where Alembic stores the revision of our tables; the reference's own is in ``alembic_version``."""

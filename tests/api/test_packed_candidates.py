@@ -118,25 +118,6 @@ def test_what_hosts_gave_before_says_nothing_of_their_devices(trace: Trace, data
 
 
 @pytest.mark.parametrize("trace", ["default"], indirect=True)
-def test_expected_work_is_learnt_from_what_is_held(trace: Trace, database_url: str, tmp_path: Path) -> None:
-    """Shares of 300 are held, so a GPU with 600 left serves two of them, and one with 500 left loses nothing."""
-    app = server(trace, database_url, tmp_path, flavors={"none": {"resources": {}}}, refresh_s=0)
-    server_of_app = app.extensions["placement"]
-    judge = server_of_app.fragmentation_judges.of(server_of_app.settings.planner.profile_in_force)
-    judge.settings = replace(judge.settings, flavors={})
-    api = Api(app)
-    task = DeviceTask({"CPU": 1000, "MEMORY": 100}, 1, 300)
-    for _ in range(5):
-        assert by_get(api, task)
-    judge.refresh(server_of_app.database)
-    expected = judge.picture.expected
-    assert [(dict(one.amounts), one.devices, one.share, often) for one, often in expected.items()] == [
-        ({"VCPU": 1000, "MEMORY_MB": 100}, 1, 300, 5)
-    ]
-    app.extensions["placement"].database.dispose()
-
-
-@pytest.mark.parametrize("trace", ["default"], indirect=True)
 def test_profiles_show_the_part_as_it_can_stand_in_the_file(cloud: Api, trace: Trace, tmp_path: Path) -> None:
     shown = cloud.get("/planner/v1/profiles").json["profiles"]["packing"]
     file = tmp_path / "again.yaml"

@@ -30,6 +30,7 @@ from placement.allocators.fragmentation.hosts import (
     FreeDevice,
     FreeHost,
 )
+from placement.allocators.fragmentation.mix import LearntMix, Work, size_of, work_of
 from placement.allocators.fragmentation.outlook import CostWeights, Outlook, tidiness
 
 __all__ = [
@@ -40,6 +41,10 @@ __all__ = [
     "FragmentationSettings",
     "FreeDevice",
     "FreeHost",
+    "LearntMix",
     "Outlook",
+    "Work",
+    "size_of",
     "tidiness",
+    "work_of",
 ]

@@ -41,6 +41,10 @@ class FreeHost:
         return FreeHost(free, tuple(devices))
 
 
+TaskForm = tuple[tuple[tuple[str, int], ...], int, int, frozenset[str]]
+"""All that a task is, as a key."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceTask:
     """Work to be placed on one host.
@@ -63,6 +67,11 @@ class DeviceTask:
     def __post_init__(self) -> None:
         if (self.devices > 0) != (self.share > 0):
             raise InvalidEntry(("share",), "units of each device, or no devices", self.share)
+
+    @property
+    def form(self) -> TaskForm:
+        """The same for tasks that ask for the same."""
+        return tuple(sorted(self.amounts.items())), self.devices, self.share, self.kinds
 
     def can_use(self, device: FreeDevice) -> bool:
         """Tell whether a device has the share left and is of an acceptable kind."""
@@ -129,7 +138,7 @@ class FragmentationSettings:
         size: the units of a whole device.
         kinds: the traits, or families of traits, that distinguish kinds of devices; empty if all are the same.
         beside: the resource classes that work takes from the host besides devices.
-        flavors: name -> expected work; empty to learn it from what is allocated.
+        flavors: name -> expected work; empty to learn it from requests and allocations.
         weight: scores range from 0 to 100 times this; 0 disables this part.
         refresh_s: how often to reread the supply and what is learnt, in seconds.
 

@@ -9,7 +9,10 @@ from placement.api.planner.request_document import Body, changes_of, ignored_in,
 from placement.api.planner.request_schemas import CandidatesSchema
 from placement.api.planner.scores import profile_of
 from placement.api.routing import Route
+from placement.candidates.planner.question import wanted_of
+from placement.domain.search_plan import plan_for
 from placement.services.planner.candidates import PlannerOptions, planned_candidates
+from placement.services.planner.changes import AS_THEY_ARE
 
 SCHEMA = CandidatesSchema()
 
@@ -18,7 +21,10 @@ def plan(call: Call) -> Response:
     """Return the best candidates for a request."""
     body = call.document(SCHEMA)
     request = planner_request(body, call.server.settings.planner)
-    answer = planned_candidates(call.database, request, options_for(call, body), changes=changes_of(body))
+    options, changes = options_for(call, body), changes_of(body)
+    answer = planned_candidates(call.database, request, options, changes=changes)
+    if options.judge is not None and answer.candidates and changes == AS_THEY_ARE and not request.paths:
+        options.judge.note_asked(wanted_of(request, plan_for(request.plain)))
     ignored = ignored_in(call.server.settings.planner, body)
     return call.json({**answer_json(answer), **({"ignored": ignored} if ignored else {})})
 

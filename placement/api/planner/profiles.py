@@ -1,6 +1,7 @@
 """GET /planner/v1/profiles: profiles, levels, locks, device types and aggregates in force, as in the planner file."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
@@ -18,8 +19,9 @@ from placement.domain.planner_request import THE_DEVICE
 
 
 def list_profiles(call: Call) -> Response:
-    """Return the names that requests may use, and what they mean. JSON is YAML: the answer could stand in the file."""
+    """Return the names that requests may use, and their meaning. JSON is YAML: ``profiles`` could stand in the file."""
     planner = call.server.settings.planner
+    learnt = dict(_learnt(call))
     return call.json(
         {
             "default_profile": planner.default_profile,
@@ -32,8 +34,24 @@ def list_profiles(call: Call) -> Response:
             "aggregates": {
                 kind: {name: list(uuids) for name, uuids in names.items()} for kind, names in planner.aggregates.items()
             },
+            **({"learnt": learnt} if learnt else {}),
         }
     )
+
+
+def _learnt(call: Call) -> Iterator[tuple[str, Any]]:
+    """Yield what each profile without flavors has learnt, and since when; ``flavors`` could stand in the file."""
+    for name, profile in call.server.settings.planner.profiles.items():
+        judge = call.server.fragmentation_judges.of(profile)
+        if judge is not None and not judge.settings.flavors:
+            picture = judge.picture(call.database)
+            work = [ExpectedWork(task, round(often, 2)) for task, often in picture.expected.items()]
+            flavors = {f"learnt-{number}": _flavor(each) for number, each in enumerate(work, start=1)}
+            yield name, {"since": _time(picture.learnt_since), "flavors": flavors}
+
+
+def _time(since: float | None) -> str | None:
+    return None if since is None else datetime.fromtimestamp(since, UTC).isoformat(timespec="seconds")
 
 
 def _profile(profile: RankingProfile) -> dict[str, Any]:

@@ -286,8 +286,7 @@ class PlannerQuestion:
         if self.request.paths:
             wanted = [WantedOfHost(self.prepared.composer.requested, 1, ())]
             return self._terms.judge.judged(plan, wanted, changed)
-        counts = {one.suffix: one.count for one in self.request.groups}
-        return self._terms.judge.judged(plan, [*wanted_by(plan, counts)], changed)
+        return self._terms.judge.judged(plan, wanted_of(self.request, plan), changed)
 
     def kept_order(self, scores: TreeScores, found_by: Sequence[str]) -> KeyOrder | None:
         """Return the kept keys of all trees, ascending; None if none are kept or counts decide.
@@ -316,3 +315,8 @@ class PlannerQuestion:
     def _least_places(self, serving: Serving) -> Mapping[int, Counts] | None:
         kept = self.cloud.kept if serving is self._serving else KeptInState()
         return least_places(serving, self.prepared.composer.counted, levels=self.level_ids, kept=kept)
+
+
+def wanted_of(request: PlannerRequest, plan: Plan) -> list[WantedOfHost]:
+    """Return what a request of groups wants of one host, given its plan."""
+    return [*wanted_by(plan, {one.suffix: one.count for one in request.groups})]

@@ -219,7 +219,8 @@ _PROFILES = record(
             {"same_pcie": TEXT, "same_numa": TEXT},
         ),
         "aggregates": by_name(by_name(array(TEXT))),
-    }
+    },
+    {"learnt": by_name(record({"since": or_null(TEXT), "flavors": by_name(_FLAVOR)}))},
 )
 _INDEX = record(
     {

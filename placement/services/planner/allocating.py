@@ -9,12 +9,15 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from placement.candidates.planner.question import wanted_of
 from placement.domain.allocation import Claim, StockName
 from placement.domain.capacity import DoesNotFit, Supply, check_fit
+from placement.domain.search_plan import plan_for
 from placement.services import claims as claiming
 from placement.services.claims import Situation
 from placement.services.planner.drafting import Draft
 from placement.store.allocations import held_by
+from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, writes
 from placement.store.planner_claims import RememberedClaim, remember_claims, remembered_claims, sweep_now_and_then
 from placement.store.search.provider_names import named_providers
@@ -24,14 +27,25 @@ class Outdated(Exception):
     """The plan is stale: somebody else has taken from it, or claimed for one of its consumers. Nothing was written."""
 
 
-@writes
-def allocate(tx: Transaction, drafts: Sequence[Draft], digest: str) -> dict[str, str]:
-    """Allocate each member's draft; return the answers by consumer uuid.
+def allocate(database: Database, drafts: Sequence[Draft], digest: str) -> dict[str, str]:
+    """Allocate each member's draft, learn from that what work to expect, and return the answers by consumer uuid.
 
     Raises:
         Outdated: the drafts no longer fit.
         ConcurrentUpdate: a consumer to be replaced is at another generation.
     """
+    answers = _allocated(database, drafts, digest)
+    for draft in drafts:
+        judge, request = draft.member.options.judge, draft.member.request
+        if judge is not None and not draft.member.replaces:
+            if not request.paths:
+                judge.note_asked(wanted_of(request, plan_for(request.plain)))
+            judge.note_allocated(draft.consumer.allocations.values())
+    return answers
+
+
+@writes
+def _allocated(tx: Transaction, drafts: Sequence[Draft], digest: str) -> dict[str, str]:
     claims = [draft.consumer for draft in drafts]
     situation = claiming.meet(tx, claims, frozenset[str]().union(*[draft.alone for draft in drafts]))
     _check_names(drafts, situation)

@@ -1,4 +1,4 @@
-"""Devices and their surroundings: what trees have left, their capacity, and what consumers take."""
+"""Devices and their surroundings: what trees have left, and their capacity."""
 
 from collections.abc import Collection
 from functools import lru_cache
@@ -9,13 +9,10 @@ from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.ranges import is_of_roots
 from placement.store.stock import stock_by_tree
-from placement.store.tables import allocations, resource_provider_traits
+from placement.store.tables import resource_provider_traits
 
 ProviderAmount = tuple[int, int, int, int]
 """The root of a tree, a provider in it, a resource class, and an amount."""
-
-NewHolding = tuple[str, int, int, int]
-"""The uuid of a consumer, a provider, a resource class, and the amount taken."""
 
 
 def left_by_provider(
@@ -51,17 +48,3 @@ def traits_of_devices(tx: Transaction, traits: Collection[int]) -> list[tuple[in
 
 _HAS = resource_provider_traits.c
 _TRAITS = select(_HAS.resource_provider_id, _HAS.trait_id).where(_HAS.trait_id.in_(bindparam("traits", expanding=True)))
-
-
-def newest_taken(tx: Transaction, classes: Collection[int], most: int) -> list[NewHolding]:
-    """Return the newest allocations of some classes, up to ``most``, newest first."""
-    return tx.tuples(_NEWEST, {"classes": sorted(classes), "most": most})
-
-
-_ALLOCATED = allocations.c
-_NEWEST = (
-    select(_ALLOCATED.consumer_id, _ALLOCATED.resource_provider_id, _ALLOCATED.resource_class_id, _ALLOCATED.used)
-    .where(_ALLOCATED.resource_class_id.in_(bindparam("classes", expanding=True)))
-    .order_by(_ALLOCATED.id.desc())
-    .limit(bindparam("most"))
-)

@@ -1,0 +1,154 @@
+"""A profile without flavors learns from requests what work to expect: with its traits, for all workers, for good."""
+
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from placement.app import create_app
+from placement.services.fragmentation import FragmentationJudge
+from placement.settings import DatabaseSettings, Settings
+from placement.settings.planner.sections import load_planner
+from tests.api.conftest import Api
+from tests.clouds import build, provider
+from tests.concurrency.together import together
+
+GPU, A, B = "CUSTOM_GPU_MILLI", "CUSTOM_GPU_MODEL_A", "CUSTOM_GPU_MODEL_B"
+LEARNING = {"devices": GPU, "size": 1000, "kinds": ["CUSTOM_GPU_MODEL_*"], "beside": ["VCPU"]}
+OWNER = {"project_id": "p", "user_id": "u"}
+HALF = f"resources=VCPU:2&resources_G={GPU}:500"
+HALF_OF_A = f"{HALF}&required_G={A}"
+
+Start = Callable[[], Api]
+
+
+@pytest.fixture
+def start(database_url: str, tmp_path: Path) -> Iterator[Start]:
+    """Starts a worker on the database: an application of its own."""
+    file = tmp_path / "planner.yaml"
+    file.write_text(json.dumps({"profiles": {"packing": {"fragmentation": LEARNING}}, "default_profile": "packing"}))
+    settings = Settings(database=DatabaseSettings(connection=database_url), auth_strategy="noauth2")
+    with ExitStack() as running:
+
+        def started() -> Api:
+            app = create_app(replace(settings, planner=load_planner(file)))
+            running.callback(app.extensions["placement"].database.dispose)
+            return Api(app)
+
+        yield started
+
+
+@pytest.fixture
+def worker(start: Start) -> Api:
+    """A worker, and a cloud with devices of two models."""
+    api = start()
+    gpus = [provider(f"gpu{n}", **{GPU: 1000}, traits=[A if n % 2 else B]) for n in range(8)]
+    build(api.call, provider("host", *gpus, VCPU=64))
+    return api
+
+
+def judge_of(app: Flask) -> FragmentationJudge:
+    server = app.extensions["placement"]
+    judge = server.fragmentation_judges.of(server.settings.planner.profile_in_force)
+    assert judge is not None
+    return judge
+
+
+def save(api: Api) -> None:
+    """Do now what a worker does now and then."""
+    judge_of(api.app).refresh(api.app.extensions["placement"].database)
+
+
+def ask(api: Api, query: str) -> list[Any]:
+    found: list[Any] = api.get(f"/allocation_candidates?{query}").json["allocation_requests"]
+    return found
+
+
+def place(api: Api, query: str) -> str:
+    """Ask and take the first candidate, as nova does; return the consumer."""
+    consumer = str(uuid.uuid4())
+    body = {**ask(api, query)[0], **OWNER, "consumer_generation": None, "consumer_type": "INSTANCE"}
+    assert api.put(f"/allocations/{consumer}", body).status_code == 204
+    return consumer
+
+
+def claim(api: Api, required: list[str]) -> None:
+    groups = {"": {"resources": {"VCPU": 2}}, "_G": {"resources": {GPU: 500}, "required": required}}
+    consumer = {"uuid": str(uuid.uuid4()), **OWNER, "consumer_type": "INSTANCE"}
+    assert api.post("/planner/v1/claims", {"groups": groups, "consumer": consumer}).status_code == 201
+
+
+def learnt(api: Api) -> dict[tuple[str, ...], float]:
+    """Return what is shown to be in force: the kinds of halves of devices -> how many."""
+    shown = api.get("/planner/v1/profiles").json["learnt"]["packing"]["flavors"].values()
+    assert all(one["resources"] == {"VCPU": 2} and (one["devices"], one["share"]) == (1, 500) for one in shown)
+    return {tuple(one["kinds"]): one["weight"] for one in shown}
+
+
+@pytest.mark.parametrize("by_claims", [False, True], ids=["get and put", "claims"])
+def test_work_is_learnt_with_the_models_that_it_insists_on(worker: Api, *, by_claims: bool) -> None:
+    for _ in range(3):
+        claim(worker, [A]) if by_claims else place(worker, HALF_OF_A)
+    claim(worker, []) if by_claims else place(worker, HALF)
+    save(worker)
+    assert learnt(worker) == {(A,): 3, (): 1}
+
+
+def test_neither_retries_nor_refusals_nor_resizes_count(worker: Api) -> None:
+    consumer = place(worker, HALF)
+    for _ in range(20):
+        ask(worker, f"resources=VCPU:2&resources_G={GPU}:1000&required_G={A}")  # and takes nothing
+        assert not ask(worker, f"{HALF_OF_A}&member_of={uuid.uuid4()}")
+    held = worker.get(f"/allocations/{consumer}").json
+    assert worker.put(f"/allocations/{consumer}", held).status_code == 204
+    save(worker)
+    assert learnt(worker) == {(): 1}
+
+
+def test_what_was_learnt_is_in_force_after_a_restart(worker: Api, start: Start) -> None:
+    place(worker, HALF_OF_A)
+    save(worker)
+    since = worker.get("/planner/v1/profiles").json["learnt"]["packing"]["since"]
+    restarted = start()
+    assert learnt(restarted) == {(A,): 1}
+    ask(restarted, HALF)
+    assert learnt(restarted) == {(A,): 1}
+    assert restarted.get("/planner/v1/profiles").json["learnt"]["packing"]["since"] == since is not None
+
+
+def test_workers_learn_together_though_one_asks_and_another_takes(worker: Api, start: Start) -> None:
+    workers = [worker, start(), start(), start()]
+    for asking, taking in zip(workers, [*workers[1:], worker], strict=True):
+        body = {**ask(asking, HALF_OF_A)[0], **OWNER, "consumer_generation": None, "consumer_type": "INSTANCE"}
+        assert taking.put(f"/allocations/{uuid.uuid4()}", body).status_code == 204
+    together([lambda api=api: save(api) for api in workers])
+    for api in workers:
+        save(api)
+        assert learnt(api) == {(A,): 4}
+
+
+def test_the_first_work_counts_soon(worker: Api) -> None:
+    """After 8 allocations, and each time they have doubled, not only every ``refresh_s`` seconds."""
+    in_force = []
+    for number in range(16):
+        place(worker, HALF_OF_A if number < 8 else HALF)
+        worker.get("/")  # begins what is due
+        for work in worker.app.extensions["placement"].background:
+            if work.thread is not None:
+                work.thread.join()
+        in_force.append(learnt(worker))
+    assert in_force == [{}] * 7 + [{(A,): 8}] * 8 + [{(A,): 8, (): 8}]
+
+
+def test_a_mix_of_other_classes_is_not_taken_over(worker: Api, start: Start, tmp_path: Path) -> None:
+    place(worker, HALF_OF_A)
+    save(worker)
+    file = tmp_path / "planner.yaml"
+    file.write_text(file.read_text().replace('"size": 1000', '"size": 2000'))
+    assert learnt(start()) == {}
