@@ -12,11 +12,15 @@ from placement.domain.overlay import MoreTrees, Overlay
 
 
 def with_changes(columns: CloudColumns, overlay: Overlay, class_ids: Mapping[str, int]) -> CloudColumns:
-    """Return a cloud in which as much is in use as an overlay says, given the ids of all classes that it names."""
+    """Return a cloud in which as much is in use as an overlay says, given the ids of the classes that it names.
+
+    What is allocated of a class that no longer exists takes no room, so its change gives none.
+    """
     steps: dict[int, list[UseStep]] = defaultdict(list)
     for provider, root in columns.providers.root_of(overlay.changes).items():
         for name, more in overlay.changes[provider].items():
-            steps[class_ids[name]].append(UseStep(root, provider, more))
+            if name in class_ids:
+                steps[class_ids[name]].append(UseStep(root, provider, more))
     return columns.with_uses(steps)[0]
 
 

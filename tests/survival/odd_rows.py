@@ -155,6 +155,12 @@ def leave_out(cloud: OddCloud) -> None:
             row.update(empty)
 
 
+def lose_classes(cloud: OddCloud) -> None:
+    """Let all allocations of the odd host be of a class that does not exist."""
+    for row in _of_odd_host(allocations, cloud.rows[allocations]):
+        row["resource_class_id"] = NOWHERE
+
+
 def _change(row: Row, column: Column[Any], random: Random, *, is_strict: bool) -> None:
     if values := list(_values(column, is_strict=is_strict)):
         row[column.name] = random.choice(values)

@@ -35,13 +35,14 @@ from tests.survival.odd_rows import (
     VCPU,
     healthy_cloud,
     leave_out,
+    lose_classes,
     make_odd,
     uuid_of,
 )
 
 CASES, CASES_IN_DEPTH = 2, 60
 SEED = 11
-NULLS = "all that may be NULL is"
+WHOLLY_ODD = {"all that may be NULL is": leave_out, "no class of an allocation exists": lose_classes}
 
 HOST, BELOW_HOST, HEALTHY_HOST, AGGREGATE = (uuid_of(id_) for id_ in (ODD[0], ODD[1], HEALTHY[0], 901))
 CONSUMERS = [uuid_of(1000 + number) for number in range(1, 5)]
@@ -135,13 +136,13 @@ def ids_of_traits(connection: Connection) -> dict[str, int]:
 
 
 def fill(database: Database, seed: str | None = None) -> str:
-    """Store a healthy cloud, or one with the odd rows of a seed, or NULLS; return what is odd about it."""
+    """Store a healthy cloud, or one with the odd rows of a seed, or one WHOLLY_ODD; return what is odd about it."""
     with database.writer.begin() as connection:
         for table in (resource_classes, traits):
             connection.execute(delete(table).where(table.c.id >= ADDED))
         cloud = healthy_cloud(ids_of_traits(connection))
-        if seed == NULLS:
-            leave_out(cloud)
+        if seed in WHOLLY_ODD:
+            WHOLLY_ODD[seed](cloud)
         elif seed is not None:
             make_odd(cloud, Random(seed), is_strict=database.dialect != "sqlite")
         cloud.store(connection)
@@ -172,7 +173,7 @@ def is_about_the_odd_host(name: str) -> bool:
 def cases(request: pytest.FixtureRequest) -> list[str]:
     is_deep = request.config.getoption("--deep")
     seed = request.config.getoption("--seed") if is_deep else SEED
-    return [NULLS, *(f"{seed} {number}" for number in range(CASES_IN_DEPTH if is_deep else CASES))]
+    return [*WHOLLY_ODD, *(f"{seed} {number}" for number in range(CASES_IN_DEPTH if is_deep else CASES))]
 
 
 def test_an_odd_row_costs_at_most_its_provider(api: Api, app: Flask, database_url: str, request) -> None:
