@@ -1,7 +1,6 @@
 """The order of candidates on trees with sharing providers, compared with scoring and sorting all of them."""
 
 from dataclasses import replace
-from itertools import islice
 from math import prod
 
 from hypothesis import assume, given
@@ -11,8 +10,6 @@ from placement.allocators.compactness import compactness
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, ScoredNode, Sra, assess
 from placement.candidates.budget import RequestBudget
-from placement.candidates.compose.own_parts import OwnParts
-from placement.candidates.compose.pooled import BestFirst
 from placement.candidates.compose.slots import SlotComposer
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.reading import shared_by
@@ -202,24 +199,3 @@ def test_candidates_come_by_what_they_take_of_their_trees(cloud, profile):
         assert [choice for _root, choice in search(cloud, profile, limit)] == [
             choice for _root, choice in found[:limit]
         ]
-
-
-@examples(40)
-@given(clouds(), PROFILES)
-def test_a_search_finds_what_sorting_finds(cloud, profile):
-    """If there are many candidates, they are searched for score by score."""
-    reader = TreesInMemory(*cloud, shares=True)
-    scores = TreeScores(amounts_of(cloud.plan), Ranking(profile), shared=shared_by(reader))
-    own_parts = OwnParts(cloud.plan, scores.weighed)
-    for tree in reader.all_trees():
-        node = cloud.totals.get(tree.root, ScoredNode({}))
-        row = (tree.root, *[of.get(name, 0) for of in node for name in scores.classes])
-
-        def rank_of(given, counts, row=row):
-            return scores.key_of(row, given, counts)[:2]
-
-        found = []
-        for few in (0, 10**6):
-            best = BestFirst(cloud.plan, RequestBudget(), own_parts, all_wanted=False, few=few).ranked_in(tree, rank_of)
-            found.append(best and (best.rank, [*islice(best.ways, 40)]))
-        assert found[0] == found[1]
