@@ -48,14 +48,19 @@ class CloudChanges(NamedTuple):
         roots: the roots of the trees in which anything does.
         marks: the traits and aggregates, by kind and id, of which any provider was given one or lost it; and the trees,
             by kind and root, in which the providers themselves, or their names, do.
+        filled: those of the trees in which nothing differs but that more is in use.
     """
 
     roots: frozenset[int] = frozenset()
     marks: frozenset[tuple[str, int]] = frozenset()
+    filled: frozenset[int] = frozenset()
 
     def together_with(self, other: "CloudChanges") -> "CloudChanges":
         """Return what differs if both do."""
-        return CloudChanges(self.roots | other.roots, self.marks | other.marks) if any(other) else self
+        if not any(other):
+            return self
+        roots, altered = self.roots | other.roots, (self.roots - self.filled) | (other.roots - other.filled)
+        return CloudChanges(roots, self.marks | other.marks, roots - altered)
 
 
 NO_CHANGES = CloudChanges()
@@ -107,11 +112,13 @@ class Kept(NamedTuple):
         value: the value; shared, so nobody may change it.
         changed: the roots of the trees that may have changed since it was worked out.
         marks: the traits and aggregates whose holders may have changed since, and the trees whose providers may have.
+        filled: those of the trees in which nothing has changed but that more is in use.
     """
 
     value: Any
     changed: frozenset[int]
     marks: frozenset[tuple[str, int]] = frozenset()
+    filled: frozenset[int] = frozenset()
 
 
 class _KeptEntry(NamedTuple):

@@ -139,7 +139,8 @@ def answer_for(
     if answer is None:
         answer = _found(tx, request, options, plan=plan, ids=ids, ranking=ranking, judge=judge, cache=cache)
         if answer.cause is not None:
-            cache.note_nothing(tx, asked, answer)
+            # A reserve is kept more easily the less is idle.
+            cache.note_nothing(tx, asked, answer, lasts=not ranking.profile.filters)
     return answer
 
 

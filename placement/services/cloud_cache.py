@@ -120,20 +120,42 @@ class CloudCache:
             tx: the snapshot.
             asked: all that the reason depends on besides the trees and names; found again by equality.
         """
-        return next((reason for known, reason in self._nothing_found(tx) if known == asked), None)
+        return next((nothing.reason for nothing in self._nothing_found(tx) if nothing.asked == asked), None)
 
-    def note_nothing(self, tx: Transaction, asked: tuple[object, ...], reason: object) -> None:
-        """Remember that a request finds nothing in a snapshot, until a tree changes."""
+    def note_nothing(self, tx: Transaction, asked: tuple[object, ...], reason: object, *, lasts: bool = False) -> None:
+        """Remember that a request finds nothing in a snapshot, until a tree changes.
+
+        Args:
+            tx: the snapshot.
+            asked: all that the reason depends on besides the trees and names.
+            reason: why it finds nothing.
+            lasts: whether the reason holds, too, while more and more is in use.
+        """
         moment = self.moment(tx)
         if moment is not None:
-            reasons = ((asked, reason), *self._nothing_found(tx)[: MAX_REASONS - 1])
-            self.derived.keep(moment, NOTHING_FOUND, reasons, size=BYTES_OF_REASON * len(reasons))
+            self._keep_nothing(moment, (_Nothing(asked, reason, lasts), *self._nothing_found(tx)[: MAX_REASONS - 1]))
 
-    def _nothing_found(self, tx: Transaction) -> Sequence[tuple[tuple[object, ...], Any]]:
+    def _nothing_found(self, tx: Transaction) -> Sequence["_Nothing"]:
         moment = self.moment(tx)
         kept = self.derived.find(moment, NOTHING_FOUND) if moment else None
-        reasons: Sequence[tuple[tuple[object, ...], Any]] = () if kept is None or kept.changed else kept.value
-        return reasons
+        if moment is None or kept is None or kept.changed - kept.filled:
+            return ()
+        found: Sequence[_Nothing] = kept.value
+        if kept.changed:
+            found = [nothing for nothing in found if nothing.lasts]
+            self._keep_nothing(moment, found)
+        return found
+
+    def _keep_nothing(self, moment: Moment, found: Sequence["_Nothing"]) -> None:
+        self.derived.keep(moment, NOTHING_FOUND, found, size=BYTES_OF_REASON * len(found))
+
+
+class _Nothing(NamedTuple):
+    """A request that finds nothing, and why; and whether that holds while more and more is in use."""
+
+    asked: tuple[object, ...]
+    reason: object
+    lasts: bool
 
 
 class _KnownHolders(NamedTuple):

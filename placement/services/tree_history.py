@@ -74,7 +74,11 @@ class Moment(NamedTuple):
     def changed_since(self, number: int) -> CloudChanges | None:
         """Return what may differ from the state with a number; None for everything."""
         changed = self.history.changed(number, self.number)
-        return None if changed is None else changed.together_with(self.apart)
+        if changed is None:
+            return None
+        if number > self.number:  # Seen from the later state, less is in use here.
+            changed = changed._replace(filled=frozenset())
+        return changed.together_with(self.apart)
 
 
 class _SeenState(NamedTuple):
@@ -223,7 +227,7 @@ class TreeHistory:
 
     def _noted(self, place: Cursor, changes: TreeChanges | None) -> Moment:
         number = self._states[-1].number + 1 if self._states else 1
-        changed = None if changes is None else CloudChanges(changes.roots, changes.marks)
+        changed = None if changes is None else CloudChanges(changes.roots, changes.marks, changes.filled)
         self._states.append(_SeenState(number, place, changed))
         if changes is None:
             self._columns = None
@@ -243,7 +247,8 @@ class TreeHistory:
                 found, after = look(tx, state.place), self._changed(state.number, newest)
                 if found is None or found.changes is None or after is None:
                     return None
-                return Moment(self, newest, after.together_with(CloudChanges(*found.changes[:2])))
+                apart = after.together_with(CloudChanges(*found.changes[:2]))
+                return Moment(self, newest, apart._replace(filled=frozenset()))  # Less may be in use here.
         return None
 
     def _changed(self, earlier: int, later: int) -> CloudChanges | None:
@@ -253,7 +258,7 @@ class TreeHistory:
             return None
         if earlier + 1 == self._states[-1].number:
             return self._states[-1].changed
-        roots, marks = set[int](), set[tuple[str, int]]()
+        roots, marks, altered = set[int](), set[tuple[str, int]](), set[int]()
         for state in reversed(self._states):
             if state.number <= earlier:
                 break
@@ -262,7 +267,8 @@ class TreeHistory:
                     return None
                 roots |= state.changed.roots
                 marks |= state.changed.marks
-        return CloudChanges(frozenset(roots), frozenset(marks))
+                altered |= state.changed.roots - state.changed.filled
+        return CloudChanges(frozenset(roots), frozenset(marks), frozenset(roots - altered))
 
 
 def _size(changed: CloudChanges | None) -> int:

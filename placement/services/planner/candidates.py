@@ -15,6 +15,7 @@ from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import NamedMember
 from placement.errors import OutOfSteps
+from placement.services.cloud_cache import CloudCache
 from placement.services.explain import Explained
 from placement.services.planner.changes import AS_THEY_ARE, Changes, overlay_of
 from placement.services.planner.composers import PlannerOptions
@@ -84,26 +85,45 @@ def planned_candidates(
     overlay = overlay_of(tx, changes, overlay)
     question = question_for(tx, request, options)
     if options.cache is None or not overlay.is_empty:
-        return _found(tx, question, options, overlay=overlay)
-    asked = "candidates", *options.asked_for(request)
-    answer: PlannerAnswer | None = options.cache.reason_for_nothing(tx, asked)
-    if answer is None:
-        answer = _found(tx, question, options, overlay=overlay)
+        answer = _found(tx, question, overlay)
+        return replace(answer, explained=_why(tx, question, options, answer)) if request.explain else answer
+    answer = _found_or_known(tx, question, options, cache=options.cache)
+    if not request.explain:
+        return answer
+    asked = "why not", *options.asked_for(request)
+    explained: Explained | None = options.cache.reason_for_nothing(tx, asked)
+    if explained is None:
+        explained = _why(tx, question, options, answer)
         if not answer.candidates and answer.complete:
-            options.cache.note_nothing(tx, asked, replace(answer, members={}))
+            options.cache.note_nothing(tx, asked, explained)
+    return replace(answer, explained=explained)
+
+
+def _found_or_known(
+    tx: Transaction, question: PlannerQuestion, options: PlannerOptions, *, cache: CloudCache
+) -> PlannerAnswer:
+    """Return what the search finds, without searching where it is known to find nothing."""
+    asked = "candidates", *options.asked_for(replace(question.request, explain=False))
+    answer: PlannerAnswer | None = cache.reason_for_nothing(tx, asked)
+    if answer is None:
+        answer = _found(tx, question, AS_IT_IS)
+        if not answer.candidates and answer.complete:
+            cache.note_nothing(tx, asked, replace(answer, members={}), lasts=not options.profile.filters)
     return answer
 
 
-def _found(tx: Transaction, question: PlannerQuestion, options: PlannerOptions, *, overlay: Overlay) -> PlannerAnswer:
+def _found(tx: Transaction, question: PlannerQuestion, overlay: Overlay) -> PlannerAnswer:
     request, search = question.request, search_for(question, overlay)
     chosen = [*islice(search.distinct(), request.limit)]
     found = [PlannedCandidate(proposal, search.score(proposal)) for proposal in chosen]
     hypothetical = HypotheticalTrees(tx, question, overlay)
     candidates = [*islice(merge(found, hypothetical.candidates(), key=attrgetter("rank")), request.limit)]
-    answer = _answer(tx, search, hypothetical, candidates)
-    if not request.explain:
-        return answer
-    return replace(answer, explained=explained_plan(tx, question, options, nothing_found=not chosen))
+    return _answer(tx, search, hypothetical, candidates)
+
+
+def _why(tx: Transaction, question: PlannerQuestion, options: PlannerOptions, answer: PlannerAnswer) -> Explained:
+    is_found = any(candidate.like is None for candidate in answer.candidates)
+    return explained_plan(tx, question, options, nothing_found=not is_found)
 
 
 def _answer(

@@ -181,6 +181,8 @@ def _all_or_none(drafting: Drafting, in_order: Sequence[ClaimMember]) -> Sequenc
     hardest = in_order[0]
     if hardest.explains and (no_place := drafting.no_place(hardest)):
         raise refusal_alone(hardest, no_place, is_gang=len(in_order) > 1)
+    if drafting.is_without_place(hardest):
+        raise refusal(drafting, GangPlan(stuck=hardest), None, of=len(in_order))
     placement = one_by_one(drafting, in_order)
     if placement.stuck is None:
         return placement.drafts

@@ -130,11 +130,23 @@ class Drafting:
         )
         return known
 
-    def note_no_place(self, member: ClaimMember, explained: Explained) -> None:
-        """Remember why a member has no place even alone."""
-        if member.options.cache is not None and self.overlay.is_empty:
-            asked = "place", *member.options.asked_for(member.request)
-            member.options.cache.note_nothing(self.tx, asked, explained)
+    def is_without_place(self, member: ClaimMember) -> bool:
+        """Tell whether a member is known to have no place even alone, whatever the reason is by now."""
+        cache = member.options.cache
+        if cache is None or not self.overlay.is_empty:
+            return False
+        self.question(member)
+        return bool(cache.reason_for_nothing(self.tx, ("no place", *member.options.asked_for(member.request))))
+
+    def note_no_place(self, member: ClaimMember, explained: Explained | None) -> None:
+        """Remember that a member has no place even alone, and why."""
+        cache, asked = member.options.cache, member.options.asked_for(member.request)
+        if cache is None or not self.overlay.is_empty:
+            return
+        if explained is not None:
+            cache.note_nothing(self.tx, ("place", *asked), explained)
+        if not member.options.profile.filters:
+            cache.note_nothing(self.tx, ("no place", *asked), reason=True, lasts=True)
 
     def places_of(self, member: ClaimMember, overlay: Overlay, *, members: int, apart: bool = False) -> MemberPlaces:
         """Return the places for a number of members that want the same; with ``apart`` each takes another tree."""

@@ -124,7 +124,7 @@ def _beside(drafting: Drafting, placement: GangPlan) -> NoCandidate:
 def _of_one(drafting: Drafting, member: ClaimMember, *, complete: bool, is_gang: bool) -> NoCandidate:
     """Return why a member has no place even by itself."""
     found = explained_plan(drafting.tx, drafting.question(member), member.options) if member.explains else None
-    if found is not None and complete:
+    if complete:
         drafting.note_no_place(member, found)
     if found is None or (not complete and found.explanation.cause is None):
         sentence = "No place was found, so nothing was allocated."

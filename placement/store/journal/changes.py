@@ -32,12 +32,14 @@ class TreeChanges(NamedTuple):
             root, the trees in which a provider has come or gone, or has another name or parent.
         uses: changes in what is in use, by the id of the class, in any order; each counts once.
         untold: the roots of the trees whose providers or amounts have changed in other ways.
+        filled: the roots of the trees in which nothing has changed but that more is in use.
     """
 
     roots: frozenset[int]
     marks: frozenset[tuple[str, int]] = frozenset()
     uses: Mapping[int, Sequence[UseStep]] = _NO_STEPS
     untold: AbstractSet[int] = frozenset()
+    filled: frozenset[int] = frozenset()
 
 
 class JournalLook(NamedTuple):
@@ -98,7 +100,13 @@ def _told(rows: Collection[RowOfTree], *, is_exact: bool) -> TreeChanges | None:
     marks = frozenset([mark for row in rows for mark in _marks(row)])
     if not is_exact:  # Rows shown without counting as seen come again: steps would be counted twice.
         return TreeChanges(changed, marks, untold=changed)
-    return TreeChanges(changed, marks, *_amounts_told(rows))
+    altered = {root for row in rows if not _only_fills(row) for root in row[:2]}
+    return TreeChanges(changed, marks, *_amounts_told(rows), changed - altered)
+
+
+def _only_fills(row: RowOfTree) -> bool:
+    _root, _other, kind, is_ours, _class_id, more, *_rest = row
+    return bool(is_ours) and kind == ALLOCATION and more >= 0
 
 
 def _marks(row: RowOfTree) -> Sequence[tuple[str, int]]:

@@ -12,6 +12,7 @@ from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, register, uuid_of
 
 pytestmark = pytest.mark.any_database
 
+GPU = {"_GPU": {"resources": {"PGPU": 1}}}
 EIGHT = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 8}}}
 TWELVE = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 12}}}
 RULED = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 8}}, "within": [{"groups": ["_GPU"], "level": "pcie"}]}
@@ -87,6 +88,34 @@ def test_the_same_request_for_candidates_has_none_without_a_search(api: Api, exp
     assert not [statement for statement in sent if ".total" in statement]
     assert ask(api, "POST", CANDIDATES, body={**body, "explain": not explain}) != before
     assert not before["allocation_requests"]
+
+
+@pytest.mark.parametrize("explain", [False, True])
+def test_what_finds_nothing_is_explained_anew_after_others_have_taken(api: Api, explain: bool) -> None:
+    register(api)
+    body = {**TWELVE, "explain": explain}
+    most = []
+    for _time in range(3):
+        again = ask(api, "POST", CANDIDATES, body=body)
+        assert again["allocation_requests"] == []
+        most += [again["explanation"]["cause"]["shortfall"]["most"]] if explain else []
+        shown = refused(api, TWELVE)["explanation"]["cause"]["shortfall"]
+        most.append(shown["most"])
+        assert api.post(CLAIMS, {"groups": GPU, "consumer": consumer()}).status_code == 201
+    assert most == sorted([8, 7, 6] * (1 + explain), reverse=True)
+
+
+def test_what_is_given_back_is_found_after_others_have_taken(api: Api) -> None:
+    holder = holder_of_all(api)
+    cpu = {"groups": {"": {"resources": {"VCPU": 1}}}, "consumer": consumer()}
+    assert api.post(CLAIMS, cpu).status_code == 201
+    refused(api, EIGHT)
+    assert not ask(api, "POST", CANDIDATES, body=EIGHT)["allocation_requests"]
+    assert not ask(api, "GET", "/allocation_candidates?resources=PGPU:1")["allocation_requests"]
+    ask(api, "DELETE", f"/allocations/{holder['uuid']}")
+    assert ask(api, "GET", "/allocation_candidates?resources=PGPU:1")["allocation_requests"]
+    assert ask(api, "POST", CANDIDATES, body=EIGHT)["allocation_requests"]
+    assert api.post(CLAIMS, {**EIGHT, "consumer": consumer()}).status_code == 201
 
 
 def test_hypothetical_clouds_are_searched(api: Api) -> None:

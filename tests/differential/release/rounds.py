@@ -121,6 +121,18 @@ def near_misses(request: Request, expected: Answer, given: Answer) -> bool:
     return is_planned and _are_explained_alike(expected, given, but_for=("near_misses", "searched", "request_id"))
 
 
+def scores_without_room(request: Request, expected: Answer, given: Answer) -> bool:
+    """What has no room scores 0; the release scored it by the sums of its tree."""
+    documents = [_rounded(answer) for answer in (expected, given)]
+    if request.path != "/planner/v1/scores" or (expected.status, given.status) != (200, 200):
+        return False
+    with_room = [
+        [score if score["has_room"] else None for score in document.pop("scores")] + [document]
+        for document in documents
+    ]
+    return with_room[0] == with_room[1]
+
+
 def nested_groups(request: Request, expected: Answer, given: Answer) -> bool:
     """Ties between places for hierarchical names go to the fewest outermost ones; refusals say how many groups fit."""
     if request.path not in ("/planner/v1/candidates", "/planner/v1/claims") or expected.status != given.status:
@@ -166,6 +178,7 @@ KNOWN: tuple[Callable[[Request, Answer, Answer], bool], ...] = (
     last_digits,
     searched,
     near_misses,
+    scores_without_room,
     nested_groups,
     explained_details,
     one_voice_on_fair_shares,
