@@ -289,9 +289,10 @@ class MaskedDemand:
 
     def _steps(self) -> Iterator[Remainder]:
         """Yield what is left after each condition."""
-        before, counts = (NOBODY, NOBODY), (0, 0)
-        for condition, *left in zip(self.conditions, self.own.left(), self.shared.left(), strict=True):
-            if left[0] is not before[0] or left[1] is not before[1]:
-                providers = len(np.union1d(*left)) if len(left[1]) else len(left[0])
-                before, counts = (left[0], left[1]), (providers, int(self._masks.trees_of(*left).sum()))
+        last: tuple[Ints, Ints] | None = None
+        for condition, own, shared in zip(self.conditions, self.own.left(), self.shared.left(), strict=True):
+            if last is None or own is not last[0] or shared is not last[1]:
+                last = own, shared
+                providers = len(np.union1d(own, shared)) if len(shared) else len(own)
+                counts = providers, int(self._masks.trees_of(own, shared).sum())
             yield Remainder(condition, *counts)
