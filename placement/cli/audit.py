@@ -71,17 +71,18 @@ def audit(
     if fix and not yes and known_consumers is not None and known_consumers.name == "<stdin>":
         raise click.UsageError("--fix asks on standard input, which is the list here: add --yes, or name a file.")
     known = None if known_consumers is None else _uuids(known_consumers)
+    names = settings_of(context).planner.names.projects
     if url is not None:
         body: dict[str, object] = {"older_than_minutes": older_than_minutes}
         body |= {"known_consumers": sorted(known)} if known else {}
         body |= {"consumer_type": consumer_type} if consumer_type else {}
         document = Client(url, token=token)("POST", PATH, body)
-        show(_report(document))
+        show(_report(document, names))
         context.exit(SOMETHING_FOUND if _has_problems(document) else 0)
     with filled(with_own_database(settings_of(context))) as database:
         age = timedelta(minutes=older_than_minutes)
         document = audit_json(findings_in(database, known, consumer_type=consumer_type, older_than=age))
-        show(_report(document))
+        show(_report(document, names))
         if fix and _question(document) and (yes or click.confirm(_question(document), err=True)):
             _fix(database, document)
             document = {"overcommitted": document["overcommitted"], "odd_rows": document["odd_rows"]}
@@ -104,8 +105,8 @@ def _has_problems(document: Mapping[str, Any]) -> bool:
     return any(found["total"] if isinstance(found, dict) else found for found in document.values())
 
 
-def _report(document: Document) -> Report:
-    table = PrintedTable(("problem", "subject", "details"), [*_rows(document)])
+def _report(document: Document, names: Mapping[str, str]) -> Report:
+    table = PrintedTable(("problem", "subject", "details"), [*_rows(document, names)])
     return Report(document, [table if table.rows else "Nothing was found.", *_legend(document)])
 
 
@@ -113,9 +114,10 @@ def _legend(document: Document) -> list[str]:
     return ["", "What is overcommitted or odd needs a decision."] if document["overcommitted"] else []
 
 
-def _rows(document: Document) -> Iterator[tuple[object, ...]]:
+def _rows(document: Document, names: Mapping[str, str]) -> Iterator[tuple[object, ...]]:
     for consumer in document["unknown_consumers"]:
-        owner = f"{consumer['consumer_type']} of project {consumer['project_id']}"
+        project = consumer["project_id"]
+        owner = f"{consumer['consumer_type']} of project {names.get(project, project)}"
         held = [f"{each['name']}: {_amounts(each['resources'])}" for each in consumer["allocations"].values()]
         yield whole("unknown consumer"), consumer["consumer_uuid"], [owner, *held]
     for each in document["overcommitted"]:

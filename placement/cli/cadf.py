@@ -18,6 +18,7 @@ from placement.cli.output import noted_interrupts
 from placement.errors import ConfigurationError, Gone, Invalid, Unavailable
 from placement.logs import configure_logging
 from placement.services.journal import read_feed
+from placement.settings.planner.values import OwnerNames
 from placement.store.connection.database import Database
 from placement.store.journal.cursor import BEGINNING, Cursor, cursor_from
 from placement.store.journal.reading import Entry
@@ -37,6 +38,8 @@ SERVICE = "service/placement"
 USER = "service/security/account/user"
 
 UNKNOWN = "unknown"
+
+NOBODY = OwnerNames()
 
 _ACTIONS = {CREATED: "create", CHANGED: "update", DELETED: "delete"}
 
@@ -66,7 +69,7 @@ def write_cadf(context: click.Context, *, once: bool, cursor_file: str | None) -
     configure_logging(settings)
     place = Path(cursor_file or f"{where}.cursor")
     with with_journal(settings) as database, _remembered(place) as bookmark, noted_interrupts() as interrupts:
-        for is_all in _written(database, bookmark, _sink(where)):
+        for is_all in _written(database, bookmark, _sink(where), settings.planner.names):
             if interrupts.has_come or (is_all and once):
                 return
             if is_all:
@@ -99,7 +102,7 @@ def _logger_sink(logger: logging.Logger) -> Sink:
     return write
 
 
-def _written(database: Database, bookmark: "_Bookmark", sink: Sink) -> Iterator[bool]:
+def _written(database: Database, bookmark: "_Bookmark", sink: Sink, names: OwnerNames) -> Iterator[bool]:
     """Write in portions, and yield after each whether it was the last one available."""
     cursor = bookmark.cursor
     while True:
@@ -115,7 +118,7 @@ def _written(database: Database, bookmark: "_Bookmark", sink: Sink) -> Iterator[
             LOG.warning("%s", error.message)
             yield True
             continue
-        events = [event for entry in entries if (event := cadf_event(entry)) is not None]
+        events = [event for entry in entries if (event := cadf_event(entry, names)) is not None]
         if events:
             sink([orjson.dumps(event) for event in events])
         if reached != cursor:
@@ -187,8 +190,11 @@ def _to_disk(file: IO[bytes]) -> None:
     os.fsync(file.fileno())
 
 
-def cadf_event(entry: Entry) -> dict[str, Any] | None:
-    """Return a row's event, or None if it has none. The same row always yields the same event, including its id."""
+def cadf_event(entry: Entry, names: OwnerNames = NOBODY) -> dict[str, Any] | None:
+    """Return a row's event, or None if it has none.
+
+    The same row always yields the same event, including its id; only the names of users and projects may change.
+    """
     if entry.kind in _UNTOLD:
         return None
     return {
@@ -198,20 +204,23 @@ def cadf_event(entry: Entry) -> dict[str, Any] | None:
         "eventTime": entry.time.isoformat(timespec="microseconds") + "+00:00",
         "action": _ACTIONS[entry.action],
         "outcome": "success",
-        "initiator": _initiator(entry),
+        "initiator": _initiator(entry, names),
         "target": _target(entry),
         "observer": {"typeURI": SERVICE, "id": "placement"},
         "attachments": [{"name": "journal", "contentType": "application/json", "content": entry_json(entry)}],
     }
 
 
-def _initiator(entry: Entry) -> dict[str, str]:
+def _initiator(entry: Entry, names: OwnerNames) -> dict[str, str]:
     """Return the initiator; it is unknown if the change did not come from a request to this server."""
     if entry.request_id is None:
         return {"typeURI": UNKNOWN, "id": UNKNOWN}
     user = entry.by_user or UNKNOWN
     who = {"typeURI": USER, "id": user, "user_id": user, "request_id": entry.request_id}
-    return who | {"project_id": entry.by_project} if entry.by_project else who
+    who |= {"name": names.users[user]} if user in names.users else {}
+    project = entry.by_project
+    who |= {"project_id": project} if project else {}
+    return who | {"project_name": names.projects[project]} if project and project in names.projects else who
 
 
 def _target(entry: Entry) -> dict[str, str]:

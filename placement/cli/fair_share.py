@@ -1,6 +1,7 @@
 """``placement fair-share``: the tree of fair shares, a row for each queue and project."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -15,7 +16,7 @@ from placement.services.fair_share.usage_cache import UsageCache
 
 PATH = "/planner/v1/fair-share"
 
-HEADER = ("queue", "holds", "", "class", "amount", "entitled", "over", "gives", "weight", "share", "state")
+HEADER = ("queue", "holds", "", "class", "amount", "entitled", "over", "gives", "weight", "share", "state", "id")
 
 LEGEND = (
     "share: what it holds, divided by its weight; at every level, the smallest is served next.",
@@ -35,7 +36,8 @@ def fair_share(context: click.Context, *, url: str | None, token: str) -> None:
     With --url, ask a server; otherwise read the configured database, which may also belong to a running
     openstack-placement, with the tree in this machine's planner.yaml.
     """
-    show(tree_report(Client(url, token=token)("GET", PATH) if url is not None else _read(context)))
+    document = Client(url, token=token)("GET", PATH) if url is not None else _read(context)
+    show(tree_report(document, settings_of(context).planner.names.projects))
 
 
 def _read(context: click.Context) -> Any:
@@ -45,21 +47,24 @@ def _read(context: click.Context) -> Any:
         return tree_json(all_shares(database, UsageCache(fair)), fair)
 
 
-def tree_report(document: Document) -> Report:
-    """Return what is printed of a tree's JSON document."""
+def tree_report(document: Document, names: Mapping[str, str] = MappingProxyType({})) -> Report:
+    """Return what is printed of a tree's JSON document; ``names`` are those of projects."""
     aggregate = f" in the aggregate {document['partition']}" if document["partition"] else ""
     free, totals = document["free"], document["totals"]
     sums = [
         f"{name} {amount_in_words(free[name], name)} of {amount_in_words(totals[name], name)}"
         for name in document["classes"]
     ]
-    tree = PrintedTable(HEADER, [_row(node, totals) for node in document["nodes"]])
+    shown = len(HEADER) if names else -1
+    rows = [_row(node, totals, names)[:shown] for node in document["nodes"]]
+    tree = PrintedTable(HEADER[:shown], rows)
     return Report(document, [f"Free{aggregate}: {', '.join(sums)}.", "", tree, "", *LEGEND])
 
 
-def _row(node: Document, totals: Mapping[str, int]) -> Sequence[object]:
+def _row(node: Document, totals: Mapping[str, int], names: Mapping[str, str]) -> Sequence[object]:
     depth = node["path"].count("/")
-    name = node.get("project_id", node.get("consumer_type", node["path"].rpartition("/")[2]))
+    id_ = node.get("project_id", "")
+    name = names.get(id_, id_) or node.get("consumer_type") or node["path"].rpartition("/")[2]
     held_most = _class_held_most(node["usage"], totals)
     share = f"{node['weighted_share']:.4g} {node['dominant'] or ''}".rstrip()
     differences = node["over"] | {name: -amount for name, amount in node["under"].items()}
@@ -74,6 +79,7 @@ def _row(node: Document, totals: Mapping[str, int]) -> Sequence[object]:
         PrintedCell(f"{node['weight']:.4g}", node["weight"]) if depth else "",
         PrintedCell(share, node["weighted_share"]) if depth else "",
         "blocked" if node["blocked"] else "",
+        id_ if id_ in names else "",
     )
 
 

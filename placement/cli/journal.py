@@ -2,9 +2,10 @@
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -31,8 +32,11 @@ from placement.cli.output import (
     yaml_text,
 )
 from placement.domain.names import canonical_uuid, is_uuid_like
+from placement.domain.provider import ProviderFilter
 from placement.errors import ConfigurationError
 from placement.services.journal import newest, prune, read_feed, read_trail
+from placement.services.providers import providers as providers_in
+from placement.settings.planner.values import OwnerNames
 from placement.store.connection.database import Database
 from placement.store.journal.cursor import Cursor
 from placement.store.journal.reading import Wanted
@@ -41,22 +45,48 @@ from placement.store.journal.watched import NAME_KINDS
 PATH = "/planner/v1/journal"
 LOOK_EVERY_S = 1.0
 PORTION = 1000
-COLUMNS = ("time", "kind", "action", "what", "consumer", "provider", "user", "route", "request")
+COLUMNS = (
+    *("time", "kind", "action", "what", "consumer", "provider", "user", "route", "request"),
+    *("provider_uuid", "user_id"),
+)
 NARROWING = ("consumer", "provider", "project", "user")
 
 
-def _provider(_context: click.Context, _option: click.Parameter, uuid: str | None) -> str | None:
-    """Check that a provider is given by its uuid, in any spelling: no entry would match its name."""
-    if uuid is not None and not is_uuid_like(uuid):
-        raise click.BadParameter(f"{uuid!r} is not a uuid.")
-    return None if uuid is None else canonical_uuid(uuid)
+class ProvidersByName:
+    """The uuids and names of providers, each looked up once.
+
+    Args:
+        find: returns the (uuid, name) of the providers with a ``name`` or a ``uuid``.
+    """
+
+    def __init__(self, find: Callable[[str, str], Sequence[tuple[str, str]]]) -> None:
+        self._find = find
+        self._names: dict[str, str] = {}
+
+    def uuid(self, text: str) -> str:
+        """Return the uuid of the provider with a uuid, in any spelling, or a name.
+
+        Raises:
+            UsageError: there is none with this name.
+        """
+        if is_uuid_like(text):
+            return canonical_uuid(text)
+        for uuid, _name in self._find("name", text):
+            return uuid
+        raise click.UsageError(f"No resource provider is named {text!r}; one that was deleted is known by its uuid.")
+
+    def name(self, uuid: str) -> str:
+        """Return the name of the provider with a uuid; the uuid itself if it was deleted."""
+        if uuid not in self._names:
+            self._names[uuid] = next((name for _uuid, name in self._find("uuid", uuid)), uuid)
+        return self._names[uuid]
 
 
 @click.group(cls=PlainErrors, invoke_without_command=True)
 @click.option("--consumer", help="Only entries about this consumer.")
-@click.option("--provider", callback=_provider, help="Only entries about the provider with this uuid.")
-@click.option("--project", help="Only entries about this project's consumers.")
-@click.option("--user", help="Only changes made by this user.")
+@click.option("--provider", help="Only entries about the provider with this name or uuid.")
+@click.option("--project", help="Only entries about the consumers of this project, by id or name.")
+@click.option("--user", help="Only changes made by this user, by id or name.")
 @click.option(
     "--limit", type=click.IntRange(1, PORTION), default=50, show_default=True, help="How many entries, the newest."
 )
@@ -78,46 +108,73 @@ def journal(
     """Show who changed what and when, newest last; as JSON, a document per line."""
     if context.invoked_subcommand is not None:
         return
-    wanted = {name: value for name in NARROWING if (value := only[name]) is not None}
+    settings = settings_of(context)
+    owners = settings.planner.names
     if url is not None:
-        entries = ServerJournal(Client(url, token=token), wanted).entries(limit, follow=follow)
-        _print(entries, until_interrupted=follow)
+        call = Client(url, token=token)
+        providers = ProvidersByName(partial(_providers_of_server, call))
+        entries = ServerJournal(call, _narrowed(only, owners, providers)).entries(limit, follow=follow)
+        _print(entries, owners, providers, until_interrupted=follow)
         return
-    with with_journal(settings_of(context)) as database:
+    with with_journal(settings) as database:
         if not database.keeps_journal:
             click.echo("Nothing is recorded: [journal] enabled is off, or its triggers are missing.", err=True)
-        chosen = Wanted(wanted.get("consumer"), wanted.get("provider"), wanted.get("project"), wanted.get("user"))
+        providers = ProvidersByName(partial(_providers_of_database, database))
+        narrowed = _narrowed(only, owners, providers)
+        consumer, provider, project, user = map(narrowed.get, NARROWING)
+        chosen = Wanted(consumer, provider, project, user)
         entries = DatabaseJournal(database, chosen).entries(limit, follow=follow)
-        _print(entries, until_interrupted=follow)
+        _print(entries, owners, providers, until_interrupted=follow)
 
 
-def _print(entries: Iterator[Document], *, until_interrupted: bool) -> None:
+def _narrowed(only: Mapping[str, str | None], owners: OwnerNames, providers: ProvidersByName) -> dict[str, str]:
+    """Return what to narrow the journal to, by ids."""
+    ids = {"provider": providers.uuid, "project": owners.project_id, "user": owners.user_id}
+    return {name: ids.get(name, str)(value) for name in NARROWING if (value := only[name]) is not None}
+
+
+def _providers_of_server(call: Client, key: str, value: str) -> list[tuple[str, str]]:
+    rows = call("GET", f"/resource_providers?{urlencode({key: value})}")["resource_providers"]
+    return [(row["uuid"], row["name"]) for row in rows]
+
+
+def _providers_of_database(database: Database, key: str, value: str) -> list[tuple[str, str]]:
+    wanted = ProviderFilter(name=value) if key == "name" else ProviderFilter(uuid=value)
+    return [(uuid, name or uuid) for uuid, name, *_ in providers_in(database, wanted).rows]
+
+
+def _print(
+    entries: Iterator[Document], owners: OwnerNames, providers: ProvidersByName, *, until_interrupted: bool
+) -> None:
     """Print entries as they come; as YAML, all of them are one list."""
     chosen, columns = chosen_format(), chosen_columns()
     with suppress(KeyboardInterrupt) if until_interrupted else nullcontext():
         if chosen == "csv":
-            click.echo(csv_text(_as_table((), columns)), nl=False)
+            click.echo(csv_text(_chosen((), columns)), nl=False)
         for entry in entries:
             if chosen == "table" and not columns:
-                text = "\n".join(wrapped(entry_text(entry), available_width(), indent="    "))
+                text = "\n".join(wrapped(entry_text(_row(entry, owners, providers)), available_width(), indent="    "))
             elif chosen == "json":
                 text = json.dumps(entry)
             elif chosen == "yaml":
                 text = yaml_text([entry]).rstrip("\n")
             else:
-                row = _as_table([entry], columns)
+                row = _chosen([_row(entry, owners, providers)], columns)
                 text = GAP.join(map(str, row.rows[0])) if chosen == "table" else csv_text(row, with_header=False)[:-1]
             click.echo(text)
 
 
-def _as_table(entries: Sequence[Document], columns: Sequence[str]) -> PrintedTable:
-    table = PrintedTable(COLUMNS, [_row(entry) for entry in entries])
+def _chosen(rows: Sequence[Sequence[str]], columns: Sequence[str]) -> PrintedTable:
+    table = PrintedTable(COLUMNS, rows)
     return table.chosen(columns) if columns else table
 
 
-def _row(entry: Document) -> tuple[str, ...]:
-    named = ("consumer_uuid", "provider_uuid", "by_user_id", "route", "request_id")
-    return (entry["time"], entry["kind"], entry["action"], _what(entry), *[str(entry.get(name, "")) for name in named])
+def _row(entry: Document, owners: OwnerNames, providers: ProvidersByName) -> tuple[str, ...]:
+    provider, user = (entry.get(key, "") for key in ("provider_uuid", "by_user_id"))
+    names = (providers.name(provider) if provider else "", owners.users.get(user, user))
+    ids = [entry.get(key, "") for key in ("route", "request_id")]
+    what = (entry["time"], entry["kind"], entry["action"], _what(entry), entry.get("consumer_uuid", ""))
+    return (*what, *names, *ids, provider, user)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,15 +237,13 @@ def prune_journal(context: click.Context, *, keep_days: int | None) -> None:
 journal.add_command(write_cadf)
 
 
-def entry_text(entry: Document) -> str:
+def entry_text(row: Sequence[str]) -> str:
     """Return a row as one line: when, what, which provider or consumer, and who did it."""
-    parts = [entry["time"], f"{entry['kind']} {entry['action']}", _what(entry)]
-    parts += [
-        f"{word} {entry[key]}" for word, key in (("of", "consumer_uuid"), ("on", "provider_uuid")) if key in entry
-    ]
-    if "request_id" in entry:
-        by = entry.get("by_user_id", "nobody")
-        parts.append(f"by {by}: {entry.get('route', '')} [{entry['request_id']}]")
+    cells = dict(zip(COLUMNS, row, strict=True))
+    parts = [cells["time"], f"{cells['kind']} {cells['action']}", cells["what"]]
+    parts += [f"{word} {cells[name]}" for word, name in (("of", "consumer"), ("on", "provider")) if cells[name]]
+    if cells["request"]:
+        parts.append(f"by {cells['user'] or 'nobody'}: {cells['route']} [{cells['request']}]")
     return printable(GAP.join(filter(None, parts)))
 
 

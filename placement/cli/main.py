@@ -18,6 +18,7 @@ COMMANDS = {
     "audit": ("placement.cli.audit:audit", "Find orphaned allocations and overcommitted providers."),
     "openapi": ("placement.cli.openapi:openapi", "Print the API reference as an OpenAPI document."),
     "simulate": ("placement.cli.simulate:simulate", "Compare orders of candidates on a synthetic workload."),
+    "names": ("placement.cli.planner:names", "Import the names of projects and users."),
     "planner": ("placement.cli.planner:planner", "Check or import a planner file."),
     "db": ("placement.cli.db:db", "Manage the database."),
 }

@@ -1,11 +1,13 @@
-"""``placement planner``: checking and importing planner files."""
+"""``placement planner`` and ``placement names``: checking planner files, and importing them and their names."""
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TextIO
 
 import click
+import yaml
 
 from placement.api.planner.headroom import requests_of_flavors
 from placement.cli.configuration import configured
@@ -64,6 +66,33 @@ def import_(file: TextIO) -> None:
     click.echo(text, nl=False)
 
 
+@click.group(cls=PlainErrors)
+def names() -> None:
+    """Import the names of projects and users."""
+
+
+@names.command(name="import")
+@click.option("--projects", type=click.File(), help='Output of "openstack project list -f json"; - is standard input.')
+@click.option("--users", type=click.File(), help='Output of "openstack user list -f json".')
+def import_names(*, projects: TextIO | None, users: TextIO | None) -> None:
+    """Print the section "names" of planner.yaml for projects and users; it may also be a file of its own.
+
+    In planner.yaml, "names: names.yaml" refers to such a file.
+    """
+    files = {kind: file for kind, file in (("projects", projects), ("users", users)) if file is not None}
+    if not files:
+        raise click.UsageError("Name a list with --projects, --users or both.")
+    sections = {kind: _listed_names(file) for kind, file in files.items()}
+    click.echo(yaml.safe_dump({"names": sections}, allow_unicode=True), nl=False)
+
+
+def _listed_names(file: TextIO) -> dict[str, str]:
+    try:
+        return {str(row["ID"]): str(row["Name"]) for row in json.load(file)}
+    except (ValueError, LookupError, TypeError, RecursionError) as wrong:
+        raise click.ClickException(f"{file.name} is not a list with ID and Name in JSON.") from wrong
+
+
 def _check_text(text: str) -> None:
     """Refuse a translation that a server would refuse, and show it."""
     with TemporaryDirectory() as name:
@@ -91,5 +120,6 @@ def _summary(settings: PlannerSettings) -> Iterator[str]:
     yield "levels: " + ", ".join(f"{name} ({trait})" for name, trait in settings.levels.items())
     yield f"fair shares count: {', '.join(settings.fair_share.classes)}"
     yield f"device types: {', '.join(settings.devices.types)}"
-    for kind, names in settings.aggregates.items():
-        yield f"aggregates of kind {kind}: {', '.join(names)}"
+    for kind, groups in settings.aggregates.items():
+        yield f"aggregates of kind {kind}: {', '.join(groups)}"
+    yield f"names: {len(settings.names.projects)} projects, {len(settings.names.users)} users"

@@ -52,7 +52,7 @@ def install_console(app: Flask, server: Server) -> None:
     app.jinja_env.undefined = StrictUndefined
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     install_filters(app)
-    install_names(app)
+    install_names(app, server.settings.planner.names)
     install_explained(app)
     app.jinja_env.filters["in_words"] = in_words
     app.register_blueprint(console)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from placement.allocators.natural_order import natural_key
 from placement.domain.ancestry import with_all_above, without_cycles
 from placement.services.allocation_candidates import StockRow, Summaries
 from placement.services.trial import CandidateInDetail, Trial
@@ -65,7 +66,7 @@ class Drawings:
         self._providers = trial.answer.providers
         self._parents = without_cycles({id_: member.parent_id for id_, member in self._providers.members.items()})
         self._below: dict[int, list[int]] = defaultdict(list)
-        for id_ in sorted(trial.names, key=lambda id_: (trial.names[id_].name, id_)):
+        for id_ in sorted(trial.names, key=lambda id_: (natural_key(trial.names[id_].name), id_)):
             parent = self._parents[id_]
             if parent is not None:
                 self._below[parent].append(id_)
@@ -75,7 +76,7 @@ class Drawings:
         on_the_way = with_all_above(served.taken, self._parents)
         roots = dict.fromkeys(self._providers.members[provider].root_id for provider in served.taken)
         drawn = []
-        for root in sorted(roots, key=lambda root: (root != served.root, self._names[root].name)):
+        for root in sorted(roots, key=lambda root: (root != served.root, natural_key(self._names[root].name))):
             others = self._others(root, on_the_way) if root == served.root else set()
             drawn.append(self._node(root, served, on_the_way | others))
         return drawn

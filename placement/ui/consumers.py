@@ -23,8 +23,10 @@ from placement.services.console.consumers import (
 )
 from placement.services.fair_share.giving_back import ReclaimOptions, reclaim, reclaim_of
 from placement.services.fair_share.shares import Wish, all_shares
+from placement.settings.planner.values import OwnerNames
+from placement.store.console.consumers import ListedConsumer
 from placement.ui.changes import shown_changes
-from placement.ui.page import Page, paging_of, show
+from placement.ui.page import MAX_CSV_ROWS, Page, csv_file, paging_of, show, wants_csv
 
 MAX_SHOWN = 200
 
@@ -89,6 +91,9 @@ HOSTS_RULE = "placement:resource_providers:allocations:list"
 
 MAX_GIVERS = 20
 
+MAX_PROJECTS = 500
+"""So many projects whose names contain what is searched for."""
+
 
 def consumers(call: Call) -> Response:
     """Show the newest consumers, or those that match the search."""
@@ -96,8 +101,28 @@ def consumers(call: Call) -> Response:
     sought = {name: arguments.get(name, "").strip() for name in FIELDS}
     sought["uuid"] = sought["uuid"] or arguments.get("q", "").strip()
     paging = paging_of(call.request)
-    found = found_consumers(call.database, ConsumerSearch(**sought), first=paging.first, most=paging.size)
+    names, is_file = call.server.settings.planner.names, wants_csv(call.request)
+    projects = tuple(names.projects_with(sought["project"], most=MAX_PROJECTS)) if sought["project"] else ()
+    search = ConsumerSearch(**sought, projects=projects)
+    most = MAX_CSV_ROWS if is_file else paging.size
+    found = found_consumers(call.database, search, first=paging.first, most=most)
+    if is_file:
+        return csv_file("consumers", [_csv_row(row, found.held.get(row.uuid, {}), names) for row in found.part.rows])
     return show("consumers.html", found=found, sought=sought, types=[*found.types, UNTYPED], paging=paging)
+
+
+def _csv_row(consumer: ListedConsumer, held: Mapping[str, int], names: OwnerNames) -> dict[str, object]:
+    project, user = consumer.project_id, consumer.user_id
+    return {
+        "consumer": consumer.uuid,
+        "project": names.projects.get(project, project),
+        "project_id": project,
+        "user": names.users.get(user, user),
+        "user_id": user,
+        "type": consumer.type or UNTYPED,
+        "changed": consumer.changed_at,
+        **held,
+    }
 
 
 def consumer(call: Call, uuid: str) -> Response:
@@ -131,6 +156,7 @@ class ShareStanding:
     """How a project's usage compares with its share.
 
     node: its leaf in the tree of queues.
+    queue: the queue that it is in.
     classes: what it holds of the classes that count.
     gives: class -> how much it would give back to queues that lack their share.
     givers: who would give back to it, and what; None if the caller may not see that.
@@ -138,6 +164,7 @@ class ShareStanding:
     """
 
     node: NodeShare
+    queue: NodeShare
     classes: Sequence[ShareOfClass]
     gives: Mapping[str, int]
     givers: Sequence[tuple[str, Mapping[str, int]]] | None
@@ -154,7 +181,13 @@ def project(call: Call) -> Response:
     with_hosts = call.is_allowed(HOSTS_RULE)
     found = project_standing(call.database, name, with_hosts=with_hosts, first=paging.first, most=paging.size)
     return show(
-        "project.html", name=name, found=found, standing=_standing(call, name), with_hosts=with_hosts, paging=paging
+        "project.html",
+        name=name,
+        called=call.server.settings.planner.names.projects.get(name, ""),
+        found=found,
+        standing=_standing(call, name),
+        with_hosts=with_hosts,
+        paging=paging,
     )
 
 
@@ -166,9 +199,10 @@ def _standing(call: Call, project: str) -> ShareStanding | None:
         return None
     shares = all_shares(call.database, call.server.usage_cache)
     path = settings.queues.path_of(project)
-    node = next((node for node in shares.nodes if node.path == path), None)
-    if node is None:
+    nodes = {node.path: node for node in shares.nodes}
+    if path not in nodes:
         return None
+    node = nodes[path]
     entitled = shares.entitled[path]
     classes = [
         ShareOfClass(name, node.usage.get(name, 0), shares.totals[name], entitled[name]) for name in settings.classes
@@ -184,6 +218,7 @@ def _standing(call: Call, project: str) -> ShareStanding | None:
     givers.sort(key=lambda giver: -max(giver[1].values()))
     return ShareStanding(
         node,
+        nodes[path.rpartition("/")[0]],
         classes,
         shares.gives(node),
         givers[:MAX_GIVERS] if sees_all else None,

@@ -173,7 +173,7 @@ def look_back(since: datetime | None) -> LookBack | None:
 def _project(call: Call, project: str) -> str:
     if project:
         call.authorize(CONSUMERS)
-    return project
+    return call.server.settings.planner.names.project_id(project)
 
 
 def _ranked(call: Call, name: str) -> RankedBy:

@@ -2,10 +2,13 @@
 
 import re
 import unicodedata
-from functools import lru_cache
+from collections.abc import Mapping
+from functools import lru_cache, partial
 
 from flask import Flask
 from markupsafe import Markup, escape
+
+from placement.settings.planner.values import OwnerNames
 
 BLANK = "(blank name)"
 
@@ -60,6 +63,19 @@ def named(name: str, root: str = "") -> Markup:
     return Markup('<bdi title="{}">{}{}</bdi>').format(whole, hidden, escape(short))
 
 
-def install_names(app: Flask) -> None:
+def owner_named(names: Mapping[str, str], id_: str) -> Markup:
+    """Return what a project or user is called, with the id on hover; the id if it has no name."""
+    if id_ not in names:
+        return named(id_)
+    return Markup('<bdi title="{}">{}</bdi>').format(visible(id_), visible(names[id_]))
+
+
+def install_names(app: Flask, owners: OwnerNames) -> None:
     """Register the filters for templates."""
-    app.jinja_env.filters.update(named=named, visible=visible, within=within)
+    app.jinja_env.filters.update(
+        named=named,
+        visible=visible,
+        within=within,
+        project_named=partial(owner_named, owners.projects),
+        user_named=partial(owner_named, owners.users),
+    )

@@ -1,5 +1,8 @@
-"""The pages of the console: what defines one, how it is rendered, and paging through long lists."""
+"""The pages of the console: what defines one, how it is rendered, paging through long lists, and lists as files."""
 
+import csv
+import io
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -15,6 +18,11 @@ from placement.ui.security import allows
 HTML = "text/html; charset=utf-8"
 
 PAGE_SIZE = 50
+
+MAX_CSV_ROWS = 10_000
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""A spreadsheet would run a text that begins so, and anybody may choose a name."""
 
 LAST_PAGE = 100_000
 """Nobody turns that many pages; a search is the better way."""
@@ -79,8 +87,16 @@ class Paging:
 
     def url(self, number: int) -> str:
         """Return the link to another page of the same list."""
-        others = [(name, value) for name, value in self.query if name != "page" and value]
-        return f"{self.path}?{urlencode([*others, ('page', number)])}"
+        return self._url("page", number)
+
+    @property
+    def csv_url(self) -> str:
+        """The link to the whole list as a CSV file."""
+        return self._url("format", "csv")
+
+    def _url(self, key: str, value: object) -> str:
+        others = [(name, told) for name, told in self.query if name != "page" and told]
+        return f"{self.path}?{urlencode([*others, (key, value)])}"
 
 
 def paging_of(request: Request, *, size: int = PAGE_SIZE) -> Paging:
@@ -94,3 +110,23 @@ def paging_of(request: Request, *, size: int = PAGE_SIZE) -> Paging:
         raise Invalid(f"page must be a number from 1 to {LAST_PAGE}.")
     query = tuple(request.args.items(multi=True))
     return Paging(int(text), request.script_root + request.path, query, size)
+
+
+def wants_csv(request: Request) -> bool:
+    """Tell whether a list is asked for as a file."""
+    return request.args.get("format") == "csv"
+
+
+def csv_file(name: str, rows: Iterable[Mapping[str, object]]) -> Response:
+    """Answer with a CSV file; its columns are all keys of the rows. Texts that look like formulas are quoted."""
+    listed = list(rows)
+    written = io.StringIO()
+    writer = csv.DictWriter(written, list(dict.fromkeys(key for row in listed for key in row)))
+    writer.writeheader()
+    writer.writerows([{key: _harmless(value) for key, value in row.items()} for row in listed])
+    headers = {"content-disposition": f'attachment; filename="{name}.csv"'}
+    return Response(written.getvalue(), content_type="text/csv; charset=utf-8", headers=headers)
+
+
+def _harmless(value: object) -> object:
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value

@@ -23,12 +23,14 @@ def search(call: Call) -> Response:
 def _found(call: Call, text: str) -> str:
     """Return the address of the best match that the caller may see."""
     known = known_as(call.database, text)
+    named = call.server.settings.planner.names.project_id(text)
+    project = known.project or (named if named != text else None)
     if known.provider and allows(call, PROVIDER_RULES):
         return url_for("ui.provider", uuid=known.provider)
     if known.consumer and allows(call, CONSUMER_RULES):
         return url_for("ui.consumer", uuid=known.consumer)
-    if known.project and call.is_allowed(PROJECT_RULE, project_id=known.project):
-        return url_for("ui.project", id=known.project)
+    if project and call.is_allowed(PROJECT_RULE, project_id=project):
+        return url_for("ui.project", id=project)
     return url_for("ui.providers" if allows(call, LIST_RULES) else "ui.consumers", q=text)
 
 

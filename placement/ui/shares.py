@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from flask import Response
 
 from placement.allocators.fair_share import NodeShare
+from placement.allocators.natural_order import natural_key
 from placement.api.call import Call
 from placement.api.planner.fair_share import RULE, visible_path
 from placement.domain.quantities import amount_in_words
 from placement.errors import NotFound
 from placement.services.fair_share.shares import Shares, all_shares
 from placement.ui.numbers import percent
-from placement.ui.page import Page, paging_of, show
+from placement.ui.page import Page, csv_file, paging_of, show, wants_csv
 
 CHILDREN = 50
 """Children of the opened branch on one page."""
@@ -131,6 +132,9 @@ def fair_shares(call: Call) -> Response:
     opened = call.request.args.get("at") or next(iter(tree.nodes))
     if opened not in tree.nodes:
         raise NotFound(f"There is no queue or project {opened}.")
+    if wants_csv(call.request):
+        names = call.server.settings.planner.names.projects
+        return csv_file("fair-shares", [_csv_row(tree, path, names) for path in tree.nodes])
     rows = tree.rows(opened, paging.first)
     return show(
         "shares.html",
@@ -146,6 +150,17 @@ def fair_shares(call: Call) -> Response:
     )
 
 
+def _csv_row(tree: Branches, path: str, names: Mapping[str, str]) -> dict[str, object]:
+    node, entitled, name = tree.nodes[path], tree.shares.entitled[path], tree.name(path)
+    amounts = {
+        f"{class_name} {key}": values.get(class_name, 0)
+        for class_name in tree.shares.totals
+        for key, values in (("held", node.usage), ("entitled", entitled))
+    }
+    standing = {"weight": node.weight, "share": node.weighted_share, "blocked": node.is_blocked}
+    return {"path": path, "name": names.get(name, name), **standing, **amounts}
+
+
 def _branches(shares: Shares, own: str | None) -> Branches:
     """Return the tree; with ``own``, only the nodes on the path to it."""
     nodes = {node.path: node for node in shares.nodes if own is None or f"{own}/".startswith(f"{node.path}/")}
@@ -154,7 +169,7 @@ def _branches(shares: Shares, own: str | None) -> Branches:
         if "/" in path:
             parts[path.rpartition("/")[0]].append(node)
     for siblings in parts.values():
-        siblings.sort(key=lambda node: (node.is_blocked, node.weighted_share, node.path))
+        siblings.sort(key=lambda node: (node.is_blocked, node.weighted_share, natural_key(node.path)))
     return Branches(shares, nodes, parts, _fair(nodes, parts) if own is None else {})
 
 

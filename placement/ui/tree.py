@@ -11,12 +11,14 @@ from placement.api.versions import MAXIMUM
 from placement.domain.provider import ProviderFilter
 from placement.errors import Invalid
 from placement.services.console.maintenance import evacuation
+from placement.services.console.overview import ClassTotals
 from placement.services.console.providers import FoundProviders, ListOrder, ProviderSearch, found_providers
 from placement.services.console.tree import provider_in_tree
+from placement.store.console.providers import ConsoleProvider
 from placement.ui.changes import sees_journal, shown_changes, shown_past
 from placement.ui.names import visible
 from placement.ui.numbers import one_scale
-from placement.ui.page import Page, paging_of, show
+from placement.ui.page import MAX_CSV_ROWS, Page, csv_file, paging_of, show, wants_csv
 
 FIELDS = (
     *("q", "resources", "required", "member_of", "in_tree"),
@@ -56,7 +58,10 @@ def providers(call: Call) -> Response:
     found: FoundProviders | None = None
     fault = ""
     try:
-        found = found_providers(call.database, _search(call, sought), first=paging.first, most=paging.size)
+        most = MAX_CSV_ROWS if wants_csv(call.request) else paging.size
+        found = found_providers(call.database, _search(call, sought), first=paging.first, most=most)
+        if wants_csv(call.request):
+            return csv_file("providers", [_csv_row(row, found.stocks.get(row.id, ())) for row in found.part.rows])
     except Invalid as error:
         fault = error.message
     return show(
@@ -70,6 +75,16 @@ def providers(call: Call) -> Response:
         groups=_groups(call),
         scale=one_scale(found.stocks.values()) if found and sought["kind"] else {},
     )
+
+
+def _csv_row(provider: ConsoleProvider, stocks: Sequence[ClassTotals]) -> dict[str, object]:
+    amounts = {
+        f"{stock.class_name} {key}": value
+        for stock in stocks
+        for key, value in (("used", stock.used), ("capacity", stock.capacity))
+    }
+    identity = {"provider": provider.name, "uuid": provider.uuid, "root": provider.root_name}
+    return {**identity, "generation": provider.generation, "changed": provider.changed_at, **amounts}
 
 
 def _lists_trees(sought: Mapping[str, str]) -> bool:

@@ -1,6 +1,7 @@
 """``placement fair-share`` prints the tree with bars, from the database or from a server."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,16 @@ def test_amounts_have_the_units_of_the_console(placement: Command, cloud: str) -
     root = document["nodes"][0]
     root["under"], root["over"] = {"MEMORY_MB": 1048576.4}, {"VCPU": 2.54321}
     assert "-1 TiB MEMORY_MB, +2.5 VCPU" in "\n".join(tree_report(document).lines())
+
+
+def test_projects_go_by_their_names_and_ids_on_demand(placement: Command, cloud: str) -> None:
+    file = str(configured(placement, cloud))
+    with (placement.home / "planner.yaml").open("a") as planner:
+        planner.write("names: {projects: {p1: research}}\n")
+    printed = placement.run("fair-share", "--config-file", file).stdout
+    assert re.search(r"^ +research .* p1$", printed, re.MULTILINE)
+    chosen = placement.run("fair-share", "--config-file", file, "--columns", "queue,id").stdout
+    assert re.search(r"^ +research +p1$", chosen, re.MULTILINE)
 
 
 def test_without_a_planner_file_all_projects_are_equal(placement: Command, cloud: str) -> None:

@@ -1,5 +1,7 @@
 """``placement journal`` shows who changed what, from the database or from a server, and prunes it."""
 
+import csv
+import io
 import json
 import os
 import signal
@@ -12,7 +14,7 @@ from placement.services.resource_classes import create_class, delete_class, rena
 from placement.store.journal.reading import Wanted
 from tests.cli.commands import Command
 from tests.databases import migrate, open_database
-from tests.rows_of_a_cloud import fill
+from tests.rows_of_a_cloud import fill, uuid_of
 
 
 @pytest.fixture
@@ -62,15 +64,28 @@ def test_lines_of_json_are_those_of_the_api(placement: Command) -> None:
 
 
 @pytest.mark.usefixtures("cloud")
-def test_a_provider_is_given_by_its_uuid(placement: Command) -> None:
-    done = placement.run("journal", "--provider", "host1")
+def test_a_provider_is_given_by_its_name_or_uuid_and_shown_by_name(placement: Command) -> None:
+    host = uuid_of("host")
+    printed = placement.run("journal", "--provider", "host").stdout
+    assert "  on host" in printed
+    assert host not in printed
+    assert placement.run("journal", "--provider", host.replace("-", "").upper()).stdout == printed
+    rows = csv.DictReader(io.StringIO(placement.run("journal", "--provider", "host", "--format", "csv").stdout))
+    assert {(row["provider"], row["provider_uuid"]) for row in rows} == {("host", host)}
+    with placement.running("serve", "--port", "0", "--workers", "1") as server:
+        assert placement.run("journal", "--provider", "host", "--url", server.url()).stdout == printed
+    done = placement.run("journal", "--provider", "nobody")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "'host1' is not a uuid." in done.stderr
-    entries = map(json.loads, placement.run("journal", "--json").stdout.splitlines())
-    host = next(entry["provider_uuid"] for entry in entries if "provider_uuid" in entry)
-    told = placement.run("journal", "--provider", host).stdout
-    assert told
-    assert placement.run("journal", "--provider", host.replace("-", "").upper()).stdout == told
+    assert "No resource provider is named 'nobody'" in done.stderr
+
+
+def test_projects_and_users_are_given_by_their_names(placement: Command, cloud: str) -> None:
+    (placement.home / "planner.yaml").write_text("names: {projects: {host-project: research}}\n")
+    (placement.home / "placement.conf").write_text(f"[placement_database]\nconnection = {cloud}\n")
+    configured = ("journal", "--config-file", str(placement.home / "placement.conf"))
+    printed = placement.run(*configured, "--project", "research").stdout
+    assert "allocation created" in printed
+    assert placement.run(*configured, "--project", "host-project").stdout == printed
 
 
 @pytest.mark.usefixtures("cloud")

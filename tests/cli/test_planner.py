@@ -52,3 +52,21 @@ def test_without_a_name_it_is_the_file_that_the_server_reads(placement: Command)
     assert f"{file} is valid." in placement.run("planner", "check", "--config-file", str(configuration)).stdout
     file.write_text("levels: 1\n")
     assert placement.run("planner", "check", "--config-file", str(configuration)).returncode == 1
+
+
+def test_names_are_imported_from_keystones_lists(placement: Command) -> None:
+    (placement.home / "projects.json").write_text('[{"ID": "1f0c", "Name": "research"}, {"ID": "3c2b", "Name": "Zoë"}]')
+    (placement.home / "users.json").write_text('[{"ID": "0a9b", "Name": "ann"}]')
+    done = placement.run("names", "import", "--projects", "projects.json", "--users", "users.json")
+    assert done.stdout == "names:\n  projects:\n    1f0c: research\n    3c2b: Zoë\n  users:\n    0a9b: ann\n"
+    (placement.home / "names.yaml").write_text(done.stdout)
+    (placement.home / "planner.yaml").write_text("names: names.yaml\n")
+    assert "names: 2 projects, 1 users" in placement.run("planner", "check", "planner.yaml").stdout
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '[{"ID": "a"}]', "5"])
+def test_what_is_no_list_of_names_is_told(placement: Command, text: str) -> None:
+    (placement.home / "projects.json").write_text(text)
+    done = placement.run("names", "import", "--projects", "projects.json")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "projects.json is not a list with ID and Name in JSON." in done.stderr

@@ -1,9 +1,16 @@
 """Consumers in the console: the list with its search, and one consumer with its allocations."""
 
+import csv
+import io
+from dataclasses import replace
+
 import pytest
 from flask import Flask
 
+from placement.app import create_app
 from placement.cli.demo_story import uuid_of
+from placement.settings import Settings
+from placement.settings.planner.values import OwnerNames
 from tests.api.conftest import Api
 from tests.ui.visitor import Document, Visitor
 
@@ -74,3 +81,28 @@ def test_a_consumer_that_is_not_there_is_told_in_a_page(visitor: Visitor):
     answer = visitor.open(f"/ui/consumers/{VM0}")
     assert answer.status_code == 404
     assert f"No consumer with uuid {VM0} has allocations." in Document(answer.text).text
+
+
+@pytest.fixture
+def named(settings: Settings) -> Settings:
+    """Names for a project and a user."""
+    names = OwnerNames(projects={"blue": "Research"}, users={"somebody": "Ann"})
+    return replace(settings, planner=replace(settings.planner, names=names))
+
+
+def test_projects_and_users_go_by_their_names_and_are_found_by_them(named: Settings, demo: None) -> None:
+    visitor = Visitor(create_app(named))
+    rows = visitor.page("/ui/consumers?project=sear").table("Consumers")
+    assert {uuid: row[:2] for uuid, row in rows.items()} == {VM0: ["Research", "Ann"], VM1: ["Research", "Ann"]}
+    assert visitor.open("/ui/search?q=Research").headers["location"].endswith("/ui/project?id=blue")
+    page = visitor.page("/ui/project?id=blue")
+    assert "Project Research blue" in page.text
+
+
+def test_a_list_can_be_had_as_a_file(named: Settings, demo: None) -> None:
+    answer = Visitor(create_app(named)).open("/ui/consumers?project=blue&format=csv")
+    assert answer.headers["content-disposition"] == 'attachment; filename="consumers.csv"'
+    rows = {row["consumer"]: row for row in csv.DictReader(io.StringIO(answer.text))}
+    assert set(rows) == {VM0, VM1}
+    shown = [rows[VM0][key] for key in ("project", "project_id", "user", "VCPU", "MEMORY_MB")]
+    assert shown == ["Research", "blue", "Ann", "16", "8192"]

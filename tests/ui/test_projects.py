@@ -117,3 +117,7 @@ def test_the_search_leads_to_what_is_called_so(app: Flask, visitor: Visitor, dem
         assert (answer.status_code, answer.headers["location"]) == (303, place), text
     reader = Visitor(app, headers={"x-auth-token": "somebody:p1", "x-roles": "reader"})
     assert reader.open("/ui/search?q=compute1").status_code == 403
+
+
+def test_the_weight_of_its_queue_is_told(visitor: Visitor, cloud: clouds.Cloud):
+    assert "In the queue all/left of weight 1, in which its own weight is 1" in visitor.page(f"{PATH}p1").text

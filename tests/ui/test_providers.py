@@ -1,5 +1,7 @@
 """Providers in the console: the list with its search, and one provider in its tree."""
 
+import csv
+import io
 import shlex
 from dataclasses import replace
 from datetime import datetime
@@ -314,3 +316,18 @@ def test_a_provider_with_every_trait_and_many_aggregates_fits_on_a_page(app, vis
     text = Document(answer.text).text
     assert "and 50 more" in text
     assert "and 250 more" in text
+
+
+def test_names_sort_naturally_also_in_a_file(app, visitor: Visitor):
+    for number in (10, 9, 100, 1):
+        uuid = uuid_of(f"u{number}")
+        create_provider(app.extensions["placement"].database, uuid=uuid, name=f"u{number}.dc1")
+    order = ["u1.dc1", "u9.dc1", "u10.dc1", "u100.dc1"]
+    assert list(visitor.page("/ui/providers").table("Providers")) == [f"{name} alone" for name in order]
+    rows = [*csv.DictReader(io.StringIO(visitor.open("/ui/providers?format=csv").text))]
+    assert [row["provider"] for row in rows] == order
+
+
+def test_a_name_is_no_formula_in_a_file(app, visitor: Visitor):
+    create_provider(app.extensions["placement"].database, uuid=uuid_of("formula"), name="=HYPERLINK(0)")
+    assert "'=HYPERLINK(0)" in visitor.open("/ui/providers?format=csv").text

@@ -351,3 +351,27 @@ def test_the_options_reach_the_settings() -> None:
     settings = load((), variables, search=False)
     assert settings.ranking == RankingSettings(enabled=False, near_equal=0.5)
     assert not settings.planner_api.enabled
+
+
+def test_names_are_a_section_or_a_file_of_their_own(tmp_path: Path) -> None:
+    text = "names:\n  projects:\n    1f0c: research\n    2e1d: research\n    3c2b: web\n  users: {0a9b: Ann}\n"
+    names = read(tmp_path, text).names
+    write(tmp_path / "names.yaml", text)
+    assert read(tmp_path, "names: names.yaml\n").names == names
+    assert (names.project_id("web"), names.user_id("Ann"), names.project_id("1f0c")) == ("3c2b", "0a9b", "1f0c")
+    assert names.project_id("research") == "research", "two have this name"
+    assert names.projects_with("SEA", most=5) == ["1f0c", "2e1d"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("names: nowhere.yaml\n", "nowhere.yaml cannot be read: No such file or directory."),
+        ("names: {projekts: {}}\n", "line 1: names: expected one of the keys projects, users"),
+        ("names: {users: {a: [b]}}\n", "line 1: names.users.a: expected a name of up to 255 characters"),
+    ],
+)
+def test_wrong_names_are_told(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(ConfigurationError) as told:
+        read(tmp_path, text)
+    assert sentence in told.value.message

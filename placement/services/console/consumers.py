@@ -33,12 +33,14 @@ class ConsumerSearch:
     Args:
         uuid: the beginning of the uuid.
         project: the beginning of the project's id.
+        projects: the ids of projects that are wanted as well, because of their names.
         type: the type, or UNTYPED.
     """
 
     uuid: str = ""
     project: str = ""
     type: str = ""
+    projects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ def found_consumers(tx: Transaction, search: ConsumerSearch, *, first: int, most
     if search.uuid:
         conditions.append(store.begins_with(search.uuid))
     if search.project:
-        conditions.append(store.of_project(search.project))
+        conditions.append(store.of_project(search.project, search.projects))
     if search.type:
         conditions.append(store.of_type(None if search.type == UNTYPED else search.type))
     rows = store.listed_consumers(tx, conditions, first=first, most=most + 1)

@@ -17,7 +17,7 @@ from placement.settings.planner.devices import read_devices, read_exclusive, rea
 from placement.settings.planner.document import DocumentEntry, read_document
 from placement.settings.planner.fair_share import read_fair_share
 from placement.settings.planner.profiles import read_default_profile, read_profiles
-from placement.settings.planner.values import PlannerSettings
+from placement.settings.planner.values import OwnerNames, PlannerSettings
 
 if TYPE_CHECKING:
     from oslo_config.cfg import ConfigOpts
@@ -121,6 +121,29 @@ def _uuid(entry: DocumentEntry, seen: set[str]) -> str:
 
 PLANNER_FILE = "planner.yaml"
 
+OWNER_NAME = ".{1,255}"
+
+
+def read_names(entry: DocumentEntry, _known: PlannerSettings) -> OwnerNames:
+    """Return the names of projects and users, from the section or from the file that it names.
+
+    Raises:
+        ConfigurationError: a name is no text, or the file has no such section.
+    """
+    if not entry.is_mapping:
+        file = Path(entry.file).parent / entry.text(expected="projects and users by id, or a file with them")
+        document = read_document(file)
+        if document is None:
+            raise entry.wrong("a file with the section names, as 'placement names import' prints it")
+        entry = document.fields("names", required=("names",))["names"]
+    return OwnerNames(**{kind: _by_id(names) for kind, names in entry.fields("projects", "users").items()})
+
+
+def _by_id(entry: DocumentEntry) -> Mapping[str, str]:
+    names = {id_: name.text(OWNER_NAME, "a name of up to 255 characters") for id_, name in entry.mapping().items()}
+    return MappingProxyType(names)
+
+
 SECTIONS: Mapping[str, Callable[[DocumentEntry, PlannerSettings], Any]] = {
     "levels": read_levels,
     "devices": read_devices,
@@ -132,6 +155,7 @@ SECTIONS: Mapping[str, Callable[[DocumentEntry, PlannerSettings], Any]] = {
     "flavors": read_flavors,
     "private_flavors": read_private_flavors,
     "aggregates": read_aggregates,
+    "names": read_names,
 }
 
 

@@ -36,6 +36,32 @@ class FairShareSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnerNames:
+    """What Keystone calls projects and users: id -> name. Whoever is not listed goes by the id."""
+
+    projects: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    users: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def project_id(self, text: str) -> str:
+        """Return the id of the only project with a name; any other text is an id itself."""
+        return _only_id(self.projects, text)
+
+    def user_id(self, text: str) -> str:
+        """Return the same of a user."""
+        return _only_id(self.users, text)
+
+    def projects_with(self, text: str, *, most: int) -> list[str]:
+        """Return the ids of at most so many projects whose names contain a text, in any case."""
+        sought = text.casefold()
+        return [id_ for id_, name in self.projects.items() if sought in name.casefold()][:most]
+
+
+def _only_id(names: Mapping[str, str], text: str) -> str:
+    ids = [] if text in names else [id_ for id_, name in names.items() if name == text]
+    return ids[0] if len(ids) == 1 else text
+
+
+@dataclass(frozen=True, slots=True)
 class PlannerSettings:
     """The planner file; by default, what applies without one.
 
@@ -50,6 +76,7 @@ class PlannerSettings:
         flavors: named requests whose headroom is counted, as query strings of GET /allocation_candidates.
         private_flavors: the flavors that not every project may use.
         aggregates: kind (zone, rack, ...) -> name -> the uuids of its aggregates, outermost kind first.
+        names: what projects and users are called.
     """
 
     levels: Mapping[str, str] = field(default_factory=lambda: DEFAULT_LEVELS)
@@ -62,6 +89,7 @@ class PlannerSettings:
     flavors: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     private_flavors: frozenset[str] = frozenset()
     aggregates: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=lambda: MappingProxyType({}))
+    names: OwnerNames = field(default_factory=OwnerNames)
 
     @property
     def profile_in_force(self) -> RankingProfile:

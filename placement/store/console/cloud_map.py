@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from sqlalchemy import BigInteger, cast, func, select
 
+from placement.allocators.natural_order import natural_key
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.console.stocks import INV
 from placement.store.journal.order import J
@@ -28,10 +29,10 @@ class MappedHost(NamedTuple):
 
 
 def hosts(tx: Transaction) -> list[MappedHost]:
-    """Return the roots of all trees, by name."""
+    """Return the roots of all trees, in the natural order of their names."""
     name = func.coalesce(RP.name, RP.uuid)
-    query = select(RP.id, RP.uuid, name).where(RP.parent_provider_id.is_(None)).order_by(name, RP.id)
-    return [MappedHost(*row) for row in tx.tuples(query)]
+    rows = tx.tuples(select(RP.id, RP.uuid, name).where(RP.parent_provider_id.is_(None)))
+    return [MappedHost(*row) for row in sorted(rows, key=lambda row: (natural_key(row[2]), row[0]))]
 
 
 def hosts_with(tx: Transaction, beginning: str) -> list[int]:

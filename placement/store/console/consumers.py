@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import ColumnElement, FromClause, Select, distinct, exists, func, select
+from sqlalchemy import ColumnElement, FromClause, Select, distinct, exists, func, or_, select
 
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.console.stocks import summed
@@ -82,9 +82,9 @@ def begins_with(text: str) -> ColumnElement[bool]:
     return _C.uuid == text if len(text) == UUID_LENGTH else _C.uuid.startswith(text, autoescape=True)
 
 
-def of_project(text: str) -> ColumnElement[bool]:
-    """Return the condition that the id of a consumer's project starts with a text."""
-    return projects.c.external_id.startswith(text, autoescape=True)
+def of_project(text: str, ids: Collection[str]) -> ColumnElement[bool]:
+    """Return the condition that the id of a consumer's project starts with a text or is one of some ids."""
+    return or_(projects.c.external_id.startswith(text, autoescape=True), projects.c.external_id.in_(ids))
 
 
 def of_type(name: str | None) -> ColumnElement[bool]:

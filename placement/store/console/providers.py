@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Select, func, or_, select
 
+from placement.allocators.natural_order import natural_key
 from placement.store.aggregates import roots_in
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.console.cloud_map import MAX_CHANGES
@@ -36,6 +37,9 @@ class ConsoleProvider(NamedTuple):
         """Whether it is the root of its tree."""
         return self.uuid == self.root_uuid
 
+
+SORTED_BY_NATURE = 20_000
+"""A longer list is sorted by the database, which does not compare numbers in names by value."""
 
 _ROOT = resource_providers.alias("root")
 _MEMBER = resource_providers.alias("member")
@@ -129,9 +133,21 @@ class Listed:
         elif order is ListOrder.CHANGED:
             # Databases disagree on whether nulls come first; MariaDB's timestamps are whole seconds.
             query = query.order_by(changed_at.is_(None), changed_at.desc(), RP.id.desc())
+        elif (ids := self._in_natural_order()) is not None:
+            places = {id_: place for place, id_ in enumerate(ids[first : first + most])}
+            rows = [ConsoleProvider(*row) for row in self._tx.execute(_COLUMNS.where(RP.id.in_(places)))]
+            return sorted(rows, key=lambda row: places[row.id])
         else:
             query = query.order_by(*by_name)
         return [ConsoleProvider(*row) for row in self._tx.execute(query.offset(first).limit(most))]
+
+    def _in_natural_order(self) -> list[int] | None:
+        """Return the ids of all rows, roots first, then by name with numbers by value; None if there are too many."""
+        query = select(RP.parent_provider_id.is_not(None), RP.name, RP.id).where(*self._conditions)
+        rows = self._tx.tuples(query.limit(SORTED_BY_NATURE + 1))
+        if len(rows) > SORTED_BY_NATURE:
+            return None
+        return [id_ for *_, id_ in sorted(rows, key=lambda row: (bool(row[0]), natural_key(row[1] or ""), row[2]))]
 
     def count(self) -> int | None:
         """Return the length of the list; None if it is too long to count."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import os_traits
 from sqlalchemy import ColumnElement, Join, Select, and_, distinct, func, select
 
+from placement.allocators.natural_order import natural_key
 from placement.store.bulk_read import BulkRead, bulk_read
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.console.consumers import IN_TREES, A, sums_held
@@ -79,9 +80,9 @@ class TreePart:
 
 
 def parents_by_name(tx: Transaction, root_id: int) -> dict[int, int | None]:
-    """Return the parent of each provider of a tree, in the order of the providers' names."""
-    query = select(RP.id, RP.parent_provider_id).where(RP.root_provider_id == root_id).order_by(RP.name, RP.id)
-    return dict(tx.tuples(query))
+    """Return the parent of each provider of a tree, in the natural order of the providers' names."""
+    rows = tx.tuples(select(RP.id, RP.parent_provider_id, RP.name).where(RP.root_provider_id == root_id))
+    return {id_: parent for id_, parent, _name in sorted(rows, key=lambda row: (natural_key(row[2] or ""), row[0]))}
 
 
 def details(tx: Transaction, provider_ids: Collection[int]) -> BulkRead:
