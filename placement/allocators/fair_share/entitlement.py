@@ -20,7 +20,10 @@ NO_LIMIT = 1 << 80
 """More than anybody can ask for; stands for what is left where there is no limit."""
 
 BEGUN = Fraction(1, 2)
-"""The entitlement, for the order of service, of who is entitled to nothing: one unit is already too much."""
+"""The entitlement, for the order of service, of who is entitled to nothing: one unit is already too much.
+
+Who wants some nevertheless counts as having that much beforehand, and so as having all that it is entitled to.
+"""
 
 
 class Vessel(NamedTuple):
@@ -140,6 +143,10 @@ class Entitlements:
             return Vessel(weight, deserved, deserved)
         return Vessel(weight, min(asked, self._guaranteed[path][name]), asked)
 
+    def is_asked(self, path: str, name: str) -> bool:
+        """Tell whether a node, or anybody inside it, wants some of a class."""
+        return self._asked[path][name] > 0
+
     def promised(self, path: str, part: Branch | Leaf, name: str) -> int | None:
         """Return the amount that replaces a part's weight or may exceed it; None if only its weight counts."""
         if isinstance(part, Leaf):
@@ -147,8 +154,20 @@ class Entitlements:
         return part.deserved.get(name, self._guaranteed[path][name] or None)
 
 
-def class_weights(branch: Branch, path: str, entitlements: Entitlements) -> dict[str, list[tuple[int, int]]]:
-    """Return what the parts of a branch weigh in the order of service, class by class, as exact fractions.
+class ClassWeight(NamedTuple):
+    """What a part of a branch weighs in the order of service, in one class.
+
+    Args:
+        weight: the weight, as an exact fraction.
+        beforehand: the fraction of the class that it counts as having besides what it has.
+    """
+
+    weight: Fraction
+    beforehand: Fraction = Fraction(0)
+
+
+def class_weights(branch: Branch, path: str, entitlements: Entitlements) -> dict[str, list[ClassWeight]]:
+    """Return what the parts of a branch weigh in the order of service, class by class.
 
     A part without promises weighs its weight. One with a promise weighs as much as if its entitlement had come from a
     weight: who holds the same fraction of what it is entitled to comes at the same turn. Empty if nothing is promised.
@@ -160,12 +179,9 @@ def class_weights(branch: Branch, path: str, entitlements: Entitlements) -> dict
         columns.append(_weights_in(entitlements, name, parts, promised))
     if not any(column is not None for column in columns):
         return {}
-    plain = [weight for _inner, _part, weight in parts]
+    plain = [ClassWeight(weight) for _inner, _part, weight in parts]
     rows = zip(*[column or plain for column in columns], strict=True)
-    return {
-        inner: [weight.as_integer_ratio() for weight in row]
-        for (inner, _part, _weight), row in zip(parts, rows, strict=True)
-    }
+    return {inner: [*row] for (inner, _part, _weight), row in zip(parts, rows, strict=True)}
 
 
 def _weights_in(
@@ -173,7 +189,7 @@ def _weights_in(
     name: str,
     parts: Sequence[tuple[str, Branch | Leaf, Fraction]],
     promised: Sequence[int | None],
-) -> list[Fraction] | None:
+) -> list[ClassWeight] | None:
     """Return what parts weigh in one class; None if nothing of it is promised or there is nothing."""
     total = entitlements.totals[name]
     if not total or all(amount is None for amount in promised):
@@ -190,7 +206,11 @@ def _weights_in(
         level * weight if amount is None else _promised_amount(entitlements.of(inner)[name], part, name)
         for (inner, part, weight), amount in zip(parts, promised, strict=True)
     ]
-    return [(amount or BEGUN) / unit for amount in amounts]
+    nothing = [
+        ClassWeight(BEGUN / unit, BEGUN / total if entitlements.is_asked(inner, name) else Fraction(0))
+        for inner, _part, _weight in parts
+    ]
+    return [ClassWeight(amount / unit) if amount else none for amount, none in zip(amounts, nothing, strict=True)]
 
 
 def _promised_amount(entitled: Fraction, part: Branch | Leaf, name: str) -> Fraction:

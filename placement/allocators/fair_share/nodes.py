@@ -19,6 +19,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 from placement.allocators.entries import exact
+from placement.allocators.fair_share.entitlement import ClassWeight
 from placement.allocators.fair_share.tree import Branch, Leaf
 
 PRECISION = 192
@@ -75,6 +76,7 @@ class Node:
 
     __slots__ = (
         "above",
+        "beforehand",
         "counted",
         "depth",
         "dominant",
@@ -99,6 +101,8 @@ class Node:
         self.index = 0
         self.weights = [Fraction(exact(source.weight)).as_integer_ratio()] * classes
         """The weight in each class, as numerator and denominator."""
+        self.beforehand: Vector = [0] * classes
+        """What counts in the weighted share of each class besides the vector (``entitlement.BEGUN``)."""
         self.vector: Vector = [0] * classes
         self.scaled: Vector = self.vector
         self.share = self.weighted = self.level = 0
@@ -115,12 +119,17 @@ class Node:
         self.dominant = None
         for number in classes:
             numerator, denominator = self.weights[number]
-            weighted = vector[number] * denominator // numerator
+            weighted = (vector[number] + self.beforehand[number]) * denominator // numerator
             if weighted > self.weighted:
-                self.share, self.weighted, self.dominant = vector[number], weighted, number
+                self.share, self.weighted, self.dominant = vector[number], weighted, number if vector[number] else None
         self.level = compared(self.weighted)
         divisor = self.weighted
         self.scaled = [part * ONE // divisor for part in vector] if divisor else [0] * len(vector)
+
+    def weigh(self, weights: Sequence[ClassWeight]) -> None:
+        """Set the weight in each class."""
+        self.weights = [of_class.weight.as_integer_ratio() for of_class in weights]
+        self.beforehand = [int(of_class.beforehand * ONE) for of_class in weights]
 
     def contribution(self) -> Contribution:
         """Return what this node adds to the branch above."""

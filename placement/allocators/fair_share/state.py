@@ -256,7 +256,7 @@ class FairShares:
         for path, branch in branches_of(self.root):
             for inner, weights in class_weights(branch, path, entitlements).items():
                 node = self._nodes[inner]
-                node.weights = weights
+                node.weigh(weights)
                 if not isinstance(node, BranchNode):
                     node.take(node.vector, range(len(self.classes)))
                     self._count(node)

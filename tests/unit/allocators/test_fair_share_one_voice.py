@@ -161,6 +161,8 @@ def test_somebody_gets_the_one_that_is_free() -> None:
         pytest.param({"guarantee": {"g": 2}}, (10, 10), id="a guarantee below the weight"),
         pytest.param({"limit": {"g": 7}}, (13, 7), id="a limit"),
         pytest.param({"deserved": {"g": 19}}, (1, 19), id="nearly all is deserved by one"),
+        pytest.param({"deserved": {"g": 20}}, (0, 20), id="all is deserved by one"),
+        pytest.param({"deserved": {"g": 0}}, (20, 0), id="nothing is deserved by one"),
     ],
 )
 @pytest.mark.parametrize(("pa", "pb"), [(20, 0), (0, 20), (0, 0)])
