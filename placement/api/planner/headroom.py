@@ -29,7 +29,7 @@ from placement.domain.place_lock import PlaceLock
 from placement.domain.planner_request import PlannerRequest
 from placement.errors import Invalid, InvalidAt
 from placement.services.cloud_cache import CloudCache
-from placement.services.fair_share.copies_by_queue import ShareRoom, amounts_of_copy, by_share
+from placement.services.fair_share.shares import ShareRoom, amounts_of_copy, by_share
 from placement.services.planner.composers import PlannerOptions
 from placement.services.planner.request_rooms import Headrooms, HostModel, Listing, Named, RequestRoom, headrooms
 from placement.settings.planner.values import FairShareSettings
