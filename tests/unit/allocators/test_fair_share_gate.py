@@ -30,50 +30,9 @@ def bob_waits(count: int | None = 1, **amounts: int) -> list[Competitor]:
     return [Competitor("n/sci/bob", Task(amounts or {"g": 1}, count))]
 
 
-def test_who_has_more_is_refused_what_others_need_and_is_told_the_numbers() -> None:
-    decision = decide(cluster(ann=6), "n/eng/ann", {"g": 2}, competitors=bob_waits(4))
-    assert (decision.allowed, decision.reason, decision.ahead) == (False, "others first", {"n/sci/bob": 4})
-    assert decision.behind is not None
-    assert (decision.behind.node.path, decision.behind.node.weighted_share) == ("n/eng", 0.6)
-    assert (decision.behind.other.path, decision.behind.other.weighted_share) == ("n/sci", 0)
-
-
-def test_who_has_less_goes_first() -> None:
-    assert decide(cluster(bob=6), "n/eng/ann", {"g": 2}, competitors=bob_waits(None)).reason == "fair"
-
-
-def test_nothing_is_left_idle_for_those_who_do_not_need_it() -> None:
-    """Ann has more, but what bob waits for fits beside her claim, or does not fit in any case."""
-    assert decide(cluster(ann=6), "n/eng/ann", {"g": 2}, competitors=bob_waits(2)).reason == "fair"
-    assert decide(cluster(ann=6), "n/eng/ann", {"g": 2}, competitors=bob_waits(1, g=5)).reason == "fair"
-    assert decide(cluster(ann=6), "n/eng/ann", {"g": 2}, competitors=bob_waits(1, c=50)).reason == "fair"
-    assert decide(cluster(ann=6), "n/eng/ann", {"g": 2}).reason == "fair"
-
-
-def test_a_sibling_counts_inside_the_queue() -> None:
-    waiting = [Competitor("n/eng/eve", Task({"g": 1}, None))]
-    decision = decide(cluster(ann=6), "n/eng/ann", {"g": 1}, competitors=waiting)
-    assert decision.behind is not None
-    assert (decision.behind.node.path, decision.behind.other.path) == ("n/eng/ann", "n/eng/eve")
-
-
-def test_ones_own_other_tasks_do_not_stand_in_the_way() -> None:
-    waiting = [Competitor("n/eng/ann", Task({"g": 1}, None))]
-    assert decide(cluster(ann=6), "n/eng/ann", {"g": 4}, competitors=waiting).reason == "fair"
-
-
 def test_what_does_not_fit_at_all_is_not_for_the_gate_to_refuse() -> None:
     decision = decide(cluster(ann=6), "n/eng/ann", {"g": 5}, competitors=bob_waits(None))
     assert (decision.allowed, decision.reason) == (True, "no capacity")
-
-
-def test_a_limit_is_on_what_a_queue_really_holds() -> None:
-    limits = {"n/eng": 0.7, "n/sci": 0.1}
-    assert decide(cluster(ann=4, eve=2), "n/eng/ann", {"g": 1}, limits=limits).allowed
-    decision = decide(cluster(ann=4, eve=2), "n/eng/ann", {"g": 2}, limits=limits)
-    assert (decision.allowed, decision.reason) == (False, "over the limit")
-    assert decision.limit is not None
-    assert (decision.limit.path, decision.limit.most, decision.limit.would_hold) == ("n/eng", 0.7, 0.8)
 
 
 def test_where_too_many_wait_to_tell_the_claim_is_let_through() -> None:

@@ -29,23 +29,9 @@ def found_for(parts, total: int, usage: dict[str, int], **taken: int):
     return found and (found.path, found.holds, found.most, found.shortage)
 
 
-def test_everybody_may_have_its_part() -> None:
-    assert found_for(TWO, 10, {"n/a/x": 5, "n/b/y": 1}, **{"n/a/x": 5}) is None
-
-
 def test_more_is_too_much_while_others_want_theirs() -> None:
     found = found_for(TWO, 10, {"n/a/x": 6, "n/b/y": 1}, **{"n/a/x": 1})
     assert found == ("n/a", 6, 5, Shortage(3, 4.0))
-
-
-def test_who_uses_nothing_wants_nothing() -> None:
-    assert found_for(TWO, 10, {"n/a/x": 10, "n/b/y": 0}, **{"n/a/x": 10}) is None
-
-
-def test_weights_count() -> None:
-    parts = {("a", 4): {"x": "g"}, "b": {"y": "g"}}
-    assert found_for(parts, 10, {"n/a/x": 8, "n/b/y": 1}, **{"n/a/x": 8}) is None
-    assert found_for(parts, 10, {"n/a/x": 9, "n/b/y": 1}, **{"n/a/x": 1}) == ("n/a", 9, 8, Shortage(0, 1.0))
 
 
 def test_a_unit_that_has_been_begun_may_be_had() -> None:
@@ -59,10 +45,6 @@ def test_a_unit_that_has_been_begun_may_be_had() -> None:
         4,
         Shortage(0, pytest.approx(4 / 3)),
     )
-
-
-def test_what_is_given_back_is_never_too_much() -> None:
-    assert found_for(TWO, 10, {"n/a/x": 9, "n/b/y": 1}, **{"n/a/x": -1}) is None
 
 
 def test_what_moves_inside_a_queue_is_taken_by_whoever_gets_it() -> None:
@@ -92,15 +74,6 @@ def test_what_nobody_is_entitled_to_may_be_borrowed() -> None:
     for held, is_fair in ((6, True), (7, True), (8, False)):
         shares = FairShares(root, {"g": 10}, usage={"n/a/x": {"g": held}, "n/b/y": {"g": 1}})
         assert (overdraft(shares, {"n/a/x": {"g": 1}}) is None) == is_fair, held
-
-
-def test_a_limit_holds_also_where_more_is_left() -> None:
-    root = Branch("n", (Branch("a", (Leaf("x"),), limit={"g": 4}),))
-    shares = FairShares(root, {"g": 10}, usage={"n/a/x": {"g": 5}})
-    found = overdraft(shares, {"n/a/x": {"g": 1}})
-    assert found is not None
-    assert (found.path, found.most, found.shortage) == ("n/a", 4, None)
-    assert overdraft(shares, {"n/a/x": {"g": 0}}) is None
 
 
 @pytest.mark.parametrize("seed", range(300))
