@@ -176,7 +176,8 @@ full recomputation.
 
 ## Giving back
 
-{ALLOCATIONS:,} allocations with 101 values, of 1,000 projects in 200 queues; median CPU time.
+{ALLOCATIONS:,} allocations with 101 values, of 1,000 projects in 200 queues; median CPU time. Everybody
+may give: the claimant is entitled to more than it asks for.
 
 | sizes | asked | claim | given back | CPU ms |
 | --- | --- | --- | --- | --- |

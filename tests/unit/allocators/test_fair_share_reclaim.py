@@ -104,7 +104,7 @@ def test_where_not_all_choices_were_looked_at_the_answer_says_so() -> None:
     assert reclaim(shares, "n/b/y", {"g": 40, "c": 41}, held=held, steps=10**6).complete
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_of_many_something_is_found_wherever_the_order_of_values_finds_it(seed: int) -> None:
     """Beyond the size up to which all choices are examined; all sizes differ, and owners keep their entitlements."""
     rng = random.Random(seed)

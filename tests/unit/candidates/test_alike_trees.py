@@ -52,7 +52,7 @@ def in_other_aggregates(node: Node, _cloud: Cloud, chance: Random) -> Node:
 twins = st.builds(with_twins, situations, st.integers(0, 2**32))
 
 
-@examples(300)
+@examples(80)
 @given(twins)
 def test_what_is_found_in_a_tree_is_found_in_its_twin(situation):
     request, cloud = situation
@@ -69,7 +69,7 @@ def test_what_is_found_in_a_tree_is_found_in_its_twin(situation):
             assert definition.is_candidate(int(roots[tree]), placed)
 
 
-@examples(100)
+@examples(30)
 @given(twins)
 def test_without_a_near_miss_twins_serve_alike(situation):
     """Trees that are alike with all conditions may not be without one of them."""

@@ -13,7 +13,7 @@ from tests.examples import examples
 from tests.unit.candidates.searches import brute_force, devices, searches
 
 
-@examples(125)
+@examples(60)
 @given(searches())
 def test_the_search_finds_exactly_what_trying_everything_finds(search):
     """No candidate is missing, wrong, or given twice."""
