@@ -34,8 +34,8 @@ class ComeAndGone:
 
 def come_and_gone(trace: Trace, policy: str) -> ComeAndGone:
     """Place a trace's tasks as they arrive, and remove them when they leave."""
-    past = _Past(trace, policy)
-    filling, units = past.filling, trace.capacity
+    hosts = _LearningHosts(trace, policy)
+    filling, units = hosts.filling, trace.capacity
     arrivals = sorted(zip(trace.stays, range(len(trace.tasks)), strict=True))
     first, last = arrivals[0][0][0], max([leaves for _comes, leaves in trace.stays])
     step = (last - first) / SAMPLES or 1.0
@@ -61,7 +61,7 @@ def come_and_gone(trace: Trace, policy: str) -> ComeAndGone:
             most = max(most, taken)
             given += amount * (leaves - comes)
             heapq.heappush(leaving, (leaves, number, place))
-        past.note(task)
+        hosts.note(task)
     return ComeAndGone(
         by_time=samples or [100 * taken / units],
         placed=100 * given / asked if asked else 100.0,
@@ -71,7 +71,7 @@ def come_and_gone(trace: Trace, policy: str) -> ComeAndGone:
     )
 
 
-class _Past:
+class _LearningHosts:
     """Hosts that are filled by what has arrived before, learnt again each time that this has grown by a tenth."""
 
     def __init__(self, trace: Trace, policy: str) -> None:
