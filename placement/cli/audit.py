@@ -18,6 +18,7 @@ from placement.settings import with_own_database
 from placement.store.checks import audit as store
 from placement.store.connection.database import Database
 from placement.store.lifecycle.maintenance import exclusively
+from placement.ui.shares import amounts_in_words
 
 PATH = "/planner/v1/audit"
 
@@ -118,7 +119,10 @@ def _rows(document: Document, names: Mapping[str, str]) -> Iterator[tuple[object
     for consumer in document["unknown_consumers"]:
         project = consumer["project_id"]
         owner = f"{consumer['consumer_type']} of project {names.get(project, project)}"
-        held = [f"{each['name']}: {_amounts(each['resources'])}" for each in consumer["allocations"].values()]
+        held = [
+            f"{each['name']}: {' + '.join(amounts_in_words(each['resources']))}"
+            for each in consumer["allocations"].values()
+        ]
         yield whole("unknown consumer"), consumer["consumer_uuid"], [owner, *held]
     for each in document["overcommitted"]:
         used, capacity = (amount_in_words(each[key], each["resource_class"]) for key in ("used", "capacity"))
@@ -129,10 +133,6 @@ def _rows(document: Document, names: Mapping[str, str]) -> Iterator[tuple[object
     for key in ("consumers_without_allocations", "aggregates_without_members"):
         if document[key]["total"]:
             yield whole(key.replace("_", " ")), document[key]["total"], ["for example", *document[key]["examples"]]
-
-
-def _amounts(resources: Mapping[str, int]) -> str:
-    return " + ".join(f"{amount_in_words(amount, name)} {name}" for name, amount in resources.items())
 
 
 def _question(document: Document) -> str:

@@ -13,6 +13,7 @@ from placement.cli.output import Bar, Document, PrintedCell, PrintedTable, Repor
 from placement.domain.quantities import amount_in_words
 from placement.services.fair_share.shares import all_shares
 from placement.services.fair_share.usage_cache import UsageCache
+from placement.ui.shares import amounts_in_words, class_held_most, differences_in_words
 
 PATH = "/planner/v1/fair-share"
 
@@ -65,7 +66,7 @@ def _row(node: Document, totals: Mapping[str, int], names: Mapping[str, str]) ->
     depth = node["path"].count("/")
     id_ = node.get("project_id", "")
     name = names.get(id_, id_) or node.get("consumer_type") or node["path"].rpartition("/")[2]
-    held_most = _class_held_most(node["usage"], totals)
+    held_most = class_held_most(node["usage"], totals)
     share = f"{node['weighted_share']:.4g} {node['dominant'] or ''}".rstrip()
     differences = node["over"] | {name: -amount for name, amount in node["under"].items()}
     return (
@@ -74,8 +75,8 @@ def _row(node: Document, totals: Mapping[str, int], names: Mapping[str, str]) ->
         Bar(node["held"]),
         held_most,
         *[_amount(node[key].get(held_most), held_most) for key in ("usage", "entitled")],
-        [f"{'+' if by > 0 else ''}{amount_in_words(by, name)} {name}" for name, by in sorted(differences.items())],
-        [f"{amount_in_words(amount, name)} {name}" for name, amount in node["gives"].items()] if depth else [],
+        differences_in_words(differences),
+        amounts_in_words(node["gives"]) if depth else [],
         PrintedCell(f"{node['weight']:.4g}", node["weight"]) if depth else "",
         PrintedCell(share, node["weighted_share"]) if depth else "",
         "blocked" if node["blocked"] else "",
@@ -85,9 +86,3 @@ def _row(node: Document, totals: Mapping[str, int], names: Mapping[str, str]) ->
 
 def _amount(amount: float | None, class_name: str) -> object:
     return "" if amount is None else PrintedCell(amount_in_words(amount, class_name), amount)
-
-
-def _class_held_most(usage: Mapping[str, int], totals: Mapping[str, int]) -> str:
-    """Return the class of which the largest fraction is held."""
-    parts = {name: amount / totals[name] if totals[name] else float("inf") for name, amount in usage.items() if amount}
-    return max(parts, key=lambda name: parts[name], default="")

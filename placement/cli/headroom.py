@@ -11,7 +11,7 @@ from placement.cli.configuration import configured, readable, settings_of
 from placement.cli.explain import query_string
 from placement.cli.http_client import Client, server_options
 from placement.cli.output import NOTHING_FITS, Bar, Document, PrintedCell, PrintedTable, Report, listed, show, whole
-from placement.domain.quantities import amount_in_words
+from placement.ui.shares import amounts_in_words
 
 PATH = "/planner/v1/headroom"
 
@@ -75,8 +75,7 @@ def request_report(document: Document) -> Report:
     """Return what is printed of one request: the number of copies, where they fit, and what prevents more."""
     blocks: list[str | PrintedTable] = [f"{_copies(document).text} more fit.", document["message"]]
     if document["stranded"]:
-        amounts = [f"{amount_in_words(amount, name)} {name}" for name, amount in document["stranded"].items()]
-        blocks.append(f"Free where none fits: {', '.join(amounts)}.")
+        blocks.append(f"Free where none fits: {', '.join(amounts_in_words(document['stranded']))}.")
     if trees := document["trees"]:
         most = max([tree["fits"] for tree in trees]) or 1
         rows = [(whole(tree["name"]), _copies(tree), Bar(tree["fits"] / most)) for tree in trees]

@@ -24,7 +24,6 @@ from placement.cli.output import (
     available_width,
     chosen_columns,
     chosen_format,
-    csv_text,
     listed,
     noted_interrupts,
     printable,
@@ -150,7 +149,7 @@ def _print(
     chosen, columns = chosen_format(), chosen_columns()
     with suppress(KeyboardInterrupt) if until_interrupted else nullcontext():
         if chosen == "csv":
-            click.echo(csv_text(_chosen((), columns)), nl=False)
+            click.echo(_chosen((), columns).csv(), nl=False)
         for entry in entries:
             if chosen == "table" and not columns:
                 text = "\n".join(wrapped(entry_text(_row(entry, owners, providers)), available_width(), indent="    "))
@@ -160,7 +159,7 @@ def _print(
                 text = yaml_text([entry]).rstrip("\n")
             else:
                 row = _chosen([_row(entry, owners, providers)], columns)
-                text = GAP.join(map(str, row.rows[0])) if chosen == "table" else csv_text(row, with_header=False)[:-1]
+                text = GAP.join(map(str, row.rows[0])) if chosen == "table" else row.csv(with_header=False)[:-1]
             click.echo(text)
 
 

@@ -1,12 +1,12 @@
 """``placement-manage`` for deployment tools: the reference's subcommands, output and exit statuses."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import click
 
 from placement import __version__
 from placement.cli.configuration import configured, connected, settings_of
-from placement.cli.output import PlainErrors, box, progress
+from placement.cli.output import PlainErrors, progress
 from placement.errors import ConfigurationError, PlacementError
 from placement.settings import Settings
 from placement.store.connection.database import Database
@@ -126,7 +126,7 @@ def _migrate(database: Database, settings: Settings, most: int | None) -> int:
             done[name] = done.get(name, 0) + number
         if most is not None or not any(batch.values()):
             break
-    click.echo(box(("Migration", "Total Found", "Completed"), [(name, n, n) for name, n in done.items()]))
+    click.echo(_box(("Migration", "Total Found", "Completed"), [(name, n, n) for name, n in done.items()]))
     some = any(batch.values())
     if failed and not some:
         click.echo("Some migrations failed unexpectedly.")
@@ -148,3 +148,21 @@ def _batch(migrations: dict[str, Migration], limit: int) -> tuple[dict[str, int]
         if sum(done.values()) >= limit:
             break
     return done, failed
+
+
+def _box(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Return a table as the reference prints it: scripts may parse it."""
+    texts = [list(header)] + [[str(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
+    lines = [
+        "|" + "|".join(f" {_centred(cell, width)} " for cell, width in zip(row, widths, strict=True)) + "|"
+        for row in texts
+    ]
+    return "\n".join([rule, lines[0], rule, *lines[1:], rule] if rows else [rule, lines[0], rule, rule])
+
+
+def _centred(text: str, width: int) -> str:
+    """Centre a text; an odd space goes to the right."""
+    left = (width - len(text)) // 2
+    return " " * left + text + " " * (width - len(text) - left)

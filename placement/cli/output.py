@@ -1,11 +1,9 @@
 """What all commands print: lists in every format, failures as one sentence, and nothing at Ctrl-C.
 
 Commands decide on the content. A list fits the terminal: bars go first, then texts are wrapped, then the last columns
-go; no name and no number is ever cut. Tables in boxes look like the reference's, because scripts may parse them.
+go; no name and no number is ever cut.
 """
 
-import csv
-import io
 import json
 import shutil
 import signal
@@ -113,6 +111,12 @@ class PrintedTable:
         """Return the rows for programs: heading -> value."""
         places = [place for place, name in enumerate(self.header) if name]
         return [{self.header[place]: _value(row[place]) for place in places} for row in self.rows]
+
+    def csv(self, *, with_header: bool = True) -> str:
+        """Return the table as CSV."""
+        from placement.ui.page import csv_text  # noqa: PLC0415 - large
+
+        return csv_text([name for name in self.header if name], self.records(), with_header=with_header)
 
     def lines(self, width: int | None = None, *, all_columns: bool = False) -> Iterator[str]:
         """Yield the lines, none if there are no rows. They fit ``width`` if the columns that stay do.
@@ -238,17 +242,7 @@ class Report:
     def csv(self, columns: Sequence[str] = ()) -> str:
         """Return the first table as CSV, which is empty if there is none."""
         first = next((block for block in self.blocks if isinstance(block, PrintedTable)), PrintedTable((), ()))
-        return csv_text(first.chosen(columns) if columns else first)
-
-
-def csv_text(table: PrintedTable, *, with_header: bool = True) -> str:
-    """Return a table as CSV."""
-    written = io.StringIO()
-    writer = csv.DictWriter(written, [name for name in table.header if name], lineterminator="\n")
-    if with_header:
-        writer.writeheader()
-    writer.writerows(table.records())
-    return written.getvalue()
+        return (first.chosen(columns) if columns else first).csv()
 
 
 def listed(command: Command) -> Command:
@@ -310,32 +304,6 @@ def show(report: Report) -> None:
     else:
         for line in report.lines(available_width(), columns=columns):
             click.echo(line)
-
-
-def box(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return a table with a header and centred cells."""
-    texts = [list(header)] + [[str(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-    rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
-    lines = [
-        "|" + "|".join(f" {_centred(cell, width)} " for cell, width in zip(row, widths, strict=True)) + "|"
-        for row in texts
-    ]
-    return "\n".join([rule, lines[0], rule, *lines[1:], rule] if rows else [rule, lines[0], rule, rule])
-
-
-def stack(title: str, cells: Sequence[str]) -> str:
-    """Return a single column of multi-line cells, separated by rules."""
-    width = max(len(line) for cell in (title, *cells) for line in cell.split("\n"))
-    rule = f"+{'-' * (width + 2)}+"
-    drawn = ["\n".join(f"| {line.ljust(width)} |" for line in cell.split("\n")) for cell in (title, *cells)]
-    return "\n".join([rule, *(part for cell in drawn for part in (cell, rule))])
-
-
-def _centred(text: str, width: int) -> str:
-    """Centre a text; an odd space goes to the right."""
-    left = (width - len(text)) // 2
-    return " " * left + text + " " * (width - len(text) - left)
 
 
 @contextmanager

@@ -11,7 +11,6 @@ import click
 
 from placement.auth.policy_file import policy_file
 from placement.cli.configuration import configured, connected, settings_of
-from placement.cli.output import stack
 from placement.errors import PlacementError
 from placement.settings import Settings
 from placement.store.connection.database import Database
@@ -75,7 +74,7 @@ def check(context: click.Context, *, as_json: bool) -> None:
     except PlacementError as error:
         click.echo(f"Error: {error.message}", err=True)
         context.exit(BROKEN)
-    click.echo(_as_json(checks) if as_json else stack(TITLE, [_cell(one) for one in checks]))
+    click.echo(_as_json(checks) if as_json else _stack(TITLE, [_cell(one) for one in checks]))
     context.exit(max(one.outcome for one in checks))
 
 
@@ -118,3 +117,11 @@ def _cell(check: Check) -> str:
 def _as_json(checks: Sequence[Check]) -> str:
     rows = [{"check": one.name, "result": one.outcome, "details": one.details} for one in checks]
     return json.dumps({"name": TITLE, "checks": rows})
+
+
+def _stack(title: str, cells: Sequence[str]) -> str:
+    """Return a single column of multi-line cells, separated by rules."""
+    width = max(len(line) for cell in (title, *cells) for line in cell.split("\n"))
+    rule = f"+{'-' * (width + 2)}+"
+    drawn = ["\n".join(f"| {line.ljust(width)} |" for line in cell.split("\n")) for cell in (title, *cells)]
+    return "\n".join([rule, *(part for cell in drawn for part in (cell, rule))])

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -119,13 +119,20 @@ def wants_csv(request: Request) -> bool:
 
 def csv_file(name: str, rows: Iterable[Mapping[str, object]]) -> Response:
     """Answer with a CSV file; its columns are all keys of the rows. Texts that look like formulas are quoted."""
-    listed = list(rows)
-    written = io.StringIO()
-    writer = csv.DictWriter(written, list(dict.fromkeys(key for row in listed for key in row)))
-    writer.writeheader()
-    writer.writerows([{key: _harmless(value) for key, value in row.items()} for row in listed])
+    listed = [{key: _harmless(value) for key, value in row.items()} for row in rows]
+    text = csv_text(list(dict.fromkeys(key for row in listed for key in row)), listed)
     headers = {"content-disposition": f'attachment; filename="{name}.csv"'}
-    return Response(written.getvalue(), content_type="text/csv; charset=utf-8", headers=headers)
+    return Response(text, content_type="text/csv; charset=utf-8", headers=headers)
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Mapping[str, object]], *, with_header: bool = True) -> str:
+    """Return rows as CSV."""
+    written = io.StringIO()
+    writer = csv.DictWriter(written, header, lineterminator="\n")
+    if with_header:
+        writer.writeheader()
+    writer.writerows(rows)
+    return written.getvalue()
 
 
 def _harmless(value: object) -> object:

@@ -67,13 +67,12 @@ class ShareRow:
     @property
     def gives_in_words(self) -> list[str]:
         """What it would give back, by class."""
-        return [f"{amount_in_words(amount, name)} {name}" for name, amount in self.gives.items()]
+        return amounts_in_words(self.gives)
 
     @property
     def over_in_words(self) -> list[str]:
         """How much it holds beyond or below its entitlement, by class."""
-        sorts = sorted(self.over.items())
-        return [f"{'+' if over > 0 else ''}{amount_in_words(over, name)} {name}" for name, over in sorts]
+        return differences_in_words(self.over)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,7 @@ class Branches:
 
     def _below(self, path: str, shown: Mapping[str, Sequence[NodeShare]], depth: int) -> Iterator[ShareRow]:
         node, some = self.nodes[path], shown.get(path, ())
-        held_most = _held_most(node.usage, self.shares.totals)
+        held_most = class_held_most(node.usage, self.shares.totals)
         fair = self.fair.get(path)
         entitled = self.shares.entitled[path].get(held_most, 0)
         yield ShareRow(
@@ -122,6 +121,16 @@ class Branches:
         )
         for part in some:
             yield from self._below(part.path, shown, depth + 1)
+
+
+def amounts_in_words(amounts: Mapping[str, float]) -> list[str]:
+    """Return amounts by class for people."""
+    return [f"{amount_in_words(amount, name)} {name}" for name, amount in amounts.items()]
+
+
+def differences_in_words(differences: Mapping[str, float]) -> list[str]:
+    """Return amounts with their signs, in the order of the classes."""
+    return [f"{'+' if by > 0 else ''}{amount_in_words(by, name)} {name}" for name, by in sorted(differences.items())]
 
 
 def fair_shares(call: Call) -> Response:
@@ -183,7 +192,7 @@ def _fair(nodes: Mapping[str, NodeShare], parts: Mapping[str, Sequence[NodeShare
     return fair
 
 
-def _held_most(usage: Mapping[str, int], totals: Mapping[str, int]) -> str:
+def class_held_most(usage: Mapping[str, int], totals: Mapping[str, int]) -> str:
     """Return the class of which the largest fraction is held."""
     held = {name: amount / totals[name] if totals[name] else float("inf") for name, amount in usage.items() if amount}
     return max(held, key=lambda name: held[name], default="")

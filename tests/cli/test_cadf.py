@@ -93,6 +93,16 @@ def test_every_change_becomes_an_event_of_the_standard(audited: Audited, file: P
     assert len({event["id"] for event in told}) == len(told)
 
 
+def test_an_event_has_the_names_that_the_planner_file_knows(audited: Audited, file: Path, tmp_path: Path) -> None:
+    (tmp_path / "planner.yaml").write_text("names: {users: {alice: Alice}, projects: {blue: Research}}\n")
+    CURRENT_ORIGIN.set(Origin("req-1", "alice", "blue", "PUT /allocations/<consumer_uuid>"))
+    audited.change("one")
+    CURRENT_ORIGIN.set(None)
+    audited.write()
+    initiator = events(file)[0]["initiator"]
+    assert (initiator["id"], initiator["name"], initiator["project_name"]) == ("alice", "Alice", "Research")
+
+
 def test_it_goes_on_where_it_ended(audited: Audited, file: Path) -> None:
     audited.change("one")
     audited.write()
