@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.budget import Budget
-from placement.allocators.bundle_packing import BundlePacking, Copies, drawn, undominated
+from placement.allocators.bundle_packing import BundlePacking, Copies, drawn
 
 seeds = st.integers(0, 2**32).map(Random)
 
@@ -51,12 +51,6 @@ def test_what_few_steps_find_are_bounds(chance: Random, steps: int) -> None:
     bundles, free, kinds = random_bundles(chance)
     found = BundlePacking(bundles, kinds).copies(free, budget=Budget(steps))
     assert found.least <= most_bundles(bundles, free) <= found.most
-
-
-@given(seeds)
-def test_dominated_bundles_are_not_missed(chance: Random) -> None:
-    bundles, free, _kinds = random_bundles(chance)
-    assert most_bundles(undominated(bundles), free) == most_bundles(bundles, free)
 
 
 @given(seeds)

@@ -147,44 +147,6 @@ def test_trees_that_are_alike_come_as_if_each_were_the_only_one(search, data):
         assert list(composed.ways if composed else ()) == list(expected.ways if expected else ())
 
 
-def test_what_is_read_off_costs_steps():
-    """Two groups on four devices have 12 candidates."""
-    plan, tree = switches(2, 2, 2)
-    budget = RequestBudget()
-    compose = CompactFirst(plan, budget, all_wanted=True)
-    compose.composed_in(tree)
-    assert budget.take(budget.left - 12 - 5)
-    assert len(list(compose.composed_in(moved(tree, 100)).ways)) == 12
-    assert not budget.was_hit
-    assert len(list(compose.composed_in(moved(tree, 200)).ways)) == 5
-    assert budget.was_hit
-
-
-@pytest.mark.parametrize("devices_in_all", [4, 12], ids=["few candidates", "many"])
-def test_trees_that_differ_in_their_places_alone_are_not_alike(devices_in_all):
-    plan, together = switches(1, devices_in_all, 2)
-    _plan, apart = switches(devices_in_all, 1, 2)
-    compose = CompactFirst(plan, RequestBudget(), all_wanted=False)
-    assert compose.composed_in(together).counts == (1, 1)
-    assert compose.composed_in(apart).counts == (1, 2)
-
-
-def test_a_tree_like_one_before_is_not_searched_for_what_was_found_there():
-    plan, tree = switches(4, 4, 8)
-    budget = RequestBudget()
-    compose = CompactFirst(plan, budget, all_wanted=False)
-    trees = [moved(tree, 100 * number) for number in range(20)]
-    assert compose.composed_in(trees[0]).counts == (1, 2)
-    spent = compose._for_order.left
-    later = [compose.composed_in(one) for one in trees[1:]]
-    assert [composed.counts for composed in later] == [(1, 2)] * 19
-    assert compose._for_order.left == spent
-    alone = CompactFirst(plan, RequestBudget(), all_wanted=False).composed_in(trees[-1])
-    assert list(islice(later[-1].ways, 200)) == list(islice(alone.ways, 200))
-    assert list(islice(later[0].ways, 1))
-    assert compose._for_order.left < spent  # once, for all two hundred
-
-
 @examples(45)
 @given(searches_with_places(), st.integers(1, 12))
 def test_order_hides_no_candidate_for_want_of_steps(search, steps):

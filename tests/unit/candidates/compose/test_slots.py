@@ -5,7 +5,7 @@ from itertools import islice
 from hypothesis import given
 
 from placement.candidates.budget import RequestBudget
-from placement.candidates.compose.slots import SlotComposer, search_order
+from placement.candidates.compose.slots import SlotComposer
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
 from placement.domain.tree import Tree
@@ -48,12 +48,6 @@ def test_a_host_without_the_traits_of_the_unsuffixed_group_is_not_searched():
         assert len([*composer.choices(tree)]) == found
         assert composer.lacks_traits(tree) is not bool(found)
         assert not budget.was_hit
-
-
-def test_groups_that_ask_the_same_share_one_demand():
-    plan, _tree = devices(16, 16)
-    assert len(plan.demands) == 1
-    assert len(plan.slots) == 16
 
 
 def test_sixteen_groups_on_sixteen_devices_need_few_steps():
@@ -103,13 +97,3 @@ def test_a_subtree_that_is_too_small_is_found_out_before_other_groups_are_tried(
     budget = RequestBudget(per_tree=1000)
     assert list(SlotComposer(plan, budget).choices(tree)) == []
     assert not budget.was_hit
-
-
-def test_what_is_tied_comes_first():
-    request = CandidateRequest(
-        groups=tuple(RequestGroup(suffix=f"_{name}", resources={"PGPU": 1}) for name in "ABCDE"),
-        same_subtree=(frozenset({"_B", "_E"}), frozenset({"_C"})),
-    )
-    order = search_order(plan_for(request), [3] * 5)
-    assert [slot.suffix for slot in order.slots] == ["_B", "_E", "_C", "_A", "_D"]
-    assert order.restore(("b", "e", "c", "a", "d")) == ("a", "b", "c", "d", "e")
