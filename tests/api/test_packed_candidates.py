@@ -19,6 +19,7 @@ from placement.settings import DatabaseSettings, Settings
 from placement.settings.planner.sections import load_planner
 from tests.api.conftest import Api
 from tests.bench.packing_cloud import GPU, claim, names, nodes, profile, query
+from tests.bench.packing_learnt import LearningHosts
 from tests.bench.planner import OWNER, Rows
 
 SAMPLE = Path(__file__).parents[1] / "data" / "openb"
@@ -43,7 +44,7 @@ def server(
 ) -> Flask:
     parts = {**profile(trace), **(beside or {})}
     file = directory / "planner.yaml"
-    parts["fragmentation"] |= changes
+    parts["fragmentation"] = {key: of for key, of in {**parts["fragmentation"], **changes}.items() if of is not None}
     file.write_text(json.dumps({"profiles": {"packing": parts}, "default_profile": "packing"}))
     settings = Settings(database=DatabaseSettings(connection=url), auth_strategy="noauth2")
     app = create_app(replace(settings, planner=load_planner(file)))
@@ -78,6 +79,25 @@ def test_the_server_places_what_the_library_places(
     assert free_gpus(cloud) == sorted(
         sorted(device.left for device in host.devices) for host in library.hosts if host.devices
     )
+
+
+@pytest.mark.any_database
+@pytest.mark.parametrize("trace", ["gpuspec33"], indirect=True)
+def test_a_server_that_learns_places_what_the_learning_library_places(
+    trace: Trace, database_url: str, tmp_path: Path
+) -> None:
+    app = server(trace, database_url, tmp_path, flavors=None)
+    api, library = Api(app), LearningHosts(trace)
+    for task in trace.arrivals(42, percent=100):
+        assert by_get(api, task) == library.place(task)
+        api.get("/")  # begins what is due
+        for work in app.extensions["placement"].background:
+            if work.thread is not None:
+                work.thread.join()
+    assert free_gpus(api) == sorted(
+        sorted(device.left for device in host.devices) for host in library.filling.hosts if host.devices
+    )
+    app.extensions["placement"].database.dispose()
 
 
 def free_gpus(api: Api) -> list[list[int]]:

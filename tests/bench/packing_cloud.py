@@ -5,9 +5,7 @@ provider with 1,000 of CUSTOM_GPU_MILLI and the trait of its model. A share of a
 GPUs are as many groups.
 """
 
-import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from placement.allocators.fragmentation import DeviceTask, FreeHost
@@ -65,11 +63,6 @@ def _flavor(task: DeviceTask, often: int) -> dict[str, Any]:
     if task.devices:
         flavor |= {"devices": task.devices, "share": task.share, "kinds": sorted(map(trait, task.kinds))}
     return flavor
-
-
-def write_planner_file(path: Path, trace: Trace) -> None:
-    """Write a planner file whose default profile packs for the mix of a trace; JSON is valid YAML."""
-    path.write_text(json.dumps({"profiles": {"packing": profile(trace)}, "default_profile": "packing"}, indent=1))
 
 
 def amounts(task: DeviceTask) -> dict[str, int]:
