@@ -14,7 +14,7 @@ from tests.survival.traffic import resident_mb, workers
 
 PROVIDERS = 15_000
 """Their list makes a worker grow by far more than it may."""
-MAX_GROWTH_MB = 15
+MAX_GROWTH_MB = 8
 
 
 @pytest.mark.nightly
