@@ -6,10 +6,9 @@ from functools import cache, partial
 from typing import NamedTuple
 
 from placement.allocators.compactness import Counts
-from placement.candidates.compose.own_parts import OwnAmounts
 from placement.candidates.fragmentation import TreeFragmentation
 from placement.candidates.frontier import Key
-from placement.candidates.ranking import MAX_SCORE, Ranking, Shared, TreeScores
+from placement.candidates.ranking import MAX_SCORE, OwnAmounts, Ranking, Shared, TreeScores
 from placement.candidates.serving import Serving
 from placement.cloud.derived import KeptInState
 from placement.cloud.providers import Ints
@@ -59,9 +58,9 @@ def place_sizes(
     for level in range(levels):
         at = {locator: position[level] for locator, position in positions.items()}
         columns.append(_sizes_by_root(Counter(zip(roots, map(at.__getitem__, locators), strict=True))))
-    known: dict[PlaceSizes, PlaceSizes] = {}  # The hosts of a cloud are much alike.
-    found = [(root, PlaceSizes(n, tuple([column[root] for column in columns]))) for root, n in Counter(roots).items()]
-    return {root: known.setdefault(sizes, sizes) for root, sizes in found}
+    distinct: dict[PlaceSizes, PlaceSizes] = {}  # The hosts of a cloud are much alike.
+    by_root = [(root, PlaceSizes(n, tuple([column[root] for column in columns]))) for root, n in Counter(roots).items()]
+    return {root: distinct.setdefault(sizes, sizes) for root, sizes in by_root}
 
 
 def _sizes_by_root(sizes: Mapping[tuple[int, int | None], int]) -> dict[int, tuple[int, ...]]:
@@ -234,8 +233,8 @@ def _sizes(
     above = providers.with_ancestors(providers.positions(sorted(among | anchors.level_bits.keys())))
     layout = Layout(providers.parents_of(above), *anchors, levels=len(levels))
     positions = layout.positions_of(among, layout.inside(among))
-    known = dict[Locator, Position]([(None, (None,) * len(levels)), *positions.items()])
-    sizes = [place_sizes(of_demand, known, levels=len(levels)) for of_demand in standing]
+    positions_of = dict[Locator, Position]([(None, (None,) * len(levels)), *positions.items()])
+    sizes = [place_sizes(of_demand, positions_of, levels=len(levels)) for of_demand in standing]
     return {root: tuple([of_demand[root] for of_demand in sizes]) for root in set(sizes[0]).intersection(*sizes[1:])}
 
 

@@ -17,7 +17,6 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import NodeScorer, OwnPart
 from placement.candidates.column_scores import ColumnScores
 from placement.candidates.compose.composed import Composer
-from placement.candidates.compose.own_parts import OwnAmounts
 from placement.candidates.fragmentation import TreeFragmentation
 from placement.candidates.frontier import NEGATED, Key, Keyed
 from placement.candidates.key_order import KeyColumns
@@ -26,6 +25,9 @@ from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
 MAX_SCORE = 100.0
+
+OwnAmounts = tuple[int, ...]
+"""An own part: how much a tree itself gives of each class that counts, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
