@@ -9,8 +9,8 @@ from placement.api.call import Call
 from placement.api.query import ValueRule
 from placement.api.routing import Route
 from placement.api.versions import Versioned
+from placement.domain.inventory import TypeUsage
 from placement.domain.names import MAX_NAME_LENGTH, NAME_PATTERN, UNTYPED
-from placement.domain.usage import TypeUsage
 from placement.services import usages as service
 
 ALL = "all"

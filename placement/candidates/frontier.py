@@ -70,22 +70,22 @@ def best_first(
         batches: how many trees to compose at a time.
     """
     waiting: list[Keyed] = []
-    found: list[Ranked] = []
+    composed: list[Ranked] = []
     size = batches.first
     for trees, rest in chain(portions, (Portion([], LAST),)):
         # Roots are unique, so comparing keys never reaches the trees.
         waiting = sorted(waiting + trees, reverse=True)
         while waiting and (expected := waiting[-1][0]) < rest:
-            while found and found[0][0] < expected:
-                yield heappop(found)
-            for one in compose(_taken(waiting, rest, size)):
-                heappush(found, one)
+            while composed and composed[0][0] < expected:
+                yield heappop(composed)
+            for result in compose(_taken(waiting, rest, size)):
+                heappush(composed, result)
             size = min(2 * size, batches.most)
         if rest == LAST and not waiting:
             break
-        while found and found[0][0] < rest:
-            yield heappop(found)
-    yield from sorted(found)  # Faster than popping one at a time.
+        while composed and composed[0][0] < rest:
+            yield heappop(composed)
+    yield from sorted(composed)  # Faster than popping one at a time.
 
 
 def _taken(waiting: list[Keyed], rest: Key, most: int) -> list[Keyed]:

@@ -1,15 +1,17 @@
 """Hosts that the planner can tell apart only by id: what it proposes in one of them, it proposes in the others.
 
 A cloud has many hosts of a few models, and a gang is placed on many of them at a time. To compare hosts, each is
-sketched like the trees of a search (``canonical``), but with everything that the planner knows of it.
+sketched like the trees of a search (``canonical``), but with everything that the planner knows of it, including what is
+free and used. The same form gives the same result in any snapshot, so what is kept by form can never be stale.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 from placement.allocators.natural_order import natural_order
 from placement.candidates.canonical import CanonicalForm
-from placement.candidates.compose.proposals import Lock, Proposal
+from placement.candidates.compose.proposals import Lock, Proposal, Proposals
+from placement.cloud.derived import TIMELESS, Derived
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
@@ -67,3 +69,39 @@ def read_off(proposal: Proposal, model: HostSketch, host: HostSketch) -> Proposa
         locks=tuple([Lock(numbers[lock.provider], lock.resource_class) for lock in proposal.locks]),
         group_score=proposal.group_score,
     )
+
+
+BYTES_OF_PROVIDER = 700
+"""What a host takes for each of its providers, its form and the proposals in it included."""
+
+
+class FoundInHost(NamedTuple):
+    """What a host gives, and the host that gave it."""
+
+    host: HostSketch
+    proposals: Proposals
+
+
+class KeptProposals:
+    """What hosts of each form give to one request.
+
+    Args:
+        derived: keeps it.
+        asked: everything but the host's form that decides.
+    """
+
+    def __init__(self, derived: Derived, asked: Hashable) -> None:
+        self._derived = derived
+        self._asked = asked
+
+    def get(self, form: CanonicalForm) -> FoundInHost | None:
+        """Return what a host of a form gives; None if unknown."""
+        kept = self._derived.find(TIMELESS, ("proposals", self._asked, form))
+        model: FoundInHost | None = None if kept is None else kept.value
+        return model
+
+    def remember(self, model: FoundInHost) -> None:
+        """Keep what a host gives, unless a longer search might find more."""
+        if model.proposals.complete:
+            name = "proposals", self._asked, model.host.form
+            self._derived.keep(TIMELESS, name, model, size=BYTES_OF_PROVIDER * len(model.host.providers))

@@ -152,16 +152,16 @@ def kept_order(
     ids = {name: ids[name] for name in {*scores.classes, *found_by} if name in ids}
     # A class may take the name of another, which the journal does not record.
     name = "order", scores.signature, tuple(found_by), frozenset(ids.items())
-    known = kept.find(name)
-    if known is not None and not known.changed:
-        return _order_in(known.value)
-    if known is None or reading_all_pays(len(known.changed), len(columns.providers.roots)):
+    last = kept.find(name)
+    if last is not None and not last.changed:
+        return _order_in(last.value)
+    if last is None or reading_all_pays(len(last.changed), len(columns.providers.roots)):
         order = KeyOrder(_key_columns(columns, scores, ids))
     else:
-        changed = columns.providers.tree_indices(sorted(known.changed))
+        changed = columns.providers.tree_indices(sorted(last.changed))
         keys = _key_columns(columns, scores, ids, changed[changed >= 0])
-        before = _order_in(known.value).keys
-        order = KeyOrder(before.with_changes(known.changed.difference(keys.roots.tolist()), keys))
+        before = _order_in(last.value).keys
+        order = KeyOrder(before.with_changes(last.changed.difference(keys.roots.tolist()), keys))
     # The signature of scores names their profile by its identity, so the profile is kept as well.
     kept.keep(name, (scores, order), size=BYTES_OF_KEY * len(order))
     return order
@@ -206,8 +206,8 @@ def classes_to_find(plan: Plan, scores: TreeScores) -> list[str]:
 
 
 def _keys(reader: TreeReader, scores: TreeScores, found_by: Sequence[str]) -> list[Key]:
-    known = scores.trees_with(amounts_of(reader.plan).keys())
-    return scores.keys(reader.sums(scores.classes, found_by) if known is None else known)
+    with_any = scores.trees_with(amounts_of(reader.plan).keys())
+    return scores.keys(reader.sums(scores.classes, found_by) if with_any is None else with_any)
 
 
 def by_root(scores: TreeScores, reader: TreeReader, wanted: int | None) -> Iterator[Portion]:
@@ -271,8 +271,8 @@ class ByScore:
                 return
             best = {key[ROOT]: key for key in keys.taken(size)}
             self._left_out |= best.keys()
-            found = [(best[tree.root], tree) for tree in self._reader.trees_of([*best])]
-            yield Portion(found, min([keys.first if len(keys) else LAST, *self._others]))
+            trees = [(best[tree.root], tree) for tree in self._reader.trees_of([*best])]
+            yield Portion(trees, min([keys.first if len(keys) else LAST, *self._others]))
             # A portion that was in vain because of full trees says nothing about how many of the others to read.
             if not self._pass_full_by():
                 size *= self._limits.growth
@@ -288,11 +288,11 @@ class ByScore:
         return True
 
     def _all_left(self) -> list[Keyed]:
-        known = {key[ROOT]: key for key in self._keys}
+        by_root = {key[ROOT]: key for key in self._keys}
         trees = [tree for tree in self._reader.all_trees() if tree.root not in self._left_out]
-        without = [tree.root for tree in trees if tree.root not in known]
-        known |= {key[ROOT]: key for key in self._scores.keys_of_nothing(without)}
-        return [(known[tree.root], tree) for tree in trees]
+        without = [tree.root for tree in trees if tree.root not in by_root]
+        by_root |= {key[ROOT]: key for key in self._scores.keys_of_nothing(without)}
+        return [(by_root[tree.root], tree) for tree in trees]
 
 
 def bounded_as_needed(
@@ -327,11 +327,13 @@ def bounded_as_needed(
         if portion.rest == LAST:
             return
         seen.update([tree.root for _key, tree in portion.trees])
-    found = least()
-    if found is None:
+    least_by_root = least()
+    if least_by_root is None:
         yield from unbounded
     else:
-        yield from bounded_first(reader, scores, wanted, found, seen=seen, cached_order=cached_order, limits=limits)
+        yield from bounded_first(
+            reader, scores, wanted, least_by_root, seen=seen, cached_order=cached_order, limits=limits
+        )
 
 
 def bounded_first(
@@ -350,8 +352,8 @@ def bounded_first(
     if scores.classes:
         found_by = classes_to_find(reader.plan, scores)
         order = cached_order(scores, found_by) if cached_order else None
-        known = scores.keys(reader.sums(scores.classes, found_by)) if order is None else scores.bounded([*order])
-        keys = [key for key in known if key[ROOT] in least]
+        all_keys = scores.keys(reader.sums(scores.classes, found_by)) if order is None else scores.bounded([*order])
+        keys = [key for key in all_keys if key[ROOT] in least]
     keys += scores.keys_of_nothing(sorted(least.keys() - {key[ROOT] for key in keys}))
     left = [key for key in keys if key[ROOT] not in seen]
     if not left:

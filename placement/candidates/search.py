@@ -8,9 +8,10 @@
 * Limit: last, so that it cuts off the worst candidates; the others are lazy, so it cuts off their work, too.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from functools import partial
-from itertools import islice
+from itertools import islice, repeat
 from operator import itemgetter
 
 from placement.candidates.bounds import BoundedScores
@@ -35,10 +36,85 @@ from placement.candidates.reading import (
     promising_first,
 )
 from placement.candidates.tree_reader import TreeReader
-from placement.candidates.walk import Candidate, walked
 from placement.domain.search_limits import LIMITS, SearchLimits
-from placement.domain.search_plan import Choice
+from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
+
+Candidate = tuple[int, Choice]
+"""A way to serve a request: the root of the tree it was found in, and the provider of each slot of the plan.
+
+A plain tuple, because there may be tens of thousands of them.
+"""
+
+
+def candidates_in(
+    plan: Plan, trees: Iterable[Tree], budget: RequestBudget, *, breadth_first: bool = False
+) -> Iterator[Candidate]:
+    """Yield the candidates of all trees.
+
+    Depth first exhausts a tree before going on to the next; breadth first takes each tree's first candidate before any
+    tree's second. Trees are pulled only as candidates are.
+    """
+    composer = SlotComposer(plan, budget)
+    return walked(((tree, composer.choices(tree)) for tree in trees), breadth_first=breadth_first)
+
+
+def walked(compositions: Iterable[tuple[Tree, Iterator[Choice]]], *, breadth_first: bool) -> Iterator[Candidate]:
+    """Yield the candidates of trees composed lazily, depth or breadth first, without duplicates."""
+    distinct = _DistinctChoices()
+    candidates = (zip(repeat(tree.root), distinct.of(tree, choices)) for tree, choices in compositions)
+    return _round_robin(candidates) if breadth_first else _one_by_one(candidates)
+
+
+class _DistinctChoices:
+    """Drops choices that another tree has given: those of sharing providers alone can be found in several trees."""
+
+    def __init__(self) -> None:
+        self._seen: set[Choice] = set()
+        self._of_pools: dict[tuple[tuple[int, ...], ...], Iterator[Choice]] = {}
+
+    def of(self, tree: Tree, choices: Iterator[Choice]) -> Iterator[Choice]:
+        """Return those of a tree's choices that are new when they are pulled."""
+        if not tree.sharing:
+            return choices
+        new = _not_seen(choices, tree.sharing, self._seen)
+        if tree.gives_of_its_own:
+            return new
+        # Thousands of hosts may have the same pools and nothing of their own. They share one iterator: each resumes
+        # where the last one stopped, rather than composing again what the others have given.
+        return self._of_pools.setdefault(tuple(map(tuple, tree.options)), new)
+
+
+def _not_seen(choices: Iterator[Choice], sharing: AbstractSet[int], seen: set[Choice]) -> Iterator[Choice]:
+    for choice in choices:
+        if all([provider in sharing for provider in choice]):
+            if choice in seen:
+                continue
+            seen.add(choice)
+        yield choice
+
+
+def _one_by_one(compositions: Iterable[Iterator[Candidate]]) -> Iterator[Candidate]:
+    for composition in compositions:
+        yield from composition
+
+
+def _round_robin(compositions: Iterable[Iterator[Candidate]]) -> Iterator[Candidate]:
+    waiting: list[Iterator[Candidate]] = []
+    for composition in compositions:
+        first = next(composition, None)
+        if first is not None:
+            yield first
+            waiting.append(composition)
+    while waiting:
+        still: list[Iterator[Candidate]] = []
+        for composition in waiting:
+            following = next(composition, None)
+            if following is not None:
+                yield following
+                still.append(composition)
+        waiting = still
+
 
 MANY = 128
 """Once this many candidates are wanted, composing a few trees too many does not matter."""
@@ -82,11 +158,11 @@ def found_candidates(
         portions = read(reader, scores, wanted, cached_order=cached_order, limits=limits)
         trees = _best_first(reader, scores, portions, wanted=wanted, budget=budget)
     candidates = walked(trees, breadth_first=breadth_first)
-    most = max(1, limits.placements // max(1, len(reader.plan.slots)))
-    found = list(islice(candidates, most if wanted is None else min(wanted, most)))
-    if len(found) == most and wanted != most and next(candidates, None) is not None:
+    room = max(1, limits.placements // max(1, len(reader.plan.slots)))
+    shown = list(islice(candidates, room if wanted is None else min(wanted, room)))
+    if len(shown) == room and wanted != room and next(candidates, None) is not None:
         budget.was_hit = True
-    return found
+    return shown
 
 
 def _by_id(reader: TreeReader, budget: RequestBudget, wanted: int | None) -> Iterator[TreeWithChoices]:

@@ -146,8 +146,8 @@ class Serving:
 
     def own_providers(self, demand: Demand, at: Ints | None = None) -> Ints:
         """Return the same, but only those in trees that meet all conditions on trees."""
-        found = self.providers(demand, at)
-        return found if self.possible_trees is None else found[self.possible_trees[self.columns.providers.trees[found]]]
+        providers, possible = self.providers(demand, at), self.possible_trees
+        return providers if possible is None else providers[possible[self.columns.providers.trees[providers]]]
 
     def anchors(self, levels: Sequence[int | None], at: Ints | None = None) -> AnchorsOfLevels:
         """Return which providers, among some or of all, are places of levels.
@@ -215,8 +215,8 @@ class Serving:
 
     def in_any_aggregate(self, uuids: Collection[str]) -> Flags:
         """Return who is in any of some aggregates."""
-        known = self.ids.aggregates
-        return self._any_of([self.sets.in_aggregate(known[uuid]) for uuid in uuids if uuid in known])
+        ids = self.ids.aggregates
+        return self._any_of([self.sets.in_aggregate(ids[uuid]) for uuid in uuids if uuid in ids])
 
     def _any_of(self, sets: list[Flags]) -> Flags:
         if len(sets) == 1:
@@ -276,7 +276,7 @@ class Serving:
         """Return by id the indices of the trees that sharing providers share with; none for those in no aggregate."""
         trees = self.columns.providers.trees
         return {
-            provider: np.unique(trees[self._any_of([self.sets.in_aggregate(one) for one in aggregates])])
+            provider: np.unique(trees[self._any_of([self.sets.in_aggregate(aggregate) for aggregate in aggregates])])
             for provider, aggregates in self.sets.aggregates_of(serving).items()
         }
 

@@ -129,10 +129,10 @@ class CloudColumns:
 
     def sums(self, class_id: int) -> TreeSums:
         """Return what whole trees have of a class."""
-        known = self._sums.get(class_id)
-        if known is None:
-            known = self._sums[class_id] = self._summed(self.stock(class_id))
-        return known
+        summed = self._sums.get(class_id)
+        if summed is None:
+            summed = self._sums[class_id] = self._summed(self.stock(class_id))
+        return summed
 
     def sum_rows(
         self, classes: Sequence[int | None], others: Collection[int], roots: Collection[int] | None = None
@@ -152,9 +152,9 @@ class CloudColumns:
                 has_any |= self.sums(class_id).has[at]
         at = at[has_any]
         sums = [self.sums(class_id) for class_id in classes if class_id is not None]
-        known = iter([(of_class.capacity[at].tolist(), of_class.used[at].tolist()) for of_class in sums])
+        of_classes = iter([(of_class.capacity[at].tolist(), of_class.used[at].tolist()) for of_class in sums])
         nothing = [0] * len(at)
-        columns = [(nothing, nothing) if class_id is None else next(known) for class_id in classes]
+        columns = [(nothing, nothing) if class_id is None else next(of_classes) for class_id in classes]
         capacity, used = [column for column, _used in columns], [column for _capacity, column in columns]
         return [*zip(self.providers.roots[at].tolist(), *capacity, *used, strict=True)]
 

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from placement.domain.ancestry import upwards
+from placement.domain.places import upwards
 
 
 @dataclass(frozen=True, slots=True)

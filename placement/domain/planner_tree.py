@@ -5,10 +5,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from placement.domain.ancestry import with_all_above
 from placement.domain.inventory import UNBOUNDED
 from placement.domain.overlay import Overlay
-from placement.domain.places import NOWHERE, Places, Position
+from placement.domain.places import NOWHERE, Places, Position, with_all_above
 
 
 @dataclass(frozen=True, slots=True)

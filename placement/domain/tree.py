@@ -4,8 +4,7 @@ from collections.abc import Mapping, MutableMapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from placement.domain.ancestry import upwards
-from placement.domain.places import NOWHERE, Places
+from placement.domain.places import NOWHERE, Places, upwards
 
 
 @dataclass(slots=True)

@@ -15,17 +15,15 @@ from placement.candidates.fragmentation import wanted_by
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.reading import shared_by
-from placement.candidates.search import found_candidates
+from placement.candidates.search import Candidate, found_candidates
 from placement.candidates.tree_reader import TreeReader
-from placement.candidates.walk import Candidate
 from placement.domain.candidate_request import CandidateRequest
-from placement.domain.place_lock import PlaceLock
+from placement.domain.places import PlaceLock
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import NamedIds, Plan, plan_for
 from placement.errors import OutOfSteps
 from placement.services.cloud_cache import CloudCache, kept_in, tree_reader
 from placement.services.fragmentation import FragmentationJudge
-from placement.services.left_out import serving_others
 from placement.services.resource_classes import classes_in_families
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.names import ids_for
@@ -33,6 +31,12 @@ from placement.store.search.summaries import StockRow, Summaries, TreeMember, tr
 
 if TYPE_CHECKING:
     from placement.candidates.reading import CachedOrder, LeastPlaces
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from itertools import chain
+
+from placement.candidates.search import candidates_in
+from placement.domain.tree import Tree
 
 __all__ = [
     "Answer",
@@ -313,3 +317,38 @@ def _chosen(candidates: list[Candidate], limit: int | None, *, shuffled: bool) -
         random.shuffle(candidates)
         return candidates[:limit]
     return candidates
+
+
+def serving_others(
+    reader: TreeReader,
+    shown: Iterable[Candidate],
+    members: Iterable[TreeMember],
+    budget: RequestBudget,
+) -> frozenset[int]:
+    """Return those members of the shown candidates' trees that serve only candidates that are not shown.
+
+    The reference finds all candidates before it applies the limit, and its summaries keep the providers of all of them,
+    as far as they are in these trees. Nothing is read if the trees have no further providers.
+    """
+    used = {provider for _root, choice in shown for provider in choice}
+    idle = {member.id: member.root_id for member in members if member.id not in used}
+    if not idle:
+        return frozenset()
+    serving = _serving(idle.keys(), reader.plan, reader.trees_of([*{*idle.values()}]), budget)
+    # Sharing providers may also serve trees of which no candidate is shown.
+    if sharing := idle.keys() & reader.root_of.keys() - serving:
+        serving |= _serving(sharing, reader.plan, reader.all_trees(), budget)
+    return frozenset(serving)
+
+
+def _serving(asked: AbstractSet[int], plan: Plan, trees: Iterable[Tree], budget: RequestBudget) -> set[int]:
+    """Return those of the providers that serve a candidate in these trees, composing no more than necessary."""
+    serving: set[int] = set()
+    for tree in trees:
+        waiting = {*chain.from_iterable(tree.options)} & asked - serving
+        candidates = candidates_in(plan, [tree], budget)
+        while waiting and (candidate := next(candidates, None)):
+            _root, choice = candidate
+            waiting.difference_update(choice)
+            serving |= asked & {*choice}
+    return serving

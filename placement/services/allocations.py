@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 
 from placement.domain.allocation import Claim, ConsumerAllocations, ConsumerShare, ProviderAllocations, ProviderShare
-from placement.domain.place_lock import PlaceLock
+from placement.domain.places import PlaceLock
 from placement.errors import NotFound, ProviderNotFound
 from placement.services import claims as claiming
 from placement.services.fair_share.plain_gate import PlainGate

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from placement.domain.allocation import Claim, StockName
-from placement.domain.capacity import Supply, check_fit
-from placement.domain.place_lock import PlaceLock
+from placement.domain.inventory import Supply, check_fit
+from placement.domain.places import PlaceLock
 from placement.errors import ConcurrentUpdate, Invalid
 from placement.store import allocations as store
 from placement.store.allocations import HeldKey, HeldRow

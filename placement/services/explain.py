@@ -8,7 +8,7 @@ from placement.candidates.explain.explain import explain
 from placement.candidates.explain.explanation import Explanation
 from placement.candidates.explain.provider_masks import ConditionMasks
 from placement.domain.candidate_request import CandidateRequest
-from placement.domain.place_lock import PlaceLock
+from placement.domain.places import PlaceLock
 from placement.domain.search_plan import Plan, plan_for
 from placement.services.allocation_candidates import Ranking, SearchOptions, answer_to
 from placement.services.cloud_cache import CloudCache, serving_in

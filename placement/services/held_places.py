@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from placement.domain.allocation import Claim
-from placement.domain.ancestry import Parents, upwards
+from placement.domain.places import Parents, upwards
 from placement.errors import Conflict
 from placement.services.claims import Situation
 from placement.store.allocations import StockKey

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from placement.domain.allocation import Claim, StockName
-from placement.domain.capacity import Supply
-from placement.domain.inventory import Inventory
-from placement.domain.place_lock import PlaceLock
+from placement.domain.inventory import Inventory, Supply
+from placement.domain.places import PlaceLock
 from placement.errors import ConcurrentUpdate, Invalid, InventoryInUse
 from placement.services import claims as claiming
 from placement.services.claims import Situation

@@ -2,8 +2,8 @@
 
 from collections import Counter, defaultdict
 
+from placement.domain.inventory import ProviderUsage, TypeUsage
 from placement.domain.quantities import ResourceAmounts
-from placement.domain.usage import ProviderUsage, TypeUsage
 from placement.errors import ProviderNotFound
 from placement.store import usages as store
 from placement.store.connection.unit_of_work import Transaction, reads, reads_once

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import bindparam, delete, func, select, update
 
-from placement.domain.capacity import Supply
-from placement.domain.inventory import Inventory
-from placement.domain.place_lock import PlaceLock
+from placement.domain.inventory import Inventory, Supply
+from placement.domain.places import PlaceLock
 from placement.store.connection.prepared import PreparedInsert, PreparedStatement, PreparedUpdate
 from placement.store.connection.statements import chunks
 from placement.store.connection.unit_of_work import Transaction

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, bindparam, exists, select, text
 
-from placement.domain.place_lock import PlaceLock
+from placement.domain.places import PlaceLock
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.statements import chunks
 from placement.store.connection.unit_of_work import Transaction

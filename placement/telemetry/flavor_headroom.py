@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from placement.candidates.headroom.plans import CountedRequest
-from placement.domain.place_lock import PlaceLock
+from placement.domain.places import PlaceLock
 from placement.errors import Invalid, PlacementError
 from placement.services.bulk_read import AllocationRow, CapacityRow, trees_in
 from placement.services.cloud_cache import CloudCache

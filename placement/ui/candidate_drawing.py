@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from placement.allocators.natural_order import natural_key
-from placement.domain.ancestry import with_all_above, without_cycles
+from placement.domain.places import with_all_above, without_cycles
 from placement.services.allocation_candidates import StockRow, Summaries
 from placement.services.trial import CandidateInDetail, Trial
 

@@ -17,8 +17,7 @@ from placement.domain.search_limits import SearchLimits
 from placement.services.allocation_candidates import SearchOptions, answer_to
 from placement.services.cloud_cache import CloudCache
 from placement.services.journal import put_in_order
-from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.questions import question_for
+from placement.services.planner.questions import PlannerOptions, question_for
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from tests.clouds import SHARES

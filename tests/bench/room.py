@@ -26,7 +26,7 @@ from placement.api.validation import load_document
 from placement.services.fair_share.emptied_trees import RoomWanted
 from placement.services.fair_share.giving_back import ReclaimOptions
 from placement.services.fair_share.room_on_a_host import RoomOnHost, room_for
-from placement.services.planner.composers import PlannerOptions
+from placement.services.planner.questions import PlannerOptions
 from placement.services.traits import ensure_trait
 from placement.settings import PlannerSettings
 from placement.settings.planner.values import FairShareSettings

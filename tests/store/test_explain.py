@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from placement.candidates.budget import RequestBudget
 from placement.candidates.explain.conditions import Condition, ConditionKind, any_of_value
 from placement.candidates.explain.explain import explain
-from placement.candidates.walk import candidates_in
+from placement.candidates.search import candidates_in
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import plan_for
 from placement.services.allocation_candidates import SearchOptions, allocation_candidates

@@ -13,7 +13,7 @@ from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.errors import Unavailable
 from placement.services.planner.candidates import PlannerAnswer, planned_candidates
 from placement.services.planner.changes import released
-from placement.services.planner.composers import PlannerOptions
+from placement.services.planner.questions import PlannerOptions
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import reads
 from tests import rows_of_a_cloud

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.budget import RequestBudget
 from placement.candidates.ranking import Ranking
-from placement.candidates.walk import Candidate, candidates_in
+from placement.candidates.search import Candidate, candidates_in
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
 from placement.domain.tree import Tree

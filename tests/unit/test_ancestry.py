@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from placement.domain.ancestry import true_roots
+from placement.domain.places import true_roots
 
 
 def walked(parents: dict[int, int | None], start: int) -> int | None:

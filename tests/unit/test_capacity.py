@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.domain.allocation import StockName
-from placement.domain.capacity import DoesNotFit, Supply, check_fit
-from placement.domain.inventory import Inventory
+from placement.domain.inventory import DoesNotFit, Inventory, Supply, check_fit
 
 STOCKS: list[StockName] = [(provider, name) for provider in "AB" for name in ("VCPU", "DISK_GB")]
 

@@ -25,12 +25,12 @@ from placement.api.versions import MAXIMUM
 from placement.candidates.headroom.plans import CountedRequest
 from placement.candidates.headroom.totals import Headroom
 from placement.domain.candidate_request import CandidateRequest
-from placement.domain.place_lock import PlaceLock
+from placement.domain.places import PlaceLock
 from placement.domain.planner_request import PlannerRequest
 from placement.errors import Invalid, InvalidAt
 from placement.services.cloud_cache import CloudCache
 from placement.services.fair_share.shares import ShareRoom, amounts_of_copy, by_share
-from placement.services.planner.composers import PlannerOptions
+from placement.services.planner.questions import PlannerOptions
 from placement.services.planner.request_rooms import Headrooms, HostModel, Listing, Named, RequestRoom, headrooms
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database

@@ -12,8 +12,7 @@ from placement.allocators.devices import THE_DEVICE, Device, Group, Host
 from placement.allocators.natural_order import natural_order
 from placement.candidates.canonical import UsefulRoom
 from placement.candidates.device_judge import DeviceJudge
-from placement.domain.ancestry import upwards
-from placement.domain.places import Levels
+from placement.domain.places import Levels, upwards
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.planner_tree import NO_STOCKS, PlannerTree, ProviderStocks
 from placement.domain.search_plan import Plan, Slot

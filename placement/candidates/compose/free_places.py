@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from placement.candidates.compose.device_parts import Part
-from placement.domain.ancestry import Parents, upwards
+from placement.domain.places import Parents, upwards
 from placement.domain.planner_request import THE_DEVICE
 from placement.domain.tree import Tree
 

@@ -7,7 +7,7 @@ allocations, without races, for as long as they live.
 from collections.abc import Collection, Mapping, Sequence
 
 from placement.candidates.compose.proposals import Lock
-from placement.domain.ancestry import upwards
+from placement.domain.places import upwards
 from placement.domain.planner_request import THE_DEVICE
 from placement.domain.planner_tree import NO_STOCKS, PlannerTree, Stock
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from placement.candidates.provider_sets import SetsToRead
 from placement.cloud.columns import CloudColumns
 from placement.cloud.providers import Flags, Ints
-from placement.domain.ancestry import upwards
+from placement.domain.places import upwards
 from placement.domain.search_plan import NamedIds
 
 Cell = tuple[int, int]

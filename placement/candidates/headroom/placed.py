@@ -8,8 +8,8 @@ from placement.allocators.budget import Budget
 from placement.allocators.bundle_packing import BundlePacking, Copies, exactly, undominated
 from placement.candidates.compose.proposals import Proposal, ProposalComposer
 from placement.candidates.planner.planner_trees import with_stocks
-from placement.domain.ancestry import upwards
 from placement.domain.overlay import AS_IT_IS, Overlay
+from placement.domain.places import upwards
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree

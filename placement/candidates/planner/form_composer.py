@@ -3,10 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from placement.candidates.canonical import Memo
-from placement.candidates.compose.composed import Composed
 from placement.candidates.compose.proposals import Proposal, Proposals
-from placement.candidates.host_sketches import HostSketch, host_sketch, read_off
-from placement.candidates.planner.kept_proposals import FoundInHost
+from placement.candidates.host_sketches import FoundInHost, host_sketch, read_off
 from placement.candidates.planner.question import PlannerQuestion
 from placement.domain.overlay import Overlay
 from placement.domain.planner_tree import PlannerTree
@@ -43,53 +41,37 @@ class FormComposer:
         """Tell whether the last search in a tree ran to its end."""
         return root not in self._cut_off
 
-    def composed(self, trees: Sequence[Tree]) -> Iterator[Composed[Proposal]]:
+    def composed(self, trees: Sequence[Tree]) -> Iterator[Sequence[Proposal]]:
         """Yield the proposals of each tree."""
         for tree, as_it_is in zip(trees, self._details.of(trees), strict=True):
-            yield Composed((), iter(self._found_alike(tree, as_it_is)))
+            details = as_it_is.under(self._overlay)
+            yield self.found(tree, details, is_as_it_is=details is as_it_is)
 
     def rule_out(self, root: int) -> None:
         """Record that a tree is exhausted."""
         self.exhausted[root] = True
         self._cut_off.discard(root)
 
-    def found(self, tree: Tree, details: PlannerTree) -> Sequence[Proposal]:
-        """Return the proposals in one tree with these details, kept ones if any."""
+    def found(self, tree: Tree, details: PlannerTree, *, is_as_it_is: bool = False) -> Sequence[Proposal]:
+        """Return the proposals in one tree with these details, or those that were found in one of the same form."""
         kept = self._prepared.kept
-        if kept is None:
+        if kept is None and not is_as_it_is:
             return self._noted(details, self._composer.proposals(tree, details, self._steps.budget_now))
         host = host_sketch([self._prepared.plan], [tree], details)
-        known = kept.get(host.form)
-        if known is None:
-            known = FoundInHost(host, self._composer.proposals(tree, details, self._steps.budget_now))
-            kept.remember(known)
-        return self._read_off(known, host, details)
-
-    def _found_alike(self, tree: Tree, as_it_is: PlannerTree) -> Sequence[Proposal]:
-        """Return the proposals in one tree, memoised by canonical form if the tree is unchanged."""
-        details = as_it_is.under(self._overlay)
-        if details is not as_it_is:
-            return self.found(tree, details)
-        host = host_sketch([self._prepared.plan], [tree], details)
-        kept = self._prepared.kept
-        known = self._models.get(host.form)
-        if known is None and kept is not None:
-            known = kept.get(host.form)
-        if known is None:
-            known = FoundInHost(host, self._composer.proposals(tree, details, self._steps.budget_now))
-            # Even if it was cut off: to search each tree of this form would use up as many steps again.
-            self._models.remember(host.form, known)
+        model = self._models.get(host.form) if is_as_it_is else None
+        if model is None and kept is not None:
+            model = kept.get(host.form)
+        if model is None:
+            model = FoundInHost(host, self._composer.proposals(tree, details, self._steps.budget_now))
             if kept is not None:
-                kept.remember(known)
-        if (verdict := known.proposals.verdict) is not None:
-            self._served[tree.root] = verdict
-        return self._read_off(known, host, details)
-
-    def _read_off(self, known: FoundInHost, host: HostSketch, details: PlannerTree) -> Sequence[Proposal]:
-        """Read off for this host what was found in one of the same form."""
-        model, found = known
-        proposals = self._noted(details, found)
-        return proposals if model is host else [read_off(proposal, model, host) for proposal in proposals]
+                kept.remember(model)
+            if is_as_it_is:
+                # Even if it was cut off: to search each tree of this form would use up as many steps again.
+                self._models.remember(host.form, model)
+        if is_as_it_is and model.proposals.verdict is not None:
+            self._served[tree.root] = model.proposals.verdict
+        proposals = self._noted(details, model.proposals)
+        return proposals if model.host is host else [read_off(one, model.host, host) for one in proposals]
 
     def _noted(self, details: PlannerTree, found: Proposals) -> Sequence[Proposal]:
         """Record what was found in a tree, and return it."""

@@ -288,8 +288,8 @@ class _PlacesByForm:
         """Return what the next member gets in a tree, None for nothing. It must be known."""
         sketched = self._as_it_was(root)
         assert sketched is not None
-        host, found = sketched
-        model, ranked = found[self._members[root] - 1]
+        host, further = sketched
+        model, ranked = further[self._members[root] - 1]
         if ranked is None:
             return None
         (fails, negated, *_rest), proposal = ranked
@@ -300,6 +300,6 @@ class _PlacesByForm:
         sketched = self._as_it_was(root)
         if sketched is None or not self._search.is_certain(root):
             return
-        host, found = sketched
-        if len(found) == self._members[root] - 1:
-            found.append((host, ranked))
+        host, further = sketched
+        if len(further) == self._members[root] - 1:
+            further.append((host, ranked))

@@ -18,8 +18,8 @@ from placement.candidates.planner.planner_trees import MAX_BATCH, UpcomingTrees,
 from placement.candidates.planner.question import PlannerQuestion
 from placement.candidates.planner.tree_order import TreeOrder, order_for
 from placement.candidates.scores import Score, score, score_of_pools
-from placement.domain.ancestry import upwards
 from placement.domain.overlay import AS_IT_IS, Overlay
+from placement.domain.places import upwards
 from placement.domain.planner_tree import NO_STOCKS, NamedMember, PlannerTree
 from placement.domain.quantities import summed
 from placement.domain.tree import Tree
@@ -140,7 +140,9 @@ class PlannerSearch:
     def again(self, root: int) -> RankedProposal | None:
         """Return the best proposal with its key in a tree as of the last ``expected``; None if there is none."""
         key, tree, details, providers = self._expected[root]
-        changed = with_stocks(tree, self.prepared.plan, {one: details.stocks.get(one, NO_STOCKS) for one in providers})
+        changed = with_stocks(
+            tree, self.prepared.plan, {provider: details.stocks.get(provider, NO_STOCKS) for provider in providers}
+        )
         composer = self.prepared.composer
         if not all(changed.options) or composer.is_hopeless(changed) or composer.lacks_room(changed):
             self._composer.rule_out(root)
@@ -169,14 +171,15 @@ class PlannerSearch:
         """
         if self._profile.filters:
             return members  # Where the best way is filtered out, another may not be, so nothing is proved of that tree.
-        most = 0
+        placed = 0
         for tree, details in self._in_detail(roots):
-            room = {(one, name): float(amount) for one, of in details.left().items() for name, amount in of.items()}
+            left = details.left().items()
+            room = {(provider, name): float(amount) for provider, amounts in left for name, amount in amounts.items()}
             roomy, number = replace(tree, room=room), 1
-            while most < members and not self.prepared.composer.lacks_room(roomy, members=number):
+            while placed < members and not self.prepared.composer.lacks_room(roomy, members=number):
                 number += 1
-                most += 1
-        return most
+                placed += 1
+        return placed
 
     def _in_detail(self, roots: Collection[int]) -> Iterator[tuple[Tree, PlannerTree]]:
         """Yield unchanged trees with their details, if each demand has an option in it."""
@@ -249,15 +252,19 @@ class PlannerSearch:
         """Compose in a batch of trees; yield each proposal with the key that its places give it."""
         self._upcoming.build([tree for _key, tree in batch])
         composed = self._composer.composed([tree for _key, tree in batch])
-        for (expected, _tree), one in zip(batch, composed, strict=True):
-            for number, proposal in enumerate(one.ways):
+        for (expected, _tree), proposals in zip(batch, composed, strict=True):
+            for number, proposal in enumerate(proposals):
                 if key := self._order.key_of(expected, proposal):
                     yield (*key, number), proposal
 
     def allows(self, proposal: Proposal) -> bool:
         """Tell whether inventories, read already, allow what a proposal takes, unit rules included."""
         stocks = self._composer.known[proposal.root].stocks
-        taken = [(stocks[one].get(name), amount) for one, of in proposal.amounts.items() for name, amount in of.items()]
+        taken = [
+            (stocks[provider].get(name), amount)
+            for provider, amounts in proposal.amounts.items()
+            for name, amount in amounts.items()
+        ]
         return all(stock is not None and stock.allows(amount) for stock, amount in taken)
 
     def roots_of(self, proposal: Proposal) -> frozenset[int]:
@@ -289,15 +296,15 @@ def _once_of_pools(portions: Iterable[Portion]) -> Iterator[Portion]:
     Thousands of hosts may use the same pools: each would be read and composed, just to find the same as in the first.
     The trees of the pools themselves are always tried, as a group may ask for everything a tree has of a class.
     """
-    known: set[tuple[tuple[int, ...], ...]] = set()
+    seen: set[tuple[tuple[int, ...], ...]] = set()
 
     def is_new(tree: Tree) -> bool:
         if _contributes(tree):
             return True
         options = tuple(map(tuple, tree.options))
-        is_known = options in known
-        known.add(options)
-        return not is_known
+        was_seen = options in seen
+        seen.add(options)
+        return not was_seen
 
     for trees, rest in portions:
         yield Portion([keyed for keyed in sorted(trees, key=itemgetter(0)) if is_new(keyed[1])], rest)
@@ -312,7 +319,9 @@ def _not_seen(proposals: Iterable[Proposal]) -> Iterator[Proposal]:
     """Yield proposals, skipping those that another tree has given already."""
     seen = set()
     for proposal in proposals:
-        taken = frozenset((provider, name) for provider, of in proposal.amounts.items() for name in of.items())
+        taken = frozenset(
+            (provider, name) for provider, amounts in proposal.amounts.items() for name in amounts.items()
+        )
         what = (taken, frozenset(proposal.mappings.items()))
         if what not in seen:
             seen.add(what)

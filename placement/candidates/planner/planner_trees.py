@@ -20,8 +20,7 @@ from placement.candidates.frontier import Key, Keyed
 from placement.candidates.serving import Serving
 from placement.cloud.columns import CloudColumns
 from placement.cloud.providers import Flags, Ints, places_in
-from placement.domain.ancestry import Parents, with_all_above
-from placement.domain.places import Layout, Places, Position
+from placement.domain.places import Layout, Parents, Places, Position, with_all_above
 from placement.domain.planner_tree import NO_STOCKS, NamedMember, PlannerTree, ProviderStocks, Stock
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
@@ -85,7 +84,7 @@ class TreeUse:
         """Return the roots of the trees that provably have no free place for an exclusive group."""
         if not trees or not wanted:
             return set()
-        needed = {level for one in wanted for level in one.levels}
+        needed = {level for group in wanted for level in group.levels}
         levels = [trait if level in needed else None for level, trait in enumerate(levels)]
         places = self.places_in_use({tree.root for tree in trees}, levels)
         return {tree.root for tree in trees if places.are_lacking(wanted, tree)}
@@ -128,11 +127,11 @@ class StocksByProvider:
         return {provider: self._stocks(tuple(of)) for provider, of in rows.items()}
 
     def _stocks(self, rows: tuple[tuple[int, ...], ...]) -> ProviderStocks:
-        known = self._equal.get(rows)
-        if known is None:
+        equal = self._equal.get(rows)
+        if equal is None:
             stocks = [(self._classes[class_id], Stock(*amounts)) for class_id, *amounts in rows]
-            known = self._equal[rows] = ProviderStocks(stocks)
-        return known
+            equal = self._equal[rows] = ProviderStocks(stocks)
+        return equal
 
 
 class _Facts(NamedTuple):
@@ -226,7 +225,7 @@ class TreesInDetail:
                 self.members[provider] = NamedMember(provider, uuid, root, parents[provider], name)
 
     def _built(self, root: int, roots: frozenset[int], facts: _Facts) -> PlannerTree:
-        providers = [provider for one in sorted(roots) for provider in facts.inside[one]]
+        providers = [provider for part in sorted(roots) for provider in facts.inside[part]]
         own, members = facts.inside[root], self.members
         return PlannerTree(
             root=root,
@@ -253,17 +252,14 @@ class UpcomingTrees:
     def __init__(self, details: TreesInDetail, *, wanted: int, first: int) -> None:
         self._details = details
         self._next: list[tuple[Key, int, Tree]] = []
-        """A heap, in which a tree is also left under the keys that it had before."""
-        self._keys: dict[int, Key] = {}
-        """The key of each tree, by root."""
+        """A heap; a number tells trees apart that were noted twice."""
         self._numbers = count()
         self._left = wanted
         self._size = first
 
     def note(self, trees: Iterable[Keyed]) -> None:
-        """Note trees that may be wanted, with their keys; or that their keys have changed."""
+        """Note trees that may be wanted, with their keys."""
         for key, tree in trees:
-            self._keys[tree.root] = key
             heappush(self._next, (key, next(self._numbers), tree))
 
     def build(self, trees: Sequence[Tree]) -> None:
@@ -277,13 +273,9 @@ class UpcomingTrees:
 
     def _unbuilt(self) -> Iterator[Tree]:
         while self._next:
-            noted = heappop(self._next)
-            if self._is_current(noted) and not self._details.has(noted[2]):
-                yield noted[2]
-
-    def _is_current(self, noted: tuple[Key, int, Tree]) -> bool:
-        key, _number, tree = noted
-        return self._keys.get(tree.root) == key
+            _key, _number, tree = heappop(self._next)
+            if not self._details.has(tree):
+                yield tree
 
 
 class TreeOutlines:
@@ -320,7 +312,7 @@ class TreeOutlines:
 def _outline(tree: Tree, facts: _Facts, used: AbstractSet[int] | None) -> PlannerTree:
     serving = {provider for row in tree.options for provider in row}
     around = with_all_above(serving, facts.parents)
-    foreign = [one for one in serving if tree.root_of.get(one, tree.root) != tree.root] if tree.root_of else ()
+    foreign = [provider for provider in serving if tree.root_of.get(provider, tree.root) != tree.root]
     return PlannerTree(
         root=tree.root,
         parents=_only(around, facts.parents),
@@ -342,7 +334,7 @@ def _roots(tree: Tree) -> frozenset[int]:
     """Return the roots of a tree and of the trees that share with it, which have places, too."""
     if not tree.root_of:
         return frozenset([tree.root])
-    sharing = [tree.root_of[one] for options in tree.options for one in options if one in tree.sharing]
+    sharing = [tree.root_of[provider] for options in tree.options for provider in options if provider in tree.sharing]
     return frozenset([tree.root, *sharing])
 
 

@@ -16,8 +16,8 @@ from placement.candidates.compose.any_choice import AnyChoice
 from placement.candidates.compose.proposals import Proposal, ProposalComposer
 from placement.candidates.device_judge import DeviceJudge
 from placement.candidates.fragmentation import TreeFragmentation, WantedOfHost, wanted_by
+from placement.candidates.host_sketches import KeptProposals
 from placement.candidates.key_order import KeyOrder
-from placement.candidates.planner.kept_proposals import KeptProposals
 from placement.candidates.planner.planner_trees import (
     ChangedProvider,
     Deciding,
@@ -223,7 +223,7 @@ class PlannerQuestion:
     @property
     def _open_ended(self) -> list[RequestGroup]:
         """The groups of which it depends on a tree how many providers they take there."""
-        return [one.group for one in self.request.groups if one.everything or one.per_subtree]
+        return [group.group for group in self.request.groups if group.everything or group.per_subtree]
 
     @property
     def has_sharing(self) -> bool:
@@ -236,11 +236,11 @@ class PlannerQuestion:
         if not root_of:
             return amounts
         # Others are places around them, from which locks are taken: these belong to the trees of what they hold.
-        serving = amounts.keys() & {one for providers in proposal.mappings.values() for one in providers}
+        serving = amounts.keys() & {provider for providers in proposal.mappings.values() for provider in providers}
         if serving <= root_of.keys():
             return None
         members = self.details.members
-        return {one: of for one, of in amounts.items() if members[one].root_id == proposal.root}
+        return {provider: taken for provider, taken in amounts.items() if members[provider].root_id == proposal.root}
 
     def sums_of_pools(self, sums: SumsAsRead, proposal: Proposal) -> Sequence[int]:
         """Return the sums of the trees of a proposal's sharing providers as one row, as ``SumsAsRead.together``."""
@@ -254,14 +254,15 @@ class PlannerQuestion:
         owners = np.logical_or.reduce([columns.sums(ids[name]).has for name in classes if name in ids] or [roots < 0])
         nothing = np.zeros(len(roots))
         left = [columns.left_in_trees(ids[name]) if name in ids else nothing for name in classes]
-        return dict(zip(roots[owners].tolist(), zip(*[of[owners].tolist() for of in left], strict=True), strict=True))
+        rows = zip(*[of_class[owners].tolist() for of_class in left], strict=True)
+        return dict(zip(roots[owners].tolist(), rows, strict=True))
 
     @property
     def is_simple(self) -> bool:
         """Whether each group takes one provider."""
         request = self.request
         return not request.paths and all(
-            one.count <= 1 and not one.everything and not one.per_subtree for one in request.groups
+            group.count <= 1 and not group.everything and not group.per_subtree for group in request.groups
         )
 
     @property

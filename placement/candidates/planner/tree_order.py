@@ -104,7 +104,7 @@ class TreeOrder:
         if own is None:
             key = (*scores.weight_of_pools(self._question.sums_of_pools(self._sums_as_read, proposal)), root)
         else:
-            foreign = summed([amounts for one, amounts in proposal.amounts.items() if one not in own])
+            foreign = summed([amounts for provider, amounts in proposal.amounts.items() if provider not in own])
             given = tuple([requested[name] - foreign.get(name, 0) for name in scores.weighed])
             row = self._row_of(changed) if changed else self._sums_as_read.of(root)
             key = scores.key_of(row, given, proposal.counts)
@@ -142,12 +142,12 @@ class TreeOrder:
         The sums that proposals' keys depend on are read along.
         """
         if not self._counted:
-            found = self.portions()
+            portions = self.portions()
         else:
-            found = bounded_as_needed(
+            portions = bounded_as_needed(
                 self._reader, self._scores, self._wanted, least=self._least, cached_order=self._kept_order
             )
-        return found if self._has_keys else self._sums_as_read.read(found)
+        return portions if self._has_keys else self._sums_as_read.read(portions)
 
     def _least(self) -> LeastByRoot | None:
         """Return lower bounds on the places touched in each tree; None where there are none."""
@@ -190,5 +190,5 @@ class TreeOrder:
         classes = self._scores.classes
         if not classes:
             return [(root,) for root in roots]
-        known = {row[0]: row for row in self._reader.sums(classes, ())}
-        return [known.get(root) or (root, *[0] * 2 * len(classes)) for root in roots]
+        rows = {row[0]: row for row in self._reader.sums(classes, ())}
+        return [rows.get(root) or (root, *[0] * 2 * len(classes)) for root in roots]

@@ -12,7 +12,7 @@ from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.frontier import FAILS, LAST, ONE_BY_ONE, Portion, best_first
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.ranking import ranked as compose_ranked
-from placement.candidates.walk import Candidate, candidates_in
+from placement.candidates.search import Candidate, candidates_in
 from placement.cli.simulation.cloud import LEVELS, Cloud
 from placement.cli.simulation.workload import VCPUS_PER_GPU
 from placement.domain.search_plan import Choice, Plan

@@ -11,7 +11,7 @@ from placement.candidates.headroom.totals import Headroom
 from placement.candidates.ranking import Ranking
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.drawn_tree import Drawing, drawing
-from placement.domain.place_lock import PlaceLock
+from placement.domain.places import PlaceLock
 from placement.domain.search_plan import plan_for
 from placement.errors import Gone, Invalid, NotFound
 from placement.services.allocation_candidates import SearchOptions, answer_to

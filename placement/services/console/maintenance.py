@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.place_lock import PlaceLock
+from placement.domain.places import PlaceLock
 from placement.errors import Invalid
 from placement.services.cloud_cache import CloudCache
 from placement.services.planner.request_rooms import Changes, Copies, Headrooms, Listing, Named, headrooms

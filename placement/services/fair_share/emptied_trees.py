@@ -15,8 +15,7 @@ from placement.domain.planner_tree import PlannerTree, ProviderStocks
 from placement.domain.tree import Tree
 from placement.services.cloud_cache import tree_reader
 from placement.services.fair_share.rule_places import PlaceRule, RulePlaces, place_rules, places_of_rules
-from placement.services.planner.composers import Composers, PlannerOptions
-from placement.services.planner.questions import seen_cloud
+from placement.services.planner.questions import Composers, PlannerOptions, seen_cloud
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.names import ids_for
 

@@ -16,9 +16,9 @@ from placement.errors import Conflict, InvalidAt, Unavailable
 from placement.services.fair_share.shares import Where, Wish, counted
 from placement.services.fair_share.usage_cache import UNKNOWN, UsageCache, usage_of
 from placement.services.planner.candidates import planned_candidates
-from placement.services.planner.composers import Composers
 from placement.services.planner.drafting import ClaimMember
 from placement.services.planner.gang import by_difficulty
+from placement.services.planner.questions import Composers
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads

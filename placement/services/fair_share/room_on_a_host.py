@@ -24,8 +24,7 @@ from placement.services.fair_share.room_search import HostRights, RoomSearch
 from placement.services.fair_share.shares import Wish
 from placement.services.fair_share.tenants_by_host import WhatMatters, tenants_by_host
 from placement.services.planner.candidates import PlannedCandidate
-from placement.services.planner.composers import Composers
-from placement.services.planner.questions import question_for
+from placement.services.planner.questions import Composers, question_for
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads

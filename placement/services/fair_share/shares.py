@@ -12,7 +12,7 @@ from placement.candidates.headroom.plans import CountedRequest
 from placement.domain.candidate_request import CandidateRequest
 from placement.errors import Invalid, InvalidAt
 from placement.services.fair_share.usage_cache import Reading, UsageCache
-from placement.services.planner.composers import Composers, PlannerOptions
+from placement.services.planner.questions import Composers, PlannerOptions
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads_once

@@ -11,7 +11,7 @@ from typing import Any
 
 from placement.candidates.planner.question import wanted_of
 from placement.domain.allocation import Claim, StockName
-from placement.domain.capacity import DoesNotFit, Supply, check_fit
+from placement.domain.inventory import DoesNotFit, Supply, check_fit
 from placement.domain.search_plan import plan_for
 from placement.services import claims as claiming
 from placement.services.claims import Situation

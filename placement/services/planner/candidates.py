@@ -1,28 +1,33 @@
-"""The candidates for a request, best first: the use case behind POST /planner/v1/candidates."""
+"""The candidates for a request, best first, and why there are none: the use case behind POST /planner/v1/candidates."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from heapq import merge
-from itertools import islice
+from itertools import islice, repeat
 from operator import attrgetter
 
-from placement.candidates.compose.proposals import Lock, Proposal
+from placement.allocators.budget import Budget
+from placement.candidates.compose.devices import DeviceComposer
+from placement.candidates.compose.paths import PathComposer
+from placement.candidates.compose.proposals import Lock, Proposal, ProposalComposer
+from placement.candidates.explain.explain import explain
+from placement.candidates.explain.explain_rules import RuleSearches, columns_seen, explain_request, rules_of
 from placement.candidates.explain.explanation import cause_in_words
+from placement.candidates.explain.provider_masks import ConditionMasks
 from placement.candidates.planner.planner_search import PlannedCandidate, PlannerSearch, search_for
 from placement.candidates.planner.question import PlannerQuestion
 from placement.candidates.scores import Score
-from placement.domain.overlay import AS_IT_IS, Overlay
+from placement.domain.overlay import AS_IT_IS, MoreTrees, Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import NamedMember
+from placement.domain.search_plan import Plan, plan_for
 from placement.errors import OutOfSteps
 from placement.services.cloud_cache import CloudCache
-from placement.services.explain import Explained
-from placement.services.planner.changes import AS_THEY_ARE, Changes, overlay_of
-from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.explaining import explained_plan
-from placement.services.planner.hypothetical_trees import HypotheticalTrees
-from placement.services.planner.questions import question_for
+from placement.services.explain import Explained, condition_masks
+from placement.services.planner.changes import AS_THEY_ARE, Changes, emptied, overlay_of
+from placement.services.planner.questions import STEPS_PER_REQUEST, PlannerOptions, question_for
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
+from placement.store.search.provider_names import named_providers
 from placement.store.search.summaries import Summaries, TreeMember, providers_of_trees, tree_summaries
 
 __all__ = [
@@ -114,11 +119,26 @@ def _found_or_known(
 
 def _found(tx: Transaction, question: PlannerQuestion, overlay: Overlay) -> PlannerAnswer:
     request, search = question.request, search_for(question, overlay)
-    chosen = [*islice(search.distinct(), request.limit)]
-    found = [PlannedCandidate(proposal, search.score(proposal)) for proposal in chosen]
-    hypothetical = HypotheticalTrees(tx, question, overlay)
-    candidates = [*islice(merge(found, hypothetical.candidates(), key=attrgetter("rank")), request.limit)]
-    return _answer(tx, search, hypothetical, candidates)
+    existing = [_scored(search, proposal) for proposal in islice(search.distinct(), request.limit)]
+    searches = [search, *[search_for(question, emptied(tx, [more.like], overlay)) for more in overlay.more]]
+    added = [
+        candidate
+        for more, search_in_it in zip(overlay.more, searches[1:], strict=True)
+        for candidate in _in_trees_like(more, search_in_it, most=request.limit)
+    ]
+    by_rank = attrgetter("rank")
+    candidates = [*islice(merge(existing, sorted(added, key=by_rank), key=by_rank), request.limit)]
+    complete = all(searched.complete for searched in searches)
+    if not candidates and not complete:
+        raise OutOfSteps
+    return PlannerAnswer(
+        candidates=candidates,
+        members=search.members,
+        providers=_summaries(tx, search.members, candidates),
+        levels=search.levels,
+        searched=search.searched + sum([more.count for more in overlay.more]),
+        complete=complete,
+    )
 
 
 def _why(tx: Transaction, question: PlannerQuestion, options: PlannerOptions, answer: PlannerAnswer) -> Explained:
@@ -126,39 +146,81 @@ def _why(tx: Transaction, question: PlannerQuestion, options: PlannerOptions, an
     return explained_plan(tx, question, options, nothing_found=not is_found)
 
 
-def _answer(
-    tx: Transaction, search: PlannerSearch, hypothetical: HypotheticalTrees, candidates: list[PlannedCandidate]
-) -> PlannerAnswer:
-    complete = search.complete and hypothetical.complete
-    if not candidates and not complete:
-        raise OutOfSteps
-    members = {**search.members, **hypothetical.members}
-    roots = {members[provider].root_id for one in candidates for provider in one.proposal.amounts}
-    return PlannerAnswer(
-        candidates=candidates,
-        members=members,
-        providers=_summaries(tx, members, roots),
-        levels=search.levels,
-        searched=search.searched + hypothetical.searched,
-        complete=complete,
-    )
+def _scored(search: PlannerSearch, proposal: Proposal, *, like: int | None = None) -> PlannedCandidate:
+    return PlannedCandidate(proposal, search.score(proposal), like)
 
 
-def _summaries(tx: Transaction, members: Mapping[int, NamedMember], roots: Collection[int]) -> Summaries:
-    """Return the summaries of trees, all of whose providers are among those read."""
+def _in_trees_like(more: MoreTrees, search: PlannerSearch, *, most: int) -> Iterator[PlannedCandidate]:
+    """Yield the candidates in empty trees like one that is empty in a search, each of which names its providers."""
+    for proposal in [*search.proposals(only=more.like)]:
+        yield from repeat(_scored(search, proposal, like=more.like), min(more.count, most))
+
+
+def _summaries(
+    tx: Transaction, members: Mapping[int, NamedMember], candidates: Iterable[PlannedCandidate]
+) -> Summaries:
+    """Return the summaries of the trees that candidates take from, all of whose providers are among those read."""
+    roots = {members[provider].root_id for candidate in candidates for provider in candidate.proposal.amounts}
     if not roots:
         return Summaries()
-    known = {id_: TreeMember(*member[:4]) for id_, member in members.items() if member.root_id in roots}
-    return tree_summaries(tx, roots, providers_of_trees(tx, roots, known))
+    named = {id_: TreeMember(*member[:4]) for id_, member in members.items() if member.root_id in roots}
+    return tree_summaries(tx, roots, providers_of_trees(tx, roots, named))
 
 
-def why_not(found: Explained) -> str:
+def why_not(explained: Explained) -> str:
     """Say in one sentence why a request has no candidate."""
-    cause = found.explanation.cause
+    cause = explained.explanation.cause
     if cause is not None:
-        return cause_in_words(cause, found.explanation.shortfall)
-    trees = found.explanation.found
+        return cause_in_words(cause, explained.explanation.shortfall)
+    trees = explained.explanation.found
     return (
         f"{trees} provider trees have something for every group, but none of them has enough for the counts, in places "
         "as affinity, within and exclusive demand."
     )
+
+
+def explained_plan(
+    tx: Transaction, question: PlannerQuestion, options: PlannerOptions, *, nothing_found: bool = True
+) -> Explained:
+    """Explain the request of a question on the cloud as it is.
+
+    Args:
+        tx: the snapshot.
+        question: the request, and what is known of the snapshot.
+        options: the operator's settings.
+        nothing_found: whether planning found no place at all.
+    """
+    request, plan = question.request, question.prepared.plan
+    masks = condition_masks(tx, plan, cache=options.cache)
+    locks = _locks(tx, options)
+    if rules_of(request) or request.paths or locks:
+        explanation = explain_request(request, plan, masks, _searches(question, masks, locks))
+    else:
+        explanation = explain(plan, masks)
+    if explanation.cause is None and explanation.complete and nothing_found and options.profile.filters:
+        explanation = explanation.left_out_by_profile()
+    return Explained(explanation, named_providers(tx, explanation.providers()))
+
+
+def _locks(tx: Transaction, options: PlannerOptions) -> Mapping[str, str]:
+    """Return the locks by level; nobody can hold a place by a class that does not exist."""
+    existing = tx.names.classes.ids(tx.connection, {*options.locks.values()})
+    return {level: name for level, name in options.locks.items() if name in existing}
+
+
+def _searches(question: PlannerQuestion, masks: ConditionMasks, locks: Mapping[str, str]) -> RuleSearches:
+    request, levels, serving = question.request, question.prepared.levels, masks.serving
+
+    def composer_for(variant: PlannerRequest, plan: Plan) -> ProposalComposer:
+        # Levels apply whichever rules are left out.
+        if variant.paths:
+            return PathComposer(variant, levels, locks=locks)
+        return DeviceComposer(variant, plan, levels, locks=locks)
+
+    def plan_of_paths(variant: PlannerRequest) -> Plan:
+        return plan_for(PathComposer(variant, levels, locks=locks).plain())
+
+    # All stocks matter to nested parts, and what is in use to groups that want a place to themselves.
+    deciding = question.cloud.deciding(None if request.paths else {*locks.values()})
+    seen = columns_seen(serving, deciding, in_use=question.use.is_in_use if request.exclusive else None)
+    return RuleSearches(composer_for, plan_of_paths, question.outlines.of, seen, Budget(STEPS_PER_REQUEST))

@@ -67,15 +67,15 @@ def released(tx: Transaction, consumer_uuids: Collection[str], overlay: Overlay 
 
 def emptied(tx: Transaction, roots: Collection[int], overlay: Overlay) -> Overlay:
     """Return an overlay in which some trees exist and are empty."""
-    found = tree_summaries(tx, roots)
+    read = tree_summaries(tx, roots)
     used = {
-        provider: {found.class_names[class_id]: -int(used) for class_id, *_capacity, used in of if used}
-        for provider, of in found.stocks.items()
+        provider: {read.class_names[class_id]: -int(used) for class_id, *_capacity, used in amounts if used}
+        for provider, amounts in read.stocks.items()
     }
-    changes = {provider: of for provider, of in overlay.changes.items() if provider not in found.members}
+    changes = {provider: amounts for provider, amounts in overlay.changes.items() if provider not in read.members}
     return replace(
         overlay,
-        changes={**changes, **{provider: of for provider, of in used.items() if of}},
+        changes={**changes, **{provider: amounts for provider, amounts in used.items() if amounts}},
         avoided=overlay.avoided - {*roots},
         gone=overlay.gone - {*roots},
     )

@@ -12,8 +12,7 @@ from placement.domain.allocation import Claim
 from placement.domain.overlay import Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.services.explain import Explained
-from placement.services.planner.composers import Composers, PlannerOptions
-from placement.services.planner.questions import question_for
+from placement.services.planner.questions import Composers, PlannerOptions, question_for
 from placement.store.connection.unit_of_work import Transaction
 
 

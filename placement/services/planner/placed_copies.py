@@ -16,8 +16,7 @@ from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.tree import Tree
 from placement.services.planner.changes import emptied
-from placement.services.planner.composers import Composers, PlannerOptions
-from placement.services.planner.questions import question_for
+from placement.services.planner.questions import Composers, PlannerOptions, question_for
 from placement.store.connection.unit_of_work import Transaction
 
 MAX_TRIES = 600

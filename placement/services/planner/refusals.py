@@ -8,9 +8,8 @@ from placement.domain.overlay import Overlay
 from placement.errors import Conflict
 from placement.services.cloud_cache import columns_in
 from placement.services.explain import Explained
-from placement.services.planner.candidates import why_not
+from placement.services.planner.candidates import explained_plan, why_not
 from placement.services.planner.drafting import ClaimMember, Drafting
-from placement.services.planner.explaining import explained_plan
 from placement.services.planner.gang import GangPlan
 from placement.store.connection.unit_of_work import Transaction
 

@@ -18,14 +18,14 @@ from placement.candidates.serving import withheld
 from placement.cloud.view import cloud_view, with_changes
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.overlay import AS_IT_IS, Overlay
-from placement.domain.place_lock import PlaceLock
+from placement.domain.places import PlaceLock
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import NamedIds, plan_for
 from placement.errors import Invalid, InvalidAt
 from placement.services.cloud_cache import CloudCache, SetsInSnapshot, columns_in
 from placement.services.planner.changes import AS_THEY_ARE, Changes, overlay_of
-from placement.services.planner.composers import Composers, PlannerOptions
 from placement.services.planner.placed_copies import PlacedCopies, placed_copies
+from placement.services.planner.questions import Composers, PlannerOptions
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.names import ids_for
 from placement.store.search.provider_names import Named, named_providers, roots_by_aggregate

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import Connection, Table, bindparam, distinct, func, insert, select, update
 
-from placement.domain.ancestry import true_roots
+from placement.domain.places import true_roots
 from placement.store.tables import allocations, consumers, projects, resource_providers, users
 
 _ORPHANED = allocations.outerjoin(consumers, allocations.c.consumer_id == consumers.c.uuid)

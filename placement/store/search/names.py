@@ -8,7 +8,7 @@ import os_traits
 from sqlalchemy import BindParameter, Integer, ScalarSelect, bindparam, func, select
 
 from placement.domain.candidate_request import CandidateRequest
-from placement.domain.place_lock import PlaceLock
+from placement.domain.places import PlaceLock
 from placement.domain.search_plan import NamedIds, Plan
 from placement.errors import Invalid
 from placement.store.connection.prepared import PreparedScalars, PreparedStatement, Values

@@ -11,8 +11,7 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile
 from placement.candidates.planner.planner_search import PlannerSearch, search_for
 from placement.domain.planner_request import PlannerRequest
-from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.questions import question_for
+from placement.services.planner.questions import PlannerOptions, question_for
 from placement.store.connection.unit_of_work import Transaction, reads
 from tests.planner_clouds import (
     LEVELS,

@@ -8,7 +8,7 @@ from placement.allocators.budget import Budget
 from placement.allocators.devices import DeviceAllocations, allocate
 from placement.api.planner.claims import ClaimBody
 from placement.candidates.compose import devices
-from placement.services.planner.composers import STEPS_PER_REQUEST
+from placement.services.planner.questions import STEPS_PER_REQUEST
 from tests.api.conftest import Api
 from tests.claims import ask, claimed, held, used
 from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, names_of, provider, register, uuid_of

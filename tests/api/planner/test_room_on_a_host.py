@@ -16,8 +16,7 @@ from placement.app import create_app
 from placement.candidates.planner.planner_search import search_for
 from placement.domain.planner_request import PlannerRequest
 from placement.services.planner.changes import released
-from placement.services.planner.composers import PlannerOptions
-from placement.services.planner.questions import question_for
+from placement.services.planner.questions import PlannerOptions, question_for
 from placement.settings import PlannerSettings
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.unit_of_work import Transaction, reads

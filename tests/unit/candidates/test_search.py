@@ -10,8 +10,7 @@ from placement.allocators.strategy_fit import Fit, Preference, Profile, ScoredNo
 from placement.candidates.budget import RequestBudget
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.reading import shared_by
-from placement.candidates.search import found_candidates
-from placement.candidates.walk import candidates_in
+from placement.candidates.search import candidates_in, found_candidates
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.places import Layout
 from placement.domain.search_limits import SearchLimits
