@@ -180,6 +180,7 @@ class SetsInSnapshot(KnownSets):
         self._tx = tx
         self._providers = columns.providers
         self._kept = kept_in(tx, cache)
+        self._aggregates: dict[object, Mapping[int, Collection[int]]] = {}
 
     def read_traits(self, trait_ids: Collection[int]) -> None:
         """Find out who has each of some traits, with one query for those that are not known."""
@@ -192,13 +193,15 @@ class SetsInSnapshot(KnownSets):
     def aggregates_of(self, providers: Collection[int]) -> Mapping[int, Collection[int]]:
         """Return the aggregates of some providers, given by id."""
         name = "aggregates of", frozenset(providers)
-        kept = self._kept.find(name)
-        if kept is not None and not any(kind == AGGREGATE for kind, _id in kept.marks):
-            aggregates: Mapping[int, Collection[int]] = kept.value
-            return aggregates
-        aggregates = aggregates_of(self._tx, providers)
-        self._kept.keep(name, aggregates, size=BYTES_OF_FACT * len(aggregates))
-        return aggregates
+        if name not in self._aggregates:
+            kept = self._kept.find(name)
+            if kept is None or any(kind == AGGREGATE for kind, _id in kept.marks):
+                aggregates = aggregates_of(self._tx, providers)
+                self._kept.keep(name, aggregates, size=BYTES_OF_FACT * len(aggregates))
+            else:
+                aggregates = kept.value
+            self._aggregates[name] = aggregates
+        return self._aggregates[name]
 
     def _read(self, kind: str, ids: Collection[int], read: ReadSets) -> dict[int, Flags]:
         asked = {id_: self._kept.find((kind, id_)) for id_ in ids}
