@@ -1,84 +1,58 @@
-"""Profiles from Volcano's document on resource-strategy-fit, pasted into requests."""
+"""Volcano's document on resource-strategy-fit: strategies.yaml has its scores; its profiles, pasted into requests."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
+from placement.domain.device_types import DeviceSettings
 from tests.api.conftest import Api
 from tests.claims import ask, claimed, make_provider
-from tests.planner_hosts import CANDIDATES, CLAIMS, consumer
+from tests.planner_hosts import CANDIDATES, CLAIMS
 
 pytestmark = pytest.mark.any_database
 
-SRA = {"sra": {"mode": "upstream", "weight": 2, "resources": {"nvidia.com/t4": 1, "nvidia.com/a10": 1}}}
+TABLE = yaml.safe_load(Path(__file__).with_name("strategies.yaml").read_text(encoding="utf-8"))
 AS_WRITTEN = {
     "resourceStrategyFitWeight": 10,
     "resources": {"nvidia.com/gpu": {"type": "MostAllocated", "weight": 2}},
 }
-GPU = "PGPU"
-T4, A10 = "CUSTOM_NVIDIA_COM_T4", "CUSTOM_NVIDIA_COM_A10"
 
 
-def test_the_table_of_scarce_resources_comes_over_http(api: Api) -> None:
-    """Each task on each node that can serve it. The document's numbers include the weight of 2, parts do not."""
-    for name in (T4, A10):
-        ask(api, "PUT", f"/resource_classes/{name}")
-    plain = make_provider(api, VCPU=32, MEMORY_MB=65536)
-    with_t4 = make_provider(api, VCPU=16, MEMORY_MB=32768, **{T4: 10})
-    with_both = make_provider(api, VCPU=16, MEMORY_MB=32768, **{T4: 5, A10: 10})
-
-    def scores(**more: int) -> dict[str, float]:
-        resources = {"VCPU": 2, "MEMORY_MB": 4096, **more}
-        body = {"groups": {"": {"resources": resources}}, "profile": SRA}
-        found = ask(api, "POST", CANDIDATES, body=body)
-        served = [next(iter(one["allocations"])) for one in found["allocation_requests"]]
-        return dict(zip(served, [2 * one["sra"] for one in found["scores"]], strict=True))
-
-    assert scores() == {plain: 200, with_t4: 100, with_both: 0}
-    assert scores(**{T4: 2}) == {with_t4: 100, with_both: 0}
-    assert scores(**{T4: 1, A10: 2}) == {with_both: 0}
+def in_classes(api: Api, amounts: dict[str, int | str]) -> dict[str, int]:
+    """Return amounts by class, created where they are new."""
+    for name in amounts:
+        if name.startswith("CUSTOM_"):
+            ask(api, "PUT", f"/resource_classes/{name}")
+    return DeviceSettings().amounts_by_class(amounts, ("resources",))
 
 
-def test_the_score_of_a_node_is_the_mean_of_its_resources_by_weight(api: Api) -> None:
-    """The document's formulas: GPUs are packed with weight 2, CPUs spread with weight 1."""
-    node = make_provider(api, VCPU=64, **{GPU: 8})
-    claimed(api, {node: {"VCPU": 32, GPU: 4}})
-    resources = {"nvidia.com/gpu": {"type": "MostAllocated", "weight": 2}, "VCPU": {"type": "LeastAllocated"}}
-    body = {"groups": {"": {"resources": {"VCPU": 8, GPU: 2}}}, "profile": {"fit": {"resources": resources}}}
-    (score,) = ask(api, "POST", CANDIDATES, body=body)["scores"]
-    gpu, cpu = (4 + 2) / 8, (64 - (32 + 8)) / 64
-    assert score["fit"] == pytest.approx(100 * (2 * gpu + 1 * cpu) / (2 + 1))
+@pytest.mark.parametrize("row", TABLE, ids=[row["says"] for row in TABLE])
+def test_seed_002_as_written(api: Api, row: dict[str, Any]) -> None:
+    names = {}
+    for name, node in row["nodes"].items():
+        uuid = make_provider(api, **in_classes(api, node["has"]))
+        names[uuid] = name
+        if "used" in node:
+            claimed(api, {uuid: in_classes(api, node["used"])})
+    body = {"groups": {"": {"resources": row["requests"]}}, "profile": row["profile"]}
+    found = ask(api, "POST", CANDIDATES, body=body)
+    served = [names[uuid] for candidate in found["allocation_requests"] for uuid in candidate["allocations"]]
+    part = "sra" if "sra" in row else "fit"
+    assert served == [*row[part]]
+    assert [score["raw"][part] for score in found["scores"]] == pytest.approx([*row[part].values()])
 
 
-def test_the_exact_name_counts_before_the_longest_family(api: Api) -> None:
-    """The document's order of matching: only the V100 is packed, the rest of its family is spread."""
-    v100, a100 = "CUSTOM_NVIDIA_COM_GPU_V100", "CUSTOM_NVIDIA_COM_GPU_A100"
-    for name in (v100, a100):
-        ask(api, "PUT", f"/resource_classes/{name}")
-    make_provider(api, **{v100: 4, a100: 4})
-    resources = {
-        "nvidia.com/gpu-v100": {"type": "MostAllocated", "weight": 3},
-        "nvidia.com/gpu-*": {"type": "LeastAllocated", "weight": 2},
-        "nvidia.com/*": {"type": "MostAllocated", "weight": 2},
-    }
-
-    def score(name: str) -> float:
-        body = {"groups": {"": {"resources": {name: 1}}}, "profile": {"fit": {"resources": resources}}}
-        found: float = ask(api, "POST", CANDIDATES, body=body)["scores"][0]["fit"]
-        return found
-
-    assert (score(v100), score(a100)) == (25, 75)
-
-
-def test_the_second_job_is_kept_off_what_belongs_to_the_gpus(api: Api) -> None:
-    """The document's node of 74 CPUs, 128 GB and 8 GPUs at 1:8:8 has room for one job of 8 CPUs without GPUs."""
-    make_provider(api, VCPU=74, MEMORY_MB=128 << 10, **{GPU: 8})
-    profile = {"proportional": {"mode": "filter", "reserve": {"nvidia.com/gpu": {"VCPU": 8, "MEMORY_MB": 8 << 10}}}}
-    job = {"groups": {"": {"resources": {"VCPU": 8, "MEMORY_MB": 8 << 10}}}, "profile": profile}
-    ask(api, "POST", CLAIMS, body={**job, "consumer": consumer()})
-    answer = api.post(CLAIMS, {**job, "consumer": consumer()})
-    assert answer.status_code == 409
-    assert "(proportional, mode: filter)" in answer.json["errors"][0]["detail"]
+def test_a_node_that_does_not_meet_the_request_scores_nothing(api: Api) -> None:
+    """As in the document's table of scarce resources: gpu-task-1 on node2."""
+    row = next(row for row in TABLE if len(row["sra" if "sra" in row else "fit"]) == 1 and "sra" in row)
+    node = make_provider(api, **in_classes(api, row["nodes"]["node2"]["has"]))
+    request = {"allocations": {node: {"resources": in_classes(api, row["requests"])}}}
+    body = {"allocation_requests": [request], "profile": row["profile"]}
+    (score,) = ask(api, "POST", "/planner/v1/scores", body=body)["scores"]
+    assert (score["has_room"], score["total"], score["raw"]["sra"]) == (False, 0, 0)
 
 
 def test_arguments_of_the_scheduler_are_refused_with_the_keys_to_type(api: Api) -> None:
