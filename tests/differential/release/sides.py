@@ -108,6 +108,7 @@ class Pair:
         for side in (self.release, self.subject):
             empty_database(side.database_url)
             store(side.database, rows)
+            side.connection.close()  # The server may have closed it meanwhile; the next request opens another.
 
     def ask(self, request: Request) -> tuple[Answer, Answer]:
         """Send a request to both at once and return (the release's answer, the subject's answer)."""
