@@ -18,6 +18,9 @@ from placement.ui.numbers import facts, in_units
 
 PATH = "/planner/v1/explain"
 
+EVEN_EMPTY = "no_single_provider"
+"""The hint that comes before the cause: no change of usage would help."""
+
 
 @click.command()
 @click.argument("query")
@@ -70,6 +73,7 @@ def explanation_report(document: Document) -> Report:
     """Return what is printed of an explanation's JSON document."""
     waterfall = PrintedTable(("condition", "providers", "trees", ""), list(_waterfall(document)))
     blocks: list[str | PrintedTable] = [waterfall, ""]
+    blocks += [_sentence(hint) for hint in document["hints"] if hint["hint"] == EVEN_EMPTY]
     if document["cause"] is None:
         blocks.append(f"There are candidates in {document['trees_with_candidates']:,} trees.")
     else:
@@ -84,7 +88,7 @@ def explanation_report(document: Document) -> Report:
             value = near_miss.get("value", "")
             rows = [(whole(provider["name"]), _failure(provider, value)) for provider in near_miss["providers"]]
             blocks.append(PrintedTable(("for example", "why"), rows))
-    for hint in document["hints"]:
+    for hint in [hint for hint in document["hints"] if hint["hint"] != EVEN_EMPTY]:
         blocks += ["", f"Hint: {_sentence(hint)}"]
         if "provider" in hint:
             here, there = (printable(hint[key]["name"]) for key in ("provider", "found_on"))

@@ -10,7 +10,18 @@ from placement.api.query import Query
 from placement.cli.configuration import configured, readable, settings_of
 from placement.cli.explain import query_string
 from placement.cli.http_client import Client, server_options
-from placement.cli.output import NOTHING_FITS, Bar, Document, PrintedCell, PrintedTable, Report, listed, show, whole
+from placement.cli.output import (
+    NOTHING_FITS,
+    Bar,
+    Document,
+    PrintedCell,
+    PrintedTable,
+    Report,
+    listed,
+    printable,
+    show,
+    whole,
+)
 from placement.ui.shares import amounts_in_words
 
 PATH = "/planner/v1/headroom"
@@ -61,8 +72,10 @@ def _read(context: click.Context, query: str | None) -> Any:
 def flavors_report(document: Document) -> Report:
     """Return what is printed of several requests: a row for each, with a bar for the trees that have room."""
     rows = [_row(name, counted) for name, counted in document["headroom"].items()]
+    reasons = [f"{printable(name)}: {of['message']}" for name, of in document["headroom"].items() if not of["at_most"]]
     legend = "room: trees with room, of those that could serve the flavor. Each flavor is counted on its own."
-    return Report(document, [PrintedTable(("flavor", "fits", "room", "trees", "", "lacking"), rows), "", legend])
+    table = PrintedTable(("flavor", "fits", "room", "trees", "", "lacking"), rows)
+    return Report(document, [table, "", *reasons, legend])
 
 
 def _row(name: str, counted: Document) -> Sequence[object]:

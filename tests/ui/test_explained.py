@@ -71,7 +71,7 @@ def test_a_cause_is_told_in_the_words_of_what_would_help_where_both_are_one_fact
         "Among providers that meet all other conditions, none has more than 64 GiB MEMORY_MB left;"
         " the request needs 96 GiB MEMORY_MB from one."
     ) in page.text
-    assert "65536" not in page.text
+    assert "65536 MEMORY_MB" not in page.text
 
 
 def test_a_cause_that_is_a_fact_of_its_own_is_told_alone(visitor: Visitor, app: Flask):

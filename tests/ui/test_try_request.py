@@ -166,7 +166,9 @@ def test_beyond_the_last_page_the_count_stays(visitor: Visitor, cloud: clouds.Cl
 
 
 def test_what_finds_nothing_is_explained_on_whatever_page(visitor: Visitor, cloud: clouds.Cloud):
-    assert "No candidates Cause" in asked(visitor, "resources=VCPU:17", page=2).text
+    text = asked(visitor, "resources=VCPU:17", page=2).text
+    assert "No candidates No provider could give 17 VCPU, even if it were empty: the largest has 16 VCPU." in text
+    assert text.index("even if it were empty") < text.index("Cause")
 
 
 def test_a_limit_of_the_request_holds(visitor: Visitor, cloud: clouds.Cloud):

@@ -91,6 +91,8 @@ def _near_miss(near_miss: NearMiss, explained: Explained) -> ExplainJson:
 
 def _hint(hint: Hint, explained: Explained) -> ExplainJson:
     document = {"hint": hint.kind.value, **_condition(hint.condition), "message": hint_in_words(hint)}
+    if hint.split is not None:
+        document["trees"] = hint.trees
     if hint.here is not None and hint.there is not None:
         document["trees"] = hint.trees
         document["provider"] = _provider(hint.here, explained)

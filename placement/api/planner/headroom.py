@@ -24,6 +24,7 @@ from placement.api.validation import load_document, shown
 from placement.api.versions import MAXIMUM
 from placement.candidates.headroom.plans import CountedRequest
 from placement.candidates.headroom.totals import Headroom
+from placement.candidates.single_providers import split_in_words
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.places import PlaceLock
 from placement.domain.planner_request import PlannerRequest
@@ -267,13 +268,17 @@ def _named(root: int, providers: Mapping[int, Named]) -> HeadroomJson:
 
 
 def message_of(room: Headroom) -> str:
-    """Say in one sentence what trees without room lack.
+    """Say what no single provider has, and what trees without room lack.
 
     >>> message_of(Headroom(Copies(0, 0), 0, {("VCPU",): 2, ("MEMORY_MB", "VCPU"): 1}, {}, ()))
     'Of 3 trees without room 2 lack VCPU, 1 MEMORY_MB and VCPU.'
     >>> message_of(Headroom(Copies(0, 0), 0, {(): 1, ("VCPU",): 1}, {}, ()))
     'Of 2 trees without room 1 lacks VCPU, 1 has what is asked for, but not where it could be used together.'
     """
+    return " ".join([*map(split_in_words, room.split), _lacking_in_words(room)])
+
+
+def _lacking_in_words(room: Headroom) -> str:
     if not room.lacking:
         return (
             "Every tree that can serve it has room."

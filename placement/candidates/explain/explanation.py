@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from placement.candidates.explain.conditions import LOOSE, Condition, ConditionKind
+from placement.candidates.single_providers import SplitAmount, split_in_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,7 @@ class NearMiss:
 class HintKind(StrEnum):
     """Mistakes that newcomers to the API make."""
 
+    NO_SINGLE_PROVIDER = "no_single_provider"
     NO_INVENTORY = "no_provider_has_class"
     NO_OWNER = "no_provider_has_trait"
     NO_MEMBER = "no_provider_in_aggregate"
@@ -97,6 +99,7 @@ class Hint:
         trees: the number of trees it shows in.
         here, there: providers of one such tree: one that could serve, and the one that has what it lacks; or its root,
             and the one that does not share with it.
+        split: the amount, if it is about one that no single provider has.
     """
 
     kind: HintKind
@@ -104,6 +107,7 @@ class Hint:
     trees: int = 0
     here: int | None = None
     there: int | None = None
+    split: SplitAmount | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +309,8 @@ def _largest_in_words(largest: Largest | None) -> str:
 
 def hint_in_words(hint: Hint) -> str:
     """Return the lesson of a hint."""
+    if hint.split is not None:
+        return split_in_words(hint.split)
     return HINTS[hint.kind].format(value=_short(hint.condition.value))
 
 

@@ -9,6 +9,7 @@ from placement.candidates.explain.cloud_masks import CloudMasks
 from placement.candidates.explain.conditions import LOOSE, Condition, ConditionKind, any_of_value, traits_condition
 from placement.candidates.explain.explanation import Hint, HintKind
 from placement.candidates.explain.provider_masks import NOBODY, MaskedDemand
+from placement.candidates.single_providers import split_amounts
 from placement.cloud.providers import Ints
 
 
@@ -20,13 +21,22 @@ class _WantedCondition(NamedTuple):
 
 
 def hints(cloud: CloudMasks) -> Iterator[Hint]:
-    """Yield hints on what no provider has, what the wrong provider of a tree has, and pools that share with none."""
+    """Yield hints on what no single provider has, what none has or the wrong one, and pools that share with none."""
+    yield from _split(cloud)
     yield from dict.fromkeys(_nobody(cloud))
     for demand in cloud.demands:
         yield from _elsewhere(cloud, demand)
     yield from _apart(cloud)
     for demand in cloud.demands:
         yield from _sharing_with_nobody(cloud, demand)
+
+
+def _split(cloud: CloudMasks) -> Iterator[Hint]:
+    """Yield a hint for each amount that no provider could give even if it were empty."""
+    masks = cloud.masks
+    for split in split_amounts(cloud.plan, masks.columns, masks.serving.ids.classes, sharing=masks.sharing):
+        condition = Condition(ConditionKind.AMOUNT, value=f"{split.resource_class}:{split.amount}")
+        yield Hint(HintKind.NO_SINGLE_PROVIDER, condition, split.trees, split=split)
 
 
 def _nobody(cloud: CloudMasks) -> Iterator[Hint]:
@@ -139,4 +149,4 @@ def _misplaced(
     trees = np.flatnonzero(masks.trees_of(lacking) & masks.trees_of(wanted.havers) & ~helped)
     if len(trees):
         shown = [int(providers.ids[at[providers.trees[at] == trees[0]]].min()) for at in (lacking, wanted.havers)]
-        yield Hint(hint, wanted.condition, len(trees), *shown)
+        yield Hint(hint, wanted.condition, len(trees), here=shown[0], there=shown[1])

@@ -18,6 +18,7 @@ from placement.candidates.headroom.counting import (
 )
 from placement.candidates.headroom.division import formula_for
 from placement.candidates.headroom.forms import CloudInForms
+from placement.candidates.single_providers import SplitAmount, split_amounts
 from placement.cloud.providers import Flags
 from placement.domain.search_plan import Plan
 
@@ -54,6 +55,7 @@ class Headroom:
             alone would suffice, but what is free does not lie where it could be used together.
         stranded: class -> how much of it is free on trees without room, by name.
         counted: the counts that this is derived from.
+        split: what single providers cannot give even if they were empty, though trees may have it in all.
     """
 
     copies: Copies
@@ -61,6 +63,7 @@ class Headroom:
     lacking: Mapping[tuple[str, ...], int]
     stranded: Mapping[str, int]
     counted: Sequence[CountedTrees]
+    split: Sequence[SplitAmount] = ()
 
     def trees(self) -> dict[int, Copies]:
         """Return for each tree with room, by root, how many fit there if it had all that is shared to itself."""
@@ -107,12 +110,16 @@ def _summed_up(plan: Plan, cloud: CloudInForms, counted: Sequence[CountedTrees],
             for name in _classes(plan):
                 if of_form.trees.has(class_id := cloud.ids.classes[name]):
                     stranded[name] += total(cloud.free_in_trees[class_id][of_form.trees.trees[is_full]])
+    sharing = np.array([pool.position for pool in cloud.pools.values()], dtype=np.int64)
     return Headroom(
         copies=copies,
         with_room=sum([int(np.count_nonzero(of_form.most)) for of_form in counted]),
         lacking=dict(sorted(lacking.items(), key=_most_trees_first)),
         stranded=dict(sorted(stranded.items())),
         counted=counted,
+        split=[*split_amounts(plan, cloud.columns, cloud.ids.classes, sharing=sharing)]
+        if lacking or not counted
+        else (),
     )
 
 

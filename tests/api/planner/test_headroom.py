@@ -295,3 +295,29 @@ def test_more_hosts_and_requests_cost_no_more_statements(app: Flask, api: Api) -
             ask(api, {"requests": requests, "per": "tree"})
         counts.append(len(sent))
     assert counts[1] <= counts[0] <= 12
+
+
+def test_what_no_single_provider_has_is_said_first_with_how_to_ask(api: Api) -> None:
+    """Eight GPUs are eight providers; whoever does as told finds them."""
+    gpus = [[provider(f"{name}-gpu{number}", PGPU=1) for number in range(8)] for name in ("a", "b")]
+    stored(api.app, provider("a", *gpus[0], VCPU=96), provider("b", *gpus[1], VCPU=96), provider("c", VCPU=96))
+    query = "resources=PGPU:8,VCPU:96"
+    told = (
+        "No provider could give 8 PGPU, even if it were empty: the largest has 1 PGPU. 2 trees have as much free on "
+        "several providers: ask for it in 8 groups, resources_1=PGPU:1&resources_2=PGPU:1 and so on, or with "
+        '"count": 8 in a planner request.'
+    )
+    assert api.get(f"/planner/v1/headroom?{query}").json["message"].startswith(told)
+    hint = api.get(f"/planner/v1/explain?{query}").json["hints"][0]
+    assert (hint["hint"], hint["message"], hint["trees"]) == ("no_single_provider", told, 2)
+    groups = {"": {"resources": {"VCPU": 96}}, "_GPU": {"resources": {"PGPU": 1}, "count": 8}}
+    assert len(api.post("/planner/v1/candidates", {"groups": groups}).json["allocation_requests"]) == 2
+
+
+def test_what_a_pool_can_give_is_not_said_to_be_split(api: Api) -> None:
+    pool = provider("pool", DISK_GB=100, traits=[SHARES], aggregates="A")
+    disks = [provider(f"disk{number}", DISK_GB=10) for number in range(5)]
+    stored(api.app, provider("host", *disks, VCPU=1, aggregates="A"), pool)
+    message = api.get("/planner/v1/headroom?resources=DISK_GB:40,VCPU:2").json["message"]
+    assert "DISK_GB" not in message
+    assert message.startswith("No provider could give 2 VCPU, even if it were empty: the largest has 1 VCPU.")
