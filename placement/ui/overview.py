@@ -1,21 +1,27 @@
 """The overview: what the cloud has and how much of it is in use."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from flask import Response
+from flask import Response, url_for
 
 from placement.api.call import Call
-from placement.api.planner.headroom import requests_of_flavors
+from placement.api.planner.headroom import message_of, requests_of_flavors
 from placement.errors import Invalid
 from placement.services.console import overview as service
+from placement.services.fair_share.shares import all_shares
 from placement.services.planner.request_rooms import Copies, Listing, RequestRoom, headrooms
 from placement.ui.changes import shown_changes
+from placement.ui.names import visible
 from placement.ui.numbers import one_scale
 from placement.ui.page import Page, show
 
 MAX_FLAVORS = 50
 HEADROOM = "placement:planner:headroom"
+SHARES = "placement:planner:fair_share:show_all"
+FEW_COPIES = 3
+MAX_QUEUES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,7 @@ class FlavorRoom:
         with_room: the number of trees that have room.
         lacking: the classes that the other trees lack, and how many trees lack them; most first.
         stranded: class -> how much is free on trees without room.
+        message: why there is no room, in words.
     """
 
     name: str
@@ -36,10 +43,19 @@ class FlavorRoom:
     with_room: int
     lacking: Sequence[tuple[tuple[str, ...], int]]
     stranded: Mapping[str, int]
+    message: str
+
+
+class Notice(NamedTuple):
+    """Something that needs attention, and the address where to act on it."""
+
+    text: str
+    link: str
 
 
 def overview(call: Call) -> Response:
-    """Show the whole cloud on one page."""
+    """Show the whole cloud on one page, what needs attention first."""
+    flavors = _flavors(call)
     locks = call.server.settings.planner.exclusive.values()
     cloud = service.overview(call.database, locks=tuple(locks), cache=call.server.cloud_cache)
     return show(
@@ -49,9 +65,61 @@ def overview(call: Call) -> Response:
             one_scale([cloud.tree_stocks[tree.id] for tree in (*kind.fullest, *kind.emptiest)]) for kind in cloud.kinds
         ],
         at_least=service.AT_LEAST,
-        flavors=_flavors(call),
+        flavors=flavors,
+        notices=[*_of_cloud(cloud.attention), *_of_flavors(flavors or ()), *_of_queues(call), *_of_triggers(call)],
         changes=shown_changes(call),
     )
+
+
+def _of_cloud(attention: service.Attention) -> Iterator[Notice]:
+    """Yield what hosts themselves show."""
+    for name, trees in attention.overcommitted.items():
+        text = f"More {name} in use than capacity: {_hosts(trees)}."
+        yield Notice(text, url_for("ui.providers", sort="fullest", full="yes"))
+    if attention.disabled_with_room:
+        text = f"Disabled, with free capacity: {_hosts(attention.disabled_with_room)}."
+        yield Notice(text, url_for("ui.providers", disabled="yes", sort="emptiest"))
+    if attention.unchanged:
+        text = f"Unchanged for {service.UNCHANGED_DAYS} days: {_hosts(attention.unchanged)}."
+        yield Notice(text, url_for("ui.providers", sort="changed"))
+
+
+def _hosts(number: int) -> str:
+    return f"{number:,} host{'' if number == 1 else 's'}"
+
+
+def _of_flavors(flavors: Sequence[FlavorRoom]) -> Iterator[Notice]:
+    """Yield the flavors that soon fit nowhere, and the devices that are free where even the best of them do not fit."""
+    for flavor in flavors:
+        if flavor.copies.most < FEW_COPIES:
+            text = f"{visible(flavor.name)} fits {flavor.copies.least} more times."
+            yield Notice(text, url_for("ui.request", query=flavor.query))
+    for name in sorted({name for flavor in flavors for name in flavor.stranded} - service.AMOUNTS):
+        flavor = min([one for one in flavors if name in one.stranded], key=lambda one: one.stranded[name])
+        if amount := flavor.stranded[name]:
+            text = f"{amount:,} {name} are free on hosts without room for {visible(flavor.name)}."
+            yield Notice(text, url_for("ui.map", query=flavor.name))
+
+
+def _of_queues(call: Call) -> Iterator[Notice]:
+    """Yield the queues that hold more than they are entitled to while others lack theirs."""
+    if not (call.server.settings.planner.fair_share.queues.weights and call.is_allowed(SHARES)):
+        return
+    shares = all_shares(call.database, call.server.usage_cache)
+    queues = [node for node in shares.nodes if not node.is_leaf and "/" in node.path]
+    lacking = any(amount >= 1 for node in queues for amount in shares.under(node).values())
+    for node in [node for node in queues if lacking and shares.gives(node)][:MAX_QUEUES]:
+        text = f"{visible(node.path)} holds more than it is entitled to, and other queues less."
+        yield Notice(text, url_for("ui.shares", at=node.path))
+
+
+def _of_triggers(call: Call) -> Iterator[Notice]:
+    """Yield what is wrong with the database's triggers."""
+    link = url_for("ui.providers", sort="changed")
+    if not call.database.keeps_usage:
+        yield Notice("The triggers that keep usage are missing: run 'placement db upgrade'.", link)
+    if call.server.settings.journal.enabled and not call.database.keeps_journal:
+        yield Notice("The journal is not written, so nothing is cached: run 'placement db upgrade'.", link)
 
 
 def _flavors(call: Call) -> list[FlavorRoom] | None:
@@ -70,7 +138,8 @@ def _flavors(call: Call) -> list[FlavorRoom] | None:
 
 def _room(name: str, query: str, room: RequestRoom) -> FlavorRoom:
     found = room.found
-    return FlavorRoom(name, query, room.copies, found.with_room, [*found.lacking.items()], found.stranded)
+    lacking, message = [*found.lacking.items()], message_of(found)
+    return FlavorRoom(name, query, room.copies, found.with_room, lacking, found.stranded, message)
 
 
 PAGES = (

@@ -2,7 +2,11 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
+import numpy as np
+
+from placement.cloud.columns import CloudColumns
 from placement.services.cloud_cache import CloudCache, columns_in
 from placement.services.console.tree_loads import (
     AT_LEAST,
@@ -15,10 +19,12 @@ from placement.services.console.tree_loads import (
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import overview as store
 from placement.store.console.overview import Bearers, ClassStock, CloudCounts, LatestChange, NamesInUse
-from placement.store.console.stocks import ClassTotals, stocks_of_trees
+from placement.store.console.stocks import ClassTotals, disabled_hosts, stocks_of_trees
 
 __all__ = [
     "AT_LEAST",
+    "UNCHANGED_DAYS",
+    "Attention",
     "Bearers",
     "ClassStock",
     "ClassTotals",
@@ -35,6 +41,7 @@ __all__ = [
 ]
 
 TREES, KINDS, CHANGES = 3, 4, 10
+UNCHANGED_DAYS = 30
 
 AMOUNTS = frozenset(
     {
@@ -58,6 +65,22 @@ AMOUNTS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
+class Attention:
+    """What an operator should look at.
+
+    Args:
+        overcommitted: class -> the number of trees with a provider that has more in use than its capacity. Drained
+            providers, which have none, do not count.
+        disabled_with_room: how many disabled hosts have anything free.
+        unchanged: how many trees nobody has changed for ``UNCHANGED_DAYS``, neither their service nor a consumer.
+    """
+
+    overcommitted: Mapping[str, int]
+    disabled_with_room: int
+    unchanged: int
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """The contents of the first page.
 
@@ -69,6 +92,7 @@ class Overview:
         tree_stocks: the stocks of these trees, by root id.
         devices: how devices are spread over the trees.
         changes: the providers that changed last.
+        attention: what should be looked at.
     """
 
     counts: CloudCounts
@@ -78,6 +102,7 @@ class Overview:
     tree_stocks: Mapping[int, list[ClassTotals]]
     devices: list[Scattering]
     changes: list[LatestChange]
+    attention: Attention
 
 
 @reads_anywhere
@@ -100,7 +125,22 @@ def overview(tx: Transaction, *, locks: Collection[str] = (), cache: CloudCache 
         tree_stocks=stocks_of_trees(tx, {tree.id for kind in kinds for tree in (*kind.fullest, *kind.emptiest)}),
         devices=scattering(columns, names, but=AMOUNTS | set(locks)),
         changes=store.latest_changes(tx, limit=CHANGES),
+        attention=_attention(tx, columns, names),
     )
+
+
+def _attention(tx: Transaction, columns: CloudColumns, classes: Mapping[int, str]) -> Attention:
+    overcommitted, has_free = {}, np.zeros(len(columns.providers.roots), dtype=bool)
+    for class_id, name in sorted(classes.items()):
+        stock = columns.stock(class_id)
+        capacity, trees = np.trunc(stock.capacity), columns.providers.trees[stock.at]
+        has_free[trees[stock.used < capacity]] = True
+        if number := len(np.unique(trees[(stock.used > capacity) & (capacity > 0)])):
+            overcommitted[name] = number
+    disabled = columns.providers.tree_indices(sorted(disabled_hosts(tx)))
+    with_room = int(np.count_nonzero(has_free[disabled[disabled >= 0]]))
+    since = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=UNCHANGED_DAYS)
+    return Attention(overcommitted, with_room, store.unchanged_trees(tx, since))
 
 
 @reads_anywhere

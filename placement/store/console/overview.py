@@ -8,6 +8,7 @@ from sqlalchemy import func, or_, select
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.console.stocks import INV, ClassTotals, amounts
 from placement.store.providers import RP
+from placement.store.search.ranges import HAS_ROOT
 from placement.store.tables import (
     consumers,
     inventories,
@@ -88,6 +89,14 @@ def latest_changes(tx: Transaction, *, limit: int) -> list[LatestChange]:
         .limit(limit)
     )
     return [LatestChange(*row) for row in tx.execute(query)]
+
+
+def unchanged_trees(tx: Transaction, since: datetime) -> int:
+    """Return how many trees have no provider that changed since a moment (naive UTC)."""
+    changed = select(RP.root_provider_id).where(func.coalesce(RP.updated_at, RP.created_at) >= since, HAS_ROOT)
+    roots = RP.id == RP.root_provider_id
+    query = select(func.count()).select_from(resource_providers).where(roots, RP.id.not_in(changed))
+    return int(tx.execute(query).scalar_one())
 
 
 class NamesInUse(NamedTuple):
