@@ -18,6 +18,7 @@ TABLES = (
     "provider_usages",
     "planner_claims",
     "learnt_work",
+    "drained_inventories",
     "consumers",
     "consumer_types",
     "projects",

@@ -68,6 +68,13 @@ OPERATIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "placement:planner:candidates": (("POST", "/planner/v1/candidates"),),
     "placement:planner:claims": (("POST", "/planner/v1/claims"),),
     "placement:planner:scores": (("POST", "/planner/v1/scores"),),
+    "placement:planner:trees:list": (("GET", "/planner/v1/trees"),),
+    "placement:planner:trees:show": (("GET", "/planner/v1/trees/{uuid}"),),
+    "placement:planner:trees:drain": (
+        ("POST", "/planner/v1/trees/{uuid}/drain"),
+        ("POST", "/planner/v1/trees/{uuid}/enable"),
+    ),
+    "placement:planner:trees:remove": (("DELETE", "/planner/v1/trees/{uuid}"),),
     # Also checked for requests that define a profile inline.
     "placement:planner:inline_profile": (
         ("POST", "/planner/v1/candidates"),

@@ -32,12 +32,15 @@ SUCCESS: dict[tuple[str, str], tuple[int, ...]] = {
     ("PUT", "/allocations/<consumer_uuid>"): (204,),
     ("POST", "/reshaper"): (204,),
     ("POST", "/planner/v1/claims"): (200, 201),
+    ("POST", "/planner/v1/trees/<uuid>/enable"): (204,),
 }
 """Success statuses other than the method's usual ones."""
 
 FURTHER_FAILURES: dict[tuple[str, str], set[int]] = {
     ("GET", "/planner/v1/journal"): {404, 410},
     ("GET", "/planner/v1/journal/at"): {404, 410},
+    ("POST", "/planner/v1/trees/<uuid>/drain"): {404, 409},
+    ("POST", "/planner/v1/trees/<uuid>/enable"): {404, 409},
 }
 """Error statuses that only some operations of their kind have."""
 
@@ -90,6 +93,8 @@ PARAMETERS = {
     "since": "Only entries from this time on, in ISO 8601; UTC unless it has an offset.",
     "until": "Only entries before this time.",
     "time": "A time in ISO 8601; UTC unless it has an offset.",
+    "consumers": "The uuids of all consumers that hold something in the tree, separated by commas; left out for none.",
+    "disabled": "`true`: only trees whose host is disabled; `false`: only others.",
     "before": "Only entries with a lower id: where the last answer ended.",
     "after": "Entries after this cursor from an earlier answer, in commit order; `0` is the beginning, `now` the end.",
 }

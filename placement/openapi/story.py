@@ -33,6 +33,7 @@ def _claim(provider: str, amount: int, generation: int | None) -> dict[str, Any]
 
 
 _PROVIDER = f"/resource_providers/{HOST}"
+_TREE = f"/planner/v1/trees/{HOST}"
 
 _WAITING = [
     {"project_id": "demo", "resources": {"VCPU": 4}, "count": 3},
@@ -159,6 +160,13 @@ STORY = (
         {"claimant": {"project_id": "other", "resources": {"VCPU": 28}}, "values": {SERVER: 2, VOLUME: 1}},
     ),
     Step("A provider that is in use", "DELETE", _PROVIDER),
+    Step("The trees of a cloud", "GET", "/planner/v1/trees?limit=1"),
+    Step("Who holds something of a host, and since when", "GET", _TREE),
+    Step("What would have to leave a host, and where to", "POST", f"{_TREE}/drain", {"dry_run": True}),
+    Step("Keeping new consumers off a host", "POST", f"{_TREE}/drain", {"by": "trait"}),
+    Step("Putting a host back into service", "POST", f"{_TREE}/enable"),
+    Step("Removing a host that somebody still uses", "DELETE", _TREE),
+    Step("Removing a host", "DELETE", f"/planner/v1/trees/{OTHER}"),
     Step(
         "Moving inventory to a NUMA node, with its allocations",
         "POST",

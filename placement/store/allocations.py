@@ -41,6 +41,12 @@ _HELD = PreparedStatement(
     ),
     by_key=True,
 )
+_HELD_FROM = PreparedStatement(
+    select(A.consumer_id, A.resource_provider_id, A.resource_class_id, A.used, A.id).where(
+        A.resource_provider_id.in_(bindparam("providers", expanding=True))
+    ),
+    by_key=True,
+)
 _OF_CONSUMER = PreparedStatement(
     select(
         resource_providers.c.uuid,
@@ -186,6 +192,11 @@ def allocations_of_provider(tx: Transaction, uuid: str) -> list[AllocationOfProv
 def held_by(tx: Transaction, consumer_uuids: Collection[str]) -> list[HeldRow]:
     """Return the allocations of consumers. They cannot change while the consumers are locked."""
     return [HeldRow(*row) for chunk in chunks(list(consumer_uuids)) for row in tx.tuples(_HELD, {"consumers": chunk})]
+
+
+def held_from(tx: Transaction, provider_ids: Collection[int]) -> list[HeldRow]:
+    """Return the allocations from providers. They cannot change while the providers are locked."""
+    return [HeldRow(*row) for some in chunks(list(provider_ids)) for row in tx.tuples(_HELD_FROM, {"providers": some})]
 
 
 def supplies(tx: Transaction, provider_ids: Collection[int]) -> dict[StockKey, Supply]:

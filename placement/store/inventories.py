@@ -1,7 +1,7 @@
 """Inventories of providers by resource class. Callers lock the provider's row before they write."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -10,7 +10,14 @@ from sqlalchemy import bindparam, delete, func, select, update
 from placement.domain.inventory import Inventory
 from placement.store.connection.prepared import PreparedInsert, PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.tables import allocations, inventories, resource_classes, resource_providers
+from placement.store.providers import LockedProvider
+from placement.store.tables import (
+    allocations,
+    drained_inventories,
+    inventories,
+    resource_classes,
+    resource_providers,
+)
 
 INV = inventories.c
 
@@ -57,6 +64,17 @@ _UPDATE = (
     .where(_OF_PROVIDER, _OF_CLASS)
     .values({column: bindparam(f"new_{column.name}") for column in _AMOUNTS})
 )
+_SET_ASIDE = PreparedInsert(
+    drained_inventories,
+    drained_inventories.c.provider_uuid,
+    drained_inventories.c.resource_class_id,
+    drained_inventories.c.reserved,
+)
+_OF_DRAINED = drained_inventories.c.provider_uuid == bindparam("uuid")
+_RESERVED_BEFORE = PreparedStatement(
+    select(drained_inventories.c.resource_class_id, drained_inventories.c.reserved).where(_OF_DRAINED)
+)
+_FORGET = PreparedStatement(delete(drained_inventories).where(_OF_DRAINED))
 _DELETE = PreparedStatement(
     delete(inventories).where(_OF_PROVIDER, INV.resource_class_id.in_(bindparam("class_ids", expanding=True)))
 )
@@ -160,3 +178,41 @@ def replace_inventories(
     insert_inventories(tx, provider_id, {id_: wanted[id_] for id_ in wanted.keys() - present.keys()})
     kept = wanted.keys() & present.keys()
     update_inventories(tx, provider_id, {id_: wanted[id_] for id_ in kept if wanted[id_] != present[id_]})
+
+
+def reserve_all(tx: Transaction, provider: LockedProvider) -> bool:
+    """Reserve all that a provider has, and remember what was reserved before; tell whether anything changed."""
+    present = inventories_by_class(tx, provider.id)
+    open_stock = {id_: inventory for id_, inventory in present.items() if inventory.capacity > 0}
+    if not open_stock:
+        return False
+    before = {**_reserved_before(tx, provider), **{id_: inventory.reserved for id_, inventory in open_stock.items()}}
+    forget_reserved(tx, provider)
+    rows = [
+        {"provider_uuid": provider.uuid, "resource_class_id": id_, "reserved": reserved}
+        for id_, reserved in before.items()
+    ]
+    tx.insert(_SET_ASIDE, rows)
+    update_inventories(tx, provider.id, {id_: replace(has, reserved=has.total) for id_, has in open_stock.items()})
+    return True
+
+
+def unreserve(tx: Transaction, provider: LockedProvider) -> bool:
+    """Reserve again what was reserved before ``reserve_all``, unless somebody changed it since; tell about a change."""
+    before = _reserved_before(tx, provider)
+    if not before:
+        return False
+    present = inventories_by_class(tx, provider.id)
+    drained = {id_: has for id_, has in present.items() if id_ in before and has.reserved == has.total}
+    update_inventories(tx, provider.id, {id_: replace(has, reserved=before[id_]) for id_, has in drained.items()})
+    forget_reserved(tx, provider)
+    return bool(drained)
+
+
+def forget_reserved(tx: Transaction, provider: LockedProvider) -> None:
+    """Forget what was reserved before ``reserve_all``."""
+    tx.change(_FORGET, {"uuid": provider.uuid})
+
+
+def _reserved_before(tx: Transaction, provider: LockedProvider) -> dict[int, int]:
+    return dict(tx.tuples(_RESERVED_BEFORE, {"uuid": provider.uuid}))

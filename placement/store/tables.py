@@ -212,6 +212,15 @@ planner_claims = Table(
 )
 """The answer to a planner claim, in case it is sent again (store/planner_claims.py)."""
 
+drained_inventories = Table(
+    "drained_inventories",
+    metadata,
+    Column("provider_uuid", String(36), primary_key=True, nullable=False),
+    Column("resource_class_id", Integer, primary_key=True, nullable=False, autoincrement=False),
+    Column("reserved", Integer, nullable=False),
+)
+"""What inventories had reserved before their tree was drained (services/whole_trees.py)."""
+
 placement_journal = Table(
     "placement_journal",
     metadata,

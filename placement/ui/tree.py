@@ -7,13 +7,14 @@ from flask import Response
 
 from placement.api.call import Call
 from placement.api.filters import parse_member_of, parse_required, parse_resources
+from placement.api.planner.candidates import options_for
 from placement.api.versions import MAXIMUM
 from placement.domain.provider import ProviderFilter
 from placement.errors import Invalid
-from placement.services.console.maintenance import evacuation
 from placement.services.console.overview import ClassTotals
 from placement.services.console.providers import FoundProviders, ListOrder, ProviderSearch, found_providers
 from placement.services.console.tree import provider_in_tree
+from placement.services.evacuation import TreeConsumer, evacuation
 from placement.store.console.providers import ConsoleProvider
 from placement.ui.changes import sees_journal, shown_changes, shown_past
 from placement.ui.names import visible
@@ -152,9 +153,8 @@ def provider(call: Call, uuid: str) -> Response:
 
 def maintenance(call: Call, uuid: str) -> Response:
     """Show which consumers must leave a provider's tree before maintenance of its host, and where they could go."""
-    locks, cache = call.server.settings.locks_for_all, call.server.cloud_cache
-    found = evacuation(call.database, uuid, locks=locks, cache=cache)
-    moves = [line for one in found.consumers for line in commands_for_consumer(one.uuid, one.type)]
+    found = evacuation(call.database, uuid, options_for(call, {}))
+    moves = [line for consumer in found.consumers for line in commands_for_consumer(consumer)]
     host = commands_for_host(found.uuid, found.name)
     return show("maintenance.html", found=found, host_commands=host, consumer_commands=moves)
 
@@ -182,7 +182,7 @@ PAGES = (
         rules=(
             "placement:resource_providers:show",
             "placement:resource_providers:allocations:list",
-            "placement:planner:headroom",
+            "placement:planner:trees:show",
         ),
     ),
 )
@@ -194,15 +194,19 @@ def commands_for_host(uuid: str, name: str) -> list[str]:
     return [
         # Nova knows no host whose name has invisible characters, and such a name is unsafe to paste.
         *([disable] if visible(name) == name else []),
+        f"placement host drain {uuid}",
         f"openstack resource provider show --allocations {uuid}",
         f"openstack resource provider inventory list {uuid}",
     ]
 
 
-def commands_for_consumer(uuid: str, type_: str | None) -> list[str]:
-    """Return commands that move a consumer, and that show what it holds."""
-    move = [f"openstack server migrate --live-migration {uuid}"] if type_ in ("INSTANCE", None) else []
-    return [*move, f"openstack resource provider allocation show {uuid}"]
+def commands_for_consumer(consumer: TreeConsumer) -> list[str]:
+    """Return commands that move a consumer to its target, and that show what it holds."""
+    name = consumer.target.tree.name if consumer.target else ""
+    to = f" --host {shlex.quote(name)}" if name and visible(name) == name else ""
+    move = [f"openstack server migrate --live-migration{to} {consumer.uuid}"]
+    shown = f"openstack resource provider allocation show {consumer.uuid}"
+    return [*(move if consumer.type in ("INSTANCE", None) else ()), shown]
 
 
 def grouped(traits: Sequence[str]) -> dict[str, list[str]]:

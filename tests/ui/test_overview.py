@@ -1,14 +1,20 @@
 """The first page counts what exists."""
 
 from dataclasses import replace
+from datetime import datetime
 from urllib.parse import parse_qs, urlsplit
 
+from sqlalchemy import update
+
 from placement.app import create_app
+from placement.cli.demo_story import uuid_of as demo_uuid
 from placement.domain.inventory import Inventory
 from placement.services.console.overview import AT_LEAST
 from placement.services.inventories import NewInventories, replace_inventories
-from placement.services.providers import create_provider
+from placement.services.providers import create_provider, provider
+from placement.services.whole_trees import DrainBy, drain
 from placement.settings import Settings
+from placement.store.tables import resource_providers
 from tests.rows_of_a_cloud import uuid_of
 from tests.ui.clouds import load_demo
 from tests.ui.visitor import Document, Visitor
@@ -119,3 +125,33 @@ def test_what_changed_last_comes_first(app, demo: None, visitor: Visitor):
     assert next(iter(rows)) == "newest"
     assert rows["newest"] == ["0", "just now"]
     assert len(rows) == 10
+
+
+def test_what_needs_attention_comes_first_with_a_link(settings: Settings, demo: None, visitor: Visitor):
+    """A host with more in use than it has, a disabled one with room, and a flavor that fits nowhere."""
+    page = visitor.page("/ui/")
+    assert "What needs attention" not in page.text
+    planner = replace(settings.planner, flavors={"g1.huge": "resources=PGPU:1,VCPU:64"})
+    app = create_app(replace(settings, planner=planner))
+    database = app.extensions["placement"].database
+    numa, root = demo_uuid("compute1-numa0"), demo_uuid("compute3")
+    less = NewInventories({"VCPU": Inventory(total=8), "MEMORY_MB": Inventory(total=65536)}, may_be_all_reserved=True)
+    replace_inventories(database, numa, less, generation=provider(database, numa).generation)
+    drain(database, root, by=DrainBy.TRAIT)
+    with database.writer.begin() as connection:
+        old = {"created_at": datetime(2020, 1, 1), "updated_at": None}
+        connection.execute(
+            update(resource_providers).where(resource_providers.c.uuid == demo_uuid("storage1")).values(old)
+        )
+    page = Visitor(app).page("/ui/")
+    assert page.text.index("What needs attention") < page.text.index("Capacity")
+    assert page.items("What needs attention") == [
+        "More VCPU in use than capacity: 1 host.",
+        "Disabled, with free capacity: 1 host.",
+        "Unchanged for 30 days: 1 host.",
+        "g1.huge fits 0 more times.",
+        "2 PGPU are free on hosts without room for g1.huge.",
+    ]
+    for link in ("/ui/providers?sort=fullest&full=yes", "/ui/providers?disabled=yes&sort=emptiest"):
+        assert link in page.links()
+    database.dispose()

@@ -207,14 +207,13 @@ def test_what_is_reserved_is_drawn_on_the_scale_of_the_capacity(app, visitor: Vi
 def test_who_has_to_leave_a_host_is_listed_with_where_to(app, demo: None, visitor: Visitor):
     path = f"/ui/providers/{uuid_of('compute1-numa0')}/maintenance"
     page = visitor.page(path)
-    assert "The only consumer fits into another tree." in page.text
-    assert page.cells("Consumers to move, and where to") == [
-        ["8 GiB MEMORY_MB 1 PGPU 16 VCPU", "1", "1", "compute2 for 1"]
-    ]
+    assert "The only consumer fits elsewhere." in page.text
+    ((_, project, holds, _, target),) = page.cells("Consumers to move, and where to")
+    assert (project, holds, target) == ("blue", "8 GiB MEMORY_MB 1 PGPU 16 VCPU", "compute2")
     assert uuid_of("vm0") in page.words
     command = "openstack compute service set --disable --disable-reason maintenance compute1 nova-compute"
     assert any(words.startswith(command) for words in page.words)
-    assert f"openstack resource provider allocation show {uuid_of('vm0')}" in page.text
+    assert f"migrate --live-migration --host compute2 {uuid_of('vm0')}" in page.text
     assert "Nothing is allocated" in visitor.page(f"/ui/providers/{uuid_of('compute3')}/maintenance").text
     assert visitor.open(f"/ui/providers/{uuid_of('nothing')}/maintenance").status_code == 404
 

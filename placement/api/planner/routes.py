@@ -11,6 +11,7 @@ from placement.api.planner import (
     journal,
     profiles,
     scores,
+    trees,
 )
 from placement.api.planner.index import PATH, shower
 from placement.api.routing import Route
@@ -26,6 +27,7 @@ _RESOURCES: tuple[Route, ...] = (
     *journal.ROUTES,
     *profiles.ROUTES,
     *scores.ROUTES,
+    *trees.ROUTES,
 )
 
 ROUTES: tuple[Route, ...] = (

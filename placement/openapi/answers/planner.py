@@ -30,7 +30,8 @@ _SHARES = by_class(NUMBER)
 
 # Explanations
 _CONDITION = {"condition": one_of(ConditionKind), "groups": array(TEXT), "value": TEXT}
-_PROVIDER = {"uuid": UUID, "name": TEXT, "root_provider_uuid": UUID}
+_PROVIDER_NAME = {"uuid": UUID, "name": TEXT}
+_PROVIDER = _PROVIDER_NAME | {"root_provider_uuid": UUID}
 _FACTS = dict.fromkeys(WORDS.values(), TEXT) | dict.fromkeys(("asked", "free", *map(str, UNITS)), NUMBER)
 _STEP = record(_CONDITION | {"text": TEXT, "trees": COUNT}, {"providers": COUNT})
 _DEMAND = record({"groups": array(TEXT), "resources": AMOUNTS, "steps": array(shared("ExplainedStep"))})
@@ -230,6 +231,18 @@ _INDEX = record(
     }
 )
 
+# Whole trees
+_TREE_STOCKS = by_class(record({"capacity": COUNT, "used": COUNT}))
+_LISTED_TREE = record(_PROVIDER_NAME | {"providers": COUNT, "disabled": FLAG, "resources": _TREE_STOCKS})
+_TREE_CONSUMER = record(
+    {"consumer_uuid": TEXT, "project_id": TEXT, "user_id": TEXT, "consumer_type": or_null(TEXT)}
+    | {"since": or_null(TEXT), "resources": AMOUNTS},
+    {"target": or_null(record(_PROVIDER_NAME | {"allocations": shared("Taken")}))},
+)
+_TREE_CONSUMERS = record(
+    _PROVIDER_NAME | {"disabled": FLAG, "complete": FLAG, "consumers": array(_TREE_CONSUMER)}, {"dry_run": FLAG}
+)
+
 # Fair shares
 _STANDING = {"share": NUMBER, "weighted_share": NUMBER, "dominant": or_null(TEXT), "blocked": FLAG}
 _AMOUNTS = {
@@ -326,5 +339,8 @@ ANSWERS: dict[tuple[str, str, int], Versioned[Json]] = {
     ("GET", f"{PATH}/journal/at", 200): always(_AT),
     ("GET", f"{PATH}/profiles", 200): always(_PROFILES),
     ("POST", f"{PATH}/scores", 200): always(_SCORES),
+    ("GET", f"{PATH}/trees", 200): always(record({"trees": array(_LISTED_TREE), "complete": FLAG})),
+    ("GET", f"{PATH}/trees/<uuid>", 200): always(_TREE_CONSUMERS),
+    ("POST", f"{PATH}/trees/<uuid>/drain", 200): always(_TREE_CONSUMERS),
 }
 """As ``plain.ANSWERS``."""

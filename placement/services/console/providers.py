@@ -1,6 +1,7 @@
 """Search for providers, page by page."""
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -11,7 +12,7 @@ from placement.services.providers import ids_in_filter
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console.loads import KindCount, kind_counts
 from placement.store.console.providers import ConsoleProvider, Facets, Listed, ListOrder
-from placement.store.console.stocks import ClassTotals, stocks_of_providers, stocks_of_trees
+from placement.store.console.stocks import ClassTotals, disabled_hosts, stocks_of_providers, stocks_of_trees
 from placement.store.provider_list import conditions_of
 
 __all__ = ["FoundProviders", "ListOrder", "ProviderSearch", "found_providers"]
@@ -57,11 +58,13 @@ class FoundProviders:
         part: the page.
         stocks: stocks by id: of the whole tree for a root, otherwise the provider's own.
         kinds: all kinds of trees, the most numerous first.
+        disabled: the roots of all trees whose host is disabled.
     """
 
     part: Excerpt[ConsoleProvider]
     stocks: Mapping[int, list[ClassTotals]]
     kinds: list[KindCount]
+    disabled: AbstractSet[int]
 
 
 @reads_anywhere
@@ -90,7 +93,7 @@ def found_providers(tx: Transaction, search: ProviderSearch, *, first: int, most
     roots = {row.id for row in part.rows if row.is_root}
     others = {row.id for row in part.rows} - roots
     stocks = {**stocks_of_trees(tx, roots), **stocks_of_providers(tx, others)}
-    return FoundProviders(part, stocks, kind_counts(tx, limit=KINDS))
+    return FoundProviders(part, stocks, kind_counts(tx, limit=KINDS), disabled_hosts(tx))
 
 
 def _hours_ago(hours: int) -> datetime:

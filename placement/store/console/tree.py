@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple
 
 import os_traits
@@ -20,6 +21,7 @@ from placement.store.tables import (
     resource_provider_aggregates,
     resource_provider_traits,
     resource_providers,
+    users,
 )
 
 SHARES: str = os_traits.MISC_SHARES_VIA_AGGREGATE
@@ -49,10 +51,12 @@ class PlacedAmount(NamedTuple):
 
     consumer_uuid: str
     project_id: str
+    user_id: str
     consumer_type: str | None
     provider_id: int
     class_name: str
     used: int
+    since: datetime | None
 
 
 class TreeHolder(NamedTuple):
@@ -142,25 +146,35 @@ def placed_amounts(tx: Transaction, part: TreePart, *, most: int) -> tuple[list[
         select(
             A.consumer_id,
             projects.c.external_id,
+            users.c.external_id,
             consumer_types.c.name,
             A.resource_provider_id,
             A.resource_class_id,
             A.used,
+            A.created_at,
         )
         .select_from(
             IN_TREES.join(some, some.c.consumer_id == A.consumer_id)
             .join(consumers, consumers.c.uuid == A.consumer_id)
             .join(projects, projects.c.id == consumers.c.project_id)
+            .join(users, users.c.id == consumers.c.user_id)
             .outerjoin(consumer_types, consumer_types.c.id == consumers.c.consumer_type_id)
         )
         .where(*part.conditions)
         .order_by(A.consumer_id)
     )
-    rows = tx.tuples(query)
-    names = tx.names.classes.names(tx.connection, {row[4] for row in rows})
-    told = set(list(dict.fromkeys([row[0] for row in rows]))[:most])
-    amounts = [PlacedAmount(*row)._replace(class_name=names[row[4]]) for row in rows if row[0] in told]
+    rows = [PlacedAmount(*row) for row in tx.execute(query)]
+    names = tx.names.classes.names(tx.connection, {int(row.class_name) for row in rows})
+    listed = set(list(dict.fromkeys([row.consumer_uuid for row in rows]))[:most])
+    amounts = [row._replace(class_name=names[int(row.class_name)]) for row in rows if row.consumer_uuid in listed]
     return amounts, len(amounts) < len(rows)
+
+
+def has_trait(tx: Transaction, provider_id: int, name: str) -> bool:
+    """Tell whether a provider has a trait."""
+    trait = tx.names.traits.ids(tx.connection, [name]).get(name)
+    query = select(_HAS.trait_id).where(_HAS.resource_provider_id == provider_id, _HAS.trait_id == trait)
+    return bool(tx.tuples(query))
 
 
 def sharers(tx: Transaction, provider_ids: Collection[int], *, root_id: int, most: int) -> list[Sharer]:

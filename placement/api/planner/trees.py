@@ -1,0 +1,137 @@
+"""/planner/v1/trees: whole hosts. Who is on them, taking them out of service and back, and removing them."""
+
+from typing import Any
+
+from flask import Response
+
+from placement.api.call import Call
+from placement.api.planner.candidates import options_for
+from placement.api.planner.index import PATH
+from placement.api.planner.journal_json import time_text
+from placement.api.planner.request_fields import Flag, OneOf
+from placement.api.query import ANY, ValueRule
+from placement.api.routing import Route
+from placement.api.validation import Schema
+from placement.services import whole_trees as service
+from placement.services.console.providers import ProviderSearch, found_providers
+from placement.services.evacuation import Evacuation, TreeConsumer, evacuation, tree_consumers
+from placement.services.whole_trees import DrainBy
+
+RULE = "placement:planner:trees:"
+TREES = f"{PATH}/trees"
+TREE = f"{TREES}/<uuid>"
+USUAL_LIMIT = 1000
+
+LIST_QUERY = {
+    "name": ANY,
+    "disabled": ValueRule(choices=("true", "false")),
+    "limit": ValueRule(pattern="[1-9][0-9]{0,2}|1000"),
+}
+REMOVE_QUERY = {"consumers": ANY}
+
+
+class DrainSchema(Schema):
+    """The body of POST .../drain."""
+
+    by = OneOf(*DrainBy, default=DrainBy.TRAIT)
+    dry_run = Flag(required=False)
+
+
+SCHEMA = DrainSchema()
+
+
+def list_trees(call: Call) -> Response:
+    """List trees by the names of their roots; ``name`` has to be a part of the name."""
+    call.query.check(LIST_QUERY)
+    name, disabled = call.query.last("name") or "", call.query.last("disabled")
+    search = ProviderSearch(words=(name,) if name else (), disabled=None if disabled is None else disabled == "true")
+    found = found_providers(call.database, search, first=0, most=int(call.query.last("limit") or USUAL_LIMIT))
+    trees = [
+        {
+            "uuid": row.uuid,
+            "name": row.name,
+            "providers": row.size,
+            "disabled": row.id in found.disabled,
+            "resources": {
+                stock.class_name: {"capacity": stock.capacity, "used": stock.used}
+                for stock in found.stocks.get(row.id, ())
+            },
+        }
+        for row in found.part.rows
+    ]
+    return call.json({"trees": trees, "complete": not found.part.has_more})
+
+
+def show_tree(call: Call, uuid: str) -> Response:
+    """Return the consumers of a tree, what each holds there, and since when."""
+    return call.json(_shown(tree_consumers(call.database, uuid), targets=False))
+
+
+def drain_tree(call: Call, uuid: str) -> Response:
+    """Keep new consumers off a tree, unless this is a dry run; return who has to go, and where to."""
+    body = call.document(SCHEMA)
+    if not body.get("dry_run", False):
+        service.drain(call.database, uuid, by=DrainBy(body.get("by", DrainBy.TRAIT)))
+    found = evacuation(call.database, uuid, options_for(call, {}))
+    return call.json({**_shown(found, targets=True), "dry_run": body.get("dry_run", False)})
+
+
+def enable_tree(call: Call, uuid: str) -> Response:
+    """Undo a drain."""
+    service.enable(call.database, uuid)
+    return call.empty()
+
+
+def remove_tree(call: Call, uuid: str) -> Response:
+    """Delete a tree with the allocations of exactly the given consumers."""
+    call.query.check(REMOVE_QUERY)
+    consumers = (call.query.last("consumers") or "").split(",")
+    service.remove_tree(call.database, uuid, frozenset(consumers) - {""})
+    return call.empty()
+
+
+def _shown(found: Evacuation, *, targets: bool) -> dict[str, Any]:
+    consumers = [_consumer(consumer) | (_target(consumer) if targets else {}) for consumer in found.consumers]
+    return {
+        "uuid": found.uuid,
+        "name": found.name,
+        "disabled": found.is_disabled,
+        "complete": found.complete,
+        "consumers": consumers,
+    }
+
+
+def _consumer(consumer: TreeConsumer) -> dict[str, Any]:
+    return {
+        "consumer_uuid": consumer.uuid,
+        "project_id": consumer.project_id,
+        "user_id": consumer.user_id,
+        "consumer_type": consumer.type,
+        "since": None if consumer.since is None else time_text(consumer.since),
+        "resources": consumer.held,
+    }
+
+
+def _target(consumer: TreeConsumer) -> dict[str, Any]:
+    target = consumer.target
+    if target is None:
+        return {"target": None}
+    taken = {uuid: {"resources": amounts} for uuid, amounts in target.allocations.items()}
+    return {"target": {"uuid": target.tree.uuid, "name": target.tree.name, "allocations": taken}}
+
+
+ROUTES = (
+    Route(method="GET", path=TREES, view=list_trees, rule=RULE + "list", answers_json=True, query=LIST_QUERY),
+    Route(method="GET", path=TREE, view=show_tree, rule=RULE + "show", answers_json=True),
+    Route(method="DELETE", path=TREE, view=remove_tree, rule=RULE + "remove", query=REMOVE_QUERY),
+    Route(
+        method="POST",
+        path=f"{TREE}/drain",
+        view=drain_tree,
+        rule=RULE + "drain",
+        answers_json=True,
+        takes_json=True,
+        body=SCHEMA,
+    ),
+    Route(method="POST", path=f"{TREE}/enable", view=enable_tree, rule=RULE + "drain"),
+)
