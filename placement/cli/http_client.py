@@ -60,7 +60,7 @@ class Client:
         finally:
             connection.close()
         if response.status >= http.HTTPStatus.BAD_REQUEST:
-            raise RequestRefused(f"{method} {path} answered {response.status}: {_refusal(content)}")
+            raise RequestRefused(f"{method} {path} answered {response.status}: {refusal(content)}")
         return json.loads(content) if content else None
 
 
@@ -68,7 +68,7 @@ def _encoded(body: object) -> bytes | None:
     return None if body is None else json.dumps(body).encode()
 
 
-def _refusal(content: bytes) -> str:
+def refusal(content: bytes) -> str:
     """Return the message of an error response, without the JSON around it."""
     try:
         detail = str(json.loads(content)["errors"][0]["detail"])

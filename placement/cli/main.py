@@ -15,6 +15,8 @@ COMMANDS = {
     "flavors": ("placement.cli.flavors:flavors", "Convert nova's flavors to requests."),
     "fair-share": ("placement.cli.fair_share:fair_share", "Show how resources are shared among projects."),
     "journal": ("placement.cli.journal:journal", "Show who changed what and when."),
+    "host": ("placement.cli.hosts:host", "Show hosts, take them out of service and back, and remove them."),
+    "aggregate": ("placement.cli.hosts:aggregate", "Move hosts between aggregates."),
     "audit": ("placement.cli.audit:audit", "Find orphaned allocations and overcommitted providers."),
     "openapi": ("placement.cli.openapi:openapi", "Print the API reference as an OpenAPI document."),
     "simulate": ("placement.cli.simulate:simulate", "Compare orders of candidates on a synthetic workload."),

@@ -1,0 +1,298 @@
+"""``placement host`` and ``placement aggregate``: whole hosts, by a server or by the configured database.
+
+Whatever changes something is a dry run without ``--yes``.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+import click
+from werkzeug.test import Client as WsgiClient
+
+from placement.app import create_app
+from placement.cli.configuration import configured, readable, settings_of
+from placement.cli.http_client import Client, RequestRefused, refusal, server_options
+from placement.cli.output import Document, PlainErrors, PrintedTable, Report, listed, printable, whole
+from placement.cli.output import show as print_report
+from placement.domain.names import canonical_uuid, is_uuid_like
+from placement.errors import ConfigurationError, NotFound
+from placement.settings import Settings, with_own_database
+from placement.store.lifecycle import schema
+
+if TYPE_CHECKING:
+    from wsgiref.types import WSGIApplication
+
+TREES = "/planner/v1/trees"
+PROVIDERS = "/resource_providers"
+THIS_MACHINE = {"REMOTE_ADDR": "127.0.0.1"}
+NEEDS_YES = "Nothing was changed: add --yes to do it."
+
+Sender = Callable[..., Any]
+"""Sends a request: method, path, body."""
+
+
+class LocalClient:
+    """Sends requests to an application in this process, as the administrator."""
+
+    def __init__(self, app: "WSGIApplication") -> None:
+        self._client = WsgiClient(app)
+
+    def __call__(self, method: str, path: str, body: object = None) -> Any:
+        """Send a request and return the parsed response body, or None if it is empty; see ``Client``."""
+        headers = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement 1.39"}
+        text, kind = (None, None) if body is None else (json.dumps(body), "application/json")
+        response = self._client.open(
+            path, method=method, headers=headers, data=text, content_type=kind, environ_base=THIS_MACHINE
+        )
+        if response.status_code >= 400:
+            raise RequestRefused(f"{method} {path} answered {response.status_code}: {refusal(response.data)}")
+        return json.loads(response.data) if response.data else None
+
+
+@contextmanager
+def calls(context: click.Context, url: str | None, token: str) -> Iterator[Sender]:
+    """Yield what sends requests: to the server with this URL, or to one in this process on the configured database."""
+    if url is not None:
+        yield Client(url, token=token)
+        return
+    settings = with_own_database(settings_of(context))
+    _check_schema(settings)
+    local = replace(settings, auth_strategy="noauth2", auth_is_implicit=True)
+    app = create_app(local)
+    try:
+        yield LocalClient(app)
+    finally:
+        app.extensions["placement"].database.dispose()
+
+
+def _check_schema(settings: Settings) -> None:
+    with readable(settings) as database:
+        if not schema.current(database.engine).is_up_to_date:
+            raise ConfigurationError("The schema is not that of this release: run 'placement db upgrade' first.")
+
+
+def _command(command: Callable[..., None]) -> Callable[..., None]:
+    """Add what all commands have: the server or the configuration, and the format."""
+    return server_options(listed(configured(click.pass_context(command))))
+
+
+_yes = click.option("--yes", is_flag=True, help="Do it; without this, only show what would happen.")
+
+
+@click.group(cls=PlainErrors)
+def host() -> None:
+    """Show whole hosts, take them out of service and back, and remove them.
+
+    NAME is the name or uuid of a host, or of any provider in its tree.
+    """
+
+
+@host.command("list")
+@click.argument("text", default="")
+@click.option("--disabled", is_flag=True, help="Only hosts whose compute service is disabled.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=1000, show_default=True, help="How many hosts.")
+@_command
+def list_hosts(
+    context: click.Context, /, *, text: str, disabled: bool, limit: int, url: str | None, token: str
+) -> None:
+    """List the hosts whose name contains TEXT, with what they have in use."""
+    query = {"limit": limit, **({"name": text} if text else {}), **({"disabled": "true"} if disabled else {})}
+    with calls(context, url, token) as call:
+        document = call("GET", f"{TREES}?{urlencode(query)}")
+    print_report(list_report(document))
+
+
+@host.command()
+@click.argument("name")
+@_command
+def show(context: click.Context, /, *, name: str, url: str | None, token: str) -> None:
+    """Show who holds what of a host, and since when."""
+    with calls(context, url, token) as call:
+        document = call("GET", f"{TREES}/{uuid_of(call, name)}")
+    print_report(consumers_report(document))
+
+
+@host.command()
+@click.argument("name")
+@click.option("--reserve", is_flag=True, help="Reserve everything instead of setting nova's trait of disabled hosts.")
+@_yes
+@_command
+def drain(context: click.Context, /, *, name: str, reserve: bool, yes: bool, url: str | None, token: str) -> None:
+    """Keep new consumers off a host, and list those that have to go, each with a target.
+
+    The trait COMPUTE_STATUS_DISABLED keeps nova away; nova itself sets and removes it with its compute service.
+    --reserve refuses every claim. "placement host enable" undoes either.
+    """
+    with calls(context, url, token) as call:
+        body = {"by": "reserve" if reserve else "trait", "dry_run": not yes}
+        document = call("POST", f"{TREES}/{uuid_of(call, name)}/drain", body)
+    print_report(drain_report(document))
+
+
+@host.command()
+@click.argument("name")
+@_yes
+@_command
+def enable(context: click.Context, /, *, name: str, yes: bool, url: str | None, token: str) -> None:
+    """Undo a drain: remove the trait, and restore what was reserved before."""
+    with calls(context, url, token) as call:
+        uuid = uuid_of(call, name)
+        if yes:
+            call("POST", f"{TREES}/{uuid}/enable")
+        document = call("GET", f"{TREES}/{uuid}")
+    print_report(consumers_report(document, "It takes consumers again." if yes else NEEDS_YES))
+
+
+@host.command()
+@click.argument("name")
+@_yes
+@_command
+def remove(context: click.Context, /, *, name: str, yes: bool, url: str | None, token: str) -> None:
+    """Remove a dead host with everything in its tree, and with the allocations that are left on it.
+
+    What the consumers hold on other hosts stays theirs. The host goes only if nobody else holds something by then.
+    """
+    with calls(context, url, token) as call:
+        document = call("GET", f"{TREES}/{uuid_of(call, name)}")
+        if not document["complete"]:
+            raise click.ClickException("Too many consumers for one removal: drain the host first.")
+        if yes:
+            consumers = ",".join(consumer["consumer_uuid"] for consumer in document["consumers"])
+            call("DELETE", f"{TREES}/{document['uuid']}?{urlencode({'consumers': consumers})}")
+    print_report(consumers_report(document, "The host was removed." if yes else NEEDS_YES))
+
+
+@click.group(cls=PlainErrors)
+def aggregate() -> None:
+    """Move hosts between aggregates."""
+
+
+@aggregate.command()
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--from", "source", required=True, metavar="AGGREGATE", help="The aggregate to leave.")
+@click.option("--to", "target", required=True, metavar="AGGREGATE", help="The aggregate to join.")
+@_yes
+@_command
+def move(
+    context: click.Context,
+    /,
+    *,
+    names: Sequence[str],
+    source: str,
+    target: str,
+    yes: bool,
+    url: str | None,
+    token: str,
+) -> None:
+    """Move hosts from one aggregate to another, as when a rack is rebuilt.
+
+    Each provider of their trees that is in the first one joins the second. An aggregate is a uuid or, as in
+    planner.yaml, its kind and name: rack:b07.
+    """
+    settings = settings_of(context)
+    leaves, joins = (_aggregate(settings, text) for text in (source, target))
+    with calls(context, url, token) as call:
+        moved = [provider for name in names for provider in _members(call, uuid_of(call, name), leaves)]
+        for provider in moved if yes else ():
+            _rejoin(call, provider["uuid"], leaves=leaves, joins=joins)
+    rows = [(whole(provider["name"]), provider["uuid"]) for provider in moved]
+    table = PrintedTable(("provider", "uuid"), rows) if rows else "None of them is in it."
+    document = {"moved": moved, "dry_run": not yes}
+    print_report(Report(document, [table, *([] if yes else [NEEDS_YES])]))
+
+
+def _aggregate(settings: Settings, text: str) -> str:
+    """Return the uuid of an aggregate that is given by its uuid, or by its kind and name."""
+    if is_uuid_like(text):
+        return canonical_uuid(text)
+    kind, _, name = text.partition(":")
+    uuids = settings.planner.aggregates.get(kind, {}).get(name, ())
+    if len(uuids) != 1:
+        raise NotFound(f"planner.yaml has not exactly one aggregate called {text}; give its uuid.")
+    return uuids[0]
+
+
+def _members(call: Sender, uuid: str, aggregate_uuid: str) -> list[Document]:
+    query = urlencode({"in_tree": uuid, "member_of": aggregate_uuid})
+    return [
+        {"uuid": provider["uuid"], "name": provider["name"]}
+        for provider in call("GET", f"{PROVIDERS}?{query}")["resource_providers"]
+    ]
+
+
+def _rejoin(call: Sender, uuid: str, *, leaves: str, joins: str) -> None:
+    path = f"{PROVIDERS}/{uuid}/aggregates"
+    before = call("GET", path)
+    after = dict.fromkeys([*(one for one in before["aggregates"] if one != leaves), joins])
+    generation = before["resource_provider_generation"]
+    call("PUT", path, {"aggregates": [*after], "resource_provider_generation": generation})
+
+
+def uuid_of(call: Sender, name: str) -> str:
+    """Return the root of the tree of the provider with this name or uuid.
+
+    Raises:
+        NotFound: there is none.
+    """
+    key = "uuid" if is_uuid_like(name) else "name"
+    value = canonical_uuid(name) if key == "uuid" else name
+    found = call("GET", f"{PROVIDERS}?{key}={quote(value, safe='')}")["resource_providers"]
+    if not found:
+        raise NotFound(f"There is no host {printable(name)}; 'placement host list' lists them.")
+    return str(found[0]["root_provider_uuid"])
+
+
+def list_report(document: Document) -> Report:
+    """Return what is printed of a list of hosts."""
+    rows = [
+        (whole(tree["name"]), "disabled" if tree["disabled"] else "", tree["providers"], _stocks(tree["resources"]))
+        for tree in document["trees"]
+    ]
+    more = [] if document["complete"] else ["There are more hosts than these: narrow the name."]
+    return Report(document, [PrintedTable(("host", "state", "providers", "in use"), rows), *more])
+
+
+def _stocks(resources: Document) -> list[str]:
+    return [f"{name} {stock['used']}/{stock['capacity']}" for name, stock in resources.items()]
+
+
+def consumers_report(document: Document, *further: str) -> Report:
+    """Return what is printed of a host's consumers."""
+    rows = [
+        (whole(one["consumer_uuid"]), _held(one), (one["since"] or "")[:16], one["consumer_type"], one["project_id"])
+        for one in document["consumers"]
+    ]
+    table = PrintedTable(("consumer", "holds", "since (UTC)", "type", "project"), rows)
+    return _report(document, [table if rows else "Nobody holds anything of it.", *further])
+
+
+def drain_report(document: Document) -> Report:
+    """Return what is printed of the consumers that have to leave a host."""
+    rows = [
+        (
+            whole(one["consumer_uuid"]),
+            whole(one["target"]["name"] if one["target"] else "nowhere"),
+            _held(one),
+            one["consumer_type"],
+            one["project_id"],
+        )
+        for one in document["consumers"]
+    ]
+    table = PrintedTable(("consumer", "target", "holds", "type", "project"), rows)
+    done = NEEDS_YES if document["dry_run"] else "Nobody new is sent there."
+    return _report(document, [table if rows else "Nobody has to leave.", done])
+
+
+def _report(document: Document, blocks: Sequence[str | PrintedTable]) -> Report:
+    state = ", disabled" if document["disabled"] else ""
+    title = f"{printable(document['name'])} ({document['uuid']}){state}"
+    unsure = "There may be more consumers, or more places: not everything was looked at."
+    return Report(document, [title, *blocks, *([] if document["complete"] else [unsure])])
+
+
+def _held(consumer: Document) -> list[str]:
+    return [f"{amount} {name}" for name, amount in consumer["resources"].items()]

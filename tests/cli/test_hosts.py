@@ -1,0 +1,98 @@
+"""``placement host`` and ``placement aggregate``, by a server and by the database: the same words, a dry run first."""
+
+import json
+from collections.abc import Iterator
+from threading import Thread
+
+import pytest
+from flask import Flask
+from werkzeug.serving import make_server
+
+from placement.app import create_app
+from placement.cli.demo_story import uuid_of
+from placement.services.aggregates import membership
+from placement.settings import DatabaseSettings, Settings
+from placement.store.connection.database import Database
+from tests.cli.commands import Command
+from tests.databases import migrate
+from tests.ui.clouds import load_demo
+
+
+@pytest.fixture
+def app(placement: Command) -> Iterator[Flask]:
+    """An application with the demo cloud on the database that the command uses by default."""
+    directory = placement.home / ".local/share/placement"
+    directory.mkdir(parents=True)
+    url = f"sqlite:///{directory / 'placement.sqlite'}"
+    migrate(url)
+    application = create_app(Settings(database=DatabaseSettings(connection=url), auth_strategy="noauth2"))
+    load_demo(application.extensions["placement"].database)
+    yield application
+    application.extensions["placement"].database.dispose()
+
+
+@pytest.fixture
+def database(app: Flask) -> Database:
+    found: Database = app.extensions["placement"].database
+    return found
+
+
+@pytest.fixture(params=["database", "server"])
+def options(request: pytest.FixtureRequest, app: Flask) -> Iterator[list[str]]:
+    """What tells the command where to ask."""
+    if request.param == "database":
+        yield []
+        return
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield ["--url", f"http://127.0.0.1:{server.port}"]
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_host_is_shown_drained_enabled_and_removed(placement: Command, options: list[str]) -> None:
+    def run(*words: str) -> str:
+        done = placement.run(*words, *options)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    assert [line.split()[0] for line in run("host", "list", "compute").splitlines()[2:]] == [
+        "compute1",
+        "compute2",
+        "compute3",
+    ]
+    shown = run("host", "show", "compute1-gpu0")
+    assert uuid_of("vm0") in shown
+    assert "8192 MEMORY_MB, 1 PGPU, 16 VCPU" in shown
+    dry = run("host", "drain", "compute1", "--reserve")
+    assert "compute2" in dry
+    assert "add --yes" in dry
+    assert "compute1" not in run("host", "list", "--disabled")
+    assert ", disabled" in run("host", "drain", "compute1", "--yes")
+    assert "compute1" in run("host", "list", "--disabled")
+    assert "add --yes" in run("host", "enable", "compute1")
+    assert ", disabled" not in run("host", "enable", "compute1", "--yes")
+    assert "add --yes" in run("host", "remove", "compute1")
+    assert "was removed" in run("host", "remove", "compute1", "--yes")
+    assert "compute1" not in run("host", "list")
+    assert json.loads(run("host", "show", "compute2", "--json"))["name"] == "compute2"
+
+
+def test_hosts_move_from_one_aggregate_to_another(placement: Command, options: list[str], database: Database) -> None:
+    source = membership(database, uuid_of("compute1")).aggregates[0]
+    words = ["aggregate", "move", "compute1", "compute2", "--from", source, "--to", uuid_of("rack2"), *options]
+    assert "add --yes" in placement.run(*words).stdout
+    assert membership(database, uuid_of("compute1")).aggregates == [source]
+    assert "compute2" in placement.run(*words, "--yes").stdout
+    assert membership(database, uuid_of("compute1")).aggregates == [uuid_of("rack2")]
+    assert "None of them is in it." in placement.run(*words).stdout
+
+
+def test_an_unknown_host_is_named(placement: Command, app: Flask) -> None:
+    done = placement.run("host", "drain", "nobody", "--yes")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "Error: There is no host nobody; 'placement host list' lists them.\n",
+    )
