@@ -8,6 +8,7 @@ from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.journal.beginning import complete_since
 from placement.store.journal.order import J
 from placement.store.journal.reading import Wanted, trail
+from placement.store.journal.tree_rows import new_rows, place_of
 from placement.store.journal.watched import BEGAN, JOURNAL
 from placement.store.tables import placement_journal
 from tests.store.rows import VCPU, add_providers, run, stocking
@@ -47,6 +48,23 @@ def cost_of_beginning(tx: Transaction) -> int:
 @reads
 def beginning(tx: Transaction) -> object:
     return complete_since(tx)
+
+
+@reads
+def cost_of_nothing_new(tx: Transaction) -> int:
+    place = place_of(tx)
+    assert place is not None
+    with reading(tx) as read:
+        found = new_rows(tx, place)
+        cost = read()
+    assert found is not None
+    assert found.rows is not None
+    return cost
+
+
+def test_requests_after_a_large_transaction_do_not_read_its_rows(cloud: Database) -> None:
+    """PostgreSQL counted the transactions that the newest one overlapped with, in as many rows as it had written."""
+    assert cost_of_nothing_new(cloud) < LITTLE[cloud.dialect]
 
 
 def test_the_trail_of_one_provider_reads_only_its_rows(cloud: Database) -> None:

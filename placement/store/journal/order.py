@@ -26,6 +26,7 @@ from sqlalchemy import (
     Text,
     and_,
     bindparam,
+    case,
     cast,
     extract,
     func,
@@ -177,16 +178,18 @@ def place_columns() -> list[ColumnElement[Any]]:
     newest, late = HEAD_OF_ALL.subquery("newest").c, placement_journal.alias("late").c
     snapshot = func.pg_current_snapshot()
     xmin = cast(cast(func.pg_snapshot_xmin(snapshot), Text), BigInteger)
+    is_seen = or_(not_(func.pg_is_in_recovery()), late.commit_mark < xmin)  # as in _seen_on_postgresql
+    # The newest transaction is counted without its rows, of which there may be thousands.
     overlapping = select(func.count(late.commit_mark.distinct())).where(
-        late.commit_mark.between(newest.oldest_open, newest.commit_mark),
-        or_(not_(func.pg_is_in_recovery()), late.commit_mark < xmin),  # as in _seen_on_postgresql
+        late.commit_mark >= newest.oldest_open, late.commit_mark < newest.commit_mark, is_seen
     )
+    is_newest_seen = or_(not_(func.pg_is_in_recovery()), newest.commit_mark < xmin)
     return [
         newest.id,
         microseconds_of(newest.time),
         newest.commit_mark,
         newest.oldest_open,
-        overlapping.scalar_subquery(),
+        overlapping.scalar_subquery() + case((is_newest_seen, 1), else_=0),
         cast(snapshot, Text),
         func.pg_is_in_recovery(),
         REVISION_ON_POSTGRESQL,

@@ -19,8 +19,10 @@ from sqlalchemy import (
     Select,
     Text,
     all_,
+    and_,
     any_,
     bindparam,
+    case,
     cast,
     exists,
     func,
@@ -142,10 +144,13 @@ def _place(along: Sequence[ColumnElement[Any]]) -> Select[*tuple[Any, ...]]:
         microseconds_of(remembered.time) == bindparam("time", type_=BigInteger),
         remembered.commit_mark == bindparam("mark", type_=BigInteger),
     )
+    mark, is_seen = bindparam("mark", type_=BigInteger), late.commit_mark != all_(_given_open())
+    # That of the remembered row is counted without its rows, of which there may be thousands.
     overlapping = select(func.count(late.commit_mark.distinct())).where(
-        late.commit_mark >= _given("overlap"), late.commit_mark < _given("end"), late.commit_mark != all_(_given_open())
+        late.commit_mark >= _given("overlap"), late.commit_mark < func.least(_given("end"), _given("mark")), is_seen
     )
-    is_whole = overlapping.scalar_subquery() == bindparam("transactions", type_=BigInteger)
+    of_remembered = case((and_(mark < _given("end"), mark != all_(_given_open())), 1), else_=0)
+    is_whole = overlapping.scalar_subquery() + of_remembered == bindparam("transactions", type_=BigInteger)
     place = func.json_build_array(is_there & is_whole, *place_columns(), *along)
     return select(null(), null(), word(PLACE), null(), null(), null(), null(), cast(place, Text))
 
