@@ -368,11 +368,7 @@ def taken_in_time(
 ) -> "WSGIApplication":
     """Return the application with answers that end with a TimeoutError if the client takes them too slowly.
 
-    Args:
-        application: the application.
-        limits: how long a client may take.
-        slow: the clients that take longer than most.
-        threads: what the application is told of the threads that serve it.
+    It is told about the ``threads`` that serve it; ``slow`` are the clients that take longer than most.
     """
 
     def limited(environ: "WSGIEnvironment", start_response: Any) -> Iterable[bytes]:

@@ -117,7 +117,8 @@ def _limits(mixed: Sequence[_Mixed], cloud: CloudInForms) -> list[tuple[list[int
     limits = []
     for class_id in {class_id for amounts in each for class_id in amounts}:
         amounts = [of_request[class_id] for of_request in each]
-        unit = gcd(*[amount for one in mixed for amount in _amounts_of_slots(one.counter.plan, class_id, cloud)])
+        # No slot may ask for the class: rules take it.
+        unit = gcd(*[amount for one in mixed for amount in _amounts_of_slots(one.counter.plan, class_id, cloud)]) or 1
         usable = sum([pool.free.get(class_id, 0) for pool in cloud.pools.values()])
         for trees in cloud.forms:
             asked = sum([one.alone(trees, at_least=False) * amount for one, amount in zip(mixed, amounts, strict=True)])
