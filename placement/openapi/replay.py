@@ -16,7 +16,7 @@ from placement.settings import AccessLogSettings, DatabaseSettings, Settings
 
 REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 SAME_ID = "req-00000000-0000-0000-0000-000000000000"
-TIME, SAME_TIME = re.compile(r'"time":"[^"]+"'), '"time":"2026-11-22T12:00:00.000Z"'
+TIME, SAME_TIME = re.compile(r'"(time|since)":"[^"]+"'), r'"\1":"2026-11-22T12:00:00.000Z"'
 AGE, SAME_AGE = re.compile(r'"age_s":[0-9.e-]+'), '"age_s":0.5'
 
 
