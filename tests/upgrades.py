@@ -24,7 +24,7 @@ def upgraded_at_once(engines: Sequence[Engine]) -> list[str]:
     def upgrade(engine: Engine) -> None:
         start.wait()
         try:
-            schema.upgrade(engine, steps.append)
+            schema.upgrade(engine, lambda step, _done: steps.append(step))
         except Exception as error:
             errors.append(error)
 

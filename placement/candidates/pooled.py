@@ -59,6 +59,7 @@ class PooledRanking:
             if slot.resources
         ]
         """The slots that take anything: their index, their demand, and what they take of the classes that count."""
+        self._nothing: OwnAmounts = (0,) * len(scores.weighed)
         self._demands = {demand for _index, demand, _amounts in self._taking}
         self._found_elsewhere: set[object] = set()
 
@@ -155,8 +156,8 @@ class PooledRanking:
         """Return the own part of a choice; None if sharing providers alone serve."""
         if all([choice[index] in tree.sharing for index, *_rest in self._taking]):
             return None
-        parts = [amounts for index, _demand, amounts in self._taking if _root_of(choice[index], tree) == tree.root]
-        return tuple(map(sum, zip(*parts, strict=True)))
+        parts = [amounts for index, _demand, amounts in self._taking if _is_own(choice[index], tree)]
+        return tuple(map(sum, zip(self._nothing, *parts, strict=True)))
 
     def _only_own_part(self, tree: Tree) -> OwnAmounts | None:
         """Return the own part of all candidates of a tree without any of sharing providers alone; None if they differ.
@@ -165,12 +166,12 @@ class PooledRanking:
         """
         parts = []
         for _index, demand, amounts in self._taking:
-            is_own = {_root_of(provider, tree) == tree.root for provider in tree.options[demand]}
+            is_own = {_is_own(provider, tree) for provider in tree.options[demand]}
             if any(amounts) and len(is_own) > 1:
                 return None
             if True in is_own:
                 parts.append(amounts)
-        return tuple(map(sum, zip(*parts, strict=True)))
+        return tuple(map(sum, zip(self._nothing, *parts, strict=True)))
 
     def _with_sharing_alone(self, tree: Tree) -> Tree | None:
         """Return a tree with only its sharing options; None if these cannot serve every demand."""
@@ -196,3 +197,8 @@ class PooledRanking:
 def _root_of(provider: int, tree: Tree) -> int:
     """Return the root of the tree that an option of a tree lies in."""
     return tree.root_of.get(provider, tree.root)
+
+
+def _is_own(provider: int, tree: Tree) -> bool:
+    """Tell whether what a provider gives is the tree's own: also if it shares that with others."""
+    return provider not in tree.sharing or _root_of(provider, tree) == tree.root

@@ -168,12 +168,12 @@ class TestStatus:
 
 class TestDb:
     def test_a_database_is_made_shown_verified_and_released(self, on_empty: Commands) -> None:
-        assert on_empty.db("upgrade").output == "The database is at revision 0007.\n"
+        assert on_empty.db("upgrade").output == "The database is at revision 0008.\n"
         assert "kept by triggers" in on_empty.db("current").output
         verified = on_empty.db("check")
         assert (verified.exit_code, verified.output) == (0, "Nothing is wrong.\n")
         assert on_empty.db("release").output == "The database is openstack-placement's alone.\n"
-        assert "none (newest: 0007)" in on_empty.db("current").output
+        assert "none (newest: 0008)" in on_empty.db("current").output
         assert on_empty.db("release").output == "There was nothing to remove.\n"
         repaired = on_empty.db("check", "--repair")
         assert (repaired.exit_code, "run 'placement db upgrade' on it first" in repaired.output) == (1, True)

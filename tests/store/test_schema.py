@@ -54,7 +54,7 @@ def test_an_empty_database_is_stamped_for_the_reference_too(empty: Database) -> 
     assert (before.is_empty, before.is_up_to_date, before.keeps_usage) == (True, False, False)
     assert schema.upgrade(empty.engine) == ()
     after = schema.current(empty.engine)
-    assert (after.reference_revision, after.revision) == ("a082b8bb98d0", "0007")
+    assert (after.reference_revision, after.revision) == ("a082b8bb98d0", "0008")
     assert (after.is_empty, after.is_up_to_date, after.keeps_usage) == (False, True, True)
 
 

@@ -139,10 +139,11 @@ def _on_postgresql(tx: Transaction, since: Cursor, along: Along | None) -> NewRo
 def _place(along: Sequence[ColumnElement[Any]]) -> Select[*tuple[Any, ...]]:
     """Return the query for one row of that form: whether what a cursor remembers is there, PlaceRow, and scalars."""
     remembered, late = placement_journal.alias("remembered").c, placement_journal.alias("overlapping").c
+    # The sum keeps PostgreSQL from looking for the row by its mark, which thousands of others may have.
     is_there = exists().where(
         remembered.id == bindparam("id", type_=BigInteger),
         microseconds_of(remembered.time) == bindparam("time", type_=BigInteger),
-        remembered.commit_mark == bindparam("mark", type_=BigInteger),
+        remembered.commit_mark + 0 == bindparam("mark", type_=BigInteger),
     )
     mark, is_seen = bindparam("mark", type_=BigInteger), late.commit_mark != all_(_given_open())
     # That of the remembered row is counted without its rows, of which there may be thousands.

@@ -185,12 +185,12 @@ def made(api, expected: Expected) -> tuple[Cloud, dict[str, str]]:
     return cloud, {**cloud.providers, **cloud.aggregates}
 
 
-@pytest.mark.parametrize("name", CASES)
 def lessons(document: dict) -> list[dict]:
     """Return the hints, without that no single provider has an amount."""
     return [hint for hint in document["hints"] if hint["hint"] != "no_single_provider"]
 
 
+@pytest.mark.parametrize("name", CASES)
 def test_the_cause_is_named_with_what_would_help(api, name):
     expected = CASES[name]
     _cloud, uuids = made(api, expected)
@@ -211,7 +211,7 @@ def test_the_cause_is_named_with_what_would_help(api, name):
 def test_every_cause_has_a_cloud():
     named = {expected.cause[0] for expected in CASES.values()} | {"one_provider_per_tree", "empty_group"}
     elsewhere = {"held_exclusively", "proportional", "amount", "resource", "group", "together"}
-    of_rules = {"paths", "device", "count", "within", "affinity", "exclusive", "distinct"}
+    of_rules = {"paths", "device", "count", "within", "affinity", "exclusive", "distinct", "translate"}
     assert named == {sort.value for sort in ConditionKind} - of_rules - elsewhere
 
 

@@ -132,7 +132,7 @@ class TestRuns:
 
 class TestReport:
     def test_the_table_has_the_mean_and_the_spread(self) -> None:
-        lines = list(summary({"unordered": [outcome(10), outcome(20, stranded=4)]}))
+        lines = list(summary({"unordered": [outcome(10), outcome(20, stranded=4)]}).lines())
         assert lines[2].split("  ")[0] == "unordered"
         assert "85 (80..90)" in lines[2]
         assert "15 (10..20)" in lines[2]
