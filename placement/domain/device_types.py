@@ -7,6 +7,8 @@ from fractions import Fraction
 from math import ceil
 from types import MappingProxyType
 
+from os_resource_classes import normalize_name
+
 from placement.domain.quantities import amount_in, sum_of_amounts
 from placement.errors import InvalidAt
 
@@ -102,10 +104,13 @@ class DeviceSettings:
 
         >>> DeviceSettings().amounts_by_class({"cpu": 2, "memory": "8Gi", "koordinator.sh/rdma": 50}, ())
         {'VCPU': 2, 'MEMORY_MB': 8192, 'CUSTOM_RDMA_SHARE': 50}
+        >>> DeviceSettings().amounts_by_class({"nvidia.com/t4": 1}, ())
+        {'CUSTOM_NVIDIA_COM_T4': 1}
         """
         by_class: dict[str, int] = {}
         for name, quantity in amounts.items():
-            resource_class = self.class_of(name) or name
+            # A vendor's name, as in profiles: one with a slash.
+            resource_class = self.class_of(name) or (normalize_name(name) if "/" in name else name)
             if not re.fullmatch("[A-Z0-9_]+", resource_class):
                 sentence = "This is neither a resource class nor a name under devices of planner.yaml."
                 raise InvalidAt((*where, name), sentence)

@@ -86,6 +86,7 @@ def test_devices_say_what_a_name_means_in_a_profile(tmp_path: Path, caplog: pyte
     ("asked", "sentence"),
     [
         (in_a_group(gpus=1), "groups..resources.gpus: This is neither a resource class nor a name under devices"),
+        (in_a_group(**{"nvidia.com/t4": 1}), "CUSTOM_NVIDIA_COM_T4"),
         (in_a_group(cpu="1Gi"), "VCPU is not counted in bytes; write a whole number instead of 1Gi."),
         ({"resources": {"cpu": 2}}, '"groups": {"":{"resources":{"cpu":2}}}.'),
         (
