@@ -143,9 +143,16 @@ def nested_groups(request: Request, expected: Answer, given: Answer) -> bool:
 def explained_details(request: Request, expected: Answer, given: Answer) -> bool:
     """Explanations mention held places only where a provider of a class asked for is in one, and every lone sharer.
 
-    The release overlooks a lone sharer where other providers are like it but for the trait.
+    The release overlooks a lone sharer where other providers are like it but for the trait. It has no hint that no
+    single provider has an amount.
     """
     return _are_explained_alike(expected, given, but_for=("request_id",))
+
+
+def single_providers(request: Request, expected: Answer, given: Answer) -> bool:
+    """Headroom says first what no single provider has."""
+    is_counted = request.path.partition("?")[0] == "/planner/v1/headroom"
+    return is_counted and _are_explained_alike(expected, given, but_for=("message",))
 
 
 def _are_explained_alike(expected: Answer, given: Answer, *, but_for: Sequence[str]) -> bool:
@@ -154,11 +161,13 @@ def _are_explained_alike(expected: Answer, given: Answer, *, but_for: Sequence[s
 
 
 def _telling(document: Any, but_for: Sequence[str]) -> Any:
-    """Return a document without some keys, steps of held places that exclude nothing, and hints on lone sharers."""
+    """Return a document without some keys, steps of held places that exclude nothing, and two kinds of hints."""
     if isinstance(document, list):
         hints = [one for one in document if isinstance(one, dict)]
-        lone = [one for one in hints if one.get("hint") == "sharing_provider_shares_with_nobody"]
-        return [_telling(each, but_for) for each in document if each not in lone]
+        known = [
+            one for one in hints if one.get("hint") in ("sharing_provider_shares_with_nobody", "no_single_provider")
+        ]
+        return [_telling(each, but_for) for each in document if each not in known]
     if not isinstance(document, dict):
         return document
     steps = document.get("steps", [])
@@ -181,6 +190,7 @@ KNOWN: tuple[Callable[[Request, Answer, Answer], bool], ...] = (
     scores_without_room,
     nested_groups,
     explained_details,
+    single_providers,
     one_voice_on_fair_shares,
     copies_that_share,
 )
