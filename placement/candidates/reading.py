@@ -304,16 +304,7 @@ def bounded_as_needed(
     cached_order: CachedOrder | None = None,
     limits: SearchLimits = LIMITS,
 ) -> Iterator[Portion]:
-    """Yield all trees that may serve, those with the highest possible scores first.
-
-    Args:
-        reader: reads the trees.
-        scores: bounds what trees can score.
-        wanted: how many candidates are wanted; None for all.
-        least: returns how few places trees can touch; called once a score falls short.
-        cached_order: as in ``promising_first``.
-        limits: how large the portions are in which trees are read.
-    """
+    """Yield the same as ``promising_first``, with bounds from ``least`` as soon as a score falls short."""
     unbounded = promising_first(reader, scores, wanted, cached_order=cached_order, limits=limits)
     if not reader.is_possible or reader.only_root is not None:
         yield from unbounded

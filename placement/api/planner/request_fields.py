@@ -117,7 +117,7 @@ class OneOf(JsonText):
 
     def __init__(self, *words: str, required: bool = False, default: str | None = None) -> None:
         super().__init__(required=required, default=default)
-        self.words = words
+        self.words = tuple(map(str, words))  # also of an enumeration, which would be shown as such
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> str:
         text = super()._deserialize(value, attr, data, **options)

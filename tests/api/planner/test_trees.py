@@ -112,6 +112,11 @@ def test_a_drained_tree_is_no_candidate_until_it_is_enabled(api: Api, cloud: Clo
     assert after == before
 
 
+def test_a_word_that_is_none_of_an_enumeration_is_refused_with_its_words(api: Api, cloud: Cloud) -> None:
+    refusal = error(api.post(tree(cloud, "host", "drain"), {"by": "magic"}), 400)
+    assert refusal["detail"].endswith("by: 'magic' is not one of ['trait', 'reserve']")
+
+
 def test_a_reserve_refuses_claims_but_lets_consumers_go(api: Api, cloud: Cloud, vm: str) -> None:
     ask(api, "POST", tree(cloud, "host", "drain"), body={"by": "reserve"})
     root = cloud.providers["host"]
