@@ -11,10 +11,13 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from placement.api.versions import Version
+from placement.candidates.search import Candidate
 from placement.domain.inventory import whole_capacity
-from placement.services.allocation_candidates import Answer, Candidate, Plan, StockRow, Summaries, TreeMember
+from placement.domain.search_plan import Plan
+from placement.services.allocation_candidates import Answer
 from placement.services.written_candidates import WrittenAnswer
 from placement.services.written_trees import TextsOfTree
+from placement.store.search.summaries import StockRow, Summaries, TreeMember
 
 Part = TypeVar("Part")
 

@@ -11,9 +11,10 @@ from placement.api.call import Call
 from placement.api.filters import parse_in_tree, parse_member_of, parse_required, parse_resources
 from placement.api.query import ANY, PREFIX, Query, ValueRule
 from placement.api.versions import Version, Versioned
+from placement.candidates.ranking import Ranking
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.errors import Invalid
-from placement.services.allocation_candidates import Ranking, SearchOptions
+from placement.services.allocation_candidates import SearchOptions
 from placement.services.fragmentation import FragmentationJudge
 
 BAD_VALUE = "placement.query.bad_value"

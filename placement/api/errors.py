@@ -31,7 +31,7 @@ from placement.errors import (
     Unavailable,
 )
 from placement.rationed_log import RationedLog
-from placement.services.planner.claims import NoCandidate
+from placement.services.planner.refusals import NoCandidate
 
 LOG = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from placement.api.routing import Route
 from placement.api.validation import Schema, load
 from placement.domain.names import CUSTOM_PATTERN
 from placement.services import resource_classes as service
-from placement.services.resource_classes import ResourceClass
+from placement.store.resource_classes import ResourceClass
 
 RULE = "placement:resource_classes:"
 

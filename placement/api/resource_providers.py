@@ -14,6 +14,7 @@ from placement.api.versions import Versioned
 from placement.domain.names import canonical_uuid
 from placement.domain.provider import Move, Provider
 from placement.services import providers as service
+from placement.store.provider_list import ProviderRow
 
 RULE = "placement:resource_providers:"
 
@@ -68,7 +69,7 @@ def list_providers(call: Call) -> Response:
     )
 
 
-def _all_shown(call: Call, rows: list[service.ProviderRow]) -> list[dict[str, Any]]:
+def _all_shown(call: Call, rows: list[ProviderRow]) -> list[dict[str, Any]]:
     """Return providers as JSON objects. There may be thousands, so the loop calls no function per provider."""
     base = call.link("/resource_providers/")
     ends = [(rel, f"/{rel}") for rel in LINKS.at(call.version)]

@@ -14,7 +14,7 @@ from placement.api.routing import Route
 from placement.api.validation import Schema
 from placement.errors import Invalid
 from placement.services import traits as service
-from placement.services.traits import ProviderTraits, Trait
+from placement.store.traits import ProviderTraits, Trait
 
 RULE = "placement:traits:"
 OF_RULE = "placement:resource_providers:traits:"

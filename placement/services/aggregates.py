@@ -8,8 +8,6 @@ from placement.store.aggregates import Membership
 from placement.store.connection.unit_of_work import Transaction, reads_once, writes
 from placement.store.providers import advance_generation, locked_provider, locked_provider_at
 
-__all__ = ["Membership", "membership", "replace_aggregates", "replace_aggregates_at"]
-
 
 @reads_once
 def membership(tx: Transaction, uuid: str) -> Membership:

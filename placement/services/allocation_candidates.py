@@ -27,7 +27,7 @@ from placement.services.fragmentation import FragmentationJudge
 from placement.services.resource_classes import classes_in_families
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.names import ids_for
-from placement.store.search.summaries import StockRow, Summaries, TreeMember, tree_summaries
+from placement.store.search.summaries import Summaries, TreeMember, tree_summaries
 
 if TYPE_CHECKING:
     from placement.candidates.reading import CachedOrder, LeastPlaces
@@ -37,19 +37,6 @@ from itertools import chain
 
 from placement.candidates.search import candidates_in
 from placement.domain.tree import Tree
-
-__all__ = [
-    "Answer",
-    "Candidate",
-    "Plan",
-    "Ranking",
-    "SearchOptions",
-    "StockRow",
-    "Summaries",
-    "TreeMember",
-    "allocation_candidates",
-    "answer_to",
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,6 @@ from placement.store.checks.dangling import Hits
 from placement.store.checks.odd_rows import odd_rows
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 
-__all__ = ["AuditFindings", "Hits", "OverFull", "Ownerless", "audit"]
-
 
 @dataclass(frozen=True, slots=True)
 class AuditFindings:

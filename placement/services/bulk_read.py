@@ -12,8 +12,6 @@ from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere, reads_once
 from placement.store.provider_list import conditions_of
 
-__all__ = ["AllocationRow", "BulkRead", "CapacityRow", "allocations", "capacity", "read_inventory", "trees_in"]
-
 
 def read_inventory(database: Database, wanted: ProviderFilter) -> BulkRead:
     """Return the providers that pass a filter with their inventory, usage, traits and aggregates, in one snapshot.

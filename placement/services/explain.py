@@ -7,16 +7,15 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.explain.explain import explain
 from placement.candidates.explain.explanation import Explanation
 from placement.candidates.explain.provider_masks import ConditionMasks
+from placement.candidates.ranking import Ranking
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.places import PlaceLock
 from placement.domain.search_plan import Plan, plan_for
-from placement.services.allocation_candidates import Ranking, SearchOptions, answer_to
+from placement.services.allocation_candidates import SearchOptions, answer_to
 from placement.services.cloud_cache import CloudCache, serving_in
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.names import ids_for
 from placement.store.search.provider_names import Named, named_providers
-
-__all__ = ["Explained", "Named", "condition_masks", "explained", "explanation_of"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,18 +12,6 @@ from placement.store.inventories import ProviderInventories
 from placement.store.providers import LockedProvider, advance_generation, advance_provider, locked_provider
 from placement.store.resource_classes import claimed_class_ids
 
-__all__ = [
-    "NewInventories",
-    "ProviderInventories",
-    "add_inventory",
-    "change_inventory",
-    "clear_inventories",
-    "delete_inventory",
-    "inventory",
-    "replace_inventories",
-    "stock",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class NewInventories:

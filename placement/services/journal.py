@@ -27,8 +27,6 @@ PAUSE_S = 1.0
 DAY_S = 86_400
 EVERYTHING = Wanted()
 
-__all__ = ["ToldChange", "changes"]
-
 
 def read_feed(
     database: Database, cursor: Cursor = BEGINNING, wanted: Wanted = EVERYTHING, *, limit: int

@@ -9,19 +9,9 @@ from placement.store import providers as store
 from placement.store import providers as trees
 from placement.store.connection.unit_of_work import Transaction, reads, reads_once, writes
 from placement.store.names import NameTable
-from placement.store.provider_list import ProviderList, ProviderRow
+from placement.store.provider_list import ProviderList
 from placement.store.search.provider_names import parents_in
 from placement.store.search.ranges import Extent
-
-__all__ = [
-    "ProviderList",
-    "ProviderRow",
-    "create_provider",
-    "delete_provider",
-    "provider",
-    "providers",
-    "update_provider",
-]
 
 NO_SUCH_PARENT = "parent provider UUID does not exist."
 

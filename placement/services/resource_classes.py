@@ -8,17 +8,6 @@ from placement.store import resource_classes as store
 from placement.store.connection.unit_of_work import Transaction, reads, writes
 from placement.store.resource_classes import ResourceClass
 
-__all__ = [
-    "ResourceClass",
-    "classes_in_families",
-    "create_class",
-    "delete_class",
-    "ensure_class",
-    "rename_class",
-    "resource_class",
-    "resource_classes",
-]
-
 
 @reads
 def resource_classes(tx: Transaction) -> list[ResourceClass]:

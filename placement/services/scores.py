@@ -9,15 +9,12 @@ import os_traits
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.ranking import Ranking
 from placement.candidates.request_scores import PlacesOfCloud, RequestColumns, ScoredRequest, Scoring, TakenRows
-from placement.candidates.scores import Score
 from placement.errors import InvalidAt
 from placement.services.cloud_cache import CloudCache, SetsInSnapshot, columns_in
 from placement.services.fragmentation import FragmentationJudge
 from placement.services.resource_classes import classes_in_families
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.providers import ids_by_uuid
-
-__all__ = ["Score", "ScoredRequest", "request_columns", "scores", "scoring_by"]
 
 SHARING: str = os_traits.MISC_SHARES_VIA_AGGREGATE
 

@@ -9,18 +9,6 @@ from placement.store.connection.unit_of_work import Transaction, reads, reads_on
 from placement.store.providers import advance_generation, locked_provider, locked_provider_at
 from placement.store.traits import ProviderTraits, Trait
 
-__all__ = [
-    "ProviderTraits",
-    "Trait",
-    "clear_provider_traits",
-    "delete_trait",
-    "ensure_trait",
-    "provider_traits",
-    "replace_provider_traits",
-    "trait",
-    "traits",
-]
-
 
 @reads
 def traits(

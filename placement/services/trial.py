@@ -4,18 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from placement.allocators.ranking_profile import RankingProfile
+from placement.candidates.ranking import Ranking
 from placement.candidates.request_scores import TakenRows
 from placement.candidates.scores import Score
+from placement.candidates.search import Candidate
 from placement.domain.candidate_request import CandidateRequest
-from placement.services.allocation_candidates import Answer, Candidate, Plan, Ranking, SearchOptions, answer_to
+from placement.domain.search_plan import Plan
+from placement.services.allocation_candidates import Answer, SearchOptions, answer_to
 from placement.services.cloud_cache import CloudCache
 from placement.services.explain import Explained, explained
 from placement.services.fragmentation import FragmentationJudge
 from placement.services.scores import request_columns, scoring_by
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.provider_names import Named, named_providers
-
-__all__ = ["CandidateInDetail", "Named", "Showing", "Trial", "trial"]
 
 
 @dataclass(frozen=True, slots=True)

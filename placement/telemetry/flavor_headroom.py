@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from placement.candidates.headroom.plans import CountedRequest
 from placement.domain.places import PlaceLock
 from placement.errors import Invalid, PlacementError
-from placement.services.bulk_read import AllocationRow, CapacityRow, trees_in
+from placement.services.bulk_read import trees_in
 from placement.services.cloud_cache import CloudCache
 from placement.services.planner.request_rooms import Headrooms, Listing, headrooms
 from placement.settings import HeadroomSettings, PlannerSettings
+from placement.store.bulk_read import AllocationRow, CapacityRow
 from placement.store.connection.database import Database
 
 LOG = logging.getLogger(__name__)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from placement.allocators.natural_order import natural_key
 from placement.domain.places import with_all_above, without_cycles
-from placement.services.allocation_candidates import StockRow, Summaries
 from placement.services.trial import CandidateInDetail, Trial
+from placement.store.search.summaries import StockRow, Summaries
 
 MAX_NODES = 40
 """How many nodes that give nothing are drawn in a tree; those that give, and their ancestors, always are."""

@@ -9,10 +9,10 @@ from placement.api.planner.journal import RULE, keeps_journal
 from placement.api.planner.journal_json import moment_of
 from placement.domain.quantities import amount_in_words
 from placement.errors import Invalid, NotFound
-from placement.services.journal import ToldChange, read_history
 from placement.services.journal import changes as latest
+from placement.services.journal import read_history
 from placement.store.journal.history import PastProvider, TooLongAgo
-from placement.store.journal.reading import Entry
+from placement.store.journal.reading import Entry, ToldChange
 from placement.ui.names import visible
 
 SHOWN = 20

@@ -14,9 +14,10 @@ from placement.api.errors import status_of
 from placement.api.planner.explain_json import explanation_json
 from placement.candidates.explain.explanation import in_words
 from placement.errors import Forbidden, PlacementError
-from placement.services.console.cloud_map import BEST, CloudMap, HostOnMap, MappedHost, host_on_map
+from placement.services.console.cloud_map import BEST, CloudMap, HostOnMap, host_on_map
 from placement.services.console.cloud_map import cloud_map as read_map
 from placement.services.explain import Explained
+from placement.store.console.cloud_map import MappedHost
 from placement.ui.map_address import CONSUMERS, MapAddress, address_of, compared, look_back, question_of, requested
 from placement.ui.map_blocks import MAX_CELLS, REST, Block, Blocks, Groups, rows_of
 from placement.ui.page import Page, show

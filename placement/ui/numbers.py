@@ -10,7 +10,7 @@ from flask import Flask
 from markupsafe import Markup, escape
 
 from placement.domain.quantities import amount_in_words, with_separators
-from placement.services.console.overview import ClassTotals
+from placement.store.console.stocks import ClassTotals
 
 NOTHING = "\N{EN DASH}"
 

@@ -6,12 +6,14 @@ from typing import NamedTuple
 
 from flask import Response, url_for
 
+from placement.allocators.bundle_packing import Copies
 from placement.api.call import Call
 from placement.api.planner.headroom import message_of, requests_of_flavors
 from placement.errors import Invalid
 from placement.services.console import overview as service
+from placement.services.console.tree_loads import AT_LEAST
 from placement.services.fair_share.shares import all_shares
-from placement.services.planner.request_rooms import Copies, Listing, RequestRoom, headrooms
+from placement.services.planner.request_rooms import Listing, RequestRoom, headrooms
 from placement.ui.changes import shown_changes
 from placement.ui.names import visible
 from placement.ui.numbers import one_scale
@@ -64,7 +66,7 @@ def overview(call: Call) -> Response:
         scales=[
             one_scale([cloud.tree_stocks[tree.id] for tree in (*kind.fullest, *kind.emptiest)]) for kind in cloud.kinds
         ],
-        at_least=service.AT_LEAST,
+        at_least=AT_LEAST,
         flavors=flavors,
         notices=[*_of_cloud(cloud.attention), *_of_flavors(flavors or ()), *_of_queues(call), *_of_triggers(call)],
         changes=shown_changes(call),

@@ -11,11 +11,11 @@ from placement.api.planner.candidates import options_for
 from placement.api.versions import MAXIMUM
 from placement.domain.provider import ProviderFilter
 from placement.errors import Invalid
-from placement.services.console.overview import ClassTotals
-from placement.services.console.providers import FoundProviders, ListOrder, ProviderSearch, found_providers
+from placement.services.console.providers import FoundProviders, ProviderSearch, found_providers
 from placement.services.console.tree import provider_in_tree
 from placement.services.evacuation import TreeConsumer, evacuation
-from placement.store.console.providers import ConsoleProvider
+from placement.store.console.providers import ConsoleProvider, ListOrder
+from placement.store.console.stocks import ClassTotals
 from placement.ui.changes import sees_journal, shown_changes, shown_past
 from placement.ui.names import visible
 from placement.ui.numbers import one_scale

@@ -21,11 +21,12 @@ from placement.api.planner.explain_json import ExplainJson, explanation_json, te
 from placement.api.query import Query
 from placement.api.versions import MAXIMUM, Version, requested_version
 from placement.candidates.scores import Score
+from placement.candidates.search import Candidate
 from placement.domain.pasting import pasted
 from placement.errors import Forbidden, Invalid, PlacementError
-from placement.services.allocation_candidates import Candidate
-from placement.services.console.overview import NamesInUse, names_in_use
+from placement.services.console.overview import names_in_use
 from placement.services.trial import CandidateInDetail, Showing, Trial, trial
+from placement.store.console.overview import NamesInUse
 from placement.ui.candidate_drawing import Drawings, DrawnNode, LeftAmount, givers
 from placement.ui.page import Page, Paging, paging_of, show
 from placement.ui.request_form import form_fields, query_string

@@ -10,7 +10,8 @@ from placement.api.fields import Array, Integer, JsonText, Uuid
 from placement.api.planner.index import PATH
 from placement.api.routing import Route
 from placement.api.validation import Schema
-from placement.services.audit import AuditFindings, Hits, audit
+from placement.services.audit import AuditFindings, audit
+from placement.store.checks.dangling import Hits
 
 MAX_MINUTES = 1000 * 366 * 24 * 60
 """A thousand years: the calendar of Python ends at some point."""

@@ -11,8 +11,9 @@ from placement.api.planner.scores import profile_of
 from placement.api.routing import Route
 from placement.candidates.planner.question import wanted_of
 from placement.domain.search_plan import plan_for
-from placement.services.planner.candidates import PlannerOptions, planned_candidates
+from placement.services.planner.candidates import planned_candidates
 from placement.services.planner.changes import AS_THEY_ARE
+from placement.services.planner.questions import PlannerOptions
 
 SCHEMA = CandidatesSchema()
 

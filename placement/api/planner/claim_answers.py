@@ -10,8 +10,9 @@ from flask import Response
 
 from placement.api.call import JSON
 from placement.errors import Conflict, PlacementError
-from placement.services.planner.claims import NoCandidate, Outcome
+from placement.services.planner.claims import Outcome
 from placement.services.planner.drafting import ClaimMember
+from placement.services.planner.refusals import NoCandidate
 
 LINES = "application/x-ndjson"
 

@@ -23,7 +23,7 @@ from placement.api.routing import Route
 from placement.api.validation import load_document, shown
 from placement.api.versions import MAXIMUM
 from placement.candidates.headroom.plans import CountedRequest
-from placement.candidates.headroom.totals import Headroom
+from placement.candidates.headroom.totals import Headroom, HostModel
 from placement.candidates.single_providers import split_in_words
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.places import PlaceLock
@@ -32,9 +32,10 @@ from placement.errors import Invalid, InvalidAt
 from placement.services.cloud_cache import CloudCache
 from placement.services.fair_share.shares import ShareRoom, amounts_of_copy, by_share
 from placement.services.planner.questions import PlannerOptions
-from placement.services.planner.request_rooms import Headrooms, HostModel, Listing, Named, RequestRoom, headrooms
+from placement.services.planner.request_rooms import Headrooms, Listing, RequestRoom, headrooms
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database
+from placement.store.search.provider_names import Named
 
 MAX_REQUESTS = 200
 MAX_LISTED = 1000

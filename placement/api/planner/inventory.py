@@ -12,7 +12,8 @@ from placement.api.pieces import answer_in_pieces
 from placement.api.planner.index import PATH
 from placement.api.provider_query import FILTERS, provider_filter
 from placement.api.routing import Route
-from placement.services.bulk_read import BulkRead, read_inventory
+from placement.services.bulk_read import read_inventory
+from placement.store.bulk_read import BulkRead
 
 PROVIDERS_AT_ONCE = 500
 

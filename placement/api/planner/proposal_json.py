@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from placement.api.planner.explain_json import explanation_json
+from placement.candidates.compose.proposals import Proposal
+from placement.candidates.planner.planner_search import PlannedCandidate
 from placement.domain.inventory import whole_capacity
-from placement.services.planner.candidates import PlannedCandidate, PlannerAnswer, Proposal
+from placement.services.planner.candidates import PlannerAnswer
 from placement.store.search.summaries import Summaries
 
 Uuids = Mapping[int, str]

@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from placement.allocators.bundle_packing import Copies
 from placement.candidates.explain.explain import explain
 from placement.candidates.headroom.forms import CloudInForms
 from placement.candidates.headroom.totals import Headroom
@@ -21,7 +22,7 @@ from placement.services.console.tree import DEEPEST, DrawnProvider, drawn_provid
 from placement.services.console.tree_loads import class_in_trees
 from placement.services.explain import Explained, condition_masks
 from placement.services.fragmentation import FragmentationJudge
-from placement.services.planner.request_rooms import Copies, headroom_in
+from placement.services.planner.request_rooms import headroom_in
 from placement.store.aggregates import hosts_in
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import cloud_map as store
@@ -31,18 +32,6 @@ from placement.store.console.consumers import roots_of_project
 from placement.store.console.stocks import disabled_hosts
 from placement.store.journal.beginning import complete_since
 from placement.store.search.provider_names import named_providers
-
-__all__ = [
-    "BEST",
-    "MAX_CHANGES",
-    "CloudMap",
-    "Copies",
-    "MapQuestion",
-    "MappedHost",
-    "RankedBy",
-    "RoomOnMap",
-    "cloud_map",
-]
 
 USUAL_CLASS = "VCPU"
 MAX_PROJECTS = 100

@@ -9,8 +9,6 @@ import numpy as np
 from placement.cloud.columns import CloudColumns
 from placement.services.cloud_cache import CloudCache, columns_in
 from placement.services.console.tree_loads import (
-    AT_LEAST,
-    LoadedTree,
     Scattering,
     TreeKind,
     kinds_of_trees,
@@ -20,25 +18,6 @@ from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import overview as store
 from placement.store.console.overview import Bearers, ClassStock, CloudCounts, LatestChange, NamesInUse
 from placement.store.console.stocks import ClassTotals, disabled_hosts, stocks_of_trees
-
-__all__ = [
-    "AT_LEAST",
-    "UNCHANGED_DAYS",
-    "Attention",
-    "Bearers",
-    "ClassStock",
-    "ClassTotals",
-    "CloudCounts",
-    "LatestChange",
-    "LoadedTree",
-    "NamesInUse",
-    "Overview",
-    "Scattering",
-    "TreeKind",
-    "known_as",
-    "names_in_use",
-    "overview",
-]
 
 TREES, KINDS, CHANGES = 3, 4, 10
 UNCHANGED_DAYS = 30

@@ -15,8 +15,6 @@ from placement.store.console.providers import ConsoleProvider, Facets, Listed, L
 from placement.store.console.stocks import ClassTotals, disabled_hosts, stocks_of_providers, stocks_of_trees
 from placement.store.provider_list import conditions_of
 
-__all__ = ["FoundProviders", "ListOrder", "ProviderSearch", "found_providers"]
-
 EVERY = ProviderFilter()
 KINDS = 20
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from placement.allocators.fair_share import Giving
 from placement.allocators.fair_share.reclaim import is_fair_to_take
 from placement.allocators.fair_share.tenants import all_freed, dearness
-from placement.candidates.planner.planner_search import search_for
+from placement.candidates.planner.planner_search import PlannedCandidate, search_for
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_tree import NamedMember
 from placement.services.fair_share.emptied_trees import EmptiedTrees, RoomWanted
@@ -23,7 +23,6 @@ from placement.services.fair_share.giving_back import (
 from placement.services.fair_share.room_search import HostRights, RoomSearch
 from placement.services.fair_share.shares import Wish
 from placement.services.fair_share.tenants_by_host import WhatMatters, tenants_by_host
-from placement.services.planner.candidates import PlannedCandidate
 from placement.services.planner.questions import Composers, question_for
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database

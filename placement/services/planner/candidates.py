@@ -9,14 +9,13 @@ from operator import attrgetter
 from placement.allocators.budget import Budget
 from placement.candidates.compose.devices import DeviceComposer
 from placement.candidates.compose.paths import PathComposer
-from placement.candidates.compose.proposals import Lock, Proposal, ProposalComposer
+from placement.candidates.compose.proposals import Proposal, ProposalComposer
 from placement.candidates.explain.explain import explain
 from placement.candidates.explain.explain_rules import RuleSearches, columns_seen, explain_request, rules_of
 from placement.candidates.explain.explanation import cause_in_words
 from placement.candidates.explain.provider_masks import ConditionMasks
 from placement.candidates.planner.planner_search import PlannedCandidate, PlannerSearch, search_for
 from placement.candidates.planner.question import PlannerQuestion
-from placement.candidates.scores import Score
 from placement.domain.overlay import AS_IT_IS, MoreTrees, Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import NamedMember
@@ -29,17 +28,6 @@ from placement.services.planner.questions import STEPS_PER_REQUEST, PlannerOptio
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.provider_names import named_providers
 from placement.store.search.summaries import Summaries, TreeMember, providers_of_trees, tree_summaries
-
-__all__ = [
-    "Lock",
-    "PlannedCandidate",
-    "PlannerAnswer",
-    "PlannerOptions",
-    "Proposal",
-    "Score",
-    "planned_candidates",
-    "why_not",
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,12 +27,10 @@ from placement.services.planner.drafting import ClaimMember, Draft, Drafting, ch
 from placement.services.planner.fabric import placed_by_rules
 from placement.services.planner.gang import GangPlan, Placing, as_many_as_fit, by_difficulty, one_by_one, together
 from placement.services.planner.questions import Composers
-from placement.services.planner.refusals import NoCandidate, no_place_beside, refusal, refusal_alone, shortage
+from placement.services.planner.refusals import no_place_beside, refusal, refusal_alone, shortage
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.consumers import consumer_generations
-
-__all__ = ["ClaimTerms", "NoCandidate", "Outcome", "claim", "claim_what_fits"]
 
 ATTEMPTS = 40
 """How often a claim is planned before it gives up. Each time it loses, somebody else has won."""

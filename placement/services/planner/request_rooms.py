@@ -30,8 +30,6 @@ from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.names import ids_for
 from placement.store.search.provider_names import Named, named_providers, roots_by_aggregate
 
-__all__ = ["Changes", "Copies", "Headrooms", "HostModel", "Listing", "Named", "RequestRoom", "headroom_in", "headrooms"]
-
 NO_OPTIONS: Mapping[str, PlannerOptions] = MappingProxyType({})
 
 
