@@ -25,6 +25,7 @@ from placement.services.written_trees import TextsOfTree
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.journal.changes import look
+from placement.store.journal.triggers import begin
 from placement.store.locks import pass_write_gate
 from placement.store.search.devices import ProviderAmount, left_by_provider
 from placement.store.search.names import ids_for
@@ -377,6 +378,21 @@ def test_where_providers_come_move_and_go_only_their_trees_are_read(
             for statement in some:
                 # MariaDB refuses to delete a row that refers to itself.
                 run(connection, *[LEFT_TREE] * (statement == GONE and cloud.dialect == "mysql"), statement)
+        assert_current(cloud, picture)
+    assert picture.read_anew == 1
+
+
+@pytest.mark.parametrize("origin", ["just begun", "of a former release"])
+def test_nothing_is_read_again_while_the_journal_stands_still(cloud: Database, origin: str) -> None:
+    with cloud.writer.begin() as connection:
+        if origin == "just begun":
+            run(connection, PRUNED)
+            begin(connection)
+        else:
+            run(connection, "UPDATE placement_journal SET oldest_open = NULL")
+    put_in_order(cloud)
+    picture = Picture()
+    for _ in range(3):
         assert_current(cloud, picture)
     assert picture.read_anew == 1
 

@@ -171,10 +171,12 @@ def test_a_restored_row_of_the_same_number_is_not_taken_for_the_one_that_was_rea
         reader.read()
 
 
-def test_a_restored_dump_is_read_first_and_then_what_is_written_here(postgresql: Database) -> None:
+@pytest.mark.parametrize("pruned", ["", "DELETE FROM placement_journal WHERE kind = 'journal'"], ids=["all", "pruned"])
+def test_a_restored_dump_is_read_first_and_then_what_is_written_here(postgresql: Database, pruned: str) -> None:
     """Its rows have transaction ids of another server, higher than any here."""
     with postgresql.writer.begin() as connection:
-        add_providers(connection, 2)
+        add_providers(connection, 3)
+        run(connection, *filter(None, [pruned]))
         run(connection, "UPDATE placement_journal SET commit_mark = commit_mark + 4000000000")
     reader = Reader(postgresql)
     reader.read()

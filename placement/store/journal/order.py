@@ -64,7 +64,7 @@ _AHEAD = select(J.id).where(J.commit_mark.is_(None)).order_by(J.id)
 _HIGHEST = select(func.coalesce(func.max(J.commit_mark), 0))
 # The rows of a restored dump or a copy are marked with the transaction ids of another server.
 _MAKE_OURS = text(
-    "UPDATE placement_journal SET commit_mark = -commit_mark "
+    "UPDATE placement_journal SET commit_mark = -commit_mark, oldest_open = NULL "
     "WHERE commit_mark > 0 AND xmin::text::bigint <> (commit_mark & 4294967295)"
 )
 

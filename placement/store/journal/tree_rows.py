@@ -55,7 +55,9 @@ from placement.store.tables import placement_journal
 
 _MAX_ROWS = literal_column(str(MAX_ROWS), Integer)
 _HIGHEST = literal_column(str(2**63 - 1), BigInteger)
-_NO_OVERLAP = (2**63 - 1, 0)
+_NOT_COUNTED = -1
+"""The number of transactions that overlap with a row which does not tell: a former release wrote none down."""
+_NO_OVERLAP = (2**63 - 1, _NOT_COUNTED)
 _WIDTH = len(PlaceRow._fields)
 
 
@@ -151,7 +153,8 @@ def _place(along: Sequence[ColumnElement[Any]]) -> Select[*tuple[Any, ...]]:
         late.commit_mark >= _given("overlap"), late.commit_mark < func.least(_given("end"), _given("mark")), is_seen
     )
     of_remembered = case((and_(mark < _given("end"), mark != all_(_given_open())), 1), else_=0)
-    is_whole = overlapping.scalar_subquery() + of_remembered == bindparam("transactions", type_=BigInteger)
+    transactions = bindparam("transactions", type_=BigInteger)
+    is_whole = or_(transactions == _NOT_COUNTED, overlapping.scalar_subquery() + of_remembered == transactions)
     place = func.json_build_array(is_there & is_whole, *place_columns(), *along)
     return select(null(), null(), word(PLACE), null(), null(), null(), null(), cast(place, Text))
 

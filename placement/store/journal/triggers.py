@@ -13,6 +13,11 @@ from placement.store.journal.watched import BEGAN, JOURNAL, WATCHED
 from placement.store.tables import placement_journal, utc_now
 from placement.store.trigger_set import refusals_explained
 
+_MARKS_ON_POSTGRESQL = (
+    "SELECT pg_current_xact_id()::text::bigint AS commit_mark, "
+    "pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest_open"
+)
+
 SETS = {
     "postgresql": postgresql_triggers.SET,
     "sqlite": row_triggers.SQLITE,
@@ -106,8 +111,7 @@ def begin(connection: Connection) -> None:
     """Record in the journal that it begins here: earlier changes may be missing."""
     row = {"time": utc_now(), "kind": JOURNAL, "action": BEGAN}
     if connection.dialect.name == "postgresql":
-        mark = connection.exec_driver_sql("SELECT pg_current_xact_id()::text::bigint").scalar_one()
-        row["commit_mark"] = mark
+        row |= connection.exec_driver_sql(_MARKS_ON_POSTGRESQL).mappings().one()
     connection.execute(insert(placement_journal), row)
 
 
