@@ -75,26 +75,7 @@ def replace(call: Call, uuid: str) -> Response:
 PATH = f"{ONE_PROVIDER}/aggregates"
 LIST, UPDATE = RULE + "list", RULE + "update"
 ROUTES = (
-    Route(method="GET", path=PATH, view=show, rule=LIST, since=(1, 1), answers_json=True, media_first=True),
-    Route(
-        method="PUT",
-        path=PATH,
-        view=replace_unchecked,
-        rule=UPDATE,
-        since=(1, 1),
-        until=(1, 18),
-        takes_json=True,
-        body=BARE_LIST,
-        media_first=True,
-    ),
-    Route(
-        method="PUT",
-        path=PATH,
-        view=replace,
-        rule=UPDATE,
-        since=(1, 19),
-        takes_json=True,
-        media_first=True,
-        body=AGGREGATES,
-    ),
+    Route("GET", PATH, show, rule=LIST, since=(1, 1), answers_json=True, media_first=True),
+    Route("PUT", PATH, replace_unchecked, rule=UPDATE, since=(1, 1), until=(1, 18), body=BARE_LIST, media_first=True),
+    Route("PUT", PATH, replace, rule=UPDATE, since=(1, 19), media_first=True, body=AGGREGATES),
 )

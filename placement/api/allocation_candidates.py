@@ -81,9 +81,9 @@ def _seen(answer: Answer | WrittenAnswer, duration_s: float) -> SearchSeen:
 
 ROUTES = (
     Route(
-        method="GET",
-        path="/allocation_candidates",
-        view=list_candidates,
+        "GET",
+        "/allocation_candidates",
+        list_candidates,
         rule="placement:allocation_candidates:list",
         since=(1, 10),
         answers_json=True,

@@ -91,23 +91,9 @@ def delete(call: Call, consumer_uuid: str) -> Response:
 ONE = "/allocations/<consumer_uuid>"
 OF_PROVIDER = "/resource_providers/<uuid>/allocations"
 ROUTES = (
-    Route(
-        method="POST",
-        path="/allocations",
-        view=replace_many,
-        rule=RULE + "manage",
-        since=(1, 13),
-        takes_json=True,
-        body=schemas.POST,
-    ),
-    Route(method="GET", path=ONE, view=show, rule=RULE + "list", answers_json=True),
-    Route(method="PUT", path=ONE, view=replace, rule=RULE + "update", takes_json=True, body=schemas.PUT),
-    Route(method="DELETE", path=ONE, view=delete, rule=RULE + "delete"),
-    Route(
-        method="GET",
-        path=OF_PROVIDER,
-        view=show_provider,
-        rule="placement:resource_providers:allocations:list",
-        answers_json=True,
-    ),
+    Route("POST", "/allocations", replace_many, rule=RULE + "manage", since=(1, 13), body=schemas.POST),
+    Route("GET", ONE, show, rule=RULE + "list", answers_json=True),
+    Route("PUT", ONE, replace, rule=RULE + "update", body=schemas.PUT),
+    Route("DELETE", ONE, delete, rule=RULE + "delete"),
+    Route("GET", OF_PROVIDER, show_provider, rule="placement:resource_providers:allocations:list", answers_json=True),
 )

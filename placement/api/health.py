@@ -70,8 +70,8 @@ def discover(call: Call) -> Response:
 
 
 ROUTES = (
-    Route(method="GET", path="/", view=discover),
-    Route(method="GET", path="/healthcheck", view=healthy),
-    Route(method="GET", path="/readycheck", view=ready),
-    Route(method="GET", path="/metrics", view=show_metrics, rule="placement:metrics:show"),
+    Route("GET", "/", discover),
+    Route("GET", "/healthcheck", healthy),
+    Route("GET", "/readycheck", ready),
+    Route("GET", "/metrics", show_metrics, rule="placement:metrics:show"),
 )

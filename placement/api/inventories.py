@@ -146,11 +146,11 @@ def delete(call: Call, uuid: str, name: str) -> Response:
 OF_PROVIDER = f"{ONE_PROVIDER}/inventories"
 OF_CLASS = f"{OF_PROVIDER}/<name>"
 ROUTES = (
-    Route(method="GET", path=OF_PROVIDER, view=list_inventories, rule=RULE + "list", answers_json=True),
-    Route(method="POST", path=OF_PROVIDER, view=create, rule=RULE + "create", takes_json=True, body=NEW),
-    Route(method="PUT", path=OF_PROVIDER, view=replace, rule=RULE + "update", takes_json=True, body=ALL),
-    Route(method="DELETE", path=OF_PROVIDER, view=clear, rule=RULE + "delete", since=(1, 5), status_if_unserved=405),
-    Route(method="GET", path=OF_CLASS, view=show, rule=RULE + "show", answers_json=True),
-    Route(method="PUT", path=OF_CLASS, view=update, rule=RULE + "update", takes_json=True, body=CHANGED),
-    Route(method="DELETE", path=OF_CLASS, view=delete, rule=RULE + "delete"),
+    Route("GET", OF_PROVIDER, list_inventories, rule=RULE + "list", answers_json=True),
+    Route("POST", OF_PROVIDER, create, rule=RULE + "create", body=NEW),
+    Route("PUT", OF_PROVIDER, replace, rule=RULE + "update", body=ALL),
+    Route("DELETE", OF_PROVIDER, clear, rule=RULE + "delete", since=(1, 5), status_if_unserved=405),
+    Route("GET", OF_CLASS, show, rule=RULE + "show", answers_json=True),
+    Route("PUT", OF_CLASS, update, rule=RULE + "update", body=CHANGED),
+    Route("DELETE", OF_CLASS, delete, rule=RULE + "delete"),
 )

@@ -52,14 +52,4 @@ def reshape(call: Call) -> Response:
     return call.empty()
 
 
-ROUTES = (
-    Route(
-        method="POST",
-        path="/reshaper",
-        view=reshape,
-        rule="placement:reshaper:reshape",
-        since=(1, 30),
-        takes_json=True,
-        body=SCHEMAS,
-    ),
-)
+ROUTES = (Route("POST", "/reshaper", reshape, rule="placement:reshaper:reshape", since=(1, 30), body=SCHEMAS),)

@@ -74,29 +74,10 @@ def delete(call: Call, name: str) -> Response:
 
 ONE = "/resource_classes/<name>"
 ROUTES = (
-    Route(
-        method="GET", path="/resource_classes", view=list_classes, rule=RULE + "list", since=(1, 2), answers_json=True
-    ),
-    Route(
-        method="POST",
-        path="/resource_classes",
-        view=create,
-        rule=RULE + "create",
-        since=(1, 2),
-        takes_json=True,
-        body=NEW_CLASS,
-    ),
-    Route(method="GET", path=ONE, view=show, rule=RULE + "show", since=(1, 2), answers_json=True),
-    Route(
-        method="PUT",
-        path=ONE,
-        view=rename,
-        rule=RULE + "update",
-        since=(1, 2),
-        until=(1, 6),
-        takes_json=True,
-        body=NEW_CLASS,
-    ),
-    Route(method="PUT", path=ONE, view=ensure, rule=RULE + "update", since=(1, 7)),
-    Route(method="DELETE", path=ONE, view=delete, rule=RULE + "delete", since=(1, 2)),
+    Route("GET", "/resource_classes", list_classes, rule=RULE + "list", since=(1, 2), answers_json=True),
+    Route("POST", "/resource_classes", create, rule=RULE + "create", since=(1, 2), body=NEW_CLASS),
+    Route("GET", ONE, show, rule=RULE + "show", since=(1, 2), answers_json=True),
+    Route("PUT", ONE, rename, rule=RULE + "update", since=(1, 2), until=(1, 6), body=NEW_CLASS),
+    Route("PUT", ONE, ensure, rule=RULE + "update", since=(1, 7)),
+    Route("DELETE", ONE, delete, rule=RULE + "delete", since=(1, 2)),
 )

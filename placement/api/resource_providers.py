@@ -135,9 +135,9 @@ def delete(call: Call, uuid: str) -> Response:
 
 ALL = "/resource_providers"
 ROUTES = (
-    Route(method="GET", path=ALL, view=list_providers, rule=RULE + "list", answers_json=True, query=FILTERS),
-    Route(method="POST", path=ALL, view=create, rule=RULE + "create", takes_json=True, body=NEW),
-    Route(method="GET", path=ONE_PROVIDER, view=show, rule=RULE + "show", answers_json=True),
-    Route(method="PUT", path=ONE_PROVIDER, view=update, rule=RULE + "update", takes_json=True, body=CHANGE),
-    Route(method="DELETE", path=ONE_PROVIDER, view=delete, rule=RULE + "delete"),
+    Route("GET", ALL, list_providers, rule=RULE + "list", answers_json=True, query=FILTERS),
+    Route("POST", ALL, create, rule=RULE + "create", body=NEW),
+    Route("GET", ONE_PROVIDER, show, rule=RULE + "show", answers_json=True),
+    Route("PUT", ONE_PROVIDER, update, rule=RULE + "update", body=CHANGE),
+    Route("DELETE", ONE_PROVIDER, delete, rule=RULE + "delete"),
 )

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cache, partial
 from typing import Any
 
@@ -21,7 +21,7 @@ View = Callable[..., Response]
 NO_SUCH_PATH = "The resource could not be found."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Route:
     """A view and its preconditions.
 
@@ -32,21 +32,21 @@ class Route:
         since, until: the microversions it serves, both included.
         answers_json: whether an ``accept`` header that excludes JSON is refused.
         also_answers: another media type that the view can answer with, for clients that prefer it.
-        takes_json: whether the request needs a JSON content type.
         media_first: whether media types are checked before the microversion (aggregates do).
         status_if_unserved: the status for microversions outside since and until.
-        body, query: what the view validates body and query with, for the API reference.
+        body: what the view validates the body with, which has to be JSON; None if it reads none.
+        query: what the view validates the query with, for the API reference.
     """
 
     method: str
     path: str
     view: View
+    _: KW_ONLY
     rule: str | None = None
     since: tuple[int, int] = MINIMUM
     until: tuple[int, int] = MAXIMUM
     answers_json: bool = False
     also_answers: str | None = None
-    takes_json: bool = False
     media_first: bool = False
     status_if_unserved: int = 404
     body: Versioned[Schema] | Schema | None = None
@@ -117,7 +117,7 @@ def resources(routes: Iterable[Route]) -> dict[str, Resource]:
 
 def check_media(route: Route, request: Request) -> None:
     """Refuse a body that is not JSON, and a client that does not accept JSON."""
-    if route.takes_json and request.mimetype != JSON:
+    if route.body is not None and request.mimetype != JSON:
         raise UnsupportedMediaType(request.mimetype or "None")
     if route.answers_json and not _is_accepted(route, request):
         raise NotAcceptable

@@ -121,27 +121,11 @@ NAMED = "/traits/<name>"
 OF_PROVIDER = f"{ONE_PROVIDER}/traits"
 SINCE = (1, 6)
 ROUTES = (
-    Route(
-        method="GET",
-        path="/traits",
-        view=list_traits,
-        rule=RULE + "list",
-        since=SINCE,
-        answers_json=True,
-        query=FILTERS,
-    ),
-    Route(method="GET", path=NAMED, view=show, rule=RULE + "show", since=SINCE),
-    Route(method="PUT", path=NAMED, view=ensure, rule=RULE + "update", since=SINCE),
-    Route(method="DELETE", path=NAMED, view=delete, rule=RULE + "delete", since=SINCE),
-    Route(method="GET", path=OF_PROVIDER, view=show_of_provider, rule=OF_RULE + "list", since=SINCE, answers_json=True),
-    Route(
-        method="PUT",
-        path=OF_PROVIDER,
-        view=replace_of_provider,
-        rule=OF_RULE + "update",
-        since=SINCE,
-        takes_json=True,
-        body=TRAIT_SET,
-    ),
-    Route(method="DELETE", path=OF_PROVIDER, view=clear_of_provider, rule=OF_RULE + "delete", since=SINCE),
+    Route("GET", "/traits", list_traits, rule=RULE + "list", since=SINCE, answers_json=True, query=FILTERS),
+    Route("GET", NAMED, show, rule=RULE + "show", since=SINCE),
+    Route("PUT", NAMED, ensure, rule=RULE + "update", since=SINCE),
+    Route("DELETE", NAMED, delete, rule=RULE + "delete", since=SINCE),
+    Route("GET", OF_PROVIDER, show_of_provider, rule=OF_RULE + "list", since=SINCE, answers_json=True),
+    Route("PUT", OF_PROVIDER, replace_of_provider, rule=OF_RULE + "update", since=SINCE, body=TRAIT_SET),
+    Route("DELETE", OF_PROVIDER, clear_of_provider, rule=OF_RULE + "delete", since=SINCE),
 )

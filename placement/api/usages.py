@@ -75,15 +75,13 @@ def _merged(usage: Mapping[str | None, TypeUsage]) -> dict[str, int]:
 
 ROUTES = (
     Route(
-        method="GET",
-        path="/resource_providers/<uuid>/usages",
-        view=show_provider,
+        "GET",
+        "/resource_providers/<uuid>/usages",
+        show_provider,
         rule="placement:resource_providers:usages",
         answers_json=True,
     ),
     # The policy check needs the project in the query, so the views do it themselves.
-    Route(
-        method="GET", path="/usages", view=show_project, since=(1, 9), until=(1, 37), answers_json=True, query=_RULES
-    ),
-    Route(method="GET", path="/usages", view=show_project_by_type, since=(1, 38), answers_json=True, query=_RULES),
+    Route("GET", "/usages", show_project, since=(1, 9), until=(1, 37), answers_json=True, query=_RULES),
+    Route("GET", "/usages", show_project_by_type, since=(1, 38), answers_json=True, query=_RULES),
 )

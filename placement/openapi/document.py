@@ -108,7 +108,7 @@ def _body(routes: Sequence[Route], shown: Sequence[PlayedStep]) -> Json:
             title: {"summary": f"at {example.step.version}", "value": example.step.body}
             for title, example in sent.items()
         }
-    every = all(route.takes_json for route in routes)
+    every = all(route.body is not None for route in routes)
     return {"required": every, "content": {"application/json": content}}
 
 
@@ -132,7 +132,7 @@ def _statuses(routes: Sequence[Route]) -> list[int]:
         statuses.add(406)
     if route.method != "GET":
         statuses |= {404, 409}
-    if any(each.takes_json for each in routes):
+    if any(each.body is not None for each in routes):
         statuses |= {413, 415}
     statuses |= FURTHER_FAILURES.get((route.method, route.path), set())
     return sorted(statuses)

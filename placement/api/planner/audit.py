@@ -80,14 +80,4 @@ def _hits(hits: Hits) -> dict[str, Any]:
     return {"total": hits.total, "examples": list(hits.examples)}
 
 
-ROUTES = (
-    Route(
-        method="POST",
-        path=f"{PATH}/audit",
-        view=show_audit,
-        rule="placement:planner:audit",
-        answers_json=True,
-        takes_json=True,
-        body=SCHEMA,
-    ),
-)
+ROUTES = (Route("POST", f"{PATH}/audit", show_audit, rule="placement:planner:audit", answers_json=True, body=SCHEMA),)

@@ -44,13 +44,5 @@ def options_for(call: Call, body: Body) -> PlannerOptions:
 
 
 ROUTES = (
-    Route(
-        method="POST",
-        path=f"{PATH}/candidates",
-        view=plan,
-        rule="placement:planner:candidates",
-        answers_json=True,
-        takes_json=True,
-        body=SCHEMA,
-    ),
+    Route("POST", f"{PATH}/candidates", plan, rule="placement:planner:candidates", answers_json=True, body=SCHEMA),
 )

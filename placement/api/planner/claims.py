@@ -158,17 +158,7 @@ def _check_consumers(members: Sequence[ClaimMember]) -> None:
         raise InvalidAt(("members",), "A consumer occurs twice.")
 
 
-ROUTES = (
-    Route(
-        method="POST",
-        path=f"{PATH}/claims",
-        view=make_claim,
-        rule="placement:planner:claims",
-        answers_json=True,
-        takes_json=True,
-        body=SCHEMA,
-    ),
-)
+ROUTES = (Route("POST", f"{PATH}/claims", make_claim, rule="placement:planner:claims", answers_json=True, body=SCHEMA),)
 
 
 def digest_of(members: Iterable[ClaimMember], gang: GangRules = ANYWHERE) -> str:

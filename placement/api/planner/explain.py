@@ -69,11 +69,6 @@ def _missing_policy(request: CandidateRequest) -> list[Hint]:
 
 ROUTES = (
     Route(
-        method="GET",
-        path=f"{PATH}/explain",
-        view=explain_candidates,
-        rule="placement:planner:explain",
-        answers_json=True,
-        query=KEYS,
+        "GET", f"{PATH}/explain", explain_candidates, rule="placement:planner:explain", answers_json=True, query=KEYS
     ),
 )

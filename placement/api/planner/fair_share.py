@@ -103,32 +103,8 @@ def _settings(call: Call) -> FairShareSettings:
 
 ROUTES = (
     # Two rules decide how much the caller may see, so the view checks policy itself.
-    Route(method="GET", path=f"{PATH}/fair-share", view=show_tree, answers_json=True),
-    Route(
-        method="POST",
-        path=f"{PATH}/fair-share/order",
-        view=order_pending,
-        rule=f"{RULE}:order",
-        answers_json=True,
-        takes_json=True,
-        body=ORDER,
-    ),
-    Route(
-        method="POST",
-        path=f"{PATH}/fair-share/fill",
-        view=fill_pending,
-        rule=f"{RULE}:fill",
-        answers_json=True,
-        takes_json=True,
-        body=FILL,
-    ),
-    Route(
-        method="POST",
-        path=f"{PATH}/fair-share/reclaim",
-        view=reclaim,
-        rule=f"{RULE}:reclaim",
-        answers_json=True,
-        takes_json=True,
-        body=RECLAIM,
-    ),
+    Route("GET", f"{PATH}/fair-share", show_tree, answers_json=True),
+    Route("POST", f"{PATH}/fair-share/order", order_pending, rule=f"{RULE}:order", answers_json=True, body=ORDER),
+    Route("POST", f"{PATH}/fair-share/fill", fill_pending, rule=f"{RULE}:fill", answers_json=True, body=FILL),
+    Route("POST", f"{PATH}/fair-share/reclaim", reclaim, rule=f"{RULE}:reclaim", answers_json=True, body=RECLAIM),
 )

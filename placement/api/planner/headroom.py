@@ -204,23 +204,8 @@ def _options(call: Call, request: CountedRequest) -> PlannerOptions:
 
 
 ROUTES = (
-    Route(
-        method="POST",
-        path=f"{PATH}/headroom",
-        view=count,
-        rule="placement:planner:headroom",
-        answers_json=True,
-        takes_json=True,
-        body=SCHEMA,
-    ),
-    Route(
-        method="GET",
-        path=f"{PATH}/headroom",
-        view=count_query,
-        rule="placement:planner:headroom",
-        answers_json=True,
-        query=KEYS,
-    ),
+    Route("POST", f"{PATH}/headroom", count, rule="placement:planner:headroom", answers_json=True, body=SCHEMA),
+    Route("GET", f"{PATH}/headroom", count_query, rule="placement:planner:headroom", answers_json=True, query=KEYS),
 )
 
 

@@ -62,9 +62,9 @@ def _shown(cloud: BulkRead, providers: Sequence[tuple[Any, ...]]) -> list[dict[s
 
 ROUTES = (
     Route(
-        method="GET",
-        path=f"{PATH}/inventory",
-        view=list_inventory,
+        "GET",
+        f"{PATH}/inventory",
+        list_inventory,
         rule="placement:planner:inventory:list",
         answers_json=True,
         query=FILTERS,

@@ -151,14 +151,7 @@ def _stream(call: Call, following: Following) -> Response:
 
 
 ROUTES = (
-    Route(
-        method="GET",
-        path=f"{PATH}/journal",
-        view=show_journal,
-        answers_json=True,
-        also_answers=EVENT_STREAM,
-        query=QUERY,
-    ),
-    Route(method="GET", path=f"{PATH}/journal/at", view=show_provider_at, answers_json=True, query=AT_QUERY),
+    Route("GET", f"{PATH}/journal", show_journal, answers_json=True, also_answers=EVENT_STREAM, query=QUERY),
+    Route("GET", f"{PATH}/journal/at", show_provider_at, answers_json=True, query=AT_QUERY),
 )
 """The views check policy themselves: callers who may not see everything see what concerns their own project."""

@@ -138,12 +138,4 @@ def _plain(number: Number) -> int | float:
     return float(number) if isinstance(number, Fraction) else number
 
 
-ROUTES = (
-    Route(
-        method="GET",
-        path=f"{PATH}/profiles",
-        view=list_profiles,
-        rule="placement:planner:profiles:list",
-        answers_json=True,
-    ),
-)
+ROUTES = (Route("GET", f"{PATH}/profiles", list_profiles, rule="placement:planner:profiles:list", answers_json=True),)

@@ -31,6 +31,6 @@ _RESOURCES: tuple[Route, ...] = (
 )
 
 ROUTES: tuple[Route, ...] = (
-    Route(method="GET", path=PATH, view=shower(_RESOURCES), rule="placement:planner:show", answers_json=True),
+    Route("GET", PATH, shower(_RESOURCES), rule="placement:planner:show", answers_json=True),
     *_RESOURCES,
 )

@@ -135,13 +135,5 @@ def _shown(scored: ScoredRequest, levels: Iterable[str]) -> dict[str, Any]:
 
 
 ROUTES = (
-    Route(
-        method="POST",
-        path=f"{PATH}/scores",
-        view=score_requests,
-        rule="placement:planner:scores",
-        answers_json=True,
-        takes_json=True,
-        body=SCHEMA,
-    ),
+    Route("POST", f"{PATH}/scores", score_requests, rule="placement:planner:scores", answers_json=True, body=SCHEMA),
 )

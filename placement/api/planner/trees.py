@@ -121,17 +121,9 @@ def _target(consumer: TreeConsumer) -> dict[str, Any]:
 
 
 ROUTES = (
-    Route(method="GET", path=TREES, view=list_trees, rule=RULE + "list", answers_json=True, query=LIST_QUERY),
-    Route(method="GET", path=TREE, view=show_tree, rule=RULE + "show", answers_json=True),
-    Route(method="DELETE", path=TREE, view=remove_tree, rule=RULE + "remove", query=REMOVE_QUERY),
-    Route(
-        method="POST",
-        path=f"{TREE}/drain",
-        view=drain_tree,
-        rule=RULE + "drain",
-        answers_json=True,
-        takes_json=True,
-        body=SCHEMA,
-    ),
-    Route(method="POST", path=f"{TREE}/enable", view=enable_tree, rule=RULE + "drain"),
+    Route("GET", TREES, list_trees, rule=RULE + "list", answers_json=True, query=LIST_QUERY),
+    Route("GET", TREE, show_tree, rule=RULE + "show", answers_json=True),
+    Route("DELETE", TREE, remove_tree, rule=RULE + "remove", query=REMOVE_QUERY),
+    Route("POST", f"{TREE}/drain", drain_tree, rule=RULE + "drain", answers_json=True, body=SCHEMA),
+    Route("POST", f"{TREE}/enable", enable_tree, rule=RULE + "drain"),
 )
