@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 from flask import Flask
 
 from placement.advisories import warn_of_old_libraries
-from placement.api.address import BehindProxy
 from placement.api.call import Server
-from placement.api.cors import wrap_with_cors
 from placement.api.dispatch import install
-from placement.api.handover import HandsOver
+from placement.api.middleware import BehindProxy, HandsOver, wrap_with_cors
 from placement.api.planner.headroom import requests_of_flavors
-from placement.api.planner.listeners import Listeners
+from placement.api.planner.journal_feed import Listeners
 from placement.api.routing import LazyRule
 from placement.auth import AuthStrategy, strategy_from
 from placement.auth.audit import audited

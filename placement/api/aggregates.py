@@ -6,10 +6,9 @@ from flask import Response
 from marshmallow import pre_load
 
 from placement.api.call import Call
-from placement.api.fields import Array, Uuid
-from placement.api.provider_query import ONE_PROVIDER, body_for, generation
+from placement.api.fields import Array, Schema, Uuid
+from placement.api.resource_providers import ONE_PROVIDER, body_for, generation
 from placement.api.routing import Route
-from placement.api.validation import Schema
 from placement.domain.names import fitting_uuid
 from placement.services import aggregates as service
 

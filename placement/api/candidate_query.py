@@ -8,8 +8,16 @@ import re
 from collections.abc import Iterable
 
 from placement.api.call import Call
-from placement.api.filters import parse_in_tree, parse_member_of, parse_required, parse_resources
-from placement.api.query import ANY, PREFIX, Query, ValueRule
+from placement.api.query import (
+    ANY,
+    PREFIX,
+    Query,
+    ValueRule,
+    parse_in_tree,
+    parse_member_of,
+    parse_required,
+    parse_resources,
+)
 from placement.api.versions import Version, Versioned
 from placement.candidates.ranking import Ranking
 from placement.domain.candidate_request import CandidateRequest, RequestGroup

@@ -7,11 +7,10 @@ from uuid import uuid4
 from flask import Flask, Response, g, request
 
 from placement.api import errors
-from placement.api.address import root_url
 from placement.api.call import Call, Server
-from placement.api.planner.index import is_planner_path
+from placement.api.middleware import root_url
 from placement.api.routes import PLAIN_ROUTES, ROUTES
-from placement.api.routing import NO_SUCH_PATH, LazyRule, Resource, resources
+from placement.api.routing import NO_SUCH_PATH, LazyRule, Resource, is_planner_path, resources
 from placement.api.versions import MAXIMUM, UnacceptableVersion, Version, requested_version
 from placement.domain.identity import CURRENT_ORIGIN, Identity, Origin
 from placement.errors import Invalid, NotFound, Unauthorized

@@ -5,10 +5,9 @@ from typing import Any
 from flask import Response
 
 from placement.api.call import Call
-from placement.api.fields import MAX_COLUMN_VALUE, Integer, JsonNumber, JsonText, Mapping, Object
-from placement.api.provider_query import ONE_PROVIDER, body_for, generation, path_of
+from placement.api.fields import MAX_COLUMN_VALUE, Integer, JsonNumber, JsonText, Mapping, Object, Schema
+from placement.api.resource_providers import ONE_PROVIDER, body_for, generation, path_of
 from placement.api.routing import Route
-from placement.api.validation import Schema
 from placement.domain.inventory import Inventory
 from placement.domain.names import NAME_PATTERN
 from placement.services import inventories as service

@@ -2,12 +2,11 @@
 
 from flask import Response
 
-from placement.api.allocation_schemas import UUID_KEY, WithGeneration, WithMappings, WithType, by_consumer, claims_of
+from placement.api.allocations import UUID_KEY, WithGeneration, WithMappings, WithType, by_consumer, claims_of
 from placement.api.call import Call
-from placement.api.fields import Mapping, Object
+from placement.api.fields import Mapping, Object, Schema
 from placement.api.inventories import AllInventories, inventory_of
 from placement.api.routing import Route
-from placement.api.validation import Schema
 from placement.api.versions import Versioned
 from placement.services import reshaper as service
 from placement.services.reshaper import ReshapedInventories

@@ -5,9 +5,8 @@ from typing import Any
 from flask import Response
 
 from placement.api.call import Call
-from placement.api.fields import JsonText
+from placement.api.fields import JsonText, Schema, load
 from placement.api.routing import Route
-from placement.api.validation import Schema, load
 from placement.domain.names import CUSTOM_PATTERN
 from placement.services import resource_classes as service
 from placement.store.resource_classes import ResourceClass

@@ -1,5 +1,9 @@
 """The API's routes: all of them, and those served while the planner is disabled."""
 
+from collections import defaultdict
+
+from flask import Response
+
 from placement.api import (
     aggregates,
     allocation_candidates,
@@ -12,8 +16,21 @@ from placement.api import (
     traits,
     usages,
 )
-from placement.api.planner import routes as planner
-from placement.api.routing import Route
+from placement.api.call import Call
+from placement.api.planner import (
+    audit,
+    candidates,
+    claims,
+    explain,
+    fair_share,
+    headroom,
+    inventory,
+    journal,
+    profiles,
+    scores,
+    trees,
+)
+from placement.api.routing import PLANNER_PATH, Route
 
 PLAIN_ROUTES: tuple[Route, ...] = (
     *health.ROUTES,
@@ -28,4 +45,37 @@ PLAIN_ROUTES: tuple[Route, ...] = (
     *reshaper.ROUTES,
 )
 
-ROUTES: tuple[Route, ...] = (*PLAIN_ROUTES, *planner.ROUTES)
+_PLANNER_RESOURCES: tuple[Route, ...] = (
+    *audit.ROUTES,
+    *candidates.ROUTES,
+    *claims.ROUTES,
+    *explain.ROUTES,
+    *fair_share.ROUTES,
+    *headroom.ROUTES,
+    *inventory.ROUTES,
+    *journal.ROUTES,
+    *profiles.ROUTES,
+    *scores.ROUTES,
+    *trees.ROUTES,
+)
+
+
+def show_planner(call: Call) -> Response:
+    """List the routes of the planner, and tell whether candidates are ranked."""
+    methods: dict[str, list[str]] = defaultdict(list)
+    for route in _PLANNER_RESOURCES:
+        methods[route.path].append(route.method)
+    settings = call.server.settings
+    ranking = {
+        "enabled": settings.ranking.enabled,
+        "near_equal": settings.ranking.near_equal,
+        "default_profile": settings.planner.default_profile,
+    }
+    return call.json({"version": "v1", "ranking": ranking, "resources": methods})
+
+
+ROUTES: tuple[Route, ...] = (
+    *PLAIN_ROUTES,
+    Route("GET", PLANNER_PATH, show_planner, rule="placement:planner:show", answers_json=True),
+    *_PLANNER_RESOURCES,
+)

@@ -11,14 +11,21 @@ from werkzeug.routing import Rule
 
 from placement.api.call import JSON, Call
 from placement.api.errors import MethodNotAllowed, NotAcceptable, UnsupportedMediaType, accepted_types
+from placement.api.fields import Schema
 from placement.api.query import ValueRule
-from placement.api.validation import Schema
 from placement.api.versions import MAXIMUM, MINIMUM, Version, Versioned
 from placement.errors import NotFound
 
 View = Callable[..., Response]
 
 NO_SUCH_PATH = "The resource could not be found."
+
+PLANNER_PATH = "/planner/v1"
+
+
+def is_planner_path(path: str) -> bool:
+    """Tell whether a path belongs to the planner API."""
+    return path == PLANNER_PATH or path.startswith(PLANNER_PATH + "/")
 
 
 @dataclass(frozen=True, slots=True)

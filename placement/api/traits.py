@@ -6,12 +6,10 @@ from datetime import datetime
 from flask import Response
 
 from placement.api.call import Call
-from placement.api.fields import Array, JsonText
-from placement.api.filters import check_size
-from placement.api.provider_query import ONE_PROVIDER, generation
-from placement.api.query import ANY
+from placement.api.fields import Array, JsonText, Schema
+from placement.api.query import ANY, check_size
+from placement.api.resource_providers import ONE_PROVIDER, generation
 from placement.api.routing import Route
-from placement.api.validation import Schema
 from placement.errors import Invalid
 from placement.services import traits as service
 from placement.store.traits import ProviderTraits, Trait

@@ -12,7 +12,7 @@ from uuid import NAMESPACE_URL, uuid5
 import click
 import orjson
 
-from placement.api.planner.journal_json import entry_json
+from placement.api.planner.journal_feed import entry_json
 from placement.cli.configuration import configured, settings_of, with_journal
 from placement.cli.output import noted_interrupts
 from placement.errors import ConfigurationError, Gone, Invalid, Unavailable

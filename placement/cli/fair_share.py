@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from placement.api.planner.fair_share_json import tree_json
+from placement.api.planner.fair_share import tree_json
 from placement.cli.configuration import configured, readable, settings_of
 from placement.cli.http_client import Client, server_options
 from placement.cli.output import Bar, Document, PrintedCell, PrintedTable, Report, listed, show

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import click
 
-from placement.api.planner.journal_json import entry_json
+from placement.api.planner.journal_feed import entry_json
 from placement.cli.cadf import write_cadf
 from placement.cli.configuration import configured, settings_of, with_journal
 from placement.cli.http_client import Client, server_options

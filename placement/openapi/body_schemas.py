@@ -6,8 +6,8 @@ from typing import Any
 from marshmallow import fields as marshmallow_fields
 
 from placement.api import fields
-from placement.api.allocation_schemas import ByConsumer
-from placement.api.validation import Schema
+from placement.api.allocations import ByConsumer
+from placement.api.fields import Schema
 from placement.openapi.json_shapes import Json
 
 

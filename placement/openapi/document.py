@@ -8,11 +8,10 @@ from inspect import getdoc
 
 from placement import __version__
 from placement.api.candidate_query import KEYS, SUFFIX
-from placement.api.planner.index import is_planner_path
+from placement.api.fields import Schema
 from placement.api.query import ValueRule
 from placement.api.routes import ROUTES
-from placement.api.routing import Route
-from placement.api.validation import Schema
+from placement.api.routing import Route, is_planner_path
 from placement.api.versions import MAXIMUM, MINIMUM, Version, Versioned
 from placement.open_paths import OPEN_PATHS
 from placement.openapi.answers import COMPONENTS, ERRORS, answers_to

@@ -6,7 +6,7 @@ from typing import Any
 
 from placement.api.call import Call
 from placement.api.planner.journal import RULE, keeps_journal
-from placement.api.planner.journal_json import moment_of
+from placement.api.planner.journal_feed import moment_of
 from placement.domain.quantities import amount_in_words
 from placement.errors import Invalid, NotFound
 from placement.services.journal import changes as latest

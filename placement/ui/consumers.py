@@ -11,8 +11,8 @@ from flask import Response
 
 from placement.allocators.fair_share import NodeShare
 from placement.api.call import Call
-from placement.api.filters import parse_resources
 from placement.api.planner.fair_share import RULE
+from placement.api.query import parse_resources
 from placement.domain.names import UNTYPED
 from placement.errors import Invalid, NotFound
 from placement.services.console.consumers import (

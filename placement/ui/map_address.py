@@ -13,7 +13,7 @@ from placement.api.candidate_query import search_options
 from placement.api.planner.headroom import request_of_text
 from placement.api.planner.journal import RULE as JOURNAL
 from placement.api.planner.journal import keeps_journal
-from placement.api.planner.journal_json import moment_of
+from placement.api.planner.journal_feed import moment_of
 from placement.candidates.ranking import Ranking
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.pasting import pasted

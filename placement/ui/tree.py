@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from flask import Response
 
 from placement.api.call import Call
-from placement.api.filters import parse_member_of, parse_required, parse_resources
 from placement.api.planner.candidates import options_for
+from placement.api.query import parse_member_of, parse_required, parse_resources
 from placement.api.versions import MAXIMUM
 from placement.domain.provider import ProviderFilter
 from placement.errors import Invalid

@@ -12,10 +12,10 @@ from flask import Response, url_for
 
 from placement.allocators.entries import Number
 from placement.allocators.ranking_profile import RankingProfile
-from placement.api.address import root_url
 from placement.api.call import Call
 from placement.api.candidate_query import candidate_request, judge_in_force, ranking_of, search_options
 from placement.api.errors import status_of
+from placement.api.middleware import root_url
 from placement.api.planner.explain import FIRST_VERSION
 from placement.api.planner.explain_json import ExplainJson, explanation_json, telling_steps
 from placement.api.query import Query

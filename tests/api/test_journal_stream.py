@@ -10,9 +10,8 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from placement.api.handover import Connection
-from placement.api.planner.journal_json import Following
-from placement.api.planner.listeners import Listeners, Pace, TooManyListeners
+from placement.api.middleware import Connection
+from placement.api.planner.journal_feed import Following, Listeners, Pace, TooManyListeners
 from placement.app import create_app
 from placement.services.journal import newest, prune
 from placement.settings import DatabaseSettings, JournalSettings, Settings

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from placement import __version__
-from placement.api.planner.journal_json import Following
+from placement.api.planner.journal_feed import Following
 from placement.app import create_app
 from placement.errors import ConfigurationError
 from placement.settings import DatabaseSettings, MetricsSettings, Settings

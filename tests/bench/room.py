@@ -21,8 +21,8 @@ from typing import Any
 from sqlalchemy import insert
 
 from placement.allocators.fair_share import Queue, tree_of
+from placement.api.fields import load_document
 from placement.api.planner.request_document import SCHEMA, planner_request
-from placement.api.validation import load_document
 from placement.services.fair_share.emptied_trees import RoomWanted
 from placement.services.fair_share.giving_back import ReclaimOptions
 from placement.services.fair_share.room_on_a_host import RoomOnHost, room_for

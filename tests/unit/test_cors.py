@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from werkzeug.test import Client, TestResponse
 
-from placement.api.cors import wrap_with_cors
+from placement.api.middleware import wrap_with_cors
 from placement.errors import ConfigurationError
 from placement.settings import DatabaseSettings, Settings, load
 from tests.unit.auth.test_strategy import output_of
@@ -77,7 +77,7 @@ def test_without_an_origin_nothing_stands_in_front() -> None:
 
 
 MISSING = """
-from placement.api.cors import wrap_with_cors
+from placement.api.middleware import wrap_with_cors
 from placement.errors import ConfigurationError
 from placement.settings import load
 try:

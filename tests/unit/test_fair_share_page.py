@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from placement.allocators.fair_share import Queue, tree_of
-from placement.api.planner.fair_share_json import tree_json
+from placement.api.planner.fair_share import tree_json
 from placement.cli.fair_share import tree_report
 from placement.services.fair_share.shares import shares_of_reading
 from placement.services.fair_share.usage_cache import Reading

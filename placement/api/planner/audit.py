@@ -6,10 +6,8 @@ from typing import Any
 from flask import Response
 
 from placement.api.call import Call
-from placement.api.fields import Array, Integer, JsonText, Uuid
-from placement.api.planner.index import PATH
-from placement.api.routing import Route
-from placement.api.validation import Schema
+from placement.api.fields import Array, Integer, JsonText, Schema, Uuid
+from placement.api.routing import PLANNER_PATH, Route
 from placement.services.audit import AuditFindings, audit
 from placement.store.checks.dangling import Hits
 
@@ -80,4 +78,6 @@ def _hits(hits: Hits) -> dict[str, Any]:
     return {"total": hits.total, "examples": list(hits.examples)}
 
 
-ROUTES = (Route("POST", f"{PATH}/audit", show_audit, rule="placement:planner:audit", answers_json=True, body=SCHEMA),)
+ROUTES = (
+    Route("POST", f"{PLANNER_PATH}/audit", show_audit, rule="placement:planner:audit", answers_json=True, body=SCHEMA),
+)

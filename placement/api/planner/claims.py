@@ -3,7 +3,9 @@
 import hashlib
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextvars import copy_context
 from dataclasses import fields, is_dataclass, replace
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -12,20 +14,147 @@ from flask import Response
 from placement.api.call import JSON, Call
 from placement.api.fields import Object
 from placement.api.planner.candidates import options_for
-from placement.api.planner.claim_answers import streamed, what_fitted
-from placement.api.planner.fair_share_bodies import FairShareTerms, unfair_members
-from placement.api.planner.gang_rules import gang_rules
-from placement.api.planner.index import PATH
+from placement.api.planner.fair_share import FairShareTerms, unfair_members
 from placement.api.planner.request_document import Body, explains, ignored_in, planner_request
 from placement.api.planner.request_schemas import ClaimSchema, RequestSchema
-from placement.api.routing import Route
+from placement.api.routing import PLANNER_PATH, Route
 from placement.domain.allocation import Claim
-from placement.domain.fabric import ANYWHERE, GangRules
+from placement.domain.fabric import ANYWHERE, THE_HOST, FabricLevel, GangRules, Together
 from placement.domain.names import canonical_uuid
 from placement.domain.planner_request import PlannerRequest
-from placement.errors import InvalidAt
-from placement.services.planner.claims import ClaimTerms, claim, claim_what_fits
+from placement.errors import Conflict, InvalidAt, PlacementError
+from placement.services.planner.claims import ClaimTerms, Outcome, claim, claim_what_fits
 from placement.services.planner.drafting import ClaimMember
+from placement.services.planner.refusals import NoCandidate
+from placement.settings import PlannerSettings
+
+
+def gang_rules(body: Mapping[str, Any], settings: PlannerSettings, *, members: int) -> GangRules:
+    """Return the rules that a body states about its members as a whole.
+
+    Args:
+        body: the body as loaded by the schema.
+        settings: the fabric's levels.
+        members: the number of members.
+
+    Raises:
+        InvalidAt: a level does not exist, or rules contradict each other.
+    """
+    rules = GangRules(_together(body, settings), _apart(body, settings))
+    if rules.are_none:
+        return ANYWHERE
+    named = "together" if rules.together else "apart"
+    if "members" not in body:
+        raise InvalidAt((named,), "There must be members.")
+    if not body.get("all_or_nothing", True):
+        raise InvalidAt((named,), 'Members whose places depend on each other need "all_or_nothing": true.')
+    if rules.together is not None:
+        _check_together(rules.together, rules.apart, members)
+    return rules
+
+
+def _together(body: Mapping[str, Any], settings: PlannerSettings) -> Together | None:
+    rule = body.get("together")
+    if rule is None:
+        return None
+    level = _fabric_level("together", rule["level"], settings)
+    return Together(level, required=rule.get("mode", "required") == "required", each=rule.get("each"))
+
+
+def _apart(body: Mapping[str, Any], settings: PlannerSettings) -> FabricLevel | None:
+    rule = body.get("apart")
+    return None if rule is None else _fabric_level("apart", rule["level"], settings)
+
+
+def _fabric_level(where: str, name: str, settings: PlannerSettings) -> FabricLevel:
+    if name == THE_HOST:
+        return FabricLevel(name)
+    if name not in settings.aggregates:
+        levels = ", ".join([*settings.aggregates, THE_HOST])
+        sentence = f"There is no level {name!r} of the fabric; there are: {levels}."
+        raise InvalidAt(
+            (where, "level"), f"{sentence} Name the aggregates of each {name} under aggregates in planner.yaml."
+        )
+    return FabricLevel(name, settings.aggregates[name])
+
+
+def _check_together(together: Together, apart: FabricLevel | None, members: int) -> None:
+    level = together.level.name
+    if together.each is None:
+        if apart == together.level and together.required and members > 1:
+            raise InvalidAt(("apart", "level"), f"Members cannot be in one {level} and in different ones.")
+        return
+    if not together.required:
+        raise InvalidAt(("together", "each"), 'Groups of members need "mode": "required", or no mode.')
+    if members % together.each:
+        raise InvalidAt(("together", "each"), f"{members} members cannot be divided into groups of {together.each}.")
+    if apart is not None and not apart.is_host:
+        raise InvalidAt(
+            ("apart", "level"),
+            f"Groups are in different places; their members can be apart on hosts, not in {apart.name}s.",
+        )
+
+
+LINES = "application/x-ndjson"
+
+Lines = tuple[list[str], list[str]]
+"""The lines of placed members, and those of refused ones."""
+
+
+def what_fitted(members: Sequence[ClaimMember], outcomes: Sequence[Outcome]) -> Response:
+    """Answer with the placed and the refused members, each in the order of the request.
+
+    Raises:
+        Conflict: no member was placed; the reason is the first member's.
+    """
+    answers = {uuid: text for outcome in outcomes for uuid, text in outcome.answers.items()}
+    refused = {uuid: reason for outcome in outcomes for uuid, reason in outcome.refused.items()}
+    if not answers:
+        raise refused[members[0].uuid]
+    placed = ",".join([answers[member.uuid] for member in members if member.uuid in answers])
+    others = [_refused(member.uuid, refused[member.uuid]) for member in members if member.uuid in refused]
+    text = f'{{"members":[{placed}],"refused":{orjson.dumps(others).decode()}}}'
+    return Response(text, 201 if any(outcome.is_new for outcome in outcomes) else 200, content_type=JSON)
+
+
+def _refused(consumer_uuid: str, reason: Conflict) -> dict[str, Any]:
+    is_cut_off = isinstance(reason, NoCandidate) and not reason.complete
+    refusal = {"consumer": consumer_uuid, "code": reason.code, "detail": reason.message}
+    return refusal | ({"complete": False} if is_cut_off else {})
+
+
+def streamed(outcomes: Iterator[Outcome]) -> Response:
+    """Answer with a line for each member once it is allocated or finally refused, then a line with their numbers.
+
+    An error in the first portion becomes a normal error response; a later one becomes the last line.
+    """
+    first = [_lines_of(next(outcomes))]
+    # Work done while the answer is sent still belongs to the request's caller.
+    context = copy_context()
+    rest = iter(lambda: context.run(_next_lines, outcomes), None)
+    return Response(_counted(chain(first, rest)), 200, content_type=LINES)
+
+
+def _lines_of(outcome: Outcome) -> Lines:
+    refused = [orjson.dumps({"refused": _refused(*one)}).decode() for one in outcome.refused.items()]
+    return list(outcome.answers.values()), refused
+
+
+def _next_lines(outcomes: Iterator[Outcome]) -> Lines | None:
+    outcome = next(outcomes, None)
+    return None if outcome is None else _lines_of(outcome)
+
+
+def _counted(lines: Iterable[Lines]) -> Iterator[bytes]:
+    placed = refused = 0
+    try:
+        for of_placed, of_refused in lines:
+            placed, refused = placed + len(of_placed), refused + len(of_refused)
+            yield "".join([f"{line}\n" for line in (*of_placed, *of_refused)]).encode()
+    except PlacementError as error:
+        yield orjson.dumps({"error": {"code": error.code, "detail": error.message}}) + b"\n"
+    else:
+        yield orjson.dumps({"placed": placed, "refused": refused}) + b"\n"
 
 
 class ClaimBody(ClaimSchema):
@@ -158,7 +287,11 @@ def _check_consumers(members: Sequence[ClaimMember]) -> None:
         raise InvalidAt(("members",), "A consumer occurs twice.")
 
 
-ROUTES = (Route("POST", f"{PATH}/claims", make_claim, rule="placement:planner:claims", answers_json=True, body=SCHEMA),)
+ROUTES = (
+    Route(
+        "POST", f"{PLANNER_PATH}/claims", make_claim, rule="placement:planner:claims", answers_json=True, body=SCHEMA
+    ),
+)
 
 
 def digest_of(members: Iterable[ClaimMember], gang: GangRules = ANYWHERE) -> str:

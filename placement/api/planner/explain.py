@@ -8,9 +8,8 @@ from flask import Response
 from placement.api.call import Call
 from placement.api.candidate_query import KEYS, candidate_request
 from placement.api.planner.explain_json import explanation_json
-from placement.api.planner.index import PATH
 from placement.api.query import Query
-from placement.api.routing import Route
+from placement.api.routing import PLANNER_PATH, Route
 from placement.api.versions import MAXIMUM, Version, requested_version
 from placement.candidates.explain.conditions import Condition, ConditionKind
 from placement.candidates.explain.explanation import Hint, HintKind
@@ -69,6 +68,11 @@ def _missing_policy(request: CandidateRequest) -> list[Hint]:
 
 ROUTES = (
     Route(
-        "GET", f"{PATH}/explain", explain_candidates, rule="placement:planner:explain", answers_json=True, query=KEYS
+        "GET",
+        f"{PLANNER_PATH}/explain",
+        explain_candidates,
+        rule="placement:planner:explain",
+        answers_json=True,
+        query=KEYS,
     ),
 )

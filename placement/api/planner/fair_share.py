@@ -1,23 +1,252 @@
 """/planner/v1/fair-share: the shares of queues, who is next, what each would get, and who should give back."""
 
+from collections import abc
 from collections.abc import Sequence
 from typing import Any
 
 from flask import Response
 
+from placement.allocators.fair_share import Behind, Giving, NodeShare, Parting, Turn
+from placement.api.allocations import UUID_KEY
 from placement.api.call import Call
-from placement.api.planner.candidates import options_for
-from placement.api.planner.fair_share_bodies import FILL, ORDER, RECLAIM, member_of, options_of, wish_of, wishes_of
-from placement.api.planner.fair_share_json import giving_json, named, room_json, tree_json, turn_json
-from placement.api.planner.index import PATH
+from placement.api.fields import MAX_COLUMN_VALUE, Array, Integer, JsonNumber, JsonText, Mapping, Object, Schema, Uuid
+from placement.api.planner.candidates import allocation_request, options_for
 from placement.api.planner.request_document import ignored_in, planner_request
-from placement.api.routing import Route
+from placement.api.planner.request_fields import Flag, Quantity
+from placement.api.planner.request_schemas import RESOURCE_NAME, RequestSchema
+from placement.api.routing import PLANNER_PATH, Route
+from placement.domain.names import MAX_NAME_LENGTH, NAME_PATTERN, both_spellings
+from placement.errors import InvalidAt
 from placement.services.fair_share import giving_back
 from placement.services.fair_share import shares as service
 from placement.services.fair_share.emptied_trees import RoomWanted
+from placement.services.fair_share.gate import Terms, UnfairClaim, unfair_claims
+from placement.services.fair_share.giving_back import ReclaimOptions
 from placement.services.fair_share.room_on_a_host import RoomOnHost, room_for
-from placement.services.fair_share.shares import Wish
-from placement.settings.planner.values import FairShareSettings
+from placement.services.fair_share.shares import Shares, Wish
+from placement.services.planner.drafting import ClaimMember
+from placement.settings.planner.values import FairShareSettings, PlannerSettings
+
+MAX_TASKS = 10_000
+_AMOUNT = Quantity(minimum=1, maximum=MAX_COLUMN_VALUE)
+
+
+QUEUE = "[^/]+(/[^/]+)*"
+
+
+class Pending(Schema):
+    """What a project waits for (a consumer type, if the tree's leaves are types): ``count`` times ``resources``."""
+
+    project_id = JsonText(required=False, shortest=1, longest=255)
+    consumer_type = JsonText(required=False, pattern=NAME_PATTERN, shortest=1, longest=MAX_NAME_LENGTH)
+    resources = Mapping(RESOURCE_NAME, _AMOUNT, smallest=1)
+    count = Integer(required=False, minimum=1, maximum=MAX_TASKS)
+
+
+class Claimant(Schema):
+    """Who claims what; ``request`` may state the resources instead."""
+
+    project_id = JsonText(required=False, shortest=1, longest=255)
+    consumer_type = JsonText(required=False, pattern=NAME_PATTERN, shortest=1, longest=MAX_NAME_LENGTH)
+    resources = Mapping(RESOURCE_NAME, _AMOUNT, smallest=1, required=False)
+
+
+class OrderBody(Schema):
+    """The body of .../order. Without ``pending``, every queue is assumed to want more of what it uses."""
+
+    pending = Array(Object(Pending), required=False)
+
+
+class FillBody(Schema):
+    """The body of .../fill."""
+
+    pending = Array(Object(Pending), shortest=1)
+
+
+class ReclaimBody(Schema):
+    """The body of .../reclaim."""
+
+    claimant = Object(Claimant)
+    request = Object(RequestSchema, required=False)
+    pending = Array(Object(Pending), required=False)
+    values = Mapping(UUID_KEY, JsonNumber(), required=False)
+    keep = Array(Uuid(), required=False)
+    priority = JsonNumber(required=False)
+
+
+ORDER, FILL, RECLAIM = OrderBody(), FillBody(), ReclaimBody()
+
+
+def wishes_of(entries: Sequence[dict[str, Any]], planner: PlannerSettings, *where: str) -> list[Wish]:
+    """Return the wishes in a list that stands at ``where`` in the body.
+
+    Raises:
+        InvalidAt: an entry names a consumer type though the tree's leaves are projects, or vice versa, or a resource
+            that is none.
+    """
+    return [wish_of(entry, planner, *where, position) for position, entry in enumerate(entries)]
+
+
+def wish_of(entry: dict[str, Any], planner: PlannerSettings, *where: str | int) -> Wish:
+    """Return the wish in one entry.
+
+    Raises:
+        InvalidAt: as ``wishes_of``.
+    """
+    member = member_of(entry, planner.fair_share, *where)
+    if "resources" not in entry:
+        raise InvalidAt(where, "'resources' is a required property")
+    resources = planner.devices.amounts_by_class(entry["resources"], (*where, "resources"))
+    if max(resources.values()) > MAX_COLUMN_VALUE:
+        raise InvalidAt((*where, "resources"), f"An amount is above {MAX_COLUMN_VALUE}.")
+    return Wish(member, resources, entry.get("count", 1), where)
+
+
+def options_of(body: dict[str, Any]) -> ReclaimOptions:
+    """Return which consumers may be told to give back, and what they are worth."""
+    written = body.get("values", {})
+    values = {consumer.lower(): value for consumer, value in written.items()} | written
+    return ReclaimOptions(values=values, keep=both_spellings(body.get("keep", ())), priority=body.get("priority"))
+
+
+def member_of(entry: dict[str, Any], settings: FairShareSettings, *where: str | int) -> str:
+    """Return the leaf that an entry names, a project or a consumer type.
+
+    Raises:
+        InvalidAt: as ``wishes_of``.
+    """
+    key = "project_id" if settings.leaves == "project" else "consumer_type"
+    other = {"project_id", "consumer_type"} - {key}
+    if key not in entry:
+        raise InvalidAt(where, f"{key!r} is a required property: it identifies the leaves of this server's tree.")
+    for name in other & entry.keys():
+        raise InvalidAt((*where, name), f"The leaves of this server's tree are identified by {key!r}.")
+    member: str = entry[key]
+    return member
+
+
+class FairShareTerms(Schema):
+    """Whether to enforce fair shares, who else waits, and the largest part of any class that queues may hold."""
+
+    enforce = Flag()
+    pending = Array(Object(Pending), required=False)
+    limits = Mapping(QUEUE, JsonNumber(minimum=0, maximum=1), required=False)
+
+
+def unfair_members(
+    call: Call, body: abc.Mapping[str, Any], members: Sequence[ClaimMember]
+) -> abc.Mapping[str, UnfairClaim]:
+    """Return, by uuid of the consumer, why members are refused by the terms of a claim, if it has any.
+
+    Raises:
+        InvalidAt: the terms name something that does not exist.
+    """
+    entry = body.get("fair_share", {"enforce": False})
+    if not entry["enforce"]:
+        return {}
+    wishes = wishes_of(entry.get("pending", ()), call.server.settings.planner, "fair_share", "pending")
+    terms = Terms(wishes, entry.get("limits"), whole=body.get("all_or_nothing", True), where=("fair_share",))
+    return unfair_claims(call.database, call.server.usage_cache, members, terms)
+
+
+MAX_LEVELS = 100
+"""How many deciding pairs of queues to show."""
+
+
+def tree_json(shares: Shares, settings: FairShareSettings, own: str | None = None) -> dict[str, Any]:
+    """Return a tree as JSON; with ``own``, only the nodes on the path to it."""
+    nodes = [node for node in shares.nodes if own is None or f"{own}/".startswith(f"{node.path}/")]
+    return {
+        "age_s": round(shares.age_s, 3),
+        "classes": list(settings.classes),
+        "partition": settings.partition,
+        "totals": shares.totals,
+        "free": shares.free,
+        "nodes": [_node_json(node, shares, settings) for node in nodes],
+    }
+
+
+def named(member: str, settings: FairShareSettings) -> dict[str, str]:
+    """Return the key and value that identify a leaf."""
+    return {"project_id" if settings.leaves == "project" else "consumer_type": member}
+
+
+def _node_json(node: NodeShare, shares: Shares, settings: FairShareSettings) -> dict[str, Any]:
+    return {
+        "path": node.path,
+        **(named(shares.members[node.path], settings) if node.is_leaf else {}),
+        "weight": node.weight,
+        "usage": node.usage,
+        "held": node.held,
+        "entitled": shares.entitled[node.path],
+        "over": shares.over(node),
+        "under": shares.under(node),
+        "gives": shares.gives(node),
+        "vector": node.vector,
+        "share": node.share,
+        "weighted_share": node.weighted_share,
+        "dominant": node.dominant,
+        "blocked": node.is_blocked,
+    }
+
+
+def turn_json(turn: Turn, members: abc.Mapping[str, str], settings: FairShareSettings) -> dict[str, Any]:
+    """Return one place in the order as JSON."""
+    leaf = turn.leaf
+    return {
+        **named(members[leaf.path], settings),
+        "path": leaf.path,
+        "share": leaf.share,
+        "weighted_share": leaf.weighted_share,
+        "dominant": leaf.dominant,
+        "blocked": leaf.is_blocked,
+        "lacking": list(leaf.lacking),
+        "behind": None if turn.behind is None else _behind(turn.behind),
+    }
+
+
+def _behind(behind: Behind) -> dict[str, Any]:
+    """Return what puts a leaf behind the one before it."""
+    return {"reason": behind.reason, "node": _compared(behind.node), "other": _compared(behind.other)}
+
+
+def _compared(node: NodeShare) -> dict[str, Any]:
+    return {"path": node.path, "weighted_share": node.weighted_share, "blocked": node.is_blocked}
+
+
+def parting_json(parting: Parting) -> dict[str, Any]:
+    """Return where the paths of claimant and giver diverge, and the amounts that decide there."""
+    return {
+        "claimant": {"path": parting.claimant, "with_claim": parting.claims, "entitled": parting.claimant_entitled},
+        "giver": {"path": parting.giver, "holds": parting.holds, "entitled": parting.giver_entitled},
+    }
+
+
+def giving_json(giving: Giving, members: abc.Mapping[str, str], settings: FairShareSettings) -> dict[str, Any]:
+    """Return who gives back, and what decided it."""
+    return {
+        "feasible": giving.feasible,
+        "complete": giving.complete,
+        "lacking": giving.lacking,
+        "give_back": [
+            {
+                "consumer_uuid": held.name,
+                **named(members[held.leaf], settings),
+                "resources": held.amounts,
+                "value": held.value,
+            }
+            for held in giving.given_back
+        ],
+        "levels": [parting_json(parting) for parting in giving.partings[:MAX_LEVELS]],
+    }
+
+
+def room_json(room: RoomOnHost, settings: FairShareSettings) -> dict[str, Any]:
+    """Return who makes room on which host, and the candidate that would then rank first."""
+    uuids = {id_: member.uuid for id_, member in room.providers.items()}
+    candidate = None if room.candidate is None else allocation_request(room.candidate.proposal, uuids)
+    return {**giving_json(room.giving, room.members, settings), "host": room.host, "candidate": candidate}
+
 
 RULE = "placement:planner:fair_share"
 
@@ -103,8 +332,12 @@ def _settings(call: Call) -> FairShareSettings:
 
 ROUTES = (
     # Two rules decide how much the caller may see, so the view checks policy itself.
-    Route("GET", f"{PATH}/fair-share", show_tree, answers_json=True),
-    Route("POST", f"{PATH}/fair-share/order", order_pending, rule=f"{RULE}:order", answers_json=True, body=ORDER),
-    Route("POST", f"{PATH}/fair-share/fill", fill_pending, rule=f"{RULE}:fill", answers_json=True, body=FILL),
-    Route("POST", f"{PATH}/fair-share/reclaim", reclaim, rule=f"{RULE}:reclaim", answers_json=True, body=RECLAIM),
+    Route("GET", f"{PLANNER_PATH}/fair-share", show_tree, answers_json=True),
+    Route(
+        "POST", f"{PLANNER_PATH}/fair-share/order", order_pending, rule=f"{RULE}:order", answers_json=True, body=ORDER
+    ),
+    Route("POST", f"{PLANNER_PATH}/fair-share/fill", fill_pending, rule=f"{RULE}:fill", answers_json=True, body=FILL),
+    Route(
+        "POST", f"{PLANNER_PATH}/fair-share/reclaim", reclaim, rule=f"{RULE}:reclaim", answers_json=True, body=RECLAIM
+    ),
 )

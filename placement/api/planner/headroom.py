@@ -10,17 +10,15 @@ from placement.allocators.bundle_packing import Copies
 from placement.allocators.fair_share import Amounts
 from placement.api.call import Call
 from placement.api.candidate_query import KEYS, candidate_request
-from placement.api.fields import Exact, Integer, JsonNumber
+from placement.api.fields import Exact, Integer, JsonNumber, load_document, shown
 from placement.api.fields import Mapping as MappingField
 from placement.api.planner.candidates import options_for
-from placement.api.planner.fair_share_json import named
-from placement.api.planner.index import PATH
+from placement.api.planner.fair_share import named
 from placement.api.planner.request_document import changes_of, ignored_in, planner_request
 from placement.api.planner.request_fields import OneOf
 from placement.api.planner.request_schemas import ChangesSchema, RequestSchema
 from placement.api.query import Query
-from placement.api.routing import Route
-from placement.api.validation import load_document, shown
+from placement.api.routing import PLANNER_PATH, Route
 from placement.api.versions import MAXIMUM
 from placement.candidates.headroom.plans import CountedRequest
 from placement.candidates.headroom.totals import Headroom, HostModel
@@ -204,8 +202,10 @@ def _options(call: Call, request: CountedRequest) -> PlannerOptions:
 
 
 ROUTES = (
-    Route("POST", f"{PATH}/headroom", count, rule="placement:planner:headroom", answers_json=True, body=SCHEMA),
-    Route("GET", f"{PATH}/headroom", count_query, rule="placement:planner:headroom", answers_json=True, query=KEYS),
+    Route("POST", f"{PLANNER_PATH}/headroom", count, rule="placement:planner:headroom", answers_json=True, body=SCHEMA),
+    Route(
+        "GET", f"{PLANNER_PATH}/headroom", count_query, rule="placement:planner:headroom", answers_json=True, query=KEYS
+    ),
 )
 
 

@@ -6,12 +6,10 @@ from typing import Any
 import orjson
 from flask import Response
 
-from placement.api.call import JSON, Call
+from placement.api.call import JSON, Call, answer_in_pieces
 from placement.api.inventories import AMOUNTS
-from placement.api.pieces import answer_in_pieces
-from placement.api.planner.index import PATH
-from placement.api.provider_query import FILTERS, provider_filter
-from placement.api.routing import Route
+from placement.api.resource_providers import FILTERS, provider_filter
+from placement.api.routing import PLANNER_PATH, Route
 from placement.services.bulk_read import read_inventory
 from placement.store.bulk_read import BulkRead
 
@@ -63,7 +61,7 @@ def _shown(cloud: BulkRead, providers: Sequence[tuple[Any, ...]]) -> list[dict[s
 ROUTES = (
     Route(
         "GET",
-        f"{PATH}/inventory",
+        f"{PLANNER_PATH}/inventory",
         list_inventory,
         rule="placement:planner:inventory:list",
         answers_json=True,

@@ -5,11 +5,10 @@ from datetime import datetime
 from flask import Response
 
 from placement.api.call import JSON, Call
-from placement.api.handover import EVENT_STREAM, KEEPER, connection_number
-from placement.api.planner.index import PATH
-from placement.api.planner.journal_json import Following, entry_json, moment_of, next_event, opening, time_text
+from placement.api.middleware import EVENT_STREAM, KEEPER, connection_number
+from placement.api.planner.journal_feed import Following, entry_json, moment_of, next_event, opening, time_text
 from placement.api.query import ANY, UUID, ValueRule
-from placement.api.routing import Route
+from placement.api.routing import PLANNER_PATH, Route
 from placement.errors import Invalid, NotFound
 from placement.services import journal as service
 from placement.store.journal.cursor import Cursor, cursor_from
@@ -151,7 +150,7 @@ def _stream(call: Call, following: Following) -> Response:
 
 
 ROUTES = (
-    Route("GET", f"{PATH}/journal", show_journal, answers_json=True, also_answers=EVENT_STREAM, query=QUERY),
-    Route("GET", f"{PATH}/journal/at", show_provider_at, answers_json=True, query=AT_QUERY),
+    Route("GET", f"{PLANNER_PATH}/journal", show_journal, answers_json=True, also_answers=EVENT_STREAM, query=QUERY),
+    Route("GET", f"{PLANNER_PATH}/journal/at", show_provider_at, answers_json=True, query=AT_QUERY),
 )
 """The views check policy themselves: callers who may not see everything see what concerns their own project."""

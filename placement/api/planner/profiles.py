@@ -12,8 +12,7 @@ from placement.allocators.fragmentation import ExpectedWork, FragmentationSettin
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Proportional, Sra
 from placement.api.call import Call
-from placement.api.planner.index import PATH
-from placement.api.routing import Route
+from placement.api.routing import PLANNER_PATH, Route
 from placement.domain.device_types import DeviceSettings, DeviceType
 from placement.domain.planner_request import THE_DEVICE
 
@@ -138,4 +137,6 @@ def _plain(number: Number) -> int | float:
     return float(number) if isinstance(number, Fraction) else number
 
 
-ROUTES = (Route("GET", f"{PATH}/profiles", list_profiles, rule="placement:planner:profiles:list", answers_json=True),)
+ROUTES = (
+    Route("GET", f"{PLANNER_PATH}/profiles", list_profiles, rule="placement:planner:profiles:list", answers_json=True),
+)

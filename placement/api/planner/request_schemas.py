@@ -7,15 +7,15 @@ from typing import Any
 
 from marshmallow import ValidationError
 
-from placement.api.allocation_schemas import owner_id
+from placement.api.allocations import owner_id
 from placement.api.candidate_query import MAX_GROUPS, SUFFIX
-from placement.api.fields import Array, Exact, Integer, JsonText, Mapping, Object, Uuid, refuse, whole
-from placement.api.planner.misplaced import HintingSchema
+from placement.api.fields import Array, Exact, Integer, JsonText, Mapping, Object, Schema, Uuid, refuse, shown, whole
 from placement.api.planner.request_fields import (
     AggregateFilters,
     Anything,
     Count,
     Flag,
+    HintingSchema,
     Nested,
     OneOf,
     OrNull,
@@ -23,7 +23,6 @@ from placement.api.planner.request_fields import (
     Quantity,
     Traits,
 )
-from placement.api.validation import Schema, shown
 from placement.domain.names import MAX_NAME_LENGTH, NAME_PATTERN
 from placement.domain.planner_request import PlannerRequest
 

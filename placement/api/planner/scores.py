@@ -10,14 +10,11 @@ from flask import Response
 from marshmallow import ValidationError
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.api.allocation_schemas import UUID_KEY, GroupMappings, ProviderAllocation
+from placement.api.allocations import UUID_KEY, GroupMappings, ProviderAllocation
 from placement.api.call import Call
-from placement.api.fields import MAX_ITEMS, Array, Mapping, Object
-from placement.api.planner.index import PATH
-from placement.api.planner.misplaced import profile_hint
-from placement.api.planner.request_fields import ProfileField
-from placement.api.routing import Route
-from placement.api.validation import Schema
+from placement.api.fields import MAX_ITEMS, Array, Mapping, Object, Schema
+from placement.api.planner.request_fields import ProfileField, profile_hint
+from placement.api.routing import PLANNER_PATH, Route
 from placement.candidates.request_scores import ScoredRequest, TakenRows
 from placement.errors import ConfigurationError, InvalidAt
 from placement.services import scores as service
@@ -135,5 +132,12 @@ def _shown(scored: ScoredRequest, levels: Iterable[str]) -> dict[str, Any]:
 
 
 ROUTES = (
-    Route("POST", f"{PATH}/scores", score_requests, rule="placement:planner:scores", answers_json=True, body=SCHEMA),
+    Route(
+        "POST",
+        f"{PLANNER_PATH}/scores",
+        score_requests,
+        rule="placement:planner:scores",
+        answers_json=True,
+        body=SCHEMA,
+    ),
 )

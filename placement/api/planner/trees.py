@@ -5,20 +5,19 @@ from typing import Any
 from flask import Response
 
 from placement.api.call import Call
+from placement.api.fields import Schema
 from placement.api.planner.candidates import options_for
-from placement.api.planner.index import PATH
-from placement.api.planner.journal_json import time_text
+from placement.api.planner.journal_feed import time_text
 from placement.api.planner.request_fields import Flag, OneOf
 from placement.api.query import ANY, ValueRule
-from placement.api.routing import Route
-from placement.api.validation import Schema
+from placement.api.routing import PLANNER_PATH, Route
 from placement.services import whole_trees as service
 from placement.services.console.providers import ProviderSearch, found_providers
 from placement.services.evacuation import Evacuation, TreeConsumer, evacuation, tree_consumers
 from placement.services.whole_trees import DrainBy
 
 RULE = "placement:planner:trees:"
-TREES = f"{PATH}/trees"
+TREES = f"{PLANNER_PATH}/trees"
 TREE = f"{TREES}/<uuid>"
 USUAL_LIMIT = 1000
 

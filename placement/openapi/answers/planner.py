@@ -3,7 +3,7 @@
 from typing import get_args
 
 from placement.allocators.fair_share.order import Reason
-from placement.api.planner.index import PATH
+from placement.api.routing import PLANNER_PATH
 from placement.api.versions import Versioned
 from placement.candidates.explain.conditions import UNITS, ConditionKind
 from placement.candidates.explain.explanation import HintKind
@@ -322,25 +322,25 @@ COMPONENTS: dict[str, Json] = {
 """Schemas that several answers share."""
 
 ANSWERS: dict[tuple[str, str, int], Versioned[Json]] = {
-    ("GET", PATH, 200): always(_INDEX),
-    ("POST", f"{PATH}/audit", 200): always(_AUDIT),
-    ("POST", f"{PATH}/candidates", 200): always(_PLAN),
-    ("POST", f"{PATH}/claims", 200): always(_CLAIM),
-    ("POST", f"{PATH}/claims", 201): always(_CLAIM),
-    ("GET", f"{PATH}/explain", 200): always(shared("Explanation")),
-    ("GET", f"{PATH}/fair-share", 200): always(_TREE),
-    ("POST", f"{PATH}/fair-share/order", 200): always(_ORDER),
-    ("POST", f"{PATH}/fair-share/fill", 200): always(_FILLED),
-    ("POST", f"{PATH}/fair-share/reclaim", 200): always(_RECLAIMED),
-    ("GET", f"{PATH}/headroom", 200): always(shared("Headroom")),
-    ("POST", f"{PATH}/headroom", 200): always(_HEADROOMS),
-    ("GET", f"{PATH}/inventory", 200): always(_INVENTORY),
-    ("GET", f"{PATH}/journal", 200): always(_JOURNAL),
-    ("GET", f"{PATH}/journal/at", 200): always(_AT),
-    ("GET", f"{PATH}/profiles", 200): always(_PROFILES),
-    ("POST", f"{PATH}/scores", 200): always(_SCORES),
-    ("GET", f"{PATH}/trees", 200): always(record({"trees": array(_LISTED_TREE), "complete": FLAG})),
-    ("GET", f"{PATH}/trees/<uuid>", 200): always(_TREE_CONSUMERS),
-    ("POST", f"{PATH}/trees/<uuid>/drain", 200): always(_TREE_CONSUMERS),
+    ("GET", PLANNER_PATH, 200): always(_INDEX),
+    ("POST", f"{PLANNER_PATH}/audit", 200): always(_AUDIT),
+    ("POST", f"{PLANNER_PATH}/candidates", 200): always(_PLAN),
+    ("POST", f"{PLANNER_PATH}/claims", 200): always(_CLAIM),
+    ("POST", f"{PLANNER_PATH}/claims", 201): always(_CLAIM),
+    ("GET", f"{PLANNER_PATH}/explain", 200): always(shared("Explanation")),
+    ("GET", f"{PLANNER_PATH}/fair-share", 200): always(_TREE),
+    ("POST", f"{PLANNER_PATH}/fair-share/order", 200): always(_ORDER),
+    ("POST", f"{PLANNER_PATH}/fair-share/fill", 200): always(_FILLED),
+    ("POST", f"{PLANNER_PATH}/fair-share/reclaim", 200): always(_RECLAIMED),
+    ("GET", f"{PLANNER_PATH}/headroom", 200): always(shared("Headroom")),
+    ("POST", f"{PLANNER_PATH}/headroom", 200): always(_HEADROOMS),
+    ("GET", f"{PLANNER_PATH}/inventory", 200): always(_INVENTORY),
+    ("GET", f"{PLANNER_PATH}/journal", 200): always(_JOURNAL),
+    ("GET", f"{PLANNER_PATH}/journal/at", 200): always(_AT),
+    ("GET", f"{PLANNER_PATH}/profiles", 200): always(_PROFILES),
+    ("POST", f"{PLANNER_PATH}/scores", 200): always(_SCORES),
+    ("GET", f"{PLANNER_PATH}/trees", 200): always(record({"trees": array(_LISTED_TREE), "complete": FLAG})),
+    ("GET", f"{PLANNER_PATH}/trees/<uuid>", 200): always(_TREE_CONSUMERS),
+    ("POST", f"{PLANNER_PATH}/trees/<uuid>/drain", 200): always(_TREE_CONSUMERS),
 }
 """As ``plain.ANSWERS``."""

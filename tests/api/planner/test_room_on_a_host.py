@@ -10,8 +10,8 @@ import pytest
 from flask import Flask
 
 from placement.allocators.fair_share import Queue, tree_of
+from placement.api.fields import load_document
 from placement.api.planner.request_document import SCHEMA, planner_request
-from placement.api.validation import load_document
 from placement.app import create_app
 from placement.candidates.planner.planner_search import search_for
 from placement.domain.planner_request import PlannerRequest

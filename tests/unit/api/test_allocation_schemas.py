@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from placement.api.allocation_schemas import POST, PUT
-from placement.api.validation import load
+from placement.api.allocations import POST, PUT
+from placement.api.fields import load
 from placement.api.versions import Version
 from placement.errors import Invalid
 from tests.claims import OWNER, entry, listed_entry, old_entry

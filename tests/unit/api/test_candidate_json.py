@@ -4,7 +4,7 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.api.candidate_json import candidates_json
+from placement.api.allocation_candidates import candidates_json
 from placement.api.versions import Version
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for

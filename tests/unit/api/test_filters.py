@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement.api.filters import (
+from placement.api.query import (
     MAX_CONDITIONS,
     MAX_VALUES,
     parse_in_tree,
