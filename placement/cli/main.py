@@ -19,6 +19,7 @@ COMMANDS = {
     "aggregate": ("placement.cli.hosts:aggregate", "Move hosts between aggregates."),
     "audit": ("placement.cli.audit:audit", "Find orphaned allocations and overcommitted providers."),
     "openapi": ("placement.cli.openapi:openapi", "Print the API reference as an OpenAPI document."),
+    "docs": ("placement.cli.docs:docs", "Write the reference pages, as Markdown or as man pages."),
     "simulate": ("placement.cli.simulate:simulate", "Compare orders of candidates on a synthetic workload."),
     "names": ("placement.cli.planner:names", "Import the names of projects and users."),
     "planner": ("placement.cli.planner:planner", "Check or import a planner file."),

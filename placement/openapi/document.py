@@ -94,6 +94,11 @@ def _operation(routes: Sequence[Route], shown: Sequence[PlayedStep]) -> Json:
     return operation
 
 
+def body_schemas() -> list[Json]:
+    """Return the schema of every body, at every microversion."""
+    return [schema_json(schema) for route in ROUTES for _since, schema in _bodies(route)]
+
+
 def _range(routes: Sequence[Route]) -> Json:
     return {"min": str(Version(*routes[0].since)), "max": str(Version(*routes[-1].until))}
 

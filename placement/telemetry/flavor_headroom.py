@@ -18,6 +18,7 @@ from placement.services.planner.request_rooms import Headrooms, Listing, headroo
 from placement.settings import HeadroomSettings, PlannerSettings
 from placement.store.bulk_read import AllocationRow, CapacityRow
 from placement.store.connection.database import Database
+from placement.telemetry.meanings import MEANINGS
 
 LOG = logging.getLogger(__name__)
 
@@ -30,13 +31,13 @@ KINDS = {"az_aggregate": "zone", "project_aggregate": "project"}
 ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 GAUGES = (
-    ("openstack_placement_resource_total", "Inventory of a resource class.", 2),
-    ("openstack_placement_resource_allocation_ratio", "How often it may be given out.", 3),
-    ("openstack_placement_resource_reserved", "How much is reserved.", 4),
-    ("openstack_placement_resource_usage", "How much is allocated.", 5),
-    ("openstack_placement_resource_generation", "Generation of the provider.", 6),
+    ("openstack_placement_resource_total", 2),
+    ("openstack_placement_resource_allocation_ratio", 3),
+    ("openstack_placement_resource_reserved", 4),
+    ("openstack_placement_resource_usage", 5),
+    ("openstack_placement_resource_generation", 6),
 )
-"""Name, help text, and index in a row."""
+"""Name, and index in a row."""
 
 
 class FlavorHeadroom:
@@ -128,22 +129,27 @@ class FlavorHeadroom:
 
 def with_help(lines: list[str]) -> Iterator[str]:
     """Yield lines grouped by metric, each group preceded by its help text."""
-    for name, meaning in ((TOTAL, "How many more of a flavor fit."), (BY_HOST, "How many more fit on a host.")):
+    for name in (TOTAL, BY_HOST):
         own = [line for line in lines if line.startswith(name + "{")]
         if own:
-            yield f"# HELP {name} {meaning}\n# TYPE {name} gauge\n"
+            yield heading(name)
             yield from own
+
+
+def heading(name: str) -> str:
+    """Return the lines that introduce a gauge."""
+    return f"# HELP {name} {MEANINGS[name]}\n# TYPE {name} gauge\n"
 
 
 def capacity_lines(rows: Sequence[CapacityRow] | None) -> Iterator[str]:
     """Yield the lines of the gauges; without rows, only that the database answers."""
-    yield "# HELP openstack_placement_up Whether the database answers.\n# TYPE openstack_placement_up gauge\n"
-    yield "openstack_placement_up 1\n"
+    up = "openstack_placement_up"
+    yield f"{heading(up)}{up} 1\n"
     if rows is None:
         return
     labels = [f'{{hostname="{row[0].translate(ESCAPES)}",resourcetype="{row[1]}"}}' for row in rows]
-    for name, help_text, index in GAUGES:
-        yield f"# HELP {name} {help_text}\n# TYPE {name} gauge\n"
+    for name, index in GAUGES:
+        yield heading(name)
         for label, row in zip(labels, rows, strict=True):
             yield f"{name}{label} {row[index]}\n"
 
@@ -151,7 +157,7 @@ def capacity_lines(rows: Sequence[CapacityRow] | None) -> Iterator[str]:
 def allocation_lines(rows: Sequence[AllocationRow]) -> Iterator[str]:
     """Yield the lines of the gauge of allocations."""
     name = "openstack_placement_resource_provider_allocations"
-    yield f"# HELP {name} How much a consumer holds.\n# TYPE {name} gauge\n"
+    yield heading(name)
     for host, consumer, resource_class, amount in rows:
         yield (
             f'{name}{{hostname="{host.translate(ESCAPES)}",uuid="{consumer.translate(ESCAPES)}",'

@@ -12,10 +12,9 @@ import mmap
 import os
 import platform
 import threading
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, Literal, cast
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess, values
 from prometheus_client.mmap_dict import MmapedDict
@@ -27,7 +26,8 @@ from placement.services.journal import journal_extent
 from placement.settings import MetricsSettings
 from placement.store.connection.database import Database
 from placement.store.journal.beginning import JournalExtent
-from placement.telemetry.flavor_headroom import FlavorHeadroom, allocation_lines, capacity_lines, with_help
+from placement.telemetry.flavor_headroom import FlavorHeadroom, allocation_lines, capacity_lines, heading, with_help
+from placement.telemetry.meanings import MEANINGS
 from placement.telemetry.meters import SearchSeen
 from placement.telemetry.record import THREADS, RequestRecord, ThreadUse
 from placement.telemetry.shared_directory import forget_the_dead, living_processes, shared_directory
@@ -109,44 +109,24 @@ class Metrics:
         self._watch(database)
 
     def _make(self, own: CollectorRegistry) -> None:
-        self._requests = Histogram(
-            "placement_request_seconds",
-            "Requests and how long their answers took.",
-            ("method", "route", "status"),
-            buckets=SECONDS,
-            registry=own,
-        )
-        self._statements = Counter("placement_sql_statements", "SQL statements of requests.", registry=own)
-        self._search = Histogram(
-            "placement_candidate_search_seconds", "Searches for candidates.", buckets=SECONDS, registry=own
-        )
-        self._trees = Histogram(
-            "placement_candidate_search_trees", "Trees that candidates were in.", buckets=AMOUNTS, registry=own
-        )
-        self._candidates = Histogram(
-            "placement_candidate_search_candidates", "Candidates in an answer.", buckets=AMOUNTS, registry=own
-        )
-        self._budget_hits = Counter(
-            "placement_candidate_search_budget_hits", "Searches that ran out of steps.", registry=own
-        )
-        self._empty = Counter(
-            "placement_candidate_search_empty", "Searches that found nothing, by cause.", ("cause",), registry=own
-        )
-        self._retries = Counter(
-            "placement_transaction_retries", "Transactions tried again, by reason.", ("reason",), registry=own
-        )
-        self._faults = Counter(
-            "placement_database_faults", "Requests that the database has failed, by cause.", ("cause",), registry=own
-        )
-        self._drops = Counter(
-            "placement_caches_dropped", "Times that a worker dropped its caches, by reason.", ("reason",), registry=own
-        )
-        self._failed_writes = Counter(
-            "placement_failed_writes", "Writes that the database has failed, by cause.", ("cause",), registry=own
-        )
-        self._cache_hits = Counter(
-            "placement_candidate_cache_hits", "Searches that were answered from the cache.", registry=own
-        )
+        def counter(name: str, *labels: str) -> Counter:
+            return Counter(name, MEANINGS[f"{name}_total"], labels, registry=own)
+
+        def histogram(name: str, buckets: Sequence[float], *labels: str) -> Histogram:
+            return Histogram(name, MEANINGS[name], labels, buckets=buckets, registry=own)
+
+        self._requests = histogram("placement_request_seconds", SECONDS, "method", "route", "status")
+        self._statements = counter("placement_sql_statements")
+        self._search = histogram("placement_candidate_search_seconds", SECONDS)
+        self._trees = histogram("placement_candidate_search_trees", AMOUNTS)
+        self._candidates = histogram("placement_candidate_search_candidates", AMOUNTS)
+        self._budget_hits = counter("placement_candidate_search_budget_hits")
+        self._empty = counter("placement_candidate_search_empty", "cause")
+        self._retries = counter("placement_transaction_retries", "reason")
+        self._faults = counter("placement_database_faults", "cause")
+        self._drops = counter("placement_caches_dropped", "reason")
+        self._failed_writes = counter("placement_failed_writes", "cause")
+        self._cache_hits = counter("placement_candidate_cache_hits")
         self._children: dict[tuple[str, str, int], Histogram] = {}
 
     def _watch(self, database: Database) -> None:
@@ -203,13 +183,13 @@ class Metrics:
 
     def _server_lines(self) -> Iterator[str]:
         database, built = self._database, "placement_build_info"
-        yield f"# HELP {built} The server's version, and what it runs on.\n# TYPE {built} gauge\n"
+        yield heading(built)
         labels = f'version="{__version__}",python="{platform.python_version()}",database="{database.dialect}"'
         yield f"{built}{{{labels}}} 1\n"
-        yield gauge("placement_usage_is_kept", "Whether triggers keep usage.", database.keeps_usage)
-        yield gauge("placement_journal_is_written", "Whether triggers write the journal.", database.keeps_journal)
+        yield gauge("placement_usage_is_kept", database.keeps_usage)
+        yield gauge("placement_journal_is_written", database.keeps_journal)
         if database.standby is not None:
-            yield gauge("placement_standby_is_used", "Whether the standby serves reads.", database.standby.may_serve())
+            yield gauge("placement_standby_is_used", database.standby.may_serve())
 
     def _database_lines(self) -> list[str]:
         try:
@@ -222,16 +202,16 @@ class Metrics:
             return ["openstack_placement_up 0\n"]
 
 
-def gauge(name: str, text: str, value: float) -> str:
+def gauge(name: str, value: float) -> str:
     """Return the lines of a gauge without labels."""
-    return f"# HELP {name} {text}\n# TYPE {name} gauge\n{name} {float(value):.15g}\n"
+    return f"{heading(name)}{name} {float(value):.15g}\n"
 
 
 def journal_lines(extent: JournalExtent) -> Iterator[str]:
     """Yield the lines about the journal's size and age, and how late its readers are."""
-    yield gauge("placement_journal_rows", "Rows of the journal, at most.", extent.rows)
-    yield gauge("placement_journal_age_seconds", "Age of its oldest row.", extent.age_s)
-    yield gauge("placement_journal_lag_seconds", "Age of the oldest row that readers cannot have yet.", extent.lag_s)
+    yield gauge("placement_journal_rows", extent.rows)
+    yield gauge("placement_journal_age_seconds", extent.age_s)
+    yield gauge("placement_journal_lag_seconds", extent.lag_s)
 
 
 class ProcessGauges:
@@ -243,21 +223,18 @@ class ProcessGauges:
     """
 
     def __init__(self, registry: CollectorRegistry, database: Database) -> None:
-        gauge = partial(Gauge, registry=registry, multiprocess_mode="livesum")
-        self._requests = gauge("placement_requests_in_progress", "Requests being served.")
-        self._queue = gauge("placement_requests_waiting", "Requests that wait for a thread.")
-        self._threads = gauge("placement_threads", "Threads that serve requests.")
-        self._connections = gauge("placement_database_connections", "Database connections in use.")
-        self._most_connections = gauge("placement_database_connections_limit", "The most database connections.")
-        self._listeners = gauge("placement_journal_listeners", "Clients that follow the journal.")
-        self._cached_since = Gauge(
-            "placement_caches_read_timestamp_seconds",
-            "When the worker with the oldest caches has last read them from the tables.",
-            ("of",),
-            registry=registry,
-            multiprocess_mode="livemin",
-        )
-        self._starts = Counter("placement_worker_starts", "Processes that have begun to serve.", registry=registry)
+        def gauge(name: str, *labels: str, mode: Literal["livesum", "livemin"] = "livesum") -> Gauge:
+            return Gauge(name, MEANINGS[name], labels, registry=registry, multiprocess_mode=mode)
+
+        self._requests = gauge("placement_requests_in_progress")
+        self._queue = gauge("placement_requests_waiting")
+        self._threads = gauge("placement_threads")
+        self._connections = gauge("placement_database_connections")
+        self._most_connections = gauge("placement_database_connections_limit")
+        self._listeners = gauge("placement_journal_listeners")
+        self._cached_since = gauge("placement_caches_read_timestamp_seconds", "of", mode="livemin")
+        starts = "placement_worker_starts"
+        self._starts = Counter(starts, MEANINGS[f"{starts}_total"], registry=registry)
         self._database = database
         self._introduced: int | None = None
         database.watch_pool(taken=self._connections.inc, given_back=self._connections.dec)
@@ -296,7 +273,7 @@ class ProcessGauges:
 def memory_lines(directory: Path) -> Iterator[str]:
     """Yield the lines of the memory that each process of a server holds."""
     name = "placement_worker_memory_bytes"
-    yield f"# HELP {name} Resident memory.\n# TYPE {name} gauge\n"
+    yield heading(name)
     for pid in living_processes(directory):
         if held := resident_bytes(pid):
             yield f'{name}{{pid="{pid}"}} {held}\n'

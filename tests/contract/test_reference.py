@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -17,11 +16,8 @@ from tests.api.documented import parsed, validator
 
 ROOT = Path(__file__).parents[2]
 DIRECTORY = ROOT / "api-ref"
-OPERATIONS = ROOT / "docs" / "operations.md"
 WITHOUT_EXAMPLE = {("GET", "/metrics"), ("GET", "/resource_classes")}
 """The first is disabled by default, the second grows with every release of os-resource-classes."""
-
-WHOLE_BODIES = {"": "aggregates", "{}": "consumers{}"}
 
 
 @pytest.fixture(scope="module")
@@ -43,37 +39,6 @@ def test_the_page_is_current(made: dict):
 def test_every_route_is_in_it(made: dict):
     routes = {(path_of(route), route.method.lower()) for route in ROUTES}
     assert routes == {(path, method) for path, methods in made["paths"].items() for method in methods}
-
-
-def test_every_list_and_every_object_of_any_keys_in_a_body_has_the_limit_that_the_documents_state(made: dict):
-    bodies = [
-        one["requestBody"] for methods in made["paths"].values() for one in methods.values() if "requestBody" in one
-    ]
-    found = {pair for body in bodies for pair in limits(body["content"]["application/json"]["schema"], "")}
-    rows = re.findall(r"^\| ([\d,]+) \| (.*) \|$", OPERATIONS.read_text(encoding="utf-8"), re.MULTILINE)
-    stated = {
-        (name, int(limit.replace(",", "")))
-        for limit, names in rows
-        for name in re.findall(r"`([a-zA-Z_\[\]{}]+)`", names)
-    }
-    assert {(WHOLE_BODIES.get(name, name), limit) for name, limit in found} == stated - {("in", 5001)}
-
-
-def limits(schema: dict, name: str) -> Iterator[tuple[str, int | None]]:
-    """Yield the name and the limit of every list, and with ``{}`` of every object of any keys, in a schema."""
-    if "array" in schema.get("type", ()):
-        yield name, schema.get("maxItems")
-    if "patternProperties" in schema or schema.get("additionalProperties"):
-        yield name + "{}", schema.get("maxProperties")
-    below = [
-        (name + "[]" if key == "items" else name, schema[key])
-        for key in ("items", "additionalProperties")
-        if isinstance(schema.get(key), dict)
-    ]
-    below += [(name, one) for key in ("anyOf", "oneOf", "allOf") for one in schema.get(key, ())]
-    below += [(name, one) for one in schema.get("patternProperties", {}).values()]
-    for inner, part in [*below, *schema.get("properties", {}).items()]:
-        yield from limits(part, inner)
 
 
 def test_every_route_of_placement_has_an_example():

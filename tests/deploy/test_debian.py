@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from placement.cli.docs import written
 from tests import servers
 from tests.deploy.programs import program
 from tests.deploy.samples import ETC
@@ -134,3 +135,9 @@ def test_the_packages_of_the_reference_and_this_one_exclude_each_other(package: 
     fields = subprocess.run(["dpkg-deb", "--field", str(package)], capture_output=True, text=True, check=True).stdout
     for name in ("Conflicts", "Replaces"):
         assert f"{name}: placement-api, placement-common, python3-placement\n" in fields
+
+
+def test_the_package_brings_a_man_page_of_each_reference_page(package: Path):
+    contents = subprocess.run(["dpkg-deb", "--contents", str(package)], capture_output=True, text=True, check=True)
+    pages = {f"man{page.suffix[1:]}/{page.name}.gz" for page in map(Path, written("man"))}
+    assert {page for page in pages if f"/usr/share/man/{page}\n" not in contents.stdout} == set()

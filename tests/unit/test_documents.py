@@ -1,20 +1,45 @@
-"""Files mentioned in the documents exist: moving a file requires updating its mentions."""
+"""The documents: links and mentions lead somewhere, and no page is long or winding."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("tests/**/*.md")])
+FOLDERS = ("docs", "tests", "integrations", "api-ref")
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *[path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md")]])
 CODE = [path for top in ("placement", "migrations", "tests", "etc") for path in (ROOT / top).rglob("*.py")]
+SAMPLES = [path for top in ("etc", "debian", "devstack") for path in (ROOT / top).rglob("*") if path.is_file()]
 MENTIONED = re.compile(r"`([\w/]+/\w+\.py)`")
-LINKED = re.compile(r"\]\((?!https?:)([^)#\s]+)")
+LINKED = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
+PAGE = re.compile(r"\bdocs/[\w/.-]+\.(?:md|svg)\b")
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_document_names_files_that_are_there(document: Path) -> None:
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@cache
+def anchors(document: Path) -> set[str]:
+    """Return the anchors of a document's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", document.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def leads_somewhere(document: Path, target: str, anchor: str) -> bool:
+    path = (document.parent / target).resolve() if target else document
+    return path.exists() and (not anchor or path.suffix != ".md" or anchor in anchors(path))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_every_link_and_every_name_of_a_file_leads_somewhere(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
-    links = [name for name in LINKED.findall(text) if not (document.parent / name).exists()]
+    links = [link for link in LINKED.findall(text) if not leads_somewhere(document, *link)]
     modules = [name for name in MENTIONED.findall(text) if not any(f"/{name}" in str(path) for path in CODE)]
-    assert links + modules == []
+    assert (links, modules) == ([], [])
+
+
+def test_code_and_samples_name_documents_that_are_there() -> None:
+    names = {(named(path), name) for path in [*CODE, *SAMPLES] for name in PAGE.findall(path.read_text("utf-8"))}
+    assert {(path, name) for path, name in names if not (ROOT / name).exists()} == set()
