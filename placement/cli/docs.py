@@ -24,7 +24,7 @@ WHOLE_BODIES = {"": "aggregates", "{}": "consumers{}"}
 """What the two bodies are called that are themselves a list, and an object of any keys."""
 
 
-class Section(NamedTuple):
+class ManualSection(NamedTuple):
     """A part of a page: paragraphs, a command as it is typed, and terms with their meanings."""
 
     heading: str
@@ -33,16 +33,16 @@ class Section(NamedTuple):
     terms: Iterable[tuple[str, str]] = ()
 
 
-class Page(NamedTuple):
+class ManualPage(NamedTuple):
     """A page. ``volume`` is its section of the manual: 1 for commands, 5 for files, 7 for the rest."""
 
     name: str
     volume: int
     summary: str
-    sections: Iterable[Section]
+    sections: Iterable[ManualSection]
 
 
-def pages() -> Iterator[Page]:
+def pages() -> Iterator[ManualPage]:
     """Yield every generated page."""
     from placement.cli.main import main  # noqa: PLC0415  (it imports this command)
 
@@ -51,19 +51,21 @@ def pages() -> Iterator[Page]:
             command = main.get_command(context, name)
             assert command is not None
             sections = [*_commands(command, f"placement {name}", context)]
-            yield Page(f"placement-{name}", 1, command.get_short_help_str(limit=WIDTH).rstrip("."), sections)
-    yield Page("planner.yaml", 5, "the file that says what is best", _planner_keys())
-    yield Page("placement-metrics", 7, "the metrics at /metrics", [Section("Metrics", terms=MEANINGS.items())])
-    yield Page("placement-policy", 7, "the rules of policy.yaml", [Section("Rules", terms=_rules())])
-    yield Page("placement-limits", 7, "the limits of requests", _limits())
+            yield ManualPage(f"placement-{name}", 1, command.get_short_help_str(limit=WIDTH).rstrip("."), sections)
+    yield ManualPage("planner.yaml", 5, "the file that says what is best", _planner_keys())
+    yield ManualPage(
+        "placement-metrics", 7, "the metrics at /metrics", [ManualSection("Metrics", terms=MEANINGS.items())]
+    )
+    yield ManualPage("placement-policy", 7, "the rules of policy.yaml", [ManualSection("Rules", terms=_rules())])
+    yield ManualPage("placement-limits", 7, "the limits of requests", _limits())
 
 
-def _commands(command: click.Command, name: str, parent: click.Context) -> Iterator[Section]:
+def _commands(command: click.Command, name: str, parent: click.Context) -> Iterator[ManualSection]:
     context = click.Context(command, parent=parent, info_name=name.rpartition(" ")[2])
     records = [each.get_help_record(context) for each in command.get_params(context)]
     terms = [record for record in records if record is not None and "--help" not in record[0]]
     usage = " ".join([name, *command.collect_usage_pieces(context)])
-    yield Section(name, inspect.cleandoc(command.help or ""), usage, terms)
+    yield ManualSection(name, inspect.cleandoc(command.help or ""), usage, terms)
     if isinstance(command, click.Group):
         for inner in command.list_commands(context):
             below = command.get_command(context, inner)
@@ -71,13 +73,13 @@ def _commands(command: click.Command, name: str, parent: click.Context) -> Itera
             yield from _commands(below, f"{name} {inner}", context)
 
 
-def _planner_keys() -> Iterator[Section]:
+def _planner_keys() -> Iterator[ManualSection]:
     sections: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for key in KEYS:
         default = "" if key.default is None else f" Default: {_shown(key.default)}."
         sections[key.path.partition(".")[0]].append((key.path, f"{key.kind}. {key.meaning}{default}"))
     for name, terms in sections.items():
-        yield Section(name, terms=terms)
+        yield ManualSection(name, terms=terms)
 
 
 def _shown(value: object) -> str:
@@ -89,16 +91,16 @@ def _rules() -> Iterator[tuple[str, str]]:
         yield rule.name, f"{rule.description} Default: {rule.check_str}."
 
 
-def _limits() -> Iterator[Section]:
+def _limits() -> Iterator[ManualSection]:
     at_most: dict[int, set[str]] = defaultdict(set)
     for schema in body_schemas():
         for name, limit in limits_in(schema, ""):
             at_most[limit].add(WHOLE_BODIES.get(name, name))
     listed = [(f"{limit:,}", ", ".join(sorted(at_most[limit]))) for limit in sorted(at_most)]
     text = "A larger one is refused with 400. [] is a list inside a list, {} an object whose keys are the client's."
-    yield Section("Lists and objects in a body", text, terms=listed)
+    yield ManualSection("Lists and objects in a body", text, terms=listed)
     clients = Limits()
-    yield Section(
+    yield ManualSection(
         "Slow clients",
         "With the shipped worker class, which placement serve uses.",
         terms=[
@@ -110,7 +112,7 @@ def _limits() -> Iterator[Section]:
             ),
         ],
     )
-    yield Section(
+    yield ManualSection(
         "Other limits",
         terms=[
             (f"{MAX_BODY >> 20} MiB", "a body; then 413. Set by [oslo_middleware] max_request_body_size."),
@@ -136,7 +138,7 @@ def limits_in(schema: Mapping[str, Any], name: str) -> Iterator[tuple[str, int]]
         yield from limits_in(part, inner)
 
 
-def markdown(page: Page) -> str:
+def markdown(page: ManualPage) -> str:
     """Return a page as Markdown."""
     parts = [f"# {page.name}", "<!-- Generated by: placement docs --output docs/reference -->", f"{page.summary}."]
     parts[2] = parts[2][0].upper() + parts[2][1:]
@@ -161,7 +163,7 @@ def _paragraphs(text: str) -> Iterator[tuple[bool, str]]:
             yield each.startswith("\b"), each.removeprefix("\b\n") if each.startswith("\b") else " ".join(each.split())
 
 
-def man(page: Page) -> str:
+def man(page: ManualPage) -> str:
     """Return a page in the language of man."""
     lines = [f'.TH "{page.name.upper()}" {page.volume} "" "placement-server {__version__}"', ".SH NAME"]
     lines.append(f"{page.name} \\- {_roff(page.summary)}")
@@ -179,7 +181,7 @@ def _roff(text: str) -> str:
     return re.sub(r"(?m)^(?=['.])", r"\\&", text.replace("\\", "\\e").replace("-", "\\-"))
 
 
-WRITERS: Mapping[str, tuple[Callable[[Page], str], str]] = {"markdown": (markdown, "md"), "man": (man, "")}
+WRITERS: Mapping[str, tuple[Callable[[ManualPage], str], str]] = {"markdown": (markdown, "md"), "man": (man, "")}
 
 
 def written(form: str) -> dict[str, str]:
