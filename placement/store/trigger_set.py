@@ -10,6 +10,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from placement.errors import PlacementError
+from placement.store.tables import REFERENCE_TABLES
 
 _GRANT = "GRANT TRIGGER ON this database to the user of the server"
 _TRUST = "SET GLOBAL log_bin_trust_function_creators = 1"
@@ -18,6 +19,17 @@ _GRANTED = re.compile(r"GRANT (.+?) ON (?:`((?:[^`]|``)+)`|\*)\.(?:`|\*)")
 """A line of SHOW GRANTS: the privileges, and the pattern of databases, None for all."""
 _MAY_TRIGGER = re.compile(r"\b(TRIGGER|ALL PRIVILEGES)\b")
 _MAY_LOG = re.compile(r"\b(SUPER|BINLOG ADMIN|ALL PRIVILEGES)\b")
+
+_MISSING_ON_POSTGRESQL = text("""
+SELECT format('GRANT %I TO %I (or act as %1$I, who owns the tables)', owner, current_user) FROM (
+    SELECT DISTINCT pg_get_userbyid(relowner) AS owner FROM pg_class
+    WHERE relnamespace = to_regnamespace(current_schema()) AND relname = ANY (:tables)
+    AND NOT pg_has_role(relowner, 'USAGE')
+) AS owners
+UNION ALL SELECT format('GRANT CREATE ON SCHEMA %I TO %I', current_schema(), current_user)
+WHERE NOT has_schema_privilege(current_schema(), 'CREATE')
+""")
+"""Only the owner of a table can drop a trigger on it or comment on it, and functions are made in the schema."""
 
 DOUBTED = "are missing, or were disabled, or come from a dump"
 """Why triggers may not have been there all the time."""
@@ -201,12 +213,17 @@ def refusals_explained(
 
 
 def missing_grant(connection: Connection) -> str | None:
-    """Return what an operator of MariaDB has to do before triggers can be made; None if nothing stands against them.
+    """Return what an operator has to do before triggers can be made; None if nothing stands against them.
 
-    Nothing but the grants can tell: who lacks the privilege does not even see the triggers that are there.
+    On MariaDB nothing but the grants can tell: who lacks the privilege does not even see the triggers that are there.
     """
-    if connection.dialect.name not in {"mysql", "mariadb"}:
-        return None
+    if connection.dialect.name == "postgresql":
+        tables = [table.name for table in REFERENCE_TABLES]
+        return "; ".join(connection.execute(_MISSING_ON_POSTGRESQL, {"tables": tables}).scalars()) or None
+    return _missing_on_mariadb(connection) if connection.dialect.name in {"mysql", "mariadb"} else None
+
+
+def _missing_on_mariadb(connection: Connection) -> str | None:
     lines = connection.exec_driver_sql("SHOW GRANTS").scalars()
     grants = [match.groups() for line in lines if (match := _GRANTED.match(line))]
     database, needs_trust = connection.exec_driver_sql(

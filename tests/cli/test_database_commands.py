@@ -2,10 +2,13 @@
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from sqlalchemy import Connection, create_engine
 
 from placement.cli import manage, status
 from placement.cli.db import db
@@ -50,6 +53,19 @@ class Commands:
 
     def status(self, *arguments: str) -> Result:
         return CliRunner().invoke(status.main, ["--config-file", self.configuration, *arguments])
+
+
+@contextmanager
+def guest_of(url: str) -> Iterator[tuple[Connection, str]]:
+    """Create a user who may read and write the tables of another; yield the other's connection, and the user's URL."""
+    engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        run(connection, "CREATE ROLE guest LOGIN", "GRANT ALL ON ALL TABLES IN SCHEMA public TO guest")
+        try:
+            yield connection, url.replace("postgres:@", "guest:@")
+        finally:
+            run(connection, "REASSIGN OWNED BY guest TO postgres", "DROP OWNED BY guest", "DROP ROLE guest")
+    engine.dispose()
 
 
 @pytest.fixture
@@ -251,6 +267,23 @@ class TestDb:
                 assert (left.exit_code, left.output.count("GRANT TRIGGER")) == (1, 1)
                 assert "--repair" not in left.output
         assert Commands(tmp_path, empty_mariadb_url).db("check").output == "Nothing is wrong.\n"
+
+    def test_who_does_not_own_the_tables_is_told_by_whom_the_triggers_can_be_made(
+        self, tmp_path: Path, postgresql_url: str
+    ) -> None:
+        owner = Commands(tmp_path, postgresql_url)
+        assert owner.db("upgrade").exit_code == 0
+        with guest_of(postgresql_url) as (connection, url):
+            run(connection, "DROP TRIGGER provider_usages_inserted ON allocations")
+            guest = Commands(tmp_path, url)
+            for arguments in (["check"], ["check", "--repair"], ["check"]):
+                left = guest.db(*arguments)
+                advice = "GRANT postgres TO guest (or act as postgres, who owns the tables)"
+                assert (left.exit_code, left.output.count(advice)) == (1, 1)
+                assert "--repair" not in left.output
+            run(connection, "GRANT postgres TO guest")
+            assert guest.db("upgrade").exit_code == 0
+            assert guest.db("check").output == "Nothing is wrong.\n"
 
     def test_a_generation_that_nobody_can_name_is_put_right(self, commands: Commands, database: Database) -> None:
         with database.writer.begin() as connection:
