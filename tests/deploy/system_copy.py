@@ -15,6 +15,8 @@ set -e
 mount -t tmpfs copy "$1" && mkdir "$1/upper" "$1/work" "$1/root"
 mount -t overlay copy -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/root"
 mount --rbind /dev "$1/root/dev"
+# Units with RemoveIPC delete what their user or group owns there, and the copy itself may lie there.
+mount -t tmpfs shm "$1/root/dev/shm"
 mount --bind "$2" "$1/root/mnt"
 mount -t proc proc "$1/root/proc"
 # Not chroot: services of systemd cannot have user namespaces there.
