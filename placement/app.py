@@ -15,7 +15,6 @@ from placement.api.planner.headroom import requests_of_flavors
 from placement.api.planner.journal_feed import Listeners
 from placement.api.routing import LazyRule
 from placement.auth import AuthStrategy, strategy_from
-from placement.auth.audit import audited
 from placement.auth.policy import Policy
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_limits import LIMITS, SearchLimits
@@ -31,7 +30,7 @@ from placement.services.journal import JournalPruner
 from placement.settings import Settings
 from placement.store.connection.database import Database
 from placement.store.lifecycle.opening import open_database
-from placement.telemetry.tracing import traced, traces_statements
+from placement.telemetry.middleware import audited, traced, traces_statements
 from placement.telemetry.watching import meters_for, watched
 from placement.ui.blueprint import install_console
 from placement.ui.security import Visitors

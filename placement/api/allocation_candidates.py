@@ -30,7 +30,7 @@ from placement.services.allocation_candidates import Answer, allocation_candidat
 from placement.services.written_candidates import Question, WrittenAnswer, candidates_or_texts
 from placement.services.written_trees import TextsOfTree
 from placement.store.search.summaries import StockRow, Summaries, TreeMember
-from placement.telemetry.meters import SearchSeen
+from placement.telemetry.record import SearchSeen
 
 Part = TypeVar("Part")
 

@@ -28,7 +28,7 @@ from placement.services.fragmentation import FragmentationJudges
 from placement.services.health import Readiness
 from placement.settings import Settings
 from placement.store.connection.database import Database
-from placement.telemetry.meters import Meters, NoMeters
+from placement.telemetry.record import Meters
 from placement.tuning import give_memory_back
 
 LARGE_BYTES = 1_000_000
@@ -92,7 +92,7 @@ class Server:
     plain_gate: PlainGate | None = None
     background: tuple[BackgroundWork, ...] = ()
     limits: SearchLimits = LIMITS
-    meters: Meters = field(default_factory=NoMeters)
+    meters: Meters = field(default_factory=Meters)
 
 
 class Call:

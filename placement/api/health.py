@@ -12,7 +12,7 @@ from placement.api.routing import NO_SUCH_PATH, Route
 from placement.api.versions import MAXIMUM, MINIMUM
 from placement.errors import NotFound
 from placement.open_paths import CONSOLE_PATH
-from placement.telemetry.meters import CONTENT_TYPE
+from placement.telemetry.record import CONTENT_TYPE
 
 
 def healthy(call: Call) -> Response:

@@ -4,9 +4,19 @@ The file is read again when it changes.
 """
 
 import binascii
+import hashlib
+import hmac
+import logging
+import re
+import secrets
+import time
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import bcrypt
 
 from placement.domain.identity import Identity
 from placement.errors import ConfigurationError
@@ -15,17 +25,6 @@ from placement.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
-import hashlib
-import hmac
-import logging
-import re
-import secrets
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-
-import bcrypt
 
 LOG = logging.getLogger(__name__)
 

@@ -229,3 +229,13 @@ def _is_about_roles(name: str, texts: Mapping[str, str], above: frozenset[str]) 
         if match["rule"] and not _is_about_roles(match["rule"], texts, above | {name}):
             return False
     return True
+
+
+def policy_file(settings: Settings) -> str | None:
+    """Return the path of the operator's policy file, or None if there is none."""
+    # Large, so imported on use.
+    from oslo_policy.policy import Enforcer  # noqa: PLC0415
+
+    source = read(environ={}, search=False) if settings.source is None else settings.source
+    path: str | None = source.find_file(Enforcer(source).policy_file)
+    return path

@@ -2,25 +2,15 @@
 
 import logging
 from importlib import import_module
+from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING, Protocol, cast
 
 from placement.domain.identity import Identity
-from placement.errors import ConfigurationError
+from placement.errors import ConfigurationError, Forbidden
 from placement.settings import Settings
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication, WSGIEnvironment
-from ipaddress import IPv6Address, ip_address
-from typing import TYPE_CHECKING
-
-from placement.errors import Forbidden
-
-if TYPE_CHECKING:
-    from wsgiref.types import WSGIApplication, WSGIEnvironment
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from wsgiref.types import WSGIEnvironment
 
 LOG = logging.getLogger(__name__)
 

@@ -15,7 +15,8 @@ from placement.errors import NotFound
 from placement.services.allocations import delete_allocations
 from placement.services.audit import audit as findings_in
 from placement.settings import with_own_database
-from placement.store.checks import audit as store
+from placement.store.checks.audit import plain_uuid
+from placement.store.checks.bad_rows import EMPTY_AGGREGATES, EMPTY_CONSUMERS
 from placement.store.connection.database import Database
 from placement.store.lifecycle.maintenance import exclusively
 from placement.ui.shares import amounts_in_words
@@ -96,7 +97,7 @@ def _uuids(lines: TextIO) -> frozenset[str]:
     if not found:
         raise click.ClickException("The list of known consumers is empty; every consumer would count as unknown.")
     for uuid in found:
-        if len(store.plain_uuid(uuid)) != 32 or not store.plain_uuid(uuid).isalnum():
+        if len(plain_uuid(uuid)) != 32 or not plain_uuid(uuid).isalnum():
             raise click.ClickException(f"The list of known consumers holds {uuid[:50]!r}, which is not a uuid.")
     return found
 
@@ -158,5 +159,5 @@ def _fix(database: Database, document: Document) -> None:
             continue  # deleted in the meantime
         click.echo(f"Deleted the allocations of {consumer['consumer_uuid']}.", err=True)
     with exclusively(database.engine) as connection:
-        store.delete_empty_consumers(connection)
-        store.delete_empty_aggregates(connection)
+        EMPTY_CONSUMERS.delete(connection)
+        EMPTY_AGGREGATES.delete(connection)

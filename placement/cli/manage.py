@@ -11,8 +11,8 @@ from placement.errors import ConfigurationError, PlacementError
 from placement.settings import Settings
 from placement.store.connection.database import Database
 from placement.store.lifecycle import schema
-from placement.store.lifecycle.data_migrations import create_incomplete_consumers, set_root_provider_ids
 from placement.store.lifecycle.maintenance import exclusively
+from placement.store.lifecycle.reference_schema import create_incomplete_consumers, set_root_provider_ids
 
 BATCH = 50
 MAX_COUNT = 2**31 - 1

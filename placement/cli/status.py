@@ -9,13 +9,13 @@ from pathlib import Path
 
 import click
 
-from placement.auth.policy_file import policy_file
+from placement.auth.policy import policy_file
 from placement.cli.configuration import configured, connected, settings_of
 from placement.errors import PlacementError
 from placement.settings import Settings
 from placement.store.connection.database import Database
-from placement.store.lifecycle.data_migrations import incomplete_consumers, providers_without_root
 from placement.store.lifecycle.maintenance import looking
+from placement.store.lifecycle.reference_schema import incomplete_consumers, providers_without_root
 
 TITLE = "Upgrade Check Results"
 WIDTH = 60

@@ -6,8 +6,7 @@ from datetime import timedelta
 
 from placement.store.checks import audit as store
 from placement.store.checks.audit import OverFull, Ownerless
-from placement.store.checks.dangling import Hits
-from placement.store.checks.odd_rows import odd_rows
+from placement.store.checks.bad_rows import EMPTY_AGGREGATES, EMPTY_CONSUMERS, Hits, odd_rows
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 
 
@@ -47,6 +46,6 @@ def audit(
         () if known is None else store.ownerless(connection, known, consumer_type=consumer_type, older_than=older_than),
         store.over_full(connection),
         tuple(odd_rows(connection)),
-        store.empty_consumers(connection),
-        store.empty_aggregates(connection),
+        EMPTY_CONSUMERS.values(connection),
+        EMPTY_AGGREGATES.values(connection),
     )

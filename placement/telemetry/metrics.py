@@ -25,11 +25,10 @@ from placement.services.bulk_read import allocations, capacity
 from placement.services.journal import journal_extent
 from placement.settings import MetricsSettings
 from placement.store.connection.database import Database
-from placement.store.journal.beginning import JournalExtent
+from placement.store.journal.extent import JournalExtent
 from placement.telemetry.flavor_headroom import FlavorHeadroom, allocation_lines, capacity_lines, heading, with_help
 from placement.telemetry.meanings import MEANINGS
-from placement.telemetry.meters import SearchSeen
-from placement.telemetry.record import THREADS, RequestRecord, ThreadUse
+from placement.telemetry.record import THREADS, Meters, RequestRecord, SearchSeen, ThreadUse
 from placement.telemetry.shared_directory import forget_the_dead, living_processes, shared_directory
 from placement.worker_memory import resident_bytes
 
@@ -89,7 +88,7 @@ def _memory_for(filename: str, error: OSError) -> BinaryIO:
     return cast("BinaryIO", os.fdopen(os.memfd_create("metrics"), "a+b"))
 
 
-class Metrics:
+class Metrics(Meters):
     """The meters of a server with metrics; also an observer, called with the record of each request."""
 
     def __init__(self, database: Database, settings: MetricsSettings, headroom: FlavorHeadroom) -> None:

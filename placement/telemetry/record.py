@@ -1,4 +1,4 @@
-"""One request as operators see it: what was requested, by whom, the outcome, and the cost.
+"""What the server reports: of each request what was requested, by whom, the outcome, and the cost; of each search.
 
 ``Observed`` is outside the application's other layers, so that it also sees what they refuse.
 """
@@ -127,3 +127,37 @@ def _length(headers: list[tuple[str, str]]) -> str:
         if name.lower() == "content-length":
             return value
     return "-"
+
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class SearchSeen(NamedTuple):
+    """One search for allocation candidates: its cost and its result.
+
+    ``trees`` is the number of trees with candidates; ``complete`` is False if the search hit its budget;
+    ``from_cache`` is True if no tree was searched but those that have changed since the request was last made.
+    """
+
+    duration_s: float
+    trees: int
+    candidates: int
+    complete: bool
+    from_cache: bool = False
+
+
+class Meters:
+    """Those of a server without metrics: they record nothing."""
+
+    def searched(self, seen: SearchSeen) -> None:
+        """Record a search for candidates."""
+
+    def found_nothing(self, cause: str) -> None:
+        """Record, in one word, why a search found no candidates."""
+
+    def listening(self, count: int) -> None:
+        """Record how many clients follow the journal in this process."""
+
+    def exposition(self) -> bytes | None:
+        """Return all metrics in the Prometheus text format, or None if none are collected."""
+        return None

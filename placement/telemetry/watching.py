@@ -1,35 +1,24 @@
 """The observers of a server: the access log and the port for metrics, created from the settings."""
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
 from placement.candidates.headroom.plans import CountedRequest
+from placement.logs import CURRENT_REQUEST
+from placement.open_paths import HEALTH_PATHS, OPEN_PATHS
 from placement.services.cloud_cache import CloudCache
 from placement.settings import Settings
 from placement.settings.loading import module_for
 from placement.store.connection.database import Database
 from placement.store.connection.statements import count_statements
 from placement.telemetry.flavor_headroom import FlavorHeadroom
-from placement.telemetry.meters import Meters, NoMeters
-from placement.telemetry.record import Observed, Observer
-
-if TYPE_CHECKING:
-    from wsgiref.types import WSGIApplication
-
-    from placement.telemetry.metrics import Metrics
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-from placement.open_paths import HEALTH_PATHS
-from placement.telemetry.meters import CONTENT_TYPE
+from placement.telemetry.record import CONTENT_TYPE, Meters, Observed, Observer, RequestRecord
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
-import logging
 
-from placement.logs import CURRENT_REQUEST
-from placement.open_paths import OPEN_PATHS
-from placement.telemetry.record import RequestRecord
+    from placement.telemetry.metrics import Metrics
 
 LOG = logging.getLogger("placement.access")
 
@@ -50,7 +39,7 @@ def meters_for(
         ConfigurationError: the extra is not installed, or the directory is unusable.
     """
     if not settings.metrics.enabled:
-        return NoMeters()
+        return Meters()
     module = module_for(
         "[metrics] enabled", "placement.telemetry.metrics", package="prometheus-client", extra="metrics"
     )

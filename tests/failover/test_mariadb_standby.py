@@ -9,8 +9,8 @@ from placement.services.bulk_read import read_inventory
 from placement.services.providers import create_provider
 from placement.settings import DatabaseSettings
 from placement.store.connection.database import Database
-from placement.store.connection.standby import Standby
 from placement.store.lifecycle.opening import open_database
+from placement.store.lifecycle.standby import Standby
 from tests import mariadb
 from tests.claims import new_uuid
 from tests.failover.mariadb_replicas import Node, running_replication

@@ -16,7 +16,7 @@ from placement.store.journal.history import PastProvider
 from placement.store.journal.reading import Entry, Wanted
 from placement.store.lifecycle import copying, schema
 from placement.store.lifecycle.maintenance import exclusively
-from placement.store.lifecycle.standard_names import sync_standard_names
+from placement.store.lifecycle.reference_schema import sync_standard_names
 from placement.store.locks import pass_write_gate
 from placement.store.tables import utc_now
 from tests.databases import open_database

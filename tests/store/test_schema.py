@@ -18,8 +18,7 @@ from placement.store.connection.database import Database
 from placement.store.kept_usage.usage_triggers import remove, triggers_in_place
 from placement.store.lifecycle import opening, reference_schema, schema
 from placement.store.lifecycle.maintenance import MaintenanceFailed, Patience, exclusively
-from placement.store.lifecycle.reference_schema import SchemaRefused
-from placement.store.lifecycle.standard_names import sync_standard_names
+from placement.store.lifecycle.reference_schema import SchemaRefused, sync_standard_names
 from placement.store.tables import REFERENCE_TABLES, metadata
 from placement.store.trigger_set import missing_grant
 from tests.databases import open_database

@@ -28,13 +28,12 @@ from placement.services.planner.questions import PlannerOptions
 from placement.services.planner.refusals import NoCandidate
 from placement.services.providers import create_provider, provider, providers
 from placement.settings import DatabaseSettings
-from placement.store.connection import standby as connection_to_standby
 from placement.store.connection.database import Database
-from placement.store.connection.standby import Standby
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
-from placement.store.lifecycle.following import what_is_wrong
+from placement.store.lifecycle import standby as connection_to_standby
 from placement.store.lifecycle.health import OLD_SCHEMA
 from placement.store.lifecycle.opening import open_database
+from placement.store.lifecycle.standby import Standby, what_is_wrong
 from placement.store.tables import VERSION_TABLE
 from tests.claims import new_uuid
 from tests.servers import free_port

@@ -30,7 +30,7 @@ from placement.store.console import tree
 from placement.store.console.cloud_map import MAX_CHANGES, MappedHost
 from placement.store.console.consumers import roots_of_project
 from placement.store.console.stocks import disabled_hosts
-from placement.store.journal.beginning import complete_since
+from placement.store.journal.extent import complete_since
 from placement.store.search.provider_names import named_providers
 
 USUAL_CLASS = "VCPU"

@@ -11,8 +11,12 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from placement.domain.fabric import THE_HOST
+from placement.domain.flavor_texts import NUMBERS
+from placement.domain.flavors import Flavor, flavor_query
 from placement.settings.planner.devices import read_devices, read_exclusive, read_levels
 from placement.settings.planner.document import DocumentEntry, read_document
 from placement.settings.planner.fair_share import read_fair_share
@@ -21,11 +25,6 @@ from placement.settings.planner.values import OwnerNames, PlannerSettings
 
 if TYPE_CHECKING:
     from oslo_config.cfg import ConfigOpts
-from types import MappingProxyType
-
-from placement.domain.fabric import THE_HOST
-from placement.domain.flavor_texts import NUMBERS
-from placement.domain.flavors import Flavor, flavor_query
 
 TRAIT = "!?[A-Z0-9_]{1,255}"
 

@@ -1,24 +1,20 @@
-"""Find what may no longer be wanted: consumers whose owner is gone, providers over capacity, empty records."""
+"""Find what may no longer be wanted: consumers whose owner is gone, and providers over capacity."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import timedelta
 
-from sqlalchemy import Connection, and_, delete, exists, func, or_, select
+from sqlalchemy import Connection, func, or_, select
 
 from placement.domain.names import UNTYPED
-from placement.store.checks.dangling import ABANDONED_AFTER, EXAMPLES, Hits
 from placement.store.kept_usage.usage_triggers import triggers_in_place
 from placement.store.stock import StockSource
 from placement.store.tables import (
     allocations,
     consumer_types,
     consumers,
-    placement_aggregates,
     projects,
     resource_classes,
-    resource_provider_aggregates,
     resource_providers,
     utc_now,
 )
@@ -85,7 +81,7 @@ def ownerless(
         .join(resource_classes, resource_classes.c.id == allocations.c.resource_class_id)
         .outerjoin(consumer_types, consumer_types.c.id == consumers.c.consumer_type_id)
         .outerjoin(projects, projects.c.id == consumers.c.project_id)
-        .where(or_(consumers.c.created_at.is_(None), consumers.c.created_at < _before(older_than)))
+        .where(or_(consumers.c.created_at.is_(None), consumers.c.created_at < utc_now() - older_than))
         .order_by(consumers.c.uuid, resource_providers.c.id, resource_classes.c.id)
     )
     if consumer_type is not None:
@@ -97,10 +93,6 @@ def ownerless(
             consumer.names[provider] = name
             consumer.held.setdefault(provider, {})[class_] = used
     return list(ownerless.values())
-
-
-def _before(age: timedelta) -> datetime:
-    return utc_now() - age
 
 
 def over_full(connection: Connection) -> list[OverFull]:
@@ -122,40 +114,3 @@ def over_full(connection: Connection) -> list[OverFull]:
         .order_by(resource_providers.c.id, resource_classes.c.id)
     )
     return [OverFull(*row[:3], int(row[3]), int(row[4])) for row in connection.execute(query)]
-
-
-def _without_allocations() -> Any:
-    age = or_(consumers.c.created_at.is_(None), consumers.c.created_at < _before(ABANDONED_AFTER))
-    return and_(age, ~exists().where(allocations.c.consumer_id == consumers.c.uuid))
-
-
-def _without_providers() -> Any:
-    age = or_(placement_aggregates.c.created_at.is_(None), placement_aggregates.c.created_at < _before(ABANDONED_AFTER))
-    used = exists().where(resource_provider_aggregates.c.aggregate_id == placement_aggregates.c.id)
-    return and_(age, ~used)
-
-
-def empty_consumers(connection: Connection) -> Hits:
-    """Find consumers without allocations, except those that may be being created right now."""
-    return _hits(connection, consumers, _without_allocations())
-
-
-def empty_aggregates(connection: Connection) -> Hits:
-    """Find aggregates without providers, except those that may be being created right now."""
-    return _hits(connection, placement_aggregates, _without_providers())
-
-
-def _hits(connection: Connection, table: Any, condition: Any) -> Hits:
-    count = connection.execute(select(func.count()).select_from(table).where(condition)).scalar_one()
-    examples = connection.execute(select(table.c.uuid).where(condition).order_by(table.c.id).limit(EXAMPLES)).scalars()
-    return Hits(count, tuple(str(uuid) for uuid in examples))
-
-
-def delete_empty_consumers(connection: Connection) -> None:
-    """Delete what ``empty_consumers`` finds."""
-    connection.execute(delete(consumers).where(_without_allocations()))
-
-
-def delete_empty_aggregates(connection: Connection) -> None:
-    """Delete what ``empty_aggregates`` finds."""
-    connection.execute(delete(placement_aggregates).where(_without_providers()))

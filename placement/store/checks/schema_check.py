@@ -17,19 +17,17 @@ from sqlalchemy import (
     update,
 )
 
-from placement.store.checks.dangling import DANGLING, EXAMPLES, BadRows, Hits
-from placement.store.checks.journal_check import untrue
-from placement.store.checks.kept_check import inexact
-from placement.store.checks.odd_rows import ODD_AMOUNTS
+from placement.store.checks.bad_rows import DANGLING, EXAMPLES, ODD_AMOUNTS, BadRows, Hits
+from placement.store.checks.trigger_checks import inexact, untrue
 from placement.store.journal import triggers as journal
 from placement.store.kept_usage import usage_triggers as kept_usage
-from placement.store.lifecycle.data_migrations import (
+from placement.store.lifecycle.maintenance import Progress, exclusively, looking, silent
+from placement.store.lifecycle.reference_schema import (
     create_incomplete_consumers,
     incomplete_consumers,
     set_roots,
     wrong_roots,
 )
-from placement.store.lifecycle.maintenance import Progress, exclusively, looking, silent
 from placement.store.tables import consumers, resource_providers
 from placement.store.trigger_set import TriggersRefused, missing_grant
 

@@ -30,7 +30,7 @@ ATTEMPTS = 12
 
 
 class Follower(Protocol):
-    """A replica that can serve reads (``store/connection/standby.py``)."""
+    """A replica that can serve reads (``store/lifecycle/standby.py``)."""
 
     database: "Database"
 

@@ -16,7 +16,7 @@ from placement.store.journal import triggers as journal
 from placement.store.kept_usage import usage_triggers as kept_usage
 from placement.store.lifecycle import schema
 from placement.store.lifecycle.maintenance import Progress, exclusively, looking, silent
-from placement.store.lifecycle.standard_names import zero_is_an_id
+from placement.store.lifecycle.reference_schema import zero_is_an_id
 from placement.store.tables import (
     metadata,
     placement_journal,

@@ -3,11 +3,46 @@
 These are facts about openstack-placement's migrations, which are few and old: the last is from 2022.
 """
 
-from sqlalchemy import Column, Connection, ForeignKey, Integer, MetaData, String, Table, insert, inspect, select
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 
+import os_resource_classes
+import os_traits
+from sqlalchemy import (
+    Column,
+    Connection,
+    ForeignKey,
+    Insert,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    bindparam,
+    distinct,
+    func,
+    insert,
+    inspect,
+    select,
+    update,
+)
+from sqlalchemy.dialects.mysql import insert as mysql_insert
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+
+from placement.domain.places import true_roots
 from placement.errors import PlacementError
-from placement.store.lifecycle.data_migrations import incomplete_consumers, providers_without_root
-from placement.store.tables import REFERENCE_TABLES, consumer_types, resource_providers
+from placement.store.tables import (
+    REFERENCE_TABLES,
+    allocations,
+    consumer_types,
+    consumers,
+    projects,
+    resource_classes,
+    resource_providers,
+    traits,
+    users,
+)
 
 REVISIONS = ("b4ed3a175331", "611cd6dffd7b", "b5c396305c25", "422ece571366", "a082b8bb98d0")
 HEAD = REVISIONS[-1]
@@ -121,3 +156,122 @@ def _migrate(connection: Connection) -> None:
         for name in names:
             if name in present:
                 operations.drop_index(name, table_name=table)
+
+
+_ORPHANED = allocations.outerjoin(consumers, allocations.c.consumer_id == consumers.c.uuid)
+
+
+def providers_without_root(connection: Connection) -> int:
+    """Count the providers without a root."""
+    query = select(func.count()).where(resource_providers.c.root_provider_id.is_(None))
+    return connection.execute(query).scalar_one()
+
+
+def incomplete_consumers(connection: Connection) -> int:
+    """Count the consumers that hold allocations but have no row of their own."""
+    query = select(func.count(distinct(allocations.c.consumer_id))).select_from(_ORPHANED)
+    return connection.execute(query.where(consumers.c.id.is_(None))).scalar_one()
+
+
+def wrong_roots(connection: Connection) -> dict[int, int | None]:
+    """Map each provider with a wrong root or none to the right one, or to None where there is none."""
+    columns = resource_providers.c
+    rows = connection.execute(select(columns.id, columns.parent_provider_id, columns.root_provider_id)).all()
+    named = {id_: root for id_, _, root in rows}
+    right = true_roots({id_: parent for id_, parent, _ in rows})
+    return {id_: root for id_, root in right.items() if root is None or named[id_] != root}
+
+
+def set_roots(connection: Connection, roots: Mapping[int, int | None]) -> int:
+    """Give providers the roots that are known; return how many."""
+    changes = [{"wrong": id_, "root": root} for id_, root in roots.items() if root is not None]
+    if changes:
+        statement = update(resource_providers).where(resource_providers.c.id == bindparam("wrong"))
+        connection.execute(statement.values(root_provider_id=bindparam("root")), changes)
+    return len(changes)
+
+
+def set_root_provider_ids(connection: Connection, limit: int) -> int:
+    """Make providers without a root their own root, at most ``limit``; return how many."""
+    missing = select(resource_providers.c.id).where(resource_providers.c.root_provider_id.is_(None)).limit(limit)
+    # MariaDB allows LIMIT, and the updated table, only in a doubly nested subquery.
+    ids = select(missing.subquery().c.id)
+    change = update(resource_providers).where(resource_providers.c.id.in_(ids))
+    return connection.execute(change.values(root_provider_id=resource_providers.c.id)).rowcount
+
+
+def create_incomplete_consumers(connection: Connection, limit: int, *, project_id: str, user_id: str) -> int:
+    """Create missing consumers of allocations, at most ``limit``, for a project and user; return how many."""
+    query = (
+        select(allocations.c.consumer_id)
+        .select_from(_ORPHANED)
+        .where(consumers.c.id.is_(None))
+        .group_by(allocations.c.consumer_id)
+        .limit(limit)
+    )
+    uuids = list(connection.execute(query).scalars())
+    if uuids:
+        owner = {"project_id": _owner(connection, projects, project_id), "user_id": _owner(connection, users, user_id)}
+        connection.execute(insert(consumers), [{"uuid": uuid, "generation": 0, **owner} for uuid in uuids])
+    return len(uuids)
+
+
+def _owner(connection: Connection, table: Table, external_id: str) -> int:
+    """Return the id of a project or user, creating it if necessary."""
+    query = select(table.c.id).where(table.c.external_id == external_id)
+    found = connection.execute(query).scalar()
+    if found is None:
+        connection.execute(insert(table), {"external_id": external_id})
+        found = connection.execute(query).scalar_one()
+    return int(found)
+
+
+def has_standard_names(connection: Connection) -> bool:
+    """Tell whether all standard names are present."""
+    return set(os_resource_classes.STANDARDS) <= _names_in(connection, resource_classes) and (
+        set(os_traits.get_traits()) <= _names_in(connection, traits)
+    )
+
+
+def sync_standard_names(connection: Connection) -> None:
+    """Add missing standard names. Safe to run in several processes at once; nothing is written twice."""
+    present = _names_in(connection, resource_classes)
+    classes = [
+        {"id": place, "name": name} for place, name in enumerate(os_resource_classes.STANDARDS) if name not in present
+    ]
+    with zero_is_an_id(connection):
+        _insert(connection, resource_classes, classes)
+    present = _names_in(connection, traits)
+    _insert(connection, traits, [{"name": name} for name in sorted(os_traits.get_traits()) if name not in present])
+
+
+def _names_in(connection: Connection, table: Table) -> set[str]:
+    return set(connection.execute(select(table.c.name)).scalars())
+
+
+def _insert(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+    if rows:
+        connection.execute(_insert_ignoring(connection.dialect.name, table), rows)
+
+
+def _insert_ignoring(dialect: str, table: Table) -> Insert:
+    """Return an INSERT that skips rows whose id or name exists already."""
+    if dialect == "postgresql":
+        return postgresql_insert(table).on_conflict_do_nothing()
+    if dialect == "sqlite":
+        return sqlite_insert(table).on_conflict_do_nothing()
+    return mysql_insert(table).on_duplicate_key_update(id=table.c.id)
+
+
+@contextmanager
+def zero_is_an_id(connection: Connection) -> Iterator[None]:
+    """Let MariaDB store 0, the id of VCPU, which it otherwise takes as a request for the next number."""
+    if connection.dialect.name not in ("mysql", "mariadb"):
+        yield
+        return
+    mode = connection.exec_driver_sql("SELECT @@SESSION.sql_mode").scalar_one()
+    connection.exec_driver_sql("SET SESSION sql_mode = CONCAT(%s, ',NO_AUTO_VALUE_ON_ZERO')", (mode,))
+    try:
+        yield
+    finally:
+        connection.exec_driver_sql("SET SESSION sql_mode = %s", (mode,))

@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine, Table, column, func, inspect, select, table, text
 
-from placement.store.checks.odd_rows import odd_rows
+from placement.store.checks.bad_rows import odd_rows
 from placement.store.journal import triggers as journal
 from placement.store.kept_usage import usage_triggers as kept_usage
 from placement.store.lifecycle import reference_schema
-from placement.store.lifecycle.data_migrations import providers_without_root, set_roots, wrong_roots
 from placement.store.lifecycle.health import known_revisions, migrations
 from placement.store.lifecycle.maintenance import PATIENCE, Patience, Progress, exclusively, looking, silent
-from placement.store.lifecycle.reference_schema import SchemaRefused
-from placement.store.lifecycle.standard_names import sync_standard_names
+from placement.store.lifecycle.reference_schema import (
+    SchemaRefused,
+    providers_without_root,
+    set_roots,
+    sync_standard_names,
+    wrong_roots,
+)
 from placement.store.tables import VERSION_TABLE, allocations, placement_former_names, placement_journal
 from placement.store.trigger_set import TriggersRefused
 
