@@ -11,12 +11,13 @@ from werkzeug.exceptions import HTTPException
 
 from placement.api.call import Call, Server
 from placement.api.errors import SENTENCES, log_unexpected, status_of
+from placement.api.planner.journal import follow_changes
 from placement.api.routing import View
 from placement.errors import NotFound, PlacementError
 from placement.open_paths import CONSOLE_PATH
 from placement.rationed_log import RationedLog
 from placement.ui import cloud_map, consumers, overview, search, shares, tree, try_request
-from placement.ui.changes import in_words
+from placement.ui.changes import in_words, sees_journal
 from placement.ui.consumers import PROJECT_RULE
 from placement.ui.names import install_names
 from placement.ui.numbers import install_explained, install_filters
@@ -31,7 +32,8 @@ PAGES: tuple[Page, ...] = tuple(
 )
 """All pages; those with a title appear in the navigation, in this order."""
 
-REFRESH_S = 10
+LIVE = Page(path="/live", view=follow_changes, endpoint="live", rules=())
+"""What pages follow to show themselves again; its view checks policy as the journal's does."""
 
 START_PAGE = "overview"
 
@@ -39,7 +41,7 @@ START_PAGE = "overview"
 def install_console(app: Flask, server: Server) -> None:
     """Install the console below /ui in an application."""
     console = Blueprint("ui", __name__, url_prefix=CONSOLE_PATH, template_folder="templates")
-    for page in PAGES:
+    for page in (*PAGES, LIVE):
         console.add_url_rule(page.path, page.endpoint, _endpoint(server, page))
     install_static_files(app, console)
     console.add_url_rule("/<path:rest>", "elsewhere", _no_such_page)
@@ -61,7 +63,7 @@ def install_console(app: Flask, server: Server) -> None:
 def _endpoint(server: Server, page: Page) -> View:
     def serve(**parts: str) -> Response:
         call = call_of(server)
-        g.page = page
+        g.page, g.began = page, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         leads_to = elsewhere(PAGES, call) if page.endpoint == START_PAGE and not allows(call, page.rules) else None
         if leads_to is not None:
             return Response(status=303, headers={"location": leads_to})
@@ -115,7 +117,8 @@ def frame(server: Server, pages: tuple[Page, ...]) -> dict[str, Any]:
         "searches": any(link.endpoint in ("providers", "consumers") for link in links),
         "sees_map": any(link.endpoint == "map" for link in links),
         "now": datetime.now(UTC),
-        "refresh_s": REFRESH_S if request.args.get("refresh") == str(REFRESH_S) else 0,
+        "began": g.get("began", ""),
+        "is_live": identity is not None and sees_journal(call_of(server)),
     }
 
 

@@ -12,6 +12,8 @@ from flask import Flask
 
 import placement.ui
 from placement.app import create_app
+from placement.cli.demo_story import uuid_of
+from placement.services.providers import create_provider
 from placement.settings import DatabaseSettings, Settings, UiSettings
 from placement.ui.blueprint import PAGES
 from tests.ui.visitor import Document, Visitor
@@ -157,10 +159,23 @@ def test_a_colour_that_is_none_stops_the_start(colour: str):
         UiSettings(colour=colour)
 
 
-def test_pages_refresh_themselves_only_where_that_is_asked_for(visitor: Visitor):
-    for query, seconds in (("", "0"), ("?refresh=10", "10"), ("?refresh=1", "0")):
-        tags = visitor.page(f"/ui/{query}").tags
-        assert [tag["data-refresh"] for _, tag in tags if "data-refresh" in tag] == [seconds]
+def test_pages_follow_the_journal_of_those_who_may_read_it(app: Flask):
+    followed = {"accept": "text/event-stream"}
+    admin = Visitor(app, headers={"x-auth-token": "alice:blue", "x-roles": "admin"})
+    reader = Visitor(app, headers={"x-auth-token": "bob:blue", "x-roles": "reader"})
+    (path,) = admin.page("/ui/").links("data-live")
+    stream = admin.open("/ui/live?since=2999-01-01", headers=admin.headers | followed)
+    assert (stream.status_code, stream.mimetype) == (200, "text/event-stream")
+    assert "data:" not in stream.text
+    create_provider(app.extensions["placement"].database, uuid=uuid_of("host0"), name="host0")
+    position = re.search("^id: (.+)$", stream.text, re.MULTILINE)
+    news = admin.open(path, headers=admin.headers | followed | {"last-event-id": position[1]}).text
+    assert '"entries":[]' in news
+    assert "host0" not in news
+    late = admin.open(path, headers=admin.headers | followed).text
+    assert "data:" in late, "what changed while the page was on its way"
+    assert reader.page("/ui/project?id=blue").links("data-live") == []
+    assert reader.open(path, headers=reader.headers | followed).status_code == 403
 
 
 def test_who_may_not_ask_the_api_may_not_look_either(app: Flask):

@@ -1,6 +1,6 @@
 """GET /planner/v1/journal: who changed what and when, as an audit trail and as a feed, polled or streamed."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from flask import Response
 
@@ -16,6 +16,8 @@ from placement.store.journal.reading import Wanted
 
 RULE = "placement:planner:journal"
 USUAL_LIMIT = 100
+MOST = 1000
+CLOCKS_DIFFER_BY = timedelta(seconds=1)
 
 _TEXT = ValueRule(shortest=1, longest=255)
 QUERY = {
@@ -80,6 +82,18 @@ def show_journal(call: Call) -> Response:
     return _trail(call, wanted, limit) if after is None else _feed(call, wanted, limit, after)
 
 
+def follow_changes(call: Call) -> Response:
+    """Send an event whenever anything has changed after the time in ``since``, without the rows."""
+    _check_there_is_one(call)
+    call.authorize(RULE, project_id=None)
+    reached = call.request.headers.get("last-event-id")
+    following = Following(Wanted(), MOST, _cursor(call, reached or "now"), sends_rows=False)
+    since = None if reached else _moment(call.query.last("since"))
+    newest = service.read_trail(call.database, Wanted(), limit=1) if since else []
+    is_late = since is not None and any(entry.time >= since - CLOCKS_DIFFER_BY for entry in newest)
+    return _stream(call, following, first=b"data: {}\n\n" if is_late else b"")
+
+
 def _project(call: Call) -> str | None:
     """Return the project to filter by: the caller's own if it may not see all."""
     project = call.query.last("project")
@@ -126,8 +140,8 @@ def _cursor(call: Call, text: str) -> Cursor:
     return service.newest(call.database) if text == "now" else cursor_from(text)
 
 
-def _stream(call: Call, following: Following) -> Response:
-    """Answer with the first event, and let the rest follow without occupying this thread.
+def _stream(call: Call, following: Following, *, first: bytes = b"") -> Response:
+    """Answer with the first events, and let the rest follow without occupying this thread.
 
     If the server does not expose its connections, the answer ends there. The client reconnects by itself after the
     delay in ``retry``.
@@ -143,7 +157,7 @@ def _stream(call: Call, following: Following) -> Response:
     if listener is not None:
         listener.following = reached
         call.request.environ[KEEPER] = listener
-    response = Response(opening(following) + text, content_type=f"{EVENT_STREAM}; charset=utf-8")
+    response = Response(opening(following) + first + text, content_type=f"{EVENT_STREAM}; charset=utf-8")
     response.headers["cache-control"] = "no-store"
     response.headers["x-accel-buffering"] = "no"
     return response

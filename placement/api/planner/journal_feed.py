@@ -77,11 +77,12 @@ def moment_of(text: str) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """What a client follows: which rows, how many per event at most, and how far it has read."""
+    """What a client follows: which rows, how many per event at most, how far it has read, and whether to send them."""
 
     wanted: Wanted
     limit: int
     cursor: Cursor
+    sends_rows: bool = True
 
 
 def opening(following: Following, *, come_again_ms: int = COME_AGAIN_MS) -> bytes:
@@ -96,7 +97,8 @@ def next_event(database: Database, following: Following) -> tuple[bytes, Followi
         CursorGone: rows that the client has not seen may have been deleted.
     """
     entries, reached = read_feed(database, following.cursor, following.wanted, limit=following.limit)
-    return _event(entries, reached) if entries else b"", replace(following, cursor=reached)
+    shown = entries if following.sends_rows else []
+    return _event(shown, reached) if entries else b"", replace(following, cursor=reached)
 
 
 def _event(entries: list[Entry], reached: Cursor) -> bytes:

@@ -1,9 +1,14 @@
 // Conveniences of the map: a card for the host under the pointer, arrow keys between cells, and a time slider.
 "use strict";
 
-(() => {
-  const maps = document.querySelector(".maps");
+document.addEventListener("keydown", (event) => {
   const card = document.querySelector("#card");
+  if (event.key === "Escape" && card) card.hidden = true;
+});
+
+htmx.onLoad((content) => {
+  const maps = content.querySelector(".maps");
+  const card = content.querySelector("#card");
   if (!maps || !card) return;
 
   const WAIT_MS = 150;
@@ -41,9 +46,6 @@
     maps.addEventListener(name, (event) => cellAt(event) && pointAt(cellAt(event)));
   }
   maps.addEventListener("pointerleave", () => clearTimeout(waiting));
-  document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") card.hidden = true;
-  });
 
   // All cells are one tab stop; arrow keys move between them, up and down by their position on screen.
   const cells = [...maps.querySelectorAll(".cells button")];
@@ -75,7 +77,7 @@
     return beyond.sort((one, other) => far(one) - far(other))[0];
   }
 
-  const slider = document.querySelector(".slider input");
+  const slider = content.querySelector(".slider input");
   if (slider) {
     const utc = (text) => Date.parse(`${text}Z`);
     const latest = utc(slider.dataset.latest);
@@ -90,4 +92,4 @@
       window.location.assign(address);
     });
   }
-})();
+});

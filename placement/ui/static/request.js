@@ -1,8 +1,8 @@
 // The request form: complete names after each comma, not only at the beginning of a field.
 "use strict";
 
-(() => {
-  for (const field of document.querySelectorAll("input[list]")) {
+htmx.onLoad((content) => {
+  for (const field of content.querySelectorAll("input[list]")) {
     const names = [...field.list.options].map((option) => option.value);
     const own = document.createElement("datalist");
     own.id = `${field.id}-names`;
@@ -16,10 +16,11 @@
     field.addEventListener("input", complete);
   }
 
-  // A row of the table links to its drawing, which may be folded.
-  document.addEventListener("click", (event) => {
-    const link = event.target.closest(".candidates a[href^='#']");
-    const drawing = link && document.getElementById(link.hash.slice(1));
-    if (drawing) drawing.open = true;
-  });
-})();
+});
+
+// A row of the table links to its drawing, which may be folded.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest(".candidates a[href^='#']");
+  const drawing = link && document.getElementById(link.hash.slice(1));
+  if (drawing) drawing.open = true;
+});

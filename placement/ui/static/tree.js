@@ -9,9 +9,8 @@
   const BAR = 120;
   const STEPS = [0.4, 0.55, 0.75, 1, 1.35, 1.8];
 
-  const boxes = document.querySelector("[data-tree]");
-  const panel = document.querySelector("[data-graph]");
-  if (!boxes || !panel || !window.d3) return;
+  let boxes, panel, root;
+  let isGraph = false;
 
   // A name as its link shows it, and the whole name, which starts with the hidden name of the root.
   function named(link) {
@@ -49,7 +48,6 @@
   }
 
   const folded = new Set();
-  let root;
   let step = STEPS.indexOf(1);
 
   function drawnNode(node) {
@@ -129,20 +127,27 @@
     for (const button of document.querySelectorAll("[data-show]")) {
       button.setAttribute("aria-pressed", String((button.dataset.show === "graph") === graph));
     }
+    isGraph = graph;
     boxes.hidden = graph;
     panel.hidden = !graph;
     if (graph) draw();
   }
 
-  root = withSharers(read(boxes.querySelector(".node")));
-  for (const button of document.querySelectorAll("[data-show]")) {
-    button.addEventListener("click", () => show(button.dataset.show === "graph"));
-  }
-  for (const button of panel.querySelectorAll("[data-zoom]")) {
-    button.addEventListener("click", () => {
-      step = Math.max(0, Math.min(STEPS.length - 1, step + Number(button.dataset.zoom)));
-      draw();
-    });
-  }
-  document.querySelector("[data-switch]").hidden = false;
+  htmx.onLoad((content) => {
+    const [shown, drawn] = ["[data-tree]", "[data-graph]"].map((name) => content.querySelector(name));
+    if (!shown || !drawn || !window.d3) return;
+    [boxes, panel] = [shown, drawn];
+    root = withSharers(read(boxes.querySelector(".node")));
+    for (const button of document.querySelectorAll("[data-show]")) {
+      button.addEventListener("click", () => show(button.dataset.show === "graph"));
+    }
+    for (const button of panel.querySelectorAll("[data-zoom]")) {
+      button.addEventListener("click", () => {
+        step = Math.max(0, Math.min(STEPS.length - 1, step + Number(button.dataset.zoom)));
+        draw();
+      });
+    }
+    document.querySelector("[data-switch]").hidden = false;
+    if (isGraph) show(true);
+  });
 })();
