@@ -1,4 +1,9 @@
-"""``placement demo``: a server on a temporary database, and a tour of what it does."""
+"""``placement demo``: a server on a temporary database, and a tour of what it does.
+
+The tour loads a cloud, asks for candidates, claims one and looks again. Three hosts and a disk shelf: one host with two
+NUMA nodes, a GPU on each, and local disk; one without a disk of its own; one plain and standalone. The shelf's disk is
+shared with all hosts in its aggregate.
+"""
 
 import contextlib
 import os
@@ -7,17 +12,272 @@ import socket
 import sys
 import tempfile
 import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import click
 
 from placement.app import create_app
-from placement.cli.demo_story import show_what_to_try, tell
-from placement.cli.http_server import Processes, listen, serve, url_of
+from placement.cli.http_client import MICROVERSION, Client
+from placement.cli.output import PrintedTable, available_width
+from placement.cli.serve import Processes, listen, run_server, url_of
 from placement.errors import ConfigurationError, PlacementError
 from placement.settings import DatabaseSettings, Settings
 from placement.tuning import tune_process
+
+NAMESPACE = uuid.UUID("6b1b4a0e-9c5e-4f0e-8c39-5a7d1c0de310")
+"""The namespace for uuids derived from names, so that every run of the demo has the same providers."""
+
+DEVICE_LOCK = "CUSTOM_DEVICE_LOCK"
+"""The class that locks a device for requests that want it exclusively, as in the sample planner file."""
+
+
+@dataclass(frozen=True, slots=True)
+class DemoProvider:
+    """A provider and everything below it; devices have DEVICE_LOCK in addition to their inventory."""
+
+    name: str
+    inventory: Mapping[str, int] = field(default_factory=dict)
+    traits: tuple[str, ...] = ()
+    aggregate: str | None = None
+    is_device: bool = False
+    children: tuple["DemoProvider", ...] = ()
+
+    @property
+    def uuid(self) -> str:
+        """The uuid derived from the name."""
+        return uuid_of(self.name)
+
+
+def uuid_of(name: str) -> str:
+    """Return the uuid that a name has in every run of the demo."""
+    return str(uuid.uuid5(NAMESPACE, name))
+
+
+def walk(
+    roots: tuple[DemoProvider, ...], parents: tuple[DemoProvider, ...] = ()
+) -> Iterator[tuple[tuple[DemoProvider, ...], DemoProvider]]:
+    """Yield (ancestors from the root down, provider) for every provider, parents before children."""
+    for provider in roots:
+        yield parents, provider
+        yield from walk(provider.children, (*parents, provider))
+
+
+def _numa_node(name: str, *devices: DemoProvider) -> DemoProvider:
+    return DemoProvider(name, {"VCPU": 16, "MEMORY_MB": 65536}, ("HW_NUMA_ROOT",), children=devices)
+
+
+def _gpu(name: str) -> DemoProvider:
+    return DemoProvider(name, {"PGPU": 1}, ("CUSTOM_A100",), is_device=True)
+
+
+def _fpga(name: str) -> DemoProvider:
+    return DemoProvider(name, {"FPGA": 1}, is_device=True)
+
+
+def _nic(name: str, *traits: str) -> DemoProvider:
+    return DemoProvider(name, {"SRIOV_NET_VF": 8}, traits, is_device=True)
+
+
+CLOUD = (
+    DemoProvider(
+        "compute1",
+        {"DISK_GB": 500},
+        ("STORAGE_DISK_SSD",),
+        aggregate="rack1",
+        children=(
+            _numa_node("compute1-numa0", _gpu("compute1-gpu0")),
+            _numa_node("compute1-numa1", _gpu("compute1-gpu1"), _fpga("compute1-fpga0")),
+            _nic("compute1-nic0", "HW_NIC_ACCEL_SSL"),
+            _nic("compute1-nic1"),
+        ),
+    ),
+    DemoProvider(
+        "compute2",
+        aggregate="rack1",
+        children=(
+            _numa_node("compute2-numa0", _fpga("compute2-fpga0")),
+            _numa_node("compute2-numa1", _gpu("compute2-gpu0")),
+            _nic("compute2-nic0", "HW_NIC_ACCEL_SSL"),
+        ),
+    ),
+    DemoProvider("compute3", {"VCPU": 8, "MEMORY_MB": 32768}),
+    DemoProvider("storage1", {"DISK_GB": 10000}, ("MISC_SHARES_VIA_AGGREGATE",), aggregate="rack1"),
+)
+
+GROUPS = {
+    "_COMPUTE": "a NUMA node with 4 VCPU and 8 GiB",
+    "_GPU": "a GPU below that same node",
+    "_NET": "2 VFs of a NIC that accelerates SSL",
+    "_DISK": "100 GB of disk, local or shared",
+}
+"""What each request group, keyed by suffix, asks for."""
+
+REQUEST = (
+    ("resources_COMPUTE", "VCPU:4,MEMORY_MB:8192"),
+    ("required_COMPUTE", "HW_NUMA_ROOT"),
+    ("resources_GPU", "PGPU:1"),
+    ("same_subtree", "_COMPUTE,_GPU"),
+    ("resources_NET", "SRIOV_NET_VF:2"),
+    ("required_NET", "HW_NIC_ACCEL_SSL"),
+    ("resources_DISK", "DISK_GB:100"),
+    ("group_policy", "none"),
+)
+"""The query string of GET /allocation_candidates."""
+
+
+CONSUMER = uuid_of("a demo instance")
+CANDIDATES_PATH = "/allocation_candidates?" + urlencode(REQUEST, safe=":,")
+
+Say = Callable[[str], None]
+CandidateJson = Mapping[str, Any]
+NAMES = {provider.uuid: provider.name for _, provider in walk(CLOUD)}
+
+
+@dataclass(frozen=True, slots=True)
+class CandidatesAnswer:
+    """The answer of GET /allocation_candidates, with its duration."""
+
+    candidates: list[CandidateJson]
+    summaries: Mapping[str, Any]
+    milliseconds: float
+
+
+def tell(url: str, say: Say) -> None:
+    """Run the whole tour on an empty server."""
+    call = Client(url)
+    _load(call)
+    _show_cloud(call.requests, say)
+    _show_request(say)
+    answer = _ask(call)
+    _show_candidates(answer, say)
+    chosen = answer.candidates[0]
+    _claim(call, chosen)
+    _show_claim(call, chosen, answer.summaries, say=say)
+    again = _ask(call)
+    say(f"The same request again: {_count(again)}, because a GPU is taken.\n")
+
+
+def show_what_to_try(url: str, say: Say) -> None:
+    """Print the server's URL, with commands to paste into a shell."""
+    say(f"The server is at {url} until you press Ctrl-C, its console at {url}/ui. Three lines to try:\n")
+    for path in (f"/resource_providers?in_tree={uuid_of('compute1')}", CANDIDATES_PATH, f"/allocations/{CONSUMER}"):
+        headers = f"-H 'X-Auth-Token: admin' -H 'OpenStack-API-Version: placement {MICROVERSION}'"
+        say(f"curl -s {headers} '{url}{path}' | python3 -m json.tool")
+    say("")
+
+
+def _load(call: Client) -> None:
+    providers = list(walk(CLOUD))
+    for trait in sorted({trait for _, node in providers for trait in node.traits if trait.startswith("CUSTOM_")}):
+        call("PUT", f"/traits/{trait}")
+    call("PUT", f"/resource_classes/{DEVICE_LOCK}")
+    with click.progressbar(providers, label="Loading the demo cloud", hidden=available_width() is None) as shown:
+        for ancestors, provider in shown:
+            _make(call, provider, ancestors[-1] if ancestors else None)
+
+
+def _make(call: Client, provider: DemoProvider, parent: DemoProvider | None) -> None:
+    identity = {"name": provider.name, "uuid": provider.uuid}
+    call("POST", "/resource_providers", identity | ({"parent_provider_uuid": parent.uuid} if parent else {}))
+    for generation, (what, content) in enumerate(_parts(provider)):
+        body = {"resource_provider_generation": generation, what: content}
+        call("PUT", f"/resource_providers/{provider.uuid}/{what}", body)
+
+
+def _parts(provider: DemoProvider) -> Iterator[tuple[str, object]]:
+    """Yield what to write for a provider; each write increments its generation."""
+    lock = {DEVICE_LOCK: 1000} if provider.is_device else {}
+    if provider.inventory:
+        yield "inventories", {name: {"total": total} for name, total in {**provider.inventory, **lock}.items()}
+    if provider.traits:
+        yield "traits", list(provider.traits)
+    if provider.aggregate:
+        yield "aggregates", [uuid_of(provider.aggregate)]
+
+
+def _ask(call: Client) -> CandidatesAnswer:
+    begin = time.perf_counter()
+    document = call("GET", CANDIDATES_PATH)
+    taken = (time.perf_counter() - begin) * 1000
+    return CandidatesAnswer(document["allocation_requests"], document["provider_summaries"], taken)
+
+
+def _claim(call: Client, candidate: CandidateJson) -> None:
+    body = {
+        "project_id": "demo",
+        "user_id": "demo",
+        "consumer_generation": None,
+        "consumer_type": "INSTANCE",
+    }
+    call("PUT", f"/allocations/{CONSUMER}", {**candidate, **body})
+
+
+def _show_cloud(requests: int, say: Say) -> None:
+    rows = [
+        (_indented(provider.name, len(ancestors)), _amounts(provider.inventory), _remarks(provider))
+        for ancestors, provider in walk(CLOUD)
+    ]
+    say(f"THE CLOUD: {len(rows)} resource providers, made with {requests} requests\n")
+    _say_table(("provider", "inventory", "traits (aggregate)"), rows, say)
+
+
+def _show_request(say: Say) -> None:
+    say("THE REQUEST: GET /allocation_candidates with four request groups\n")
+    parameters = [(f"{name}={value}", _meaning(name)) for name, value in REQUEST]
+    _say_table(("query", "which asks for"), parameters, say)
+
+
+def _show_candidates(answer: CandidatesAnswer, say: Say) -> None:
+    say(f"THE ANSWER: {_count(answer)}\n")
+    rows = [
+        (number, *(", ".join(NAMES[chosen] for chosen in candidate["mappings"][suffix]) for suffix in GROUPS))
+        for number, candidate in enumerate(answer.candidates, start=1)
+    ]
+    _say_table(("", *GROUPS), rows, say)
+
+
+def _show_claim(call: Client, candidate: CandidateJson, summaries: Mapping[str, Any], *, say: Say) -> None:
+    say(f"THE CLAIM: PUT /allocations/{CONSUMER} with the first\n")
+    rows = []
+    for provider_uuid, wanted in candidate["allocations"].items():
+        usages = call("GET", f"/resource_providers/{provider_uuid}/usages")["usages"]
+        for name, amount in wanted["resources"].items():
+            capacity = summaries[provider_uuid]["resources"][name]["capacity"]
+            rows.append((NAMES[provider_uuid], name, f"{amount}", f"{usages[name]} of {capacity}"))
+    _say_table(("provider", "resource class", "claimed", "used"), rows, say)
+
+
+def _say_table(header: Sequence[str], rows: Sequence[Sequence[object]], say: Say) -> None:
+    for line in PrintedTable(header, rows).lines(available_width(), all_columns=True):
+        say(line)
+    say("")
+
+
+def _count(answer: CandidatesAnswer) -> str:
+    return f"{len(answer.candidates)} candidates in {answer.milliseconds:.0f} ms"
+
+
+def _indented(name: str, depth: int) -> str:
+    return "  " * (depth - 1) + ("+- " if depth else "") + name
+
+
+def _amounts(inventory: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {total}" for name, total in inventory.items())
+
+
+def _remarks(provider: DemoProvider) -> str:
+    return " ".join([", ".join(provider.traits), f"({provider.aggregate})" if provider.aggregate else ""]).strip()
+
+
+def _meaning(parameter: str) -> str:
+    return GROUPS.get(parameter.removeprefix("resources"), "")
+
 
 HOST = "127.0.0.1"
 USUAL_PORT = 8778
@@ -39,7 +299,7 @@ def demo(*, port: int | None, once: bool) -> None:
         application.extensions["placement"].database.dispose()
         tune_process()
         story = Story(url_of(listener), once=once)
-        serve(application, [listener], Processes(workers=1, threads=4), when_ready=story.begin)
+        run_server(application, [listener], Processes(workers=1, threads=4), when_ready=story.begin)
     if story.failed:
         sys.exit(1)
 

@@ -8,13 +8,12 @@ from typing import Any
 import click
 
 from placement.cli.output import Report, listed, show, watched
-from placement.cli.replay.cheapest import POLICIES
-from placement.cli.replay.command import come_and_go, fill
 from placement.cli.simulation.cloud import Cloud, servers
 from placement.cli.simulation.curves import svg
-from placement.cli.simulation.policies import policies
+from placement.cli.simulation.packing import POLICIES
+from placement.cli.simulation.policies import WARM_UP, RunResult, policies, run
 from placement.cli.simulation.report import Outcomes, charts, judgements, summary
-from placement.cli.simulation.run import WARM_UP, RunResult, run
+from placement.cli.simulation.trace_reports import come_and_go, fill
 from placement.cli.simulation.workload import Load, trace
 
 PLAIN, WITH_GPUS = 120, 80

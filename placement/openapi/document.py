@@ -15,8 +15,6 @@ from placement.api.routing import Route, is_planner_path
 from placement.api.versions import MAXIMUM, MINIMUM, Version, Versioned
 from placement.open_paths import OPEN_PATHS
 from placement.openapi.answers import COMPONENTS, ERRORS, answers_to
-from placement.openapi.body_schemas import schema_json
-from placement.openapi.json_shapes import Json
 from placement.openapi.notes import (
     DESCRIPTION,
     FURTHER_FAILURES,
@@ -27,7 +25,8 @@ from placement.openapi.notes import (
     SUCCESS,
     USUAL_SUCCESS,
 )
-from placement.openapi.replay import PlayedStep, examples, is_example_of
+from placement.openapi.shapes import Json, schema_json
+from placement.openapi.story import PlayedStep, examples, is_example_of
 
 PLACEHOLDER = re.compile(r"<(?:[a-z]+:)?(?P<name>[a-z_]+)>")
 

@@ -1,12 +1,19 @@
-"""The API reference as a single HTML page without scripts or external resources."""
+"""``placement openapi``: this release's API reference, as a document for tools and a page for people.
+
+The page has no scripts and no external resources.
+"""
 
 import json
 import re
 from collections.abc import Iterator
 from html import escape
+from pathlib import Path
 from typing import Any
 
-from placement.openapi.json_shapes import Json
+import click
+
+from placement.openapi.document import document
+from placement.openapi.shapes import Json
 
 REFERENCE = re.compile("#/components/schemas/([A-Za-z0-9.]+-?[0-9.]*)")
 
@@ -121,3 +128,27 @@ def _text(text: str) -> str:
 
 def _anchor(operation: Json) -> str:
     return escape(str(operation["operationId"]), quote=True)
+
+
+DOCUMENT, PAGE = "openapi.json", "index.html"
+
+
+@click.command()
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    help=f"Write {DOCUMENT} and {PAGE} into this directory instead of printing the document.",
+)
+def openapi(*, output: Path | None) -> None:
+    """Print the API reference as an OpenAPI 3.1 document.
+
+    It is generated from this release's routes and schemas; the examples are answers on a temporary database.
+    """
+    made = document()
+    text = json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    output.mkdir(parents=True, exist_ok=True)
+    (output / DOCUMENT).write_text(text, encoding="utf-8")
+    (output / PAGE).write_text(page(made), encoding="utf-8")

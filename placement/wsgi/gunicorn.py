@@ -6,7 +6,7 @@ invalid then, the previous application stays in force. For workers that each loa
 
 from typing import Any
 
-from placement.cli.http_server import remake
+from placement.cli.serve import remake
 from placement.wsgi import configured_application
 
 wsgi_app = "placement.wsgi.api:application"

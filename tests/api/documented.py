@@ -11,7 +11,7 @@ from werkzeug.test import TestResponse
 
 from placement.api.versions import MAXIMUM, Version
 from placement.openapi.answers import COMPONENTS, answer_at
-from placement.openapi.json_shapes import Json
+from placement.openapi.shapes import Json
 
 JSON = "application/json"
 SCHEMAS = {"schemas": COMPONENTS}

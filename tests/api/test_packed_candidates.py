@@ -11,9 +11,9 @@ from flask import Flask
 
 from placement.allocators.fragmentation import DeviceTask, Outlook
 from placement.app import create_app
-from placement.cli.replay import traces
-from placement.cli.replay.cheapest import FillingHosts
-from placement.cli.replay.traces import Trace
+from placement.cli.simulation import traces
+from placement.cli.simulation.packing import FillingHosts
+from placement.cli.simulation.traces import Trace
 from placement.services.cloud_cache import CloudCache
 from placement.settings import DatabaseSettings, Settings
 from placement.settings.planner.sections import load_planner

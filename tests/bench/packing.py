@@ -20,10 +20,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from placement.cli.replay import traces
-from placement.cli.replay.cheapest import PUBLISHED_AS
-from placement.cli.replay.command import FIRST_SEED
-from placement.cli.replay.run import MILESTONES, filled
+from placement.cli.simulation import traces
+from placement.cli.simulation.packing import MILESTONES, PUBLISHED_AS, filled
+from placement.cli.simulation.trace_reports import FIRST_SEED
 from tests.bench.packing_bounds import bound
 
 REPORT = Path(__file__).with_name("PACKING.md")

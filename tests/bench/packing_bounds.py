@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
 from placement.allocators.fragmentation import DeviceTask, FreeHost
-from placement.cli.replay.traces import SIZE, Trace
+from placement.cli.simulation.traces import SIZE, Trace
 
 Pattern = tuple[tuple[int, int], ...]
 """How one GPU is cut: (share, how many of it)."""

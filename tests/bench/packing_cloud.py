@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from placement.allocators.fragmentation import DeviceTask, FreeHost
-from placement.cli.replay.traces import SIZE, Trace
+from placement.cli.simulation.traces import SIZE, Trace
 from tests.bench.clouds import Node
 
 GPU = "CUSTOM_GPU_MILLI"

@@ -10,9 +10,8 @@ from statistics import fmean
 from typing import NamedTuple
 
 from placement.allocators.fragmentation import DeviceTask, FreeDevice, FreeHost
-from placement.cli.replay.cheapest import POLICIES
-from placement.cli.replay.departures import come_and_gone
-from placement.cli.replay.traces import SIZE, Trace
+from placement.cli.simulation.packing import POLICIES, come_and_gone
+from placement.cli.simulation.traces import SIZE, Trace
 
 HOSTS, ARRIVALS, MEAN_STAY = 30, 3_000, 100.0
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from statistics import fmean
 
 from placement.allocators.fragmentation import DeviceTask, FreeHost, LearntMix, Outlook, size_of, work_of
-from placement.cli.replay import traces
-from placement.cli.replay.cheapest import FillingHosts
-from placement.cli.replay.command import FIRST_SEED
-from placement.cli.replay.traces import Trace
+from placement.cli.simulation import traces
+from placement.cli.simulation.packing import FillingHosts
+from placement.cli.simulation.trace_reports import FIRST_SEED
+from placement.cli.simulation.traces import Trace
 from placement.services.device_picture import MAX_FLAVORS
 from placement.services.learning import FIRST_NEWS
 

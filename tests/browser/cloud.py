@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from placement.app import create_app
-from placement.cli.demo_story import tell, uuid_of
+from placement.cli.demo import tell, uuid_of
 from placement.settings import DatabaseSettings, Settings
 from placement.store.connection.database import Database
 from tests import servers

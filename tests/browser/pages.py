@@ -3,7 +3,7 @@
 import re
 from urllib.parse import urlencode
 
-from placement.cli.demo_story import CONSUMER, REQUEST, uuid_of
+from placement.cli.demo import CONSUMER, REQUEST, uuid_of
 from placement.ui.blueprint import PAGES
 
 FOUND = urlencode(REQUEST, safe=":,")

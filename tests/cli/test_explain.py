@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from placement.cli.explain import explanation_report
+from placement.cli.questions import explanation_report
 from tests.cli.commands import Command
 from tests.databases import migrate, open_database
 from tests.small_clouds import Inventory, Node, load

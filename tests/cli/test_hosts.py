@@ -9,7 +9,7 @@ from flask import Flask
 from werkzeug.serving import make_server
 
 from placement.app import create_app
-from placement.cli.demo_story import uuid_of
+from placement.cli.demo import uuid_of
 from placement.services.aggregates import membership
 from placement.settings import DatabaseSettings, Settings
 from placement.store.connection.database import Database

@@ -11,7 +11,7 @@ from placement.api.routes import PLAIN_ROUTES, ROUTES
 from placement.openapi.answers import answer_at
 from placement.openapi.document import document, path_of
 from placement.openapi.page import page
-from placement.openapi.replay import examples, is_example_of
+from placement.openapi.story import examples, is_example_of
 from tests.api.documented import parsed, validator
 
 ROOT = Path(__file__).parents[2]

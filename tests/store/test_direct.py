@@ -15,8 +15,7 @@ from sqlalchemy import select, text
 from placement.allocators.fragmentation.hosts import FragmentationSettings
 from placement.allocators.ranking_profile import RankingProfile
 from placement.app import create_app
-from placement.openapi.replay import PlayedStep, played_on
-from placement.openapi.story import STORY, Step
+from placement.openapi.story import STORY, PlayedStep, Step, played_on
 from placement.settings import AccessLogSettings, DatabaseSettings, Settings
 from placement.settings.planner import PlannerSettings
 from placement.settings.planner.values import FairShareSettings

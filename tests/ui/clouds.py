@@ -1,6 +1,6 @@
 """Clouds that pages show: that of ``placement demo`` with some consumers, and one of any size."""
 
-from placement.cli.demo_story import CLOUD, uuid_of, walk
+from placement.cli.demo import CLOUD, uuid_of, walk
 from placement.domain.allocation import Claim
 from placement.domain.inventory import Inventory
 from placement.services.aggregates import replace_aggregates

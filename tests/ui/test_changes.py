@@ -7,7 +7,7 @@ import pytest
 from flask import Flask
 
 from placement.app import create_app
-from placement.cli.demo_story import uuid_of
+from placement.cli.demo import uuid_of
 from placement.services.journal import read_trail
 from placement.services.providers import create_provider
 from placement.services.traits import replace_provider_traits

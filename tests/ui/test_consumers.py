@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 
 from placement.app import create_app
-from placement.cli.demo_story import uuid_of
+from placement.cli.demo import uuid_of
 from placement.settings import Settings
 from placement.settings.planner.values import OwnerNames
 from tests.api.conftest import Api

@@ -5,7 +5,7 @@ from urllib.parse import urldefrag, urljoin
 import pytest
 from flask import Flask
 
-from placement.cli.demo_story import CLOUD, uuid_of, walk
+from placement.cli.demo import CLOUD, uuid_of, walk
 from tests.ui.clouds import HELD
 from tests.ui.visitor import Document, Visitor
 

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 from sqlalchemy import update
 
 from placement.app import create_app
-from placement.cli.demo_story import uuid_of as demo_uuid
+from placement.cli.demo import uuid_of as demo_uuid
 from placement.domain.inventory import Inventory
 from placement.services.console.tree_loads import AT_LEAST
 from placement.services.inventories import NewInventories, replace_inventories

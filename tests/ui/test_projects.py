@@ -6,7 +6,7 @@ import pytest
 from flask import Flask
 
 from placement.allocators.fair_share import Queue, tree_of
-from placement.cli.demo_story import uuid_of
+from placement.cli.demo import uuid_of
 from placement.settings import DatabaseSettings, Settings
 from placement.settings.planner.values import FairShareSettings
 from tests import clouds

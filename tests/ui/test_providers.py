@@ -10,7 +10,7 @@ from datetime import datetime
 from sqlalchemy import insert, update
 
 from placement.app import create_app
-from placement.cli.demo_story import uuid_of
+from placement.cli.demo import uuid_of
 from placement.domain.allocation import Claim
 from placement.domain.inventory import Inventory
 from placement.services.aggregates import replace_aggregates

@@ -8,7 +8,7 @@ from flask import Flask
 
 from placement.app import create_app
 from placement.auth.rules import OPERATIONS
-from placement.cli.demo_story import uuid_of
+from placement.cli.demo import uuid_of
 from placement.settings import load
 from placement.ui.blueprint import PAGES
 from tests.ui.clouds import load_demo

@@ -1,7 +1,9 @@
-"""The compared policies: which candidate a client gets that takes the first one."""
+"""The compared policies, which choose a candidate for a client that takes the first one, and a run of jobs."""
 
+import heapq
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 
@@ -14,8 +16,8 @@ from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.ranking import ranked as compose_ranked
 from placement.candidates.search import Candidate, candidates_in
 from placement.cli.simulation.cloud import LEVELS, Cloud
-from placement.cli.simulation.workload import VCPUS_PER_GPU
-from placement.domain.search_plan import Choice, Plan
+from placement.cli.simulation.workload import VCPUS_PER_GPU, Job
+from placement.domain.search_plan import Choice, Plan, plan_for
 from placement.domain.tree import Tree
 
 CandidateChoice = Callable[[Plan, Cloud], Candidate | None]
@@ -83,3 +85,70 @@ def ranked(profile: RankingProfile) -> CandidateChoice:
 
 def _first_of(tree: Tree, choices: Iterator[Choice]) -> Candidate:
     return tree.root, next(choices)
+
+
+SAMPLES = 100
+"""The number of samples in a run, in equal steps of time."""
+
+WARM_UP = 0.4
+"""The fraction of time in which the cloud fills; its jobs and samples do not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """The result of a run: jobs after the warm-up, and samples over the whole time.
+
+    ``stranded`` counts free GPUs that no job of four GPUs can use, ``used`` GPUs in use.
+    """
+
+    gpu_jobs: int
+    gpu_rejected: int
+    cpu_jobs: int
+    cpu_rejected: int
+    stranded: tuple[int, ...]
+    used: tuple[int, ...]
+
+    @property
+    def mean_stranded(self) -> float:
+        """The mean number of stranded GPUs after the warm-up."""
+        return _mean_after_warm_up(self.stranded)
+
+    @property
+    def mean_used(self) -> float:
+        """The mean number of GPUs in use after the warm-up."""
+        return _mean_after_warm_up(self.used)
+
+
+def run(jobs: Sequence[Job], cloud: Cloud, policy: CandidateChoice, *, duration: float) -> RunResult:
+    """Place or reject each job when it arrives, and remove it when it leaves."""
+    running: list[tuple[float, int, Plan, int, Choice]] = []
+    counted, rejected = {True: 0, False: 0}, {True: 0, False: 0}
+    stranded: list[int] = []
+    used: list[int] = []
+    plans: dict[tuple[int, int], Plan] = {}
+    for number, job in enumerate(jobs):
+        while len(stranded) < SAMPLES and len(stranded) * duration / SAMPLES <= job.arrives:
+            _leave(running, cloud, len(stranded) * duration / SAMPLES)
+            stranded.append(cloud.stranded_gpus)
+            used.append(cloud.used_gpus)
+        _leave(running, cloud, job.arrives)
+        plan = plans.setdefault((job.gpus, job.vcpus), plan_for(job.request))
+        found = policy(plan, cloud)
+        if found is not None:
+            cloud.place(plan, *found)
+            heapq.heappush(running, (job.leaves, number, plan, *found))
+        if job.arrives >= WARM_UP * duration:
+            counted[job.gpus > 0] += 1
+            rejected[job.gpus > 0] += found is None
+    return RunResult(counted[True], rejected[True], counted[False], rejected[False], tuple(stranded), tuple(used))
+
+
+def _leave(running: list[tuple[float, int, Plan, int, Choice]], cloud: Cloud, now: float) -> None:
+    while running and running[0][0] <= now:
+        _leaves, _number, plan, root, choice = heapq.heappop(running)
+        cloud.place(plan, root, choice, sign=-1)
+
+
+def _mean_after_warm_up(samples: Sequence[int]) -> float:
+    counting = samples[int(WARM_UP * SAMPLES) :]
+    return sum(counting) / len(counting)

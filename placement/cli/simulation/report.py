@@ -6,7 +6,7 @@ from statistics import fmean
 from placement.cli.output import PrintedTable, whole
 from placement.cli.simulation.cloud import JOB_GPUS
 from placement.cli.simulation.curves import Chart
-from placement.cli.simulation.run import RunResult
+from placement.cli.simulation.policies import RunResult
 
 Outcomes = Mapping[str, Sequence[RunResult]]
 """Policy -> the result of each seed, with seeds in the same order for all."""

@@ -5,7 +5,7 @@ The API's tests validate every answer that they receive against it, at the micro
 
 from placement.api.versions import MINIMUM, Version, Versioned
 from placement.openapi.answers import plain, planner
-from placement.openapi.json_shapes import TEXT, Json, array, record, shared
+from placement.openapi.shapes import TEXT, Json, array, record, shared
 
 _ERROR = record(
     {"status": {"type": "integer"}, "title": TEXT, "detail": TEXT},

@@ -2,7 +2,7 @@
 
 from placement.api.resource_providers import LINKS, PARENTS
 from placement.api.versions import MINIMUM, Version, Versioned
-from placement.openapi.json_shapes import (
+from placement.openapi.shapes import (
     COUNT,
     NUMBER,
     TEXT,

@@ -9,7 +9,7 @@ from placement.candidates.explain.conditions import UNITS, ConditionKind
 from placement.candidates.explain.explanation import HintKind
 from placement.candidates.explain.near_misses import WORDS
 from placement.openapi.answers.plain import AMOUNTS, always
-from placement.openapi.json_shapes import (
+from placement.openapi.shapes import (
     COUNT,
     FLAG,
     NUMBER,

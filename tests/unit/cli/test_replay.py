@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.fragmentation import DeviceSupply, DeviceTask, FreeDevice, FreeHost, Outlook
-from placement.cli.replay import traces
-from placement.cli.replay.cheapest import FillingHosts
-from placement.cli.replay.run import filled
+from placement.cli.simulation import traces
+from placement.cli.simulation.packing import FillingHosts, filled
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\na,32000,1024,0,\nb,96000,2048,2,T4\nc,96000,2048,1,G2\n"
 TASKS = (

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from placement.allocators.fragmentation import FreeDevice, FreeHost, Outlook
-from placement.cli.replay import traces
-from placement.cli.replay.cheapest import FillingHosts
-from placement.cli.replay.departures import come_and_gone
+from placement.cli.simulation import traces
+from placement.cli.simulation.packing import FillingHosts, come_and_gone
 
 HOSTS = "host,devices,kind,VCPU,MEMORY_MB\na,1,T4,8,100\nb,0,,16,200\n"
 TASKS = (

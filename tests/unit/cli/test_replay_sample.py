@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from placement.cli.replay import traces
-from placement.cli.replay.run import filled
+from placement.cli.simulation import traces
+from placement.cli.simulation.packing import filled
 
 SAMPLE = Path(__file__).parents[2] / "data" / "openb"
 

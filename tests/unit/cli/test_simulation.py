@@ -7,9 +7,8 @@ import pytest
 
 from placement.cli.simulation.cloud import Cloud, gpu_server, plain_server, servers
 from placement.cli.simulation.curves import Chart, svg
-from placement.cli.simulation.policies import policies
+from placement.cli.simulation.policies import SAMPLES, RunResult, policies, run
 from placement.cli.simulation.report import charts, judgements, summary
-from placement.cli.simulation.run import SAMPLES, RunResult, run
 from placement.cli.simulation.workload import CPU_SIZES, GPU_SIZES, Job, Load, trace
 from placement.domain.search_plan import plan_for
 

@@ -1,18 +1,25 @@
-"""Published traces: the hosts of a GPU cluster and workloads for them, read from CSV files, gzipped or not."""
+"""Traces: the hosts of a GPU cluster and workloads for them, read from CSV files, gzipped or not.
+
+There is the form of the published traces, and a plain one for clouds of one's own, with a column per resource class:
+
+* ``hosts.csv``: ``host`` (its name), ``devices`` (how many it has), ``kind`` (of devices), and a column for each class.
+* ``tasks_WORKLOAD.csv``: ``devices``, ``share`` (thousandths of each), ``kinds`` (A|B; empty for any), a column for
+  each class, and, where tasks leave, ``comes`` and ``goes``: times in any unit.
+"""
 
 import csv
 import gzip
 import random
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
+from math import inf
 from pathlib import Path
 
 from placement.allocators.fragmentation import DeviceSupply, DeviceTask, FreeDevice, FreeHost
-from placement.cli.replay import plain_form
 
 DEVICES = "GPUs"
 """The unit of traces in which hosts have devices, and tasks ask for some."""
@@ -20,11 +27,13 @@ DEVICES = "GPUs"
 SIZE = 1000
 """The units that a whole GPU has in these files."""
 
-NODES = "node_list_all_node.csv"
-TASKS = "pod_list_{}.csv"
-PUBLISHED = "published_allocation.csv"
+HOSTS, TASKS = "hosts.csv", "tasks_{}.csv"
+NODES, PODS, PUBLISHED = "node_list_all_node.csv", "pod_list_{}.csv", "published_allocation.csv"
 
 Row = Mapping[str, str]
+
+_OF_HOSTS = ("host", "devices", "kind")
+_OF_TASKS = ("task", "devices", "share", "kinds", "comes", "goes")
 
 _FAULTS = (KeyError, ValueError, csv.Error, gzip.BadGzipFile, EOFError, zlib.error)
 """What reading a malformed file raises: for a missing column, a wrong value, text that is not CSV; the last three for a
@@ -104,29 +113,63 @@ class Trace:
 
 
 def read(folder: Path, workload: str) -> Trace:
-    """Read the hosts in a folder and one of its workloads, in the published or the plain format (``plain_form``).
+    """Read the hosts in a folder and one of its workloads, in the plain form or that of the published traces.
 
     Raises:
         NoTrace: a file is missing, has a malformed row, or tasks ask for nothing that hosts have.
     """
-    if plain_form.is_plain(folder):
-        return _plain(folder, workload)
-    host, task = cache(_host), cache(_task)
-    with _naming(f"{folder}: a row of {workload!r} or of its hosts"):
-        nodes = [host(row["cpu_milli"], row["memory_mib"], row["gpu"], row["model"]) for row in _rows(folder / NODES)]
-        rows = list(_rows(folder / TASKS.format(workload)))
-        pods = [
-            task(row["cpu_milli"], row["memory_mib"], row["num_gpu"], row["gpu_milli"], row.get("gpu_spec") or "")
-            for row in rows
-        ]
-        stays = plain_form.stays(rows, "creation_time", "deletion_time")
-    return Trace(nodes, pods, stays)
+    is_plain = any((folder / name).exists() for name in (HOSTS, f"{HOSTS}.gz"))
+    hosts, tasks = (HOSTS, TASKS.format(workload)) if is_plain else (NODES, PODS.format(workload))
+    with _naming(f"{folder}: a row of {hosts} or {tasks}"):
+        nodes, pods = list(_rows(folder / hosts)), list(_rows(folder / tasks))
+        if not is_plain:
+            nodes, pods = [*map(_plain_node, nodes)], [*map(_plain_pod, pods)]
+        return Trace(_hosts(nodes), _tasks(pods), _stays(pods))
 
 
-def _plain(folder: Path, workload: str) -> Trace:
-    hosts, tasks = folder / plain_form.HOSTS, folder / plain_form.TASKS.format(workload)
-    with _naming(f"{folder}: a row of {hosts.name} or {tasks.name}"):
-        return Trace(plain_form.hosts(_rows(hosts), SIZE), *plain_form.tasks(_rows(tasks)))
+def _plain_node(row: Row) -> Row:
+    return {"CPU": row["cpu_milli"], "MEMORY": row["memory_mib"], "devices": row["gpu"], "kind": row["model"]}
+
+
+def _plain_pod(row: Row) -> Row:
+    times = {"comes": row.get("creation_time", ""), "goes": row.get("deletion_time", "")}
+    devices = {"devices": row["num_gpu"], "share": row["gpu_milli"], "kinds": row.get("gpu_spec", "")}
+    return {"CPU": row["cpu_milli"], "MEMORY": row["memory_mib"], **devices, **times}
+
+
+def _hosts(rows: Iterable[Row]) -> list[FreeHost]:
+    @cache
+    def host(devices: int, kind: str, amounts: tuple[tuple[str, int], ...]) -> FreeHost:
+        return FreeHost(dict(amounts), (FreeDevice(SIZE, kind),) * devices)
+
+    return [host(int(row["devices"] or 0), row.get("kind") or "", _amounts(row, _OF_HOSTS)) for row in rows]
+
+
+def _tasks(rows: Iterable[Row]) -> list[DeviceTask]:
+    @cache
+    def task(devices: int, share: int, kinds: str, amounts: tuple[tuple[str, int], ...]) -> DeviceTask:
+        accepted = frozenset(kinds.split("|")) - {""} if devices else frozenset[str]()
+        return DeviceTask(dict(amounts), devices, share if devices else 0, accepted)
+
+    return [
+        task(int(row["devices"] or 0), int(row["share"] or 0), row.get("kinds") or "", _amounts(row, _OF_TASKS))
+        for row in rows
+    ]
+
+
+def _amounts(row: Row, others: Iterable[str]) -> tuple[tuple[str, int], ...]:
+    return tuple([(name, int(amount or 0)) for name, amount in row.items() if name not in others])
+
+
+def _stays(rows: Sequence[Row]) -> list[tuple[float, float]]:
+    """Return when each task arrives and leaves; nothing unless all of them say so."""
+    if not all(row.get("comes") and row.get("goes") for row in rows):
+        return []
+    times = [(float(row["comes"]), float(row["goes"])) for row in rows]
+    for line, (arrives, leaves) in enumerate(times, start=2):
+        if not -inf < arrives <= leaves < inf:
+            raise ValueError(f"line {line}: goes is {leaves:g}, which is not a time after comes, {arrives:g}.")
+    return times
 
 
 def published(folder: Path) -> dict[tuple[str, str, int], float]:
@@ -150,16 +193,6 @@ def _naming(rows: str) -> Iterator[None]:
         yield
     except _FAULTS as error:
         raise NoTrace(f"{rows} cannot be read: {error}") from None
-
-
-def _host(cpu: str, memory: str, gpus: str, model: str) -> FreeHost:
-    return FreeHost({"CPU": int(cpu), "MEMORY": int(memory)}, (FreeDevice(SIZE, model),) * int(gpus))
-
-
-def _task(cpu: str, memory: str, gpus: str, share: str, models: str) -> DeviceTask:  # noqa: PLR0917 - the columns
-    devices = int(gpus)
-    kinds = frozenset(models.split("|")) - {""} if devices else frozenset[str]()
-    return DeviceTask({"CPU": int(cpu), "MEMORY": int(memory)}, devices, int(share) if devices else 0, kinds)
 
 
 def _rows(path: Path) -> Iterator[Row]:

@@ -12,11 +12,17 @@ from statistics import fmean
 import click
 
 from placement.cli.output import PrintedCell, PrintedTable, Report, show, watched, whole
-from placement.cli.replay import traces
-from placement.cli.replay.cheapest import PUBLISHED_AS
-from placement.cli.replay.departures import ComeAndGone, come_and_gone
-from placement.cli.replay.run import MILESTONES, WHOLE_DEVICES, FilledCluster, filled
+from placement.cli.simulation import traces
 from placement.cli.simulation.curves import Chart, svg
+from placement.cli.simulation.packing import (
+    MILESTONES,
+    PUBLISHED_AS,
+    WHOLE_DEVICES,
+    ComeAndGone,
+    FilledCluster,
+    come_and_gone,
+    filled,
+)
 
 FIRST_SEED = 42
 """The published results start with this seed."""

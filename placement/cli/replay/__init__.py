@@ -1,1 +1,0 @@
-"""``placement simulate --trace``: how much of a cluster's GPUs policies allocate, compared with published results."""
