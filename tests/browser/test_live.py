@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from placement.cli.demo_story import uuid_of
+from placement.cli.demo import uuid_of
 from tests.browser.cloud import served_cloud
 from tests.browser.visits import visit
 from tests.clouds import allocate

@@ -12,7 +12,7 @@ from flask import Flask
 
 import placement.ui
 from placement.app import create_app
-from placement.cli.demo_story import uuid_of
+from placement.cli.demo import uuid_of
 from placement.services.providers import create_provider
 from placement.settings import DatabaseSettings, Settings, UiSettings
 from placement.ui.blueprint import PAGES
