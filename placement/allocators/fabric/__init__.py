@@ -112,5 +112,4 @@ def _one_place_each(ways: Sequence[Sequence[list[Posting] | None]]) -> tuple[int
         return None
     later = len(ways) * len(ways[0]) + 1
     weights = [[None if one is None else -len(one) * later - at for at, one in enumerate(row)] for row in ways]
-    best = best_assignment(weights)
-    return None if best is None else best.columns
+    return best_assignment(weights)

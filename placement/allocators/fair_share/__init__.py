@@ -47,9 +47,8 @@ from placement.allocators.fair_share.gate import (
 from placement.allocators.fair_share.order import MAX_STEPS, Behind, Filling, Task, Turn, fill, order, want
 from placement.allocators.fair_share.queues import Contradiction, Queue, tree_of
 from placement.allocators.fair_share.reclaim import Giving, preempt, reclaim
-from placement.allocators.fair_share.rights import Parting
 from placement.allocators.fair_share.state import FairShares, NodeShare
-from placement.allocators.fair_share.tenants import Held
+from placement.allocators.fair_share.tenants import Held, Parting
 from placement.allocators.fair_share.tree import Amounts, Branch, Leaf, leaf_paths
 
 __all__ = [

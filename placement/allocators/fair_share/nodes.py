@@ -34,6 +34,8 @@ LAST = 1 << 256
 """Added to a blocked node's weighted share; exceeds any share, so that blocked nodes sort last."""
 
 _SLACK = 16
+_MANY = 4
+"""Where more than one part of a branch in so many changes at once, all of its parts are counted anew."""
 
 Vector = list[int]
 Contribution = tuple[bool, Vector]
@@ -157,19 +159,38 @@ class BranchNode(Node):
         self._rest_sum: Vector = [0] * classes
         self._by_rank: list[tuple[Rank, Node]] = []
 
-    def count(self, part: Node) -> None:
-        """Replace what has been counted of a part by its present state."""
-        if part.counted is not None:
-            self._add(part.counted, sign=-1)
-        part.counted = part.contribution()
-        self._add(part.counted, sign=1)
-        rank = part.ranked()
-        if rank != part.rank:
-            part.rank = rank
-            heappush(self._by_rank, (rank, part))
+    def count(self, parts: Sequence[Node]) -> None:
+        """Replace what has been counted of parts by their present state; of many, all anew, which is faster."""
+        if _MANY * len(parts) > len(self.parts) > _MANY:
+            self._recount()
+            return
+        for part in parts:
+            if part.counted is not None:
+                self._add(part.counted, sign=-1)
+            part.counted = part.contribution()
+            self._add(part.counted, sign=1)
+            rank = part.ranked()
+            if rank != part.rank:
+                part.rank = rank
+                heappush(self._by_rank, (rank, part))
         if len(self._by_rank) > 2 * len(self.parts) + _SLACK:
-            self._by_rank = [(each.rank, each) for each in self.parts]
-            heapify(self._by_rank)
+            self._sort()
+
+    def _recount(self) -> None:
+        vectors: dict[bool, list[Vector]] = {False: [], True: []}
+        for part in self.parts:
+            is_blocked, vector = part.counted = part.contribution()
+            vectors[is_blocked].append(vector)
+            part.rank = part.ranked()
+        nothing = [0] * len(self._rest_sum)
+        self._rest_sum = [*map(sum, zip(*vectors[True], strict=True))] or nothing
+        self._scaled_sum = [*map(sum, zip(*vectors[False], strict=True))] or nothing.copy()
+        self.open_parts = len(vectors[False])
+        self._sort()
+
+    def _sort(self) -> None:
+        self._by_rank = [(part.rank, part) for part in self.parts]
+        heapify(self._by_rank)
 
     def _add(self, contribution: Contribution, *, sign: int) -> None:
         is_blocked, vector = contribution

@@ -1,10 +1,7 @@
 """What should be given back so that a claimant fits: by entitlement (``reclaim``) or by priority (``preempt``).
 
-Where the paths to the claimant and to a giver part, there are two sibling nodes. From there down, each node on the
-claimant's side must be entitled to what it holds plus the task, and each node on the giver's side keeps what it is
-entitled to, down to the leaves. So only borrowed resources go back, and only to those who lack what is theirs.
-``reclaim`` takes only for whoever is then served next and passes both gates; in ``preempt``, priorities decide inside
-the claimant's own queue.
+Only borrowed resources go back, and only to those who lack what is theirs (``tenants``). ``reclaim`` takes only for
+whoever is then served next and passes both gates; in ``preempt``, priorities decide inside the claimant's own queue.
 
 Only amounts count here. Whether what becomes free lies on one provider is not known.
 """
@@ -18,9 +15,17 @@ from placement.allocators.entries import Number
 from placement.allocators.fair_share.fewest import fewest
 from placement.allocators.fair_share.gate import is_next, overdraft
 from placement.allocators.fair_share.order import added, restored
-from placement.allocators.fair_share.rights import ClaimRights, Parting
 from placement.allocators.fair_share.state import FairShares
-from placement.allocators.fair_share.tenants import Held, Judgement, dearness, never, queue_of, wherever_they_are
+from placement.allocators.fair_share.tenants import (
+    ClaimRights,
+    Held,
+    Judgement,
+    Parting,
+    dearness,
+    never,
+    queue_of,
+    wherever_they_are,
+)
 from placement.allocators.fair_share.tree import Amounts
 
 
@@ -86,7 +91,7 @@ def reclaim(
 def _chosen(rights: ClaimRights, held: Iterable[Held], *, is_free: Judgement, steps: int) -> Giving:
     """Choose the fewest things, among those the least valuable, within this many partial choices."""
     givers = wherever_they_are(rights, held, is_free=is_free)
-    counts, complete = fewest(givers.nothing, steps=steps)
+    counts, complete = fewest(givers.choices, steps=steps)
     given_back = tuple(sorted([tenant.held for tenant in givers.chosen(counts or ())], key=dearness))
     leaves = [each.leaf for each in given_back or [tenant.held for tenant in givers.tenants]]
     return Giving(

@@ -1,5 +1,6 @@
 """A share tree over real totals: who uses what, who waits for what, who is blocked, and who is served next."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -42,14 +43,12 @@ class NodeShare:
     is_leaf: bool
 
 
+@dataclass(slots=True, eq=False)
 class Ceiling:
     """What is left of each class below one branch, the root or one with a limit."""
 
-    __slots__ = ("left", "path")
-
-    def __init__(self, path: str, left: Sequence[int]) -> None:
-        self.path = path
-        self.left = list(left)
+    path: str
+    left: Sequence[int]
 
 
 class Queued:
@@ -127,7 +126,9 @@ class FairShares:
         self._is_promised = any(branch.guarantee or branch.deserved for _path, branch in branches_of(root))
         self._is_weighed = not self._is_promised
         for node in reversed(self._nodes.values()):
-            self._count(node)
+            if isinstance(node, BranchNode):
+                node.count(node.parts)
+        self._all_dirty()
         for leaf, amounts in (usage or {}).items():
             self.use(leaf, amounts)
         for leaf, amounts in (tasks or {}).items():
@@ -211,17 +212,22 @@ class FairShares:
 
     def _block_anew(self) -> None:
         """Block the leaves whose tasks no longer fit, and unblock those whose tasks fit again."""
+        changed = defaultdict[BranchNode | None, list[Node]](list)
         for queued in self._queued.values():
             if queued.is_blocked == queued.fits:
                 queued.is_blocked = not queued.is_blocked
                 self._is_open_stale = True
                 for node in queued.leaves:
                     node.is_blocked = queued.is_blocked
-                    self._count(node)
+                    changed[node.above].append(node)
+        for branch, nodes in changed.items():
+            if branch is not None:
+                branch.count(nodes)
+                self._dirty[branch.depth][branch] = None
 
     def _count(self, node: Node) -> None:
         if node.above is not None:
-            node.above.count(node)
+            node.above.count([node])
             self._dirty[node.above.depth][node.above] = None
 
     def _settle(self) -> None:
@@ -284,7 +290,7 @@ class FairShares:
 
     def leaves(self) -> Iterator[str]:
         """Yield the paths of all leaves in tree order."""
-        yield from self._usage
+        return iter(self._usage)
 
     def totals(self) -> dict[str, int]:
         """Return the total of each class."""
@@ -324,8 +330,7 @@ class FairShares:
         """Return the state of a node."""
         self._settle()
         together, below = [0] * len(self.classes), [self._nodes[path]]
-        while below:
-            node = below.pop()
+        for node in below:
             if isinstance(node, BranchNode):
                 below += node.parts
             else:
@@ -376,7 +381,7 @@ class FairShares:
         )
 
     def _lacking(self, leaf: str) -> tuple[str, ...]:
-        left = [min(left) for left in zip(*[ceiling.left for ceiling in self._ceilings_of(leaf)], strict=True)]
+        left = map(min, zip(*[ceiling.left for ceiling in self._ceilings_of(leaf)], strict=True))
         asked = zip(self.classes, self._waits[leaf].task, left, strict=True)
         return tuple([name for name, amount, most in asked if amount > 0 and amount > most])
 

@@ -1,4 +1,9 @@
-"""What holders of resources may give back so that a claim fits, anywhere or in one place."""
+"""What holders of resources may give back so that a claim fits, anywhere or in one place.
+
+Nobody keeps less than its entitlement, nor gets more. Where the paths to the claimant and to a giver part, there are
+two sibling nodes. From there down, each node on the claimant's side must be entitled to what it holds plus the task,
+and each node on the giver's side keeps what it is entitled to, down to the leaves.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,10 +14,109 @@ from operator import attrgetter
 
 from placement.allocators.budget import Budget
 from placement.allocators.entries import Number, exact
-from placement.allocators.fair_share.fewest import Basket, Cost, FewestSearch, Kind, in_order_of_value
-from placement.allocators.fair_share.rights import ClaimRights
+from placement.allocators.fair_share.fewest import Choices, Cost, FewestSearch, Kind
+from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import SEPARATOR, Amounts, way
 from placement.allocators.natural_order import natural_key
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """Where the paths to a claimant and to a giver part: the level that decides.
+
+    Args:
+        claimant, giver: the two sibling nodes.
+        claims: class -> what the claimant's node would hold with the claim.
+        claimant_entitled: class -> what that node is entitled to.
+        holds: class -> what the giver's node holds.
+        giver_entitled: class -> what that node is entitled to.
+    """
+
+    claimant: str
+    giver: str
+    claims: Amounts
+    claimant_entitled: Mapping[str, float]
+    holds: Amounts
+    giver_entitled: Mapping[str, float]
+
+
+class ClaimRights:
+    """The needs of a claim, and what everybody is entitled to, given that the claimant wants more.
+
+    ``needs`` is what has to become free: (branch, class) -> amount, for the root and every limit in the way.
+
+    Args:
+        shares: the tree, its usage and what its leaves wait for.
+        claimant: the leaf.
+        task: what it wants.
+        classes: the classes in which entitlements are protected; by default, the lacking ones.
+    """
+
+    def __init__(
+        self, shares: FairShares, claimant: str, task: Amounts, *, classes: Iterable[str] | None = None
+    ) -> None:
+        self.root = shares.root.name
+        self.claimant = claimant
+        self.task = task
+        self.needs = {
+            (path, name): task[name] - left[name]
+            for path, left in shares.bounds(claimant)
+            for name in task
+            if task[name] and task[name] > left[name]
+        }
+        self.lacking = {name: amount for (path, name), amount in self.needs.items() if path == self.root}
+        needed = [name for _path, name in self.needs] if classes is None else classes
+        self.classes = tuple(dict.fromkeys(needed))
+        self.used = shares.holdings()
+        self.entitlements = shares.entitlements(self.classes, more={claimant: task})
+        self._surplus: dict[str, dict[str, int]] = {}
+        self._keepers: dict[str, tuple[str, ...]] = {}
+
+    def keepers(self, leaf: str) -> tuple[str, ...]:
+        """Return the nodes that keep their entitlement when a leaf gives: from the parting down to the leaf."""
+        if leaf not in self._keepers:
+            ours = {self.root, *way(self.claimant)}
+            self._keepers[leaf] = tuple([path for path in way(leaf) if path not in ours])
+        return self._keepers[leaf]
+
+    def may_give(self, leaf: str) -> bool:
+        """Tell whether the claimant is entitled to its claim, from the parting from a leaf's path down to itself."""
+        keepers = self.keepers(leaf)
+        return bool(keepers) and keepers[0].count(SEPARATOR) > self._first_entitled
+
+    @cached_property
+    def _first_entitled(self) -> int:
+        """The first of the claimant's nodes from which on all are entitled to what they would hold."""
+        nodes = way(self.claimant)
+        beyond = [number for number, path in enumerate(nodes, start=1) if not self._is_entitled(path)]
+        return max(beyond, default=0)
+
+    def _is_entitled(self, path: str) -> bool:
+        entitled, used = self.entitlements.of(path), self.used[path]
+        return all([used[name] + self.task.get(name, 0) <= entitled[name] for name in self.classes])
+
+    def surplus(self, path: str) -> dict[str, int]:
+        """Return class -> how many whole units a node may give."""
+        if path not in self._surplus:
+            entitled, used = self.entitlements.of(path), self.used[path]
+            self._surplus[path] = {name: max(0, int(used[name] - entitled[name])) for name in self.classes}
+        return self._surplus[path]
+
+    def partings(self, leaves: Iterable[str]) -> tuple[Parting, ...]:
+        """Return the levels that decide about these leaves, with their figures."""
+        givers = {self.keepers(leaf)[0] for leaf in dict.fromkeys(leaves) if self.keepers(leaf)}
+        return tuple([self._shown(way(self.claimant)[len(way(giver)) - 1], giver) for giver in sorted(givers)])
+
+    def _shown(self, ours: str, theirs: str) -> Parting:
+        entitled = self.entitlements.of
+        return Parting(
+            claimant=ours,
+            giver=theirs,
+            claims={name: self.used[ours][name] + self.task.get(name, 0) for name in self.classes},
+            claimant_entitled={name: float(amount) for name, amount in entitled(ours).items()},
+            holds={name: self.used[theirs][name] for name in self.classes},
+            giver_entitled={name: float(amount) for name, amount in entitled(theirs).items()},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +192,7 @@ class Tenants:
     @cached_property
     def bound(self) -> Cost | None:
         """A lower bound, by sums, on the cost; None if all together are not enough."""
-        return FewestSearch(self.nothing, Budget(0)).bound
+        return FewestSearch(self.choices, Budget(0)).bound
 
     def could_free(self, missing: Mapping[Need, int]) -> bool:
         """Tell whether all together free this much, by sums."""
@@ -98,8 +202,8 @@ class Tenants:
 
     def bound_with_what_is_kept(self, budget: Budget, below: Cost | None) -> Cost | None:
         """Return the same, given what owners have to keep; None if there is none, or none that is below a cost."""
-        found = FewestSearch(self.nothing, budget).least(below)
-        return self.bound if budget.was_hit else found and found[0]
+        choice = FewestSearch(self.choices, budget).least(below)
+        return self.bound if budget.was_hit else choice and choice[0]
 
     @property
     def least_value(self) -> Number | None:
@@ -126,25 +230,20 @@ class Tenants:
         return replace(self, tenants=[*read(self.tenants)])
 
     @cached_property
-    def nothing(self) -> Basket:
-        """The empty choice among the tenants, grouped into kinds that differ in value and name alone."""
+    def choices(self) -> Choices:
+        """The tenants, grouped into kinds that differ in value and name alone."""
         leaves = dict.fromkeys([sort[0] for sort, _alike in self._alike])
         kept = dict.fromkeys([path for leaf in leaves for path in self.rights.keepers(leaf)])
         numbers = {path: number for number, path in enumerate(kept)}
         purses = {leaf: tuple([numbers[path] for path in self.rights.keepers(leaf)]) for leaf in leaves}
-        limits = {leaf: self._limits_around(leaf) for leaf in leaves}
+        limits = {need: amount for need, amount in self.rights.needs.items() if need[0] != self.rights.root}
+        inside = {leaf: [(name, path in way(queue_of(leaf))) for path, name in limits] for leaf in leaves}
         kinds = []
         for (leaf, takes, is_bound, gives, _freed), alike in self._alike:
-            amounts, values = alike[0].held.amounts, tuple(map(self._worth, alike))
-            towards_limits = [amounts.get(name, 0) * is_around for name, is_around in limits[leaf]]
-            kinds.append(Kind((*gives, *towards_limits), takes, values, purses[leaf], is_bound))
-        needed = (*self.missing.values(), *self._limits.values())
-        return Basket(kinds, needed, [tuple(self.rights.surplus(path).values()) for path in kept])
-
-    def _limits_around(self, leaf: str) -> list[tuple[str, bool]]:
-        """Return the class of each limit in the way, and whether it is around a leaf too."""
-        around = way(queue_of(leaf))
-        return [(name, path in around) for path, name in self._limits]
+            towards_limits = [alike[0].held.amounts.get(name, 0) * is_inside for name, is_inside in inside[leaf]]
+            kinds.append(Kind((*gives, *towards_limits), takes, tuple(map(self._worth, alike)), purses[leaf], is_bound))
+        needed = (*self.missing.values(), *limits.values())
+        return Choices(kinds, needed, [tuple(self.rights.surplus(path).values()) for path in kept])
 
     def chosen(self, counts: Sequence[int]) -> list[Tenant]:
         """Return this many tenants of each kind, the least valuable first; of equals, those that come first by name."""
@@ -158,13 +257,8 @@ class Tenants:
 
     def least_valuable(self) -> list[Held] | None:
         """Return what giving back in ascending order of value would take; None if even everything is not enough."""
-        choice = in_order_of_value(self.nothing)
+        choice = FewestSearch(self.choices, Budget(0)).in_order_of_value()
         return None if choice is None else [tenant.held for tenant in self.chosen(choice[1])]
-
-    @cached_property
-    def _limits(self) -> dict[tuple[str, str], int]:
-        """What has to become free below limits, wherever it is."""
-        return {need: amount for need, amount in self.rights.needs.items() if need[0] != self.rights.root}
 
     @cached_property
     def _alike(self) -> list[tuple[_Sort, list[Tenant]]]:

@@ -2,8 +2,7 @@
 
 After S. Mehrotra, "Group Allocator" (KubeGPU), made exact: it finds a placement whenever one exists, and the best one
 in the order of ``Objective``. Where the original implementation behaves differently, that is an accident of its labels
-or of its lack of backtracking. ``place`` works on trees of locations instead of names; ``requests`` fills in outer
-groups.
+or of its lack of backtracking. ``place`` works on trees of locations instead of names.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

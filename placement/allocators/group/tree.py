@@ -7,9 +7,10 @@ compared; its index is a label (the paper's partition, equations 4 to 13).
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from placement.allocators.group.scorers import ANY_AMOUNT, Phase, Units
+from placement.allocators.natural_order import natural_key
 
 Path = tuple[tuple[str, str], ...]
 """A location's address: the (level, name) pairs from just below the root down to it; () for the root."""
@@ -211,3 +212,59 @@ def _pin(path: Path, target: Path, pins: dict[Path, Path]) -> None:
         if pins.setdefault(path[:length], target[:end]) != target[:end]:
             raise ValueError(f"There are two records of where {join_name(path[:length], '...')} was placed.")
         end -= 1
+
+
+LevelTree = dict[str, "LevelTree"]
+"""The levels that occur inside a location, each with those inside it."""
+
+
+def translated(requested: Requirement, root: Location) -> Requirement:
+    """Return a request in which each part is inside requirements of its own for all levels around it (part V).
+
+    Where a level occurs at several depths, the shallowest counts. Placement does not need this: a group may be served
+    at any depth. But groups that nobody asks for keep nothing apart, while each group here gets outer ones of its own.
+
+    Args:
+        requested: the request for the root.
+        root: the locations; their names do not matter, nor do locations without a level.
+
+    >>> device = Location("dev0", "gpu")
+    >>> root = Location(children=(Location("0", "grp1", children=(Location("0", "grp0", children=(device,)),)),))
+    >>> (outer,) = translated(Requirement(parts=(Requirement("RA", "grp0"),)), root).parts
+    >>> outer.level, [part.label for part in outer.parts]
+    ('grp1', ['RA'])
+    """
+    return _translated(requested, _levels_inside(root))
+
+
+def _levels_inside(location: Location) -> LevelTree:
+    levels: LevelTree = {}
+    for child in location.children:
+        _merge(levels, {child.level: _levels_inside(child)} if child.level else _levels_inside(child))
+    return levels
+
+
+def _merge(levels: LevelTree, more: LevelTree) -> None:
+    for level, inside in more.items():
+        _merge(levels.setdefault(level, {}), inside)
+
+
+def _translated(requirement: Requirement, levels: LevelTree) -> Requirement:
+    parts = []
+    for part in requirement.parts:
+        around, inside = _way_to(part.level, levels)
+        whole = _translated(part, inside)
+        for level in reversed(around):
+            whole = Requirement(level=level, parts=(whole,), phase=part.phase)
+        parts.append(whole)
+    return replace(requirement, parts=tuple(parts))
+
+
+def _way_to(level: str, levels: LevelTree) -> tuple[tuple[str, ...], LevelTree]:
+    """Return the levels around the shallowest occurrence of a level, outermost first, and what is inside it."""
+    ways: list[tuple[tuple[str, ...], LevelTree]] = [((), levels)]
+    for around, beside in ways:
+        if level in beside:
+            return around, beside[level]
+        ways += [((*around, name), beside[name]) for name in sorted(beside, key=natural_key)]
+    return (), {}

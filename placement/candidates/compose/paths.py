@@ -13,11 +13,9 @@ from typing import NamedTuple
 
 from placement.allocators.budget import Budget
 from placement.allocators.group.objective import Rules
-from placement.allocators.group.place import STEPS, Placement, place
-from placement.allocators.group.requests import translated
+from placement.allocators.group.place import STEPS, STEPS_OF_A_TRY, Placement, place
 from placement.allocators.group.scorers import ANY_AMOUNT, Phase, Units
-from placement.allocators.group.search import STEPS_OF_A_TRY
-from placement.allocators.group.tree import ANYWHERE, Capacity, Location, Path, Requirement, split_name
+from placement.allocators.group.tree import ANYWHERE, Capacity, Location, Path, Requirement, split_name, translated
 from placement.candidates.compose.free_places import WantedFree
 from placement.candidates.compose.locks import Locks
 from placement.candidates.compose.proposals import GroupScore, Proposal, Proposals

@@ -18,8 +18,8 @@ from placement.allocators.fair_share import Held
 from placement.allocators.fair_share.fewest import Cost, FewestSearch
 from placement.allocators.fair_share.nodes import ratio
 from placement.allocators.fair_share.reclaim import is_less_important, is_preemptible, is_reclaimable, lowest
-from placement.allocators.fair_share.rights import ClaimRights
 from placement.allocators.fair_share.tenants import (
+    ClaimRights,
     Judgement,
     Need,
     Tenant,
@@ -223,7 +223,7 @@ class RoomSearch:
         if fits is None:
             return None
         before, tenants = steps.left, host.tenants.in_detail(self._tenants.in_detail)
-        search = FewestSearch(tenants.nothing, steps, fits=lambda counts: fits(all_freed(tenants.chosen(counts))))
+        search = FewestSearch(tenants.choices, steps, fits=lambda counts: fits(all_freed(tenants.chosen(counts))))
         found = search.best(best)
         self._budget.take(before - steps.left)
         return found and (found[0], CheapestRoom(tenants.chosen(found[1]), host.root))

@@ -12,9 +12,8 @@ from placement.allocators.entries import exact
 from placement.allocators.fair_share import fewest
 from placement.allocators.fair_share.gate import is_next, overdraft
 from placement.allocators.fair_share.reclaim import preempt, reclaim
-from placement.allocators.fair_share.rights import ClaimRights
 from placement.allocators.fair_share.state import FairShares
-from placement.allocators.fair_share.tenants import Held, never, queue_of, wherever_they_are
+from placement.allocators.fair_share.tenants import ClaimRights, Held, never, queue_of, wherever_they_are
 from placement.allocators.fair_share.tree import Branch, Leaf, joined
 from tests.examples import examples
 from tests.unit.allocators import fair_share_oracle as oracle

@@ -2,7 +2,6 @@
 
 import pytest
 
-from placement.allocators.group.requests import translated
 from placement.allocators.group.scorers import Phase
 from placement.allocators.group.tree import (
     Capacity,
@@ -12,6 +11,7 @@ from placement.allocators.group.tree import (
     partition,
     requirement_tree,
     split_name,
+    translated,
 )
 from placement.allocators.natural_order import natural_key
 

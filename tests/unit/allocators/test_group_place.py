@@ -9,11 +9,17 @@ from hypothesis import strategies as st
 
 from placement.allocators.budget import Budget
 from placement.allocators.group.objective import Rules, assess
-from placement.allocators.group.place import STEPS, place
-from placement.allocators.group.requests import translated
+from placement.allocators.group.place import STEPS, STEPS_OF_A_TRY, place
 from placement.allocators.group.scorers import Phase, Scorer, Used, Verdict, judge_quantity
-from placement.allocators.group.search import STEPS_OF_A_TRY
-from placement.allocators.group.tree import Capacity, Location, Placed, Requirement, location_tree, requirement_tree
+from placement.allocators.group.tree import (
+    Capacity,
+    Location,
+    Placed,
+    Requirement,
+    location_tree,
+    requirement_tree,
+    translated,
+)
 from tests.examples import examples
 from tests.unit.allocators.group_instances import Everything, choice_of, containers, trees
 
