@@ -139,7 +139,7 @@ def _settings(source: cfg.ConfigOpts, *, configured: bool) -> Settings:
         ranking=_group(RankingSettings, source.ranking),
         planner_api=_group(PlannerApiSettings, source.planner),
         planner=load_planner(planner_file(source)),
-        fairness=FairnessSettings(source.fair_share.enforce, tuple(source.fair_share.consumer_types)),
+        fairness=_group(FairnessSettings, source.fair_share),
         ui=_group(UiSettings, source.ui),
         journal=_group(JournalSettings, source.journal),
         logging=_group(LoggingSettings, source),

@@ -1,16 +1,29 @@
-"""The options an operator can set, declared for oslo.config: names, types, defaults and help.
+"""The options an operator can set, for oslo.config. The sample configuration file is generated from ``list_opts``.
 
-Names and defaults are openstack-placement's, except in the groups that are this server's own: ``[access_log]``,
-``[fair_share]``, ``[headroom]``, ``[http_basic]``, ``[journal]``, ``[metrics]``, ``[planner]``, ``[ranking]`` and
-``[ui]``. The sample configuration file is generated from ``list_opts``.
+Most are fields of the settings (``values.py``); here are those that only libraries read, or that mean something else.
 """
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Iterator, Sequence
+from types import UnionType
+from typing import Any, get_args, get_origin
 
 from oslo_config import cfg
 
-from placement.settings.options_logging import ACCESS_LOG, LOGGING, LOGGING_NO_EFFECT
-from placement.settings.values import MAX_BODY, MISSING_CONSUMER_ID
+from placement.settings.values import (
+    MAX_BODY,
+    AccessLogSettings,
+    DatabaseSettings,
+    FairnessSettings,
+    HeadroomSettings,
+    JournalSettings,
+    LoggingSettings,
+    MetricsSettings,
+    PlacementSettings,
+    PlannerApiSettings,
+    RankingSettings,
+    UiSettings,
+)
 
 API = (
     cfg.StrOpt(
@@ -31,199 +44,6 @@ API = (
         min=0,
         help="A gunicorn worker that uses more than this many MB of memory after an answer accepts no further "
         "requests, finishes those in progress, and is replaced. 0: never. For uWSGI use reload-on-rss.",
-    ),
-)
-
-PLACEMENT_DATABASE = (
-    cfg.StrOpt(
-        "connection",
-        default="",
-        secret=True,
-        help="URL of the database, for example postgresql://placement:PASSWORD@HOST/placement, mysql+pymysql://... or "
-        "sqlite:////var/lib/placement/placement.sqlite. Required if anything is configured. Write a dollar sign twice.",
-    ),
-    cfg.StrOpt(
-        "slave_connection",
-        default="",
-        secret=True,
-        help="URL of a standby of this database, PostgreSQL or MariaDB. It serves allocation candidates, explanations "
-        "and bulk reads, which may be slightly out of date. The primary serves them while the standby cannot be "
-        "reached, is more than 5 seconds behind, or has an older schema.",
-    ),
-    cfg.StrOpt("connection_parameters", default="", help="Query string appended to the URL: name=value&..."),
-    cfg.BoolOpt("sqlite_synchronous", default=True, help="Whether SQLite waits until data is on disk."),
-    cfg.StrOpt(
-        "mysql_sql_mode",
-        default="TRADITIONAL",
-        help="sql_mode of MySQL and MariaDB sessions; empty: the server's default.",
-    ),
-    cfg.IntOpt("connection_recycle_time", default=3600, help="Seconds after which a pooled connection is replaced."),
-    cfg.IntOpt("max_pool_size", help="Number of connections that each process keeps open."),
-    cfg.IntOpt("max_overflow", help="Number of connections that each process may open beyond max_pool_size."),
-    cfg.IntOpt("pool_timeout", help="Seconds to wait for a free connection from the pool."),
-    cfg.IntOpt(
-        "connect_timeout",
-        default=5,
-        min=2,
-        help="Seconds to wait for a new connection to PostgreSQL or MariaDB, unless the URL says otherwise.",
-    ),
-    cfg.IntOpt(
-        "statement_timeout",
-        default=30,
-        min=0,
-        help="Seconds that a request waits for the answer to one statement. If the database, a proxy or a firewall is "
-        "silent for that long, the connection is closed and the request answered with 503. 0: no limit.",
-    ),
-    cfg.IntOpt("max_retries", default=10, help="Attempts to reach the database at start; -1: unlimited."),
-    cfg.IntOpt("retry_interval", default=10, help="Seconds between these attempts."),
-    cfg.IntOpt("connection_debug", default=0, help="How much SQL is logged: 0 none, 50 statements, 100 also rows."),
-    cfg.BoolOpt("sync_on_startup", default=False, help="Whether the server migrates the database when it starts."),
-    cfg.BoolOpt(
-        "plain_sqlalchemy",
-        default=False,
-        help="Send every statement to PostgreSQL through SQLAlchemy, instead of sending most of them straight to the "
-        "driver. Slower. Use it to find out whether the fast path causes a problem; the fast path also switches "
-        "itself off where it cannot work.",
-    ),
-)
-
-PLACEMENT = (
-    cfg.BoolOpt(
-        "randomize_allocation_candidates",
-        default=False,
-        help="Shuffle allocation candidates, so that clients that take the first one spread over the providers.",
-    ),
-    cfg.IntOpt(
-        "max_allocation_candidates",
-        default=-1,
-        help="Maximum number of candidates that one request may find, whatever its limit; -1: no maximum.",
-    ),
-    cfg.StrOpt(
-        "allocation_candidates_generation_strategy",
-        choices=(
-            ("depth-first", "all candidates of one tree, then those of the next"),
-            ("breadth-first", "one candidate of each tree, then the second of each, and so on"),
-        ),
-        help="The order in which trees contribute candidates. It matters when a limit cuts the list. If unset, "
-        "breadth-first if [ranking] is enabled, otherwise depth-first.",
-    ),
-    cfg.StrOpt(
-        "incomplete_consumer_project_id",
-        default=MISSING_CONSUMER_ID,
-        help="Project of allocations by clients too old (microversion below 1.8) to name one.",
-    ),
-    cfg.StrOpt(
-        "incomplete_consumer_user_id",
-        default=MISSING_CONSUMER_ID,
-        help="User of allocations by clients too old (microversion below 1.8) to name one.",
-    ),
-    cfg.IntOpt(
-        "allocation_conflict_retry_count",
-        default=10,
-        help="How often to retry a write of allocations that lost to a concurrent writer.",
-    ),
-)
-
-RANKING = (
-    cfg.BoolOpt(
-        "enabled",
-        default=True,
-        help="Whether allocation candidates come best first, by the default profile of the planner file. Otherwise "
-        "their order is stable but has no meaning.",
-    ),
-    cfg.FloatOpt(
-        "near_equal",
-        default=1.0,
-        min=0,
-        max=100,
-        help="With [placement] randomize_allocation_candidates: provider trees whose scores (0 to 100) differ by no "
-        "more than this change places at random, so that clients that ask at the same time do not all take the same "
-        "one.",
-    ),
-    cfg.StrOpt(
-        "planner_file",
-        sample_default="planner.yaml",
-        help="The planner file: profiles, levels and more, see the sample planner.yaml. A relative path is searched "
-        "for in the directories of --config-dir and next to the configuration files. If unset, planner.yaml in these "
-        "places is used if it exists, otherwise built-in defaults.",
-    ),
-)
-
-PLANNER = (
-    cfg.BoolOpt(
-        "enabled", default=True, help="Whether to serve the planner API below /planner/v1; otherwise it is 404."
-    ),
-    cfg.BoolOpt(
-        "exclusive_for_all",
-        default=True,
-        help="Whether a place that a claim of the planner holds exclusively is closed to everybody: GET "
-        "/allocation_candidates leaves it out, and PUT and POST /allocations of others into it are 409. The section "
-        "exclusive of the planner file names the locks of places; without locks, this has no effect.",
-    ),
-)
-
-FAIR_SHARE = (
-    cfg.StrOpt(
-        "enforce",
-        default="claims",
-        choices=(
-            ("claims", "only claims of the planner that ask for it"),
-            ("plain", "also PUT and POST /allocations for consumers of the types below"),
-        ),
-        help="Whose requests are refused if they are not fair. The section fair_share of the planner file defines fair "
-        "shares, and docs/fair-share.md explains them. A plain client gets 409 if the request would take a queue or "
-        "project beyond its entitlement without leaving enough for all others, or beyond a limit. Giving back "
-        "resources or moving them is never refused.",
-    ),
-    cfg.ListOpt(
-        "consumer_types",
-        default=[],
-        sample_default=["INSTANCE", "unknown"],
-        help='With enforce = plain: the consumer types that are checked, and whose usage counts. "unknown" means '
-        "consumers without a type; nova sets none.",
-    ),
-)
-
-UI = (
-    cfg.BoolOpt("enabled", default=True, help="Whether to serve the console below /ui; otherwise it is 404."),
-    cfg.StrOpt(
-        "title", default="", help="Name of this cloud or region, shown at the top of every page of the console."
-    ),
-    cfg.StrOpt(
-        "colour",
-        default="",
-        sample_default="#b3261e",
-        help="Colour of a stripe at the top of every page of the console, such as #b3261e or the name of a colour, so "
-        "that nobody mistakes one region for another.",
-    ),
-)
-
-JOURNAL = (
-    cfg.BoolOpt(
-        "enabled",
-        default=True,
-        help="Whether to write every change of a provider or consumer to the journal and serve GET "
-        "/planner/v1/journal; otherwise it is 404. 'placement db upgrade' creates or removes the triggers that write "
-        "it.",
-    ),
-    cfg.IntOpt(
-        "keep_days",
-        default=90,
-        min=0,
-        help="Number of days for which the server keeps the journal: it deletes older rows in the background, a "
-        "thousand at a time. 0: it deletes none.",
-    ),
-    cfg.StrOpt(
-        "cadf",
-        help="Where 'placement journal cadf' writes changes as CADF events: an absolute path is a file that gets one "
-        "JSON document per line, anything else is the name of a logger.",
-    ),
-    cfg.IntOpt(
-        "listeners",
-        default=50,
-        min=0,
-        help="How many clients of each process may follow the journal as server-sent events at the same time; further "
-        "ones get 503. Each holds a connection, but no thread that serves requests.",
     ),
 )
 
@@ -321,60 +141,32 @@ CORS = (
     ),
 )
 
-METRICS = (
-    cfg.BoolOpt(
-        "enabled",
-        default=False,
-        help="Collect metrics for Prometheus and serve them at /metrics, to callers that the policy rule "
-        "placement:metrics:show allows. Requires the extra metrics.",
-    ),
-    cfg.StrOpt(
-        "listen",
-        help="HOST:PORT where metrics are served to everybody, for example 127.0.0.1:9778. 'placement serve' listens "
-        "there; other servers must be told to (gunicorn --bind).",
-    ),
-    cfg.StrOpt(
-        "directory",
-        help="Directory in which the processes of this server share their counts; it should be emptied at start. If "
-        "unset, $PROMETHEUS_MULTIPROC_DIR, or one below systemd's $RUNTIME_DIRECTORY, $XDG_RUNTIME_DIR or /tmp.",
-    ),
-    cfg.BoolOpt(
-        "capacity",
-        default=True,
-        help="Include inventory and usage of every provider, with the names that the OpenStack exporter uses.",
-    ),
-    cfg.BoolOpt(
-        "allocations",
-        default=False,
-        help="Include what every consumer holds, with the name that the OpenStack exporter uses: one series for each "
-        "consumer, provider and resource class.",
-    ),
-)
+_KINDS = {bool: cfg.BoolOpt, int: cfg.IntOpt, float: cfg.FloatOpt, str: cfg.StrOpt, tuple: cfg.ListOpt}
 
-HEADROOM = (
-    cfg.IntOpt(
-        "seconds",
-        default=60,
-        min=1,
-        help="The metrics show how many more of each flavor of the planner file fit. When metrics are read and the "
-        "last count is older than this, they are counted again in the background.",
-    ),
-    cfg.BoolOpt("by_hypervisor", default=False, help="Also count how many fit on each host."),
-)
+
+def _options_of(settings: Any) -> Iterator[cfg.Opt]:
+    """Yield the options that the fields of a group are."""
+    for field in dataclasses.fields(settings):
+        kind: Any = get_args(field.type)[0] if isinstance(field.type, UnionType) else field.type
+        default: Any = field.default
+        yield _KINDS[get_origin(kind) or kind](
+            field.name, default=list(default) if isinstance(default, tuple) else default, **field.metadata
+        )
+
 
 OPTIONS: dict[str | None, Sequence[cfg.Opt]] = {
-    None: LOGGING,
-    "access_log": ACCESS_LOG,
-    "metrics": METRICS,
-    "headroom": HEADROOM,
+    None: [*_options_of(LoggingSettings)],
+    "access_log": [*_options_of(AccessLogSettings)],
+    "metrics": [*_options_of(MetricsSettings)],
+    "headroom": [*_options_of(HeadroomSettings)],
     "api": API,
-    "placement_database": PLACEMENT_DATABASE,
-    "placement": PLACEMENT,
-    "ranking": RANKING,
-    "planner": PLANNER,
-    "fair_share": FAIR_SHARE,
-    "ui": UI,
-    "journal": JOURNAL,
+    "placement_database": [*_options_of(DatabaseSettings)],
+    "placement": [*_options_of(PlacementSettings)],
+    "ranking": [*_options_of(RankingSettings)],
+    "planner": [*_options_of(PlannerApiSettings)],
+    "fair_share": [*_options_of(FairnessSettings)],
+    "ui": [*_options_of(UiSettings)],
+    "journal": [*_options_of(JournalSettings)],
     "http_basic": HTTP_BASIC,
     "oslo_middleware": OSLO_MIDDLEWARE,
     "cors": CORS,
@@ -383,10 +175,28 @@ OPTIONS: dict[str | None, Sequence[cfg.Opt]] = {
 }
 """The options by group; None is ``[DEFAULT]``."""
 
-NO_EFFECT: dict[str, tuple[str, ...]] = {
-    "DEFAULT": ("tempdir", "pybasedir", "state_path", *LOGGING_NO_EFFECT),
-    "placement_database": ("connection_trace",),
-    "workarounds": ("optimize_for_wide_provider_trees",),
+NO_EFFECT: dict[str, Sequence[str]] = {
+    "DEFAULT": (
+        "tempdir",
+        "pybasedir",
+        "state_path",
+        "log_color",
+        "watch_log_file",
+        "log_rotate_interval",
+        "log_rotate_interval_type",
+        "log_rotation_type",
+        "max_logfile_count",
+        "max_logfile_size_mb",
+        "publish_errors",
+        "instance_format",
+        "instance_uuid_format",
+        "rate_limit_interval",
+        "rate_limit_burst",
+        "rate_limit_except_level",
+        "fatal_deprecations",
+    ),
+    "placement_database": ["connection_trace"],
+    "workarounds": ["optimize_for_wide_provider_trees"],
 }
 """Options of openstack-placement that occur in real files but have no effect here, by group."""
 

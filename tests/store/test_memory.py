@@ -5,8 +5,7 @@ from sqlalchemy import literal_column, select
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.services.allocation_candidates import SearchOptions, allocation_candidates
 from placement.store.connection.database import Database
-from placement.store.connection.prepared import PreparedStatement
-from placement.store.connection.statements import MAX_CHARACTERS, Memory
+from placement.store.connection.prepared import MAX_CHARACTERS, Memory, PreparedStatement
 from placement.store.connection.unit_of_work import Transaction, reads
 
 
