@@ -32,9 +32,9 @@ from placement.store.connection.database import Database
 from placement.store.lifecycle.opening import open_database
 from placement.telemetry.middleware import audited, traced, traces_statements
 from placement.telemetry.watching import meters_for, watched
+from placement.tuning import ReplacedWhenLarge
 from placement.ui.blueprint import install_console
 from placement.ui.security import Visitors
-from placement.worker_memory import ReplacedWhenLarge
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication

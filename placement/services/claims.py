@@ -15,7 +15,7 @@ from placement.domain.places import PlaceLock
 from placement.errors import ConcurrentUpdate, Invalid
 from placement.store import allocations as store
 from placement.store.allocations import HeldKey, HeldRow
-from placement.store.connection.statements import MAX_PARAMETERS
+from placement.store.connection.prepared import MAX_PARAMETERS
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.consumers import (
     Consumer,
@@ -24,9 +24,9 @@ from placement.store.consumers import (
     delete_consumers,
     insert_consumers,
     lock_consumers,
+    owner_ids,
 )
 from placement.store.locks import UsedLocks, pass_write_gate
-from placement.store.owners import owner_ids
 from placement.store.providers import LockedProvider, lock_providers, lock_providers_by_uuid, providers_by_uuid
 
 

@@ -13,7 +13,7 @@ from placement.allocators.fragmentation import FragmentationSettings, LearntMix,
 from placement.candidates.fragmentation import WantedOfHost, tasks_of
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, writes
-from placement.store.learnt_work import lock_learnt, read_learnt, write_learnt
+from placement.store.planner_rows import lock_learnt, read_learnt, write_learnt
 
 FIRST_NEWS = 8
 """So many allocations are worth a look if fewer were known."""

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from placement.domain.inventory import ProviderUsage, TypeUsage
 from placement.domain.quantities import ResourceAmounts
 from placement.errors import ProviderNotFound
-from placement.store import usages as store
+from placement.store import allocations as store
 from placement.store.connection.unit_of_work import Transaction, reads, reads_once
 
 

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Select, bindparam, delete, select
 
-from placement.store.connection.dialects import insert_unless_exists
-from placement.store.connection.prepared import PreparedInsert, PreparedStatement
-from placement.store.connection.statements import chunks
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.prepared import PreparedInsert, PreparedStatement, chunks
+from placement.store.connection.unit_of_work import Transaction, insert_unless_exists
 from placement.store.tables import placement_aggregates, resource_provider_aggregates, resource_providers
 
 AGGREGATE = placement_aggregates.c

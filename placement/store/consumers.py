@@ -1,17 +1,20 @@
-"""Rows of consumers. A consumer exists as long as it has allocations."""
+"""Rows of consumers, which exist as long as they have allocations, and of the names that they refer to.
+
+Projects, users and consumer types are created on first use.
+"""
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
-from sqlalchemy import bindparam, delete, select, update
+from sqlalchemy import Column, Table, bindparam, delete, literal_column, select, union_all, update
 
 from placement.errors import ConcurrentUpdate
-from placement.store.connection.prepared import PreparedInsert, PreparedStatement
-from placement.store.connection.statements import chunks
-from placement.store.connection.unit_of_work import Transaction
-from placement.store.tables import consumers
+from placement.store.connection.prepared import PreparedInsert, PreparedStatement, chunks
+from placement.store.connection.unit_of_work import Transaction, insert_unless_exists
+from placement.store.tables import consumer_types, consumers, projects, users
 
 _LOCK = PreparedStatement(
     select(
@@ -129,3 +132,70 @@ def delete_consumers(tx: Transaction, ids: Collection[int]) -> None:
     """Delete consumers."""
     for chunk in chunks(list(ids)):
         tx.change(_DELETE, {"ids": chunk})
+
+
+_COLUMNS: tuple[Column[str], ...] = (projects.c.external_id, users.c.external_id, consumer_types.c.name)
+_BY_NAME = PreparedStatement(
+    union_all(
+        *(
+            select(literal_column(str(kind)), column, column.table.c.id).where(
+                column.in_(bindparam(f"names{kind}", expanding=True))
+            )
+            for kind, column in enumerate(_COLUMNS)
+        )
+    ),
+    by_key=True,
+)
+
+Ids = dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerIds:
+    """Ids by name."""
+
+    projects: Ids
+    users: Ids
+    types: Ids
+
+
+def owner_ids(tx: Transaction, projects: Iterable[str], users: Iterable[str], types: Iterable[str]) -> OwnerIds:
+    """Return the ids of names, creating missing ones.
+
+    Existing rows are neither written nor locked, so claims of one project do not wait for each other. A transaction
+    that creates a row blocks others that want the same one. Call this before taking any lock: then the blocked ones
+    hold no locks that this transaction could want, and no deadlock arises.
+    """
+    wanted = [sorted(set(names)) for names in (projects, users, types)]
+    ids_of_kinds = _ids_of_kinds(tx, wanted)
+    if _insert_missing(tx, wanted, ids_of_kinds):
+        ids_of_kinds = _ids_of_kinds(tx, wanted)
+    return OwnerIds(
+        *(_complete(tx, column, names, ids) for column, names, ids in zip(_COLUMNS, wanted, ids_of_kinds, strict=True))
+    )
+
+
+def _ids_of_kinds(tx: Transaction, wanted: list[list[str]]) -> list[Ids]:
+    ids_of_kinds: list[Ids] = [{} for _ in wanted]
+    for chunk in zip_longest(*map(chunks, wanted), fillvalue=[]):
+        for kind, name, id_ in tx.tuples(_BY_NAME, {f"names{kind}": names for kind, names in enumerate(chunk)}):
+            ids_of_kinds[kind][name] = id_
+    return ids_of_kinds
+
+
+def _insert_missing(tx: Transaction, wanted: list[list[str]], ids_of_kinds: list[Ids]) -> bool:
+    inserted = False
+    for column, names, ids in zip(_COLUMNS, wanted, ids_of_kinds, strict=True):
+        if missing := [{column.name: name} for name in names if name not in ids]:
+            assert isinstance(column.table, Table)
+            insert_unless_exists(tx, column.table, missing, key=column.name)
+            inserted = True
+    return inserted
+
+
+def _complete(tx: Transaction, column: Column[str], names: list[str], ids: Ids) -> Ids:
+    """Add names that the database considers equal to others: MariaDB's collations may ignore case."""
+    for name in names:
+        if name not in ids:
+            ids[name] = tx.execute(select(column.table.c.id).where(column == name)).scalar_one()
+    return ids

@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, ColumnElement, Select, bindparam, case, cast,
 
 from placement.domain.inventory import Inventory
 from placement.domain.names import UNTYPED
-from placement.store.connection.statements import chunks
+from placement.store.connection.prepared import chunks
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.ranges import HAS_ROOT
 from placement.store.tables import (

@@ -13,8 +13,7 @@ import os_resource_classes
 import os_traits
 from sqlalchemy import Connection, Table, bindparam, select
 
-from placement.store.connection.prepared import PreparedStatement
-from placement.store.connection.statements import chunks
+from placement.store.connection.prepared import PreparedStatement, chunks
 from placement.store.tables import resource_classes
 from placement.store.tables import traits as traits_table
 

@@ -11,8 +11,7 @@ from sqlalchemy import BigInteger, bindparam, delete, exists, func, insert, or_,
 
 from placement.domain.provider import Provider
 from placement.errors import ConcurrentUpdate, ProviderNotFound
-from placement.store.connection.prepared import PreparedStatement
-from placement.store.connection.statements import chunks
+from placement.store.connection.prepared import PreparedStatement, chunks
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import (
     allocations,

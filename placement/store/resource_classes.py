@@ -9,10 +9,8 @@ import os_resource_classes
 from sqlalchemy import Select, bindparam, case, delete, exists, func, select, update
 
 from placement.domain.names import is_custom
-from placement.store.connection.dialects import insert_unless_exists
-from placement.store.connection.prepared import PreparedStatement
-from placement.store.connection.statements import chunks
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.prepared import PreparedStatement, chunks
+from placement.store.connection.unit_of_work import Transaction, insert_unless_exists
 from placement.store.tables import inventories, resource_classes
 
 FIRST_CUSTOM_ID = 10000

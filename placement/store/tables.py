@@ -210,7 +210,7 @@ planner_claims = Table(
     Column("answer", Text, nullable=False),
     UniqueConstraint("consumer_uuid", name="uniq_planner_claims0consumer_uuid"),
 )
-"""The answer to a planner claim, in case it is sent again (store/planner_claims.py)."""
+"""The answer to a planner claim, in case it is sent again (store/planner_rows.py)."""
 
 drained_inventories = Table(
     "drained_inventories",
@@ -275,7 +275,7 @@ learnt_work = Table(
     Column("profile", String(255), primary_key=True, nullable=False),
     Column("document", Text().with_variant(mysql.MEDIUMTEXT(), "mysql", "mariadb"), nullable=False),
 )
-"""The mix of work that a profile has learnt from requests (store/learnt_work.py)."""
+"""The mix of work that a profile has learnt from requests (store/planner_rows.py)."""
 
 VERSION_TABLE = "placement_server_version"
 """Where Alembic stores the revision of our tables; the reference's own is in ``alembic_version``."""

@@ -8,10 +8,8 @@ from typing import Any
 from sqlalchemy import Select, bindparam, case, delete, exists, func, select
 
 from placement.domain.names import CUSTOM_PREFIX
-from placement.store.connection.dialects import insert_unless_exists
-from placement.store.connection.prepared import NO_VALUES, PreparedInsert, PreparedStatement, Values
-from placement.store.connection.statements import chunks
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.prepared import NO_VALUES, PreparedInsert, PreparedStatement, Values, chunks
+from placement.store.connection.unit_of_work import Transaction, insert_unless_exists
 from placement.store.tables import resource_provider_traits, resource_providers, traits
 
 TRAIT = traits.c

@@ -30,7 +30,7 @@ from placement.telemetry.flavor_headroom import FlavorHeadroom, allocation_lines
 from placement.telemetry.meanings import MEANINGS
 from placement.telemetry.record import THREADS, Meters, RequestRecord, SearchSeen, ThreadUse
 from placement.telemetry.shared_directory import forget_the_dead, living_processes, shared_directory
-from placement.worker_memory import resident_bytes
+from placement.tuning import resident_bytes
 
 LOG = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from placement.errors import ConfigurationError
 from placement.open_paths import is_open
 from placement.settings import Settings
 from placement.settings.loading import module_for
-from placement.store.connection.statements import record_statements
+from placement.store.connection.prepared import record_statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,7 +11,7 @@ from placement.services.cloud_cache import CloudCache
 from placement.settings import Settings
 from placement.settings.loading import module_for
 from placement.store.connection.database import Database
-from placement.store.connection.statements import count_statements
+from placement.store.connection.prepared import count_statements
 from placement.telemetry.flavor_headroom import FlavorHeadroom
 from placement.telemetry.record import CONTENT_TYPE, Meters, Observed, Observer, RequestRecord
 

@@ -20,7 +20,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from placement.rationed_log import RationedLog
 from placement.store.connection.batching import Batching, FairTurns
 from placement.store.connection.engines import LOOK, READ, WRITE, transactions
-from placement.store.connection.statements import compiled_statements
+from placement.store.connection.prepared import compiled_statements
 from placement.store.names import Names
 
 LOG = logging.getLogger(__name__)

@@ -8,8 +8,10 @@ import sqlalchemy
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import ExceptionContext
 
-from placement.store.connection import direct, origin_setting
+from placement.domain.identity import CURRENT_ORIGIN, Origin
+from placement.store.connection import direct
 from placement.store.connection.faults import is_cut_off
+from placement.store.journal.watched import REQUEST_SETTING, REQUEST_VARIABLE, SEPARATOR
 
 LOG = logging.getLogger(__name__)
 
@@ -82,7 +84,7 @@ def engine_for(
     backend = make_url(url).get_backend_name()
     if backend == "sqlite":
         return _sqlite_engine(url, synchronous=sqlite_synchronous)
-    keep_to_one_line()
+    logging.getLogger(POOL).addFilter(_ONE_LINE)  # has no effect a second time
     directly = backend == "postgresql" and not plain_sqlalchemy and _can_send_directly()
     engine = create_engine(
         url,
@@ -98,8 +100,7 @@ def engine_for(
     else:
         event.listen(engine, "connect", _read_what_others_wrote)
         event.listen(engine, "begin", _begin_on_mariadb)
-        event.listen(engine, "handle_error", _leave_a_node_that_is_cut_off)
-        event.listen(engine, "handle_error", _tell_a_connection_that_was_never_made)
+        event.listen(engine, "handle_error", _tell_lost_connections)
     return engine
 
 
@@ -117,14 +118,15 @@ def _limit_statements(engine: Engine, limit_s: int | None) -> None:
         return connection
 
 
-def _leave_a_node_that_is_cut_off(context: ExceptionContext) -> None:
-    """Drop the connection: such a node refuses ROLLBACK as well, and the pool would log that with a traceback."""
+def _tell_lost_connections(context: ExceptionContext) -> None:
+    """Tell which connections to MariaDB are lost.
+
+    A node of Galera that is cut off refuses ROLLBACK as well, and the pool would log that with a traceback. A
+    connection that was never made is not lost: the request would try again, and wait as long for the same silent
+    database.
+    """
     if is_cut_off(context.original_exception):
         context.is_disconnect = True
-
-
-def _tell_a_connection_that_was_never_made(context: ExceptionContext) -> None:
-    """Do not call it lost: the request would try again, and wait as long for the same silent database."""
     if context.connection is None and context.original_exception is not None:
         context.is_disconnect &= not isinstance(context.original_exception.__context__, TimeoutError)
 
@@ -139,18 +141,6 @@ def _can_send_directly() -> bool:
             missing,
         )
     return missing is None
-
-
-def _begin_on_mariadb(connection: Connection) -> None:
-    """Set the isolation level of the next transaction.
-
-    SQLAlchemy's own isolation levels are set for the session and reset afterwards: four statements instead of one, and
-    if the connection breaks at one of them, an error that no retry recognises.
-    """
-    if text := connection.get_execution_options().get(_BEGIN):
-        direct.execute_raw(connection, text)
-        if _writes(connection):
-            origin_setting.tell_mariadb(connection)
 
 
 def _read_what_others_wrote(connection: Any, _record: Any) -> None:
@@ -178,24 +168,6 @@ def _speak_ourselves(engine: Engine, *, directly: bool) -> None:
     event.listen(engine, "begin", _begin_directly if directly else _begin_on_postgresql)
     if directly:
         event.listen(engine, "rollback", direct.roll_back)
-
-
-def _begin_directly(connection: Connection) -> None:
-    if text := connection.get_execution_options().get(_BEGIN, "BEGIN"):
-        request = origin_setting.postgresql_setting() if _writes(connection) else None
-        direct.begin(connection, f"{text}; {request}" if request else text)
-
-
-def _begin_on_postgresql(connection: Connection) -> None:
-    _begin(connection)
-    if _writes(connection) and (request := origin_setting.postgresql_setting()):
-        connection.exec_driver_sql(request)
-
-
-def _begin_on_sqlite(connection: Connection) -> None:
-    _begin(connection)
-    if _writes(connection):
-        origin_setting.note_on_sqlite(connection)
 
 
 def _begin(connection: Connection) -> None:
@@ -230,11 +202,13 @@ def _sqlite_engine(url: URL | str, *, synchronous: bool) -> Engine:
         connection.execute("PRAGMA synchronous = " + ("FULL" if synchronous else "OFF"))
 
     event.listen(engine, "begin", _begin_on_sqlite)
-    event.listen(engine, "commit", origin_setting.complete_on_sqlite)
+    event.listen(engine, "commit", _complete_on_sqlite)
     return engine
 
 
 class _OneLine(logging.Filter):
+    """Lets the pool log errors of drivers as warnings of one line."""
+
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
         if error is not None and _ERRORS & {base.__name__ for base in type(error).__mro__}:
@@ -247,6 +221,66 @@ class _OneLine(logging.Filter):
 _ONE_LINE = _OneLine()
 
 
-def keep_to_one_line() -> None:
-    """Let the pool log such errors as warnings of one line."""
-    logging.getLogger(POOL).addFilter(_ONE_LINE)  # has no effect a second time
+_NEWEST = "SELECT max(id) FROM placement_journal"
+_COMPLETE = "UPDATE placement_journal SET request_id = ?, by_user = ?, by_project = ?, route = ? WHERE id > ?"
+_NEWEST_BEFORE = "placement_journal_newest"
+_IS_SET = "placement_request_is_set"
+
+# The journal's triggers learn on whose behalf a writing transaction runs (domain/identity.py). PostgreSQL gets it in
+# the message that begins the transaction, MariaDB in one more. SQLite has no session variable that its triggers could
+# read: the rows are completed just before the commit, while no other writer can be inside.
+
+
+def _begin_directly(connection: Connection) -> None:
+    if text := connection.get_execution_options().get(_BEGIN, "BEGIN"):
+        origin = CURRENT_ORIGIN.get() if _writes(connection) else None
+        direct.begin(connection, text if origin is None else f"{text}; {_setting(origin)}")
+
+
+def _begin_on_postgresql(connection: Connection) -> None:
+    _begin(connection)
+    if _writes(connection) and (origin := CURRENT_ORIGIN.get()) is not None:
+        connection.exec_driver_sql(_setting(origin))
+
+
+def _begin_on_mariadb(connection: Connection) -> None:
+    """Set the isolation level of the next transaction, and its origin.
+
+    SQLAlchemy's own isolation levels are set for the session and reset afterwards: four statements instead of one, and
+    if the connection breaks at one of them, an error that no retry recognises. The session remembers an origin, so
+    later transactions have to clear it.
+    """
+    if not (text := connection.get_execution_options().get(_BEGIN)):
+        return
+    direct.execute_raw(connection, text)
+    if not _writes(connection):
+        return
+    if (origin := CURRENT_ORIGIN.get()) is not None:
+        direct.execute_raw(connection, f"SET {REQUEST_VARIABLE} = {_quoted(origin)}")
+        connection.info[_IS_SET] = True
+    elif connection.info.pop(_IS_SET, False):
+        direct.execute_raw(connection, f"SET {REQUEST_VARIABLE} = NULL")
+
+
+def _begin_on_sqlite(connection: Connection) -> None:
+    """Begin, and note the newest journal row of a writing transaction: the rows after it are its own."""
+    _begin(connection)
+    if _writes(connection):
+        connection.info.pop(_NEWEST_BEFORE, None)
+        if CURRENT_ORIGIN.get() is not None:
+            connection.info[_NEWEST_BEFORE] = connection.exec_driver_sql(_NEWEST).scalar() or 0
+
+
+def _complete_on_sqlite(connection: Connection) -> None:
+    """Complete the journal rows of a transaction before it commits."""
+    newest_before, origin = connection.info.pop(_NEWEST_BEFORE, None), CURRENT_ORIGIN.get()
+    if newest_before is not None and origin is not None:
+        connection.exec_driver_sql(_COMPLETE, (*(part or None for part in origin.parts), newest_before))
+
+
+def _setting(origin: Origin) -> str:
+    return f"SET LOCAL {REQUEST_SETTING} = {_quoted(origin)}"
+
+
+def _quoted(origin: Origin) -> str:
+    return "'" + SEPARATOR.join(origin.parts).replace("'", "''") + "'"

@@ -14,7 +14,10 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from sqlalchemy import Connection, CursorResult, Engine, Executable
+from sqlalchemy import Connection, CursorResult, Engine, Executable, Insert, Table
+from sqlalchemy.dialects.mysql import insert as mysql_insert
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -249,3 +252,22 @@ def _committed(engine: Engine, work: Callable[[Connection], T]) -> T:
                 raise OutcomeUnknown from error
             raise
         return result
+
+
+def insert_unless_exists(
+    tx: Transaction, table: Table, values: dict[str, Any] | list[dict[str, Any]], *, key: str
+) -> bool:
+    """Insert rows, skipping those whose unique ``key`` exists already; tell whether any was inserted."""
+    # Without preserve_rowcount SQLAlchemy discards an INSERT's row count, and with RETURNING it has none.
+    insert = insert_ignoring(tx.dialect, table, key).inline().execution_options(preserve_rowcount=True)
+    return tx.execute(insert, values).rowcount > 0
+
+
+def insert_ignoring(dialect: str, table: Table, *key: str) -> Insert:
+    """Return an INSERT that skips rows whose unique key exists already; without one named, whatever key it is."""
+    if dialect in {"postgresql", "sqlite"}:
+        on_conflict = postgresql_insert if dialect == "postgresql" else sqlite_insert
+        return on_conflict(table).on_conflict_do_nothing(index_elements=key or None)
+    # IGNORE hides truncation as well, but values are validated before they get here. ON DUPLICATE KEY UPDATE would
+    # count an existing row like a new one, because SQLAlchemy asks the driver for rows matched, not rows changed.
+    return mysql_insert(table).prefix_with("IGNORE")

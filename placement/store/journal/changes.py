@@ -12,8 +12,7 @@ from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.completeness import is_whole
 from placement.store.journal.cursor import Cursor
 from placement.store.journal.order import JournalOfAnother
-from placement.store.journal.tree_row import NewRows, RowOfTree
-from placement.store.journal.tree_rows import Along, new_rows, place_of
+from placement.store.journal.tree_rows import Along, NewRows, RowOfTree, new_rows, place_of
 from placement.store.journal.watched import ALLOCATION, MARK_KINDS, PROVIDER
 
 _NO_STEPS: Mapping[int, Sequence[UseStep]] = MappingProxyType({})

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 from sqlalchemy import ColumnElement, Select, and_, func, select
 
-from placement.store.connection.statements import chunks
+from placement.store.connection.prepared import chunks
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.cursor import Cursor
 from placement.store.journal.former_names import FormerNames, lost_since, not_yet_told

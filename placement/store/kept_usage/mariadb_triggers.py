@@ -10,8 +10,8 @@ from placement.store.kept_usage.trigger import (
     UNSTOCKED,
     UPDATED,
 )
+from placement.store.stock import capacity_text
 from placement.store.trigger_set import Trigger, TriggerSet
-from placement.store.whole_numbers import capacity_text
 
 
 def _use(row: str, sign: str) -> str:

@@ -19,8 +19,8 @@ from placement.store.kept_usage.trigger import (
     UNSTOCKED,
     UPDATED,
 )
+from placement.store.stock import capacity_text
 from placement.store.trigger_set import Trigger, TriggerSet
-from placement.store.whole_numbers import capacity_text
 
 WRITE_GATE_KEY = 0x706C_6163_656D_6E74
 """The advisory lock held by writers of allocations: see ``store/kept_usage/write_gate.py``."""

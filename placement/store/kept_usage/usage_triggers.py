@@ -11,8 +11,8 @@ from sqlalchemy.exc import DBAPIError
 
 from placement.store.connection.faults import passing_fault
 from placement.store.kept_usage import mariadb_triggers, postgresql_triggers, sqlite_triggers
+from placement.store.stock import capacity_text
 from placement.store.trigger_set import TriggerSet, refusals_explained
-from placement.store.whole_numbers import capacity_text
 
 COUNT_TRIES = 5
 

@@ -3,7 +3,7 @@
 These are facts about openstack-placement's migrations, which are few and old: the last is from 2022.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +13,6 @@ from sqlalchemy import (
     Column,
     Connection,
     ForeignKey,
-    Insert,
     Integer,
     MetaData,
     String,
@@ -26,12 +25,10 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.dialects.mysql import insert as mysql_insert
-from sqlalchemy.dialects.postgresql import insert as postgresql_insert
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from placement.domain.places import true_roots
 from placement.errors import PlacementError
+from placement.store.connection.unit_of_work import insert_ignoring
 from placement.store.tables import (
     REFERENCE_TABLES,
     allocations,
@@ -235,32 +232,20 @@ def has_standard_names(connection: Connection) -> bool:
 
 def sync_standard_names(connection: Connection) -> None:
     """Add missing standard names. Safe to run in several processes at once; nothing is written twice."""
-    present = _names_in(connection, resource_classes)
-    classes = [
-        {"id": place, "name": name} for place, name in enumerate(os_resource_classes.STANDARDS) if name not in present
-    ]
+    classes = [{"id": place, "name": name} for place, name in enumerate(os_resource_classes.STANDARDS)]
     with zero_is_an_id(connection):
-        _insert(connection, resource_classes, classes)
-    present = _names_in(connection, traits)
-    _insert(connection, traits, [{"name": name} for name in sorted(os_traits.get_traits()) if name not in present])
+        _add_names(connection, resource_classes, classes)
+    _add_names(connection, traits, [{"name": name} for name in sorted(os_traits.get_traits())])
+
+
+def _add_names(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
+    present = _names_in(connection, table)
+    if missing := [row for row in rows if row["name"] not in present]:
+        connection.execute(insert_ignoring(connection.dialect.name, table), missing)
 
 
 def _names_in(connection: Connection, table: Table) -> set[str]:
     return set(connection.execute(select(table.c.name)).scalars())
-
-
-def _insert(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
-    if rows:
-        connection.execute(_insert_ignoring(connection.dialect.name, table), rows)
-
-
-def _insert_ignoring(dialect: str, table: Table) -> Insert:
-    """Return an INSERT that skips rows whose id or name exists already."""
-    if dialect == "postgresql":
-        return postgresql_insert(table).on_conflict_do_nothing()
-    if dialect == "sqlite":
-        return sqlite_insert(table).on_conflict_do_nothing()
-    return mysql_insert(table).on_duplicate_key_update(id=table.c.id)
 
 
 @contextmanager

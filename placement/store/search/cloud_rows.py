@@ -24,8 +24,7 @@ from sqlalchemy import (
 
 from placement.cloud.columns import CloudRows
 from placement.cloud.providers import NO_PARENT
-from placement.store.connection.prepared import PreparedStatement
-from placement.store.connection.statements import chunks
+from placement.store.connection.prepared import PreparedStatement, chunks
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.ranges import is_of_roots
 from placement.store.stock import STEP_SIZE, StockSource

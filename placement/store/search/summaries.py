@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Select, bindparam, select
 
 from placement.domain.inventory import whole_capacity
-from placement.store.connection.prepared import PreparedStatement
-from placement.store.connection.statements import chunks
+from placement.store.connection.prepared import PreparedStatement, chunks
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.ranges import LISTED, is_between
 from placement.store.stock import StockSource
