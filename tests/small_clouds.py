@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 from sqlalchemy import Connection, text
 
-from placement.candidates.explain.provider_masks import ConditionMasks
+from placement.candidates.explain.masks import ConditionMasks
 from placement.candidates.serving import Serving
 from placement.cloud.columns import CloudColumns, CloudRows
 from placement.cloud.providers import NO_PARENT, Flags, ProviderColumns

@@ -10,7 +10,7 @@ from placement.candidates.bounds import BoundedScores, least_places
 from placement.candidates.budget import RequestBudget
 from placement.candidates.explain.conditions import Condition, ConditionKind
 from placement.candidates.explain.explain import quick_cause
-from placement.candidates.explain.provider_masks import ConditionMasks
+from placement.candidates.explain.masks import ConditionMasks
 from placement.candidates.fragmentation import wanted_by
 from placement.candidates.key_order import KeyOrder
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of

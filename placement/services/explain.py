@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.explain.explain import explain
 from placement.candidates.explain.explanation import Explanation
-from placement.candidates.explain.provider_masks import ConditionMasks
+from placement.candidates.explain.masks import ConditionMasks
 from placement.candidates.ranking import Ranking
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.places import PlaceLock

@@ -12,7 +12,6 @@ from flask import Response
 from placement.api.call import Call
 from placement.api.errors import status_of
 from placement.api.planner.explain_json import explanation_json
-from placement.candidates.explain.explanation import in_words
 from placement.errors import Forbidden, PlacementError
 from placement.services.console.cloud_map import BEST, CloudMap, HostOnMap, host_on_map
 from placement.services.console.cloud_map import cloud_map as read_map
@@ -68,7 +67,7 @@ def _judged(host: HostOnMap, explained: Explained) -> HostCard:
     first = document["near_misses"][0]
     example = next(iter(first["providers"]), None)
     condition = explanation.near_misses[0].condition
-    return HostCard(host, in_the_way=in_words(condition), value=condition.value, example=example)
+    return HostCard(host, in_the_way=condition.in_words, value=condition.value, example=example)
 
 
 MAX_ROWS = 200

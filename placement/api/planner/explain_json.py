@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from placement.candidates.explain.conditions import Condition, ConditionKind
+from placement.candidates.explain.conditions import UNITS, Condition
 from placement.candidates.explain.explanation import (
     DemandCounts,
     Hint,
@@ -12,15 +12,11 @@ from placement.candidates.explain.explanation import (
     Remainder,
     Shortfall,
     cause_in_words,
-    hint_in_words,
-    in_words,
-    near_miss_in_words,
 )
 from placement.services.explain import Explained
 
 ExplainJson = dict[str, Any]
 
-UNITS = frozenset({ConditionKind.MIN_UNIT, ConditionKind.MAX_UNIT, ConditionKind.STEP_SIZE})
 COUNTS = ("providers", "trees")
 
 
@@ -71,7 +67,7 @@ def _demand(demand: DemandCounts) -> ExplainJson:
 
 
 def _step(step: Remainder) -> ExplainJson:
-    document = {**_condition(step.condition), "text": in_words(step.condition)}
+    document = {**_condition(step.condition), "text": step.condition.in_words}
     if step.providers is not None:
         document["providers"] = step.providers
     return {**document, "trees": step.trees}
@@ -80,7 +76,7 @@ def _step(step: Remainder) -> ExplainJson:
 def _near_miss(near_miss: NearMiss, explained: Explained) -> ExplainJson:
     return {
         **_condition(near_miss.condition),
-        "message": near_miss_in_words(near_miss),
+        "message": near_miss.in_words,
         "trees": near_miss.trees,
         "complete": near_miss.complete,
         "providers": [{**_provider(example.provider, explained), **example.facts} for example in near_miss.examples],
@@ -90,7 +86,7 @@ def _near_miss(near_miss: NearMiss, explained: Explained) -> ExplainJson:
 
 
 def _hint(hint: Hint, explained: Explained) -> ExplainJson:
-    document = {"hint": hint.kind.value, **_condition(hint.condition), "message": hint_in_words(hint)}
+    document = {"hint": hint.kind.value, **_condition(hint.condition), "message": hint.in_words}
     if hint.split is not None:
         document["trees"] = hint.trees
     if hint.here is not None and hint.there is not None:

@@ -1,8 +1,7 @@
 """Why a request has no candidates: the masks of the search, counted one by one, and with one left out.
 
 ``conditions`` names what a request asks for, ``explanation`` is the answer, also in sentences. A condition on single
-providers is a mask over the columns of a cloud (``provider_masks``), one on whole trees a mask over its trees
-(``cloud_masks``). What only the search can check is added condition by condition; the search is asked in one tree of
-those that are alike (``alike_trees``). So is that of the planner, with some of the rules of a request
-(``explain_rules``). ``near_misses`` tells what would help, and ``hints`` what newcomers get wrong.
+providers, or on whole trees, is a mask over the columns of a cloud (``masks``). What only the search can check is added
+condition by condition; the search is asked in one tree of those that are alike (``alike_trees``). So is that of the
+planner, with some of the rules of a request (``explain_rules``). ``near_misses`` tells what would help.
 """

@@ -5,7 +5,7 @@ alike is found out once, by all that any of these searches can see; then one tre
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -15,11 +15,10 @@ import numpy as np
 from placement.candidates.budget import RequestBudget
 from placement.candidates.canonical import useful_room
 from placement.candidates.compose.slots import SlotComposer
-from placement.candidates.explain.cloud_masks import CloudMasks
 from placement.candidates.explain.conditions import Condition, ConditionKind, traits_condition
-from placement.candidates.explain.provider_masks import NOBODY
+from placement.candidates.explain.masks import HOPELESS, NOBODY, CloudMasks
 from placement.cloud.providers import Flags, Ints, places_in
-from placement.domain.search_plan import Choice, Plan
+from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 
 UNBOUNDED = (ConditionKind.AMOUNT, ConditionKind.COMBINED_CAPACITY)
@@ -27,7 +26,6 @@ UNBOUNDED = (ConditionKind.AMOUNT, ConditionKind.COMBINED_CAPACITY)
 
 NUMBERS_PER_ROW = 4
 """Up to this many numbers for each row, marking those that occur is faster than sorting."""
-
 
 STEPS_OF_A_SEARCH = 40
 """The steps charged per slot of the plan for looking at a tree, besides those of the search."""
@@ -47,27 +45,27 @@ class AlikeTrees:
         self._providers = cloud.providers
         self._seen = seen
         self._nested = nested or bool(cloud.plan.request.same_subtree)
-        self._asked: Counter[str] = Counter()
-        for slot in cloud.plan.slots:
-            self._asked.update(dict(slot.resources))
-        asking = Counter([name for slot in cloud.plan.slots for name, _amount in slot.resources])
-        self._contended = [name for name, slots in asking.items() if slots > 1]
-        self._useful = useful_room(replace(cloud.plan, contended=tuple(self._contended)))
+        asked = [portion for slot in cloud.plan.slots for portion in slot.resources]
+        self._contended = [name for name, slots in Counter([name for name, _amount in asked]).items() if slots > 1]
+        self._asked = {name: sum([much for other, much in asked if other == name]) for name in self._contended}
+        serving = cloud.masks.serving
+        self._met = [serving.with_any_trait(any_of).astype(np.int64) for any_of in cloud.plan.trait_sets]
+        """For each set of traits of the unsuffixed group, who has any of them."""
 
     @cached_property
     def class_of(self) -> Ints:
         """The number of each tree's class."""
         providers = self._providers
-        looks = [*self._looks]
-        serving = np.flatnonzero(np.logical_or.reduce([column > 0 for column in looks]))
+        looks = [self._by_position(at, look) for demand in self.cloud.options for at, look in demand.looks()[:-1]]
+        serving = np.flatnonzero(np.logical_or.reduce([column != HOPELESS for column in looks]))
         at = providers.with_ancestors(serving) if self._nested else serving
-        is_sharing = np.zeros(len(providers.ids), dtype=np.int64)
-        is_sharing[self._pools] = 1
-        kinds = _numbered([column[at] for column in (*looks, *self._room, *self._seen, *self._met, is_sharing)])
+        is_sharing = self._by_position(self._pools, np.ones(len(self._pools), dtype=np.int64))
+        kinds = _numbered([column[at] for column in (*looks, *self._room(), *self._seen, *self._met, is_sharing)])
         if self._nested:
             kinds, at = self._with_kinds_below(at, kinds)
         trees = _sequences(providers.trees[at], kinds, len(providers.roots))
-        return _numbered([trees, self._pools_of_trees])
+        _pools, of_trees = np.unique(np.packbits(self._shared_with, axis=0), axis=1, return_inverse=True)
+        return _numbered([trees, of_trees.reshape(-1)] if len(self._pools) else [trees])
 
     def tree(self, index: int, without: Condition | None) -> Tree:
         """Return a tree with the options of each demand if a condition is left out."""
@@ -78,82 +76,67 @@ class AlikeTrees:
         room: dict[tuple[int, str], float] = {}
         pools = self._pools[self._shared_with[:, index]]
         for demand in self.cloud.options:
-            own = demand.own.options(without)
+            own, shared = demand.options(without)
             own = own[np.searchsorted(own, first) : np.searchsorted(own, after)]
-            at = np.union1d(own, np.intersect1d(demand.shared.options(without), pools, assume_unique=True))
-            rows.append(sorted(providers.ids[at].tolist()))
+            at = np.union1d(own, np.intersect1d(shared, pools, assume_unique=True)) if len(pools) else own
+            ids = providers.ids[at].tolist()
+            rows.append(sorted(ids))
             serving = np.union1d(serving, at)
             for name in {name for name, _amount in demand.asked.resources}.intersection(self._contended):
-                ids = providers.ids[at].tolist()
                 room.update(zip([(id_, name) for id_ in ids], self._room_at(name, at, without).tolist(), strict=True))
+        is_tied = bool(self.cloud.plan.request.same_subtree)
+        trees = np.union1d(providers.trees[pools], np.array([index]))
         return Tree(
             int(providers.roots[index]),
             rows,
             room,
             met=self._met_at(serving, without),
-            parents=self._parents(index, pools),
+            parents=providers.parents_of(providers.positions_in(trees)) if is_tied else {},
             root_of=self._roots_of_pools,
             sharing=self._roots_of_pools.keys(),
         )
 
-    @property
-    def _looks(self) -> Iterator[Ints]:
-        """Yield for each demand which providers can serve it, and which cannot for which condition alone."""
-        for demand in self.cloud.options:
-            for at, looks in demand.own.looks([*demand.amounts, *demand.conditions]):
-                column = np.zeros(len(self._providers.ids), dtype=np.int64)
-                column[at] = looks
-                yield column
+    def _by_position(self, at: Ints, values: Ints) -> Ints:
+        column = np.zeros(len(self._providers.ids), dtype=np.int64)
+        column[at] = values
+        return column
 
-    def _room_at(self, name: str, at: Ints, without: Condition | None = None) -> Ints:
+    def _room_at(self, name: str, at: Ints, without: Condition | None) -> Ints:
         """Return how much all slots together may take of a class; more than they ask for makes no difference."""
-        asked = self._asked[name]
         stock = self.cloud.masks.columns.stock(self.cloud.masks.serving.ids.classes[name])
         rows = places_in(stock.at, at)
         lifted = without.kind if without and without.resource_class == name else None
+        room = np.full(len(at), self._asked[name])
         if lifted in UNBOUNDED:
-            return np.full(len(at), asked)
-        room = np.full(len(at), asked)
+            return room
         if lifted != ConditionKind.CAPACITY:
             room = np.minimum(room, np.trunc(stock.capacity[rows] - stock.used[rows]).astype(np.int64))
         if lifted != ConditionKind.MAX_UNIT:
             room = np.minimum(room, stock.max_unit[rows])
         return np.where(rows >= 0, room, 0)
 
-    @property
     def _room(self) -> Iterator[Ints]:
         """Yield what tells providers apart by the classes that slots compete for."""
+        useful = useful_room(replace(self.cloud.plan, contended=tuple(self._contended)))
         for name in self._contended:
             at = self.cloud.masks.with_stock(name)
             for lifted in (ConditionKind.CAPACITY, ConditionKind.MAX_UNIT):
-                column = np.zeros(len(self._providers.ids), dtype=np.int64)
                 amounts, number = np.unique(self._room_at(name, at, Condition(lifted, (), name)), return_inverse=True)
-                useful = np.array([self._useful[name][amount] for amount in amounts.tolist()], dtype=np.int64)
-                column[at] = np.maximum(-1, useful)[number] + 1
-                yield column
-
-    @cached_property
-    def _met(self) -> list[Ints]:
-        """The traits of the unsuffixed group that providers have."""
-        serving = self.cloud.masks.serving
-        return [serving.with_any_trait(any_of).astype(np.int64) for any_of in self.cloud.plan.trait_sets]
+                of_amounts = np.array([useful[name][amount] for amount in amounts.tolist()], dtype=np.int64)
+                yield self._by_position(at, np.maximum(-1, of_amounts)[number] + 1)
 
     def _met_at(self, at: Ints, without: Condition | None) -> dict[int, int]:
         """Return the trait sets that providers meet, as bits, a condition on the unsuffixed group's traits left out."""
         sets = zip(self.cloud.plan.trait_sets, self._met, strict=True)
         kept = [column[at].tolist() for any_of, column in sets if without != traits_condition(any_of)]
-        ids = self._providers.ids[at].tolist()
         met = [sum(bit << index for index, bit in enumerate(bits)) for bits in zip(*kept, strict=True)]
-        return dict(zip(ids, met, strict=True)) if kept else {}
+        return dict(zip(self._providers.ids[at].tolist(), met, strict=True)) if kept else {}
 
     @cached_property
     def _pools(self) -> Ints:
         """The providers that share with other trees and can serve a demand, perhaps if a condition is left out."""
-        serving = np.zeros(len(self._providers.ids), dtype=bool)
-        for demand in self.cloud.options:
-            for at, looks in demand.shared.looks([*demand.amounts, *demand.conditions]):
-                serving[at[looks > 0]] = True
-        return np.flatnonzero(serving)
+        looks = [demand.looks()[-1] for demand in self.cloud.options]
+        return np.unique(np.concatenate([at[look != HOPELESS] for at, look in looks]))
 
     @cached_property
     def _shared_with(self) -> Flags:
@@ -164,24 +147,9 @@ class AlikeTrees:
         return flags
 
     @cached_property
-    def _pools_of_trees(self) -> Ints:
-        """What tells trees apart by who shares with them."""
-        if not len(self._pools):
-            return np.zeros(len(self._providers.roots), dtype=np.int64)
-        _unique, numbers = np.unique(np.packbits(self._shared_with, axis=0), axis=1, return_inverse=True)
-        return numbers.reshape(-1)
-
-    @cached_property
     def _roots_of_pools(self) -> Mapping[int, int]:
         roots = self._providers.roots[self._providers.trees[self._pools]].tolist()
         return dict(zip(self._providers.ids[self._pools].tolist(), roots, strict=True))
-
-    def _parents(self, index: int, pools: Ints) -> Mapping[int, int | None]:
-        """Return how the providers of a tree are nested, and those of the trees of its pools, if that matters."""
-        if not self.cloud.plan.request.same_subtree:
-            return {}
-        trees = np.union1d(self._providers.trees[pools], np.array([index]))
-        return self._providers.parents_of(self._providers.positions_in(trees))
 
     def _with_kinds_below(self, at: Ints, kinds: Ints) -> tuple[Ints, Ints]:
         """Return the outermost of some providers, by what they and all below them are, in any order of siblings."""
@@ -196,8 +164,7 @@ class AlikeTrees:
         for depth in range(int(depths.max(initial=0)), 0, -1):
             here = np.flatnonzero(depths == depth)
             kinds = _numbered([kinds, _sequences(parents[here], kinds[here], len(at))])
-        outermost = depths == 0
-        return kinds[outermost], at[outermost]
+        return kinds[depths == 0], at[depths == 0]
 
 
 def _numbered(columns: Iterable[Ints]) -> Ints:
@@ -222,20 +189,11 @@ def _sequences(owners: Ints, values: Ints, number: int) -> Ints:
     starts = np.flatnonzero(np.diff(owners, prepend=-1))
     sizes = np.diff(np.append(starts, len(owners)))
     numbers = np.zeros(number, dtype=np.int64)
-    largest = 0
     for size in np.unique(sizes).tolist():
         of_size = starts[sizes == size]
         rows = values[of_size[:, np.newaxis] + np.arange(size)]
-        numbers[owners[of_size]] = largest + 1 + _numbered(rows.T)
-        largest = int(numbers.max())
+        numbers[owners[of_size]] = int(numbers.max()) + 1 + _numbered(rows.T)
     return numbers
-
-
-class ServingVerdict(NamedTuple):
-    """Whether a tree has a candidate, None if the steps ran out before that was known; and perhaps one."""
-
-    serves: bool | None
-    choice: Choice | None = None
 
 
 class SearchInTree(Protocol):
@@ -245,24 +203,15 @@ class SearchInTree(Protocol):
     def is_needed(self) -> bool:
         """Whether there are trees with a provider for each demand, but without a candidate."""
 
-    def verdicts(self, trees: Sequence[Tree]) -> list[ServingVerdict]:
-        """Tell of each tree whether it has a candidate."""
+    def verdicts(self, trees: Sequence[Tree]) -> list[bool | None]:
+        """Tell of each tree whether it has a candidate; None if the steps ran out before that was known."""
 
 
 class ServingTrees(NamedTuple):
-    """The indices of trees that have a candidate, and of those where the steps ran out before that was known.
-
-    ``choice`` returns a candidate of one of them; None if any combination of options is one.
-    """
+    """The indices of trees that have a candidate, and of those where the steps ran out before that was known."""
 
     trees: Ints
     undecided: Ints
-    choice: Callable[[int], Choice | None]
-
-    @property
-    def possible(self) -> Ints:
-        """All trees that are not known to have no candidate."""
-        return np.union1d(self.trees, self.undecided)
 
 
 class SlotSearch:
@@ -279,17 +228,17 @@ class SlotSearch:
         self._steps = STEPS_OF_A_SEARCH * len(plan.slots)
         self.is_needed = not plan.is_unconstrained
 
-    def verdicts(self, trees: Sequence[Tree]) -> list[ServingVerdict]:
-        """Tell of each tree whether it has a candidate."""
-        return [self._verdict(tree) for tree in trees]
+    def verdicts(self, trees: Sequence[Tree]) -> list[bool | None]:
+        """Tell of each tree whether it has a candidate; None if the steps ran out before that was known."""
+        return [self._serves(tree) for tree in trees]
 
-    def _verdict(self, tree: Tree) -> ServingVerdict:
+    def _serves(self, tree: Tree) -> bool | None:
         budget, was_hit = self._budget, self._budget.was_hit
         budget.was_hit = False
         choice = next(self._composer.choices(tree), None) if budget.take(self._steps) else None
         is_cut_off = choice is None and budget.was_hit
         budget.was_hit = was_hit or is_cut_off
-        return ServingVerdict(None if is_cut_off else choice is not None, choice)
+        return None if is_cut_off else choice is not None
 
 
 def serving_trees(
@@ -305,11 +254,9 @@ def serving_trees(
     """
     indices = np.flatnonzero(among)
     if not search.is_needed or not len(indices):
-        return ServingTrees(indices, indices[:0], lambda _index: None)
+        return ServingTrees(indices, indices[:0])
     _classes, first, class_of = np.unique(alike.class_of[indices], return_index=True, return_inverse=True)
     verdicts = search.verdicts([alike.tree(index, without) for index in indices[first].tolist()])
-    serves = np.array([verdict.serves is True for verdict in verdicts])[class_of]
-    undecided = np.array([verdict.serves is None for verdict in verdicts])[class_of]
-    return ServingTrees(
-        indices[serves], indices[undecided], lambda index: search.verdicts([alike.tree(index, without)])[0].choice
-    )
+    serves = np.array([verdict is True for verdict in verdicts])[class_of]
+    undecided = np.array([verdict is None for verdict in verdicts])[class_of]
+    return ServingTrees(indices[serves], indices[undecided])

@@ -1,4 +1,4 @@
-"""The conditions of a request by name, as explanations mention them, and plans with only some of them.
+"""The conditions of a request by name and in words, and plans with only some of them.
 
 The conditions that only the search can check are added stage by stage.
 """
@@ -18,53 +18,65 @@ LOOSE = (UNSUFFIXED,)
 
 
 class ConditionKind(StrEnum):
-    """What a condition is about."""
+    """What a condition is about, with what it asks for in words."""
+
+    phrase: str
+
+    def __new__(cls, name: str, phrase: str = "") -> "ConditionKind":
+        """Return the member of a name."""
+        kind = str.__new__(cls, name)
+        kind._value_ = name
+        kind.phrase = phrase
+        return kind
 
     # On a single provider, in the order in which providers are counted.
-    INVENTORY = "inventory"
-    CAPACITY = "capacity"
-    MIN_UNIT = "min_unit"
-    MAX_UNIT = "max_unit"
-    STEP_SIZE = "step_size"
-    REQUIRED = "required"
-    FORBIDDEN = "forbidden"
-    MEMBER_OF = "member_of"
-    FORBIDDEN_AGGREGATES = "forbidden_aggregates"
-    IN_TREE = "in_tree"
-    EMPTY_GROUP = "empty_group"
+    INVENTORY = "inventory", "inventory of {value}"
+    CAPACITY = "capacity", "{amounts} free"
+    MIN_UNIT = "min_unit", "min_unit of at most {amounts}"
+    MAX_UNIT = "max_unit", "max_unit of at least {amounts}"
+    STEP_SIZE = "step_size", "step_size that divides {amounts}"
+    REQUIRED = "required", "trait {value}"
+    FORBIDDEN = "forbidden", "no trait {value}"
+    MEMBER_OF = "member_of", "member of {value}"
+    FORBIDDEN_AGGREGATES = "forbidden_aggregates", "no member of {value}"
+    IN_TREE = "in_tree", "in the tree of {value}"
+    EMPTY_GROUP = "empty_group", "a group that asks for resources, required or member_of"
     # On a tree, in the order in which trees are counted.
-    EVERY_GROUP = "every_group"
-    ROOT_REQUIRED = "root_required"
-    ROOT_FORBIDDEN = "root_forbidden"
-    TRAIT_PLACEMENT = "trait_placement"
-    GROUP_POLICY = "group_policy"
-    SAME_SUBTREE = "same_subtree"
-    COMBINED_CAPACITY = "combined_capacity"
-    ONE_PROVIDER_PER_TREE = "one_provider_per_tree"
+    EVERY_GROUP = "every_group", "providers for every group in one tree"
+    ROOT_REQUIRED = "root_required", "root with trait {value}"
+    ROOT_FORBIDDEN = "root_forbidden", "root without trait {value}"
+    TRAIT_PLACEMENT = "trait_placement", "traits on the providers that serve: {value}"
+    GROUP_POLICY = "group_policy", "a provider of its own for each group (group_policy=isolate)"
+    SAME_SUBTREE = "same_subtree", "same_subtree={value}"
+    COMBINED_CAPACITY = "combined_capacity", "room for {value} of all groups together"
+    ONE_PROVIDER_PER_TREE = "one_provider_per_tree", "one provider of a tree serves all (microversions before 1.29)"
     # On several providers at once, in planner requests.
-    HELD = "held_exclusively"
-    PATHS = "paths"
-    DEVICE = "device"
-    COUNT = "count"
-    WITHIN = "within"
-    AFFINITY = "affinity"
-    EXCLUSIVE = "exclusive"
-    DISTINCT = "distinct"
-    TRANSLATE = "translate"
+    HELD = "held_exclusively", "places that nobody else holds exclusively"
+    PATHS = "paths", "room for the paths as they are nested"
+    DEVICE = "device", "virtual functions of a device with {value}"
+    COUNT = "count", "{value} different providers"
+    WITHIN = "within", "all in one place of the level {value}"
+    AFFINITY = "affinity", "the other groups beside the first in each place of the level {value}"
+    EXCLUSIVE = "exclusive", "places of the level {value} that nobody else uses"
+    DISTINCT = "distinct", "different places for the groups beside each other (distinct)"
+    TRANSLATE = "translate", "outer groups of its own for each group that omits them (translate)"
     # On a tree, by the operator's profile.
-    PROPORTION = "proportional"
+    PROPORTION = "proportional", "what the profile keeps idle beside scarce resources (proportional, mode: filter)"
     # Several of these, where it is unknown which one.
-    TOGETHER = "together"
+    TOGETHER = "together", "all that the groups ask for together"
     # All numeric conditions on one class at once.
-    AMOUNT = "amount"
+    AMOUNT = "amount", "{amounts} from one provider"
     # Parts of a request that may be left out as a whole.
-    RESOURCE = "resource"
-    GROUP = "group"
+    RESOURCE = "resource", "resources of {value}"
+    GROUP = "group", "all that is asked for"
 
 
 UNITS = (ConditionKind.MIN_UNIT, ConditionKind.MAX_UNIT, ConditionKind.STEP_SIZE)
 NUMERIC = (ConditionKind.CAPACITY, *UNITS)
 OF_AMOUNTS = frozenset({*NUMERIC, ConditionKind.AMOUNT})
+_KINDS = [*ConditionKind]
+OF_TREES = frozenset(_KINDS[_KINDS.index(ConditionKind.EVERY_GROUP) : _KINDS.index(ConditionKind.AMOUNT)])
+MAX_VALUE_LENGTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +99,29 @@ class Condition:
         """The resource class in the value."""
         return self.value.partition(":")[0]
 
+    @property
+    def is_of_trees(self) -> bool:
+        """Whether it is about a tree, as a trait is that the unsuffixed group needs somewhere in it."""
+        return self.kind in OF_TREES or (self.kind == ConditionKind.REQUIRED and self.groups == LOOSE)
+
+    @property
+    def in_words(self) -> str:
+        """What it asks for, as a phrase."""
+        value = self.value.removeprefix("!")
+        if self.is_of_trees and self.kind == ConditionKind.REQUIRED:
+            value += " in the tree"
+        amounts = ", ".join([" ".join(item.split(":")[::-1]) for item in value.split(",")])
+        return self.kind.phrase.format(value=short(value), amounts=short(amounts))
+
+    @property
+    def groups_in_words(self) -> str:
+        """The groups that impose it, as a phrase in brackets; empty for the request as a whole."""
+        if not self.groups:
+            return ""
+        if self.groups == LOOSE:
+            return " (unsuffixed group)"
+        return f" (group{'s' if len(self.groups) > 1 else ''} {short(', '.join(self.groups))})"
+
     def includes(self, other: "Condition") -> bool:
         """Tell whether leaving this condition out drops another one: the same, or a part of an amount."""
         return self == other or (
@@ -94,6 +129,11 @@ class Condition:
             and other.kind in NUMERIC
             and (self.groups, self.value) == (other.groups, other.value)
         )
+
+
+def short(text: str) -> str:
+    """Return a text, cut off if it is long."""
+    return text if len(text) <= MAX_VALUE_LENGTH else text[: MAX_VALUE_LENGTH - 3] + "..."
 
 
 def any_of_value(any_of: AbstractSet[str], *, forbidden: bool = False) -> str:
@@ -138,17 +178,20 @@ def stages(plan: Plan) -> Iterator[Stage]:
     so_far = replace(plan, request=bare, contended=(), trait_sets=())
     if plan.trait_sets:
         so_far = replace(so_far, trait_sets=plan.trait_sets)
-        yield Stage(_placement(plan), so_far)
-    if _isolates(plan):
+        value = " ".join(any_of_value(any_of) for any_of in plan.trait_sets)
+        yield Stage(Condition(ConditionKind.TRAIT_PLACEMENT, LOOSE, value), so_far)
+    granular = tuple(slot.suffix for slot in plan.slots if slot.is_granular)
+    if request.isolate and len(granular) > 1:
         so_far = replace(so_far, request=replace(so_far.request, isolate=True))
-        yield Stage(Condition(ConditionKind.GROUP_POLICY, _granular(plan), "isolate"), so_far)
+        yield Stage(Condition(ConditionKind.GROUP_POLICY, granular, "isolate"), so_far)
     for suffixes in request.same_subtree:
         tied = (*so_far.request.same_subtree, suffixes)
         so_far = replace(so_far, request=replace(so_far.request, same_subtree=tied))
         yield Stage(subtree_condition(suffixes), so_far)
     for name in plan.contended:
         so_far = replace(so_far, contended=(*so_far.contended, name))
-        yield Stage(Condition(ConditionKind.COMBINED_CAPACITY, _asking(plan, name), name), so_far)
+        asking = tuple(dict.fromkeys(slot.suffix for slot in plan.slots if name in dict(slot.resources)))
+        yield Stage(Condition(ConditionKind.COMBINED_CAPACITY, asking, name), so_far)
     if not request.combines_nested and len(plan.slots) > 1:
         so_far = replace(so_far, request=replace(so_far.request, combines_nested=False))
         yield Stage(Condition(ConditionKind.ONE_PROVIDER_PER_TREE), so_far)
@@ -165,17 +208,17 @@ def without(plan: Plan, condition: Condition) -> Plan:
             return replace(plan, trait_sets=kept)
         case ConditionKind.GROUP_POLICY:
             # Groups that may share a provider may compete there.
-            return replace(plan, request=replace(request, isolate=False), contended=_asked_twice(plan))
+            asked = Counter(name for slot in plan.slots for name, _amount in slot.resources)
+            contended = tuple(sorted([name for name, slots in asked.items() if slots > 1]))
+            return replace(plan, request=replace(request, isolate=False), contended=contended)
         case ConditionKind.COMBINED_CAPACITY:
             return replace(plan, contended=tuple(name for name in plan.contended if name != condition.value))
-        case _:
-            return replace(plan, request=_request_without(request, condition))
-
-
-def _asked_twice(plan: Plan) -> tuple[str, ...]:
-    """Return the classes that several slots ask for."""
-    asked = Counter(name for slot in plan.slots for name, _amount in slot.resources)
-    return tuple(sorted([name for name, slots in asked.items() if slots > 1]))
+        case ConditionKind.SAME_SUBTREE:
+            tied = tuple(suffixes for suffixes in request.same_subtree if subtree_condition(suffixes) != condition)
+            request = replace(request, same_subtree=tied)
+        case ConditionKind.ONE_PROVIDER_PER_TREE:
+            request = replace(request, combines_nested=True)
+    return replace(plan, request=request)
 
 
 def is_searched(plan: Plan, condition: Condition) -> bool:
@@ -187,67 +230,27 @@ def is_searched(plan: Plan, condition: Condition) -> bool:
     return condition in {stage.condition for stage in stages(plan)}
 
 
-def _request_without(request: CandidateRequest, condition: Condition) -> CandidateRequest:
-    match condition.kind:
-        case ConditionKind.SAME_SUBTREE:
-            tied = tuple(suffixes for suffixes in request.same_subtree if subtree_condition(suffixes) != condition)
-            return replace(request, same_subtree=tied)
-        case ConditionKind.ONE_PROVIDER_PER_TREE:
-            return replace(request, combines_nested=True)
-        case _:
-            return request
-
-
-def _placement(plan: Plan) -> Condition:
-    return Condition(ConditionKind.TRAIT_PLACEMENT, LOOSE, " ".join(any_of_value(any_of) for any_of in plan.trait_sets))
-
-
-def _granular(plan: Plan) -> tuple[str, ...]:
-    return tuple(slot.suffix for slot in plan.slots if slot.is_granular)
-
-
-def _isolates(plan: Plan) -> bool:
-    return plan.request.isolate and len(_granular(plan)) > 1
-
-
-def _asking(plan: Plan, name: str) -> tuple[str, ...]:
-    asking = (slot.suffix for slot in plan.slots if name in dict(slot.resources))
-    return tuple(dict.fromkeys(asking))
-
-
 def removable_parts(plan: Plan) -> Iterator[tuple[Condition, CandidateRequest]]:
     """Yield each part with the rest of the request: first classes, of groups that ask for several, then groups.
 
     Groups that ask for the same are left out together. A part is not, if nothing would be asked for without it.
     """
-    for index, demand in enumerate(plan.demands):
-        groups = groups_of(plan, index)
-        for name, _amount in demand.resources:
-            if len(demand.group.resources) > 1:
-                less = replace(plan.request, groups=tuple(_without_class(plan, name, groups)))
-                yield Condition(ConditionKind.RESOURCE, groups, name), less
-    for groups in dict.fromkeys(groups_of(plan, index) for index in range(len(plan.demands))):
-        less = _without_groups(plan.request, frozenset(groups))
-        if any(group.resources for group in less.groups):
-            yield Condition(ConditionKind.GROUP, groups, ",".join(groups)), less
+    request = plan.request
+    groups_of_demands = [groups_of(plan, index) for index in range(len(plan.demands))]
+    for groups, demand in zip(groups_of_demands, plan.demands, strict=True):
+        for name, _amount in demand.resources if len(demand.group.resources) > 1 else ():
+            less = [_without_class(group, name) if group.suffix in groups else group for group in request.groups]
+            yield Condition(ConditionKind.RESOURCE, groups, name), replace(request, groups=tuple(less))
+    for groups in dict.fromkeys(groups_of_demands):
+        left = tuple([group for group in request.groups if group.suffix not in groups])
+        if any(group.resources for group in left):
+            tied = tuple([suffixes.difference(groups) for suffixes in request.same_subtree])
+            less_tied = replace(request, groups=left, same_subtree=tuple(filter(None, tied)))
+            yield Condition(ConditionKind.GROUP, groups, ",".join(groups)), less_tied
 
 
-def _without_class(plan: Plan, name: str, groups: tuple[str, ...]) -> Iterator[RequestGroup]:
-    for group in plan.request.groups:
-        if group.suffix in groups:
-            resources = {other: amount for other, amount in group.resources.items() if other != name}
-            yield replace(group, resources=resources)
-        else:
-            yield group
-
-
-def _without_groups(request: CandidateRequest, suffixes: frozenset[str]) -> CandidateRequest:
-    tied = (of_set - suffixes for of_set in request.same_subtree)
-    return replace(
-        request,
-        groups=tuple(group for group in request.groups if group.suffix not in suffixes),
-        same_subtree=tuple(of_set for of_set in tied if of_set),
-    )
+def _without_class(group: RequestGroup, name: str) -> RequestGroup:
+    return replace(group, resources={other: much for other, much in group.resources.items() if other != name})
 
 
 def groups_of(plan: Plan, demand: int) -> tuple[str, ...]:
@@ -255,5 +258,5 @@ def groups_of(plan: Plan, demand: int) -> tuple[str, ...]:
     asked = plan.demands[demand]
     if asked.ignores_usage:
         # It stands beside the demand of the same group that has to have room.
-        demand = next(index for index, one in enumerate(plan.demands) if one.identity == asked.identity)
+        demand = next(index for index, other in enumerate(plan.demands) if other.identity == asked.identity)
     return tuple(dict.fromkeys(slot.suffix for slot in plan.slots if slot.demand == demand))

@@ -2,9 +2,11 @@
 
 Rules are what it asks of several providers at once, beyond a plain request. A rule is identified by its condition.
 ``with_rules`` returns the request with only some of its rules, and the planner's search tells which trees serve that.
+Of hierarchical names, one may be left out, and there may be fewer of those that are alike.
 """
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -12,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.allocators.budget import Budget
+from placement.allocators.group.tree import NamedGroup, partition
 from placement.candidates.compose.proposals import ProposalComposer
-from placement.candidates.explain.alike_trees import AlikeTrees, ServingTrees, ServingVerdict, serving_trees
-from placement.candidates.explain.cloud_masks import CloudMasks
+from placement.candidates.explain.alike_trees import AlikeTrees, ServingTrees, serving_trees
 from placement.candidates.explain.conditions import (
     Condition,
     ConditionKind,
@@ -23,23 +25,22 @@ from placement.candidates.explain.conditions import (
     with_traits_apart,
     without,
 )
-from placement.candidates.explain.explain import counted, explained
+from placement.candidates.explain.explain import counted, explained, hints
 from placement.candidates.explain.explanation import Example, Explanation, NearMiss, Remainder, Shortfall
-from placement.candidates.explain.fewer_paths import (
-    AlikeParts,
-    alike_parts,
-    path_condition,
-    removable_paths,
-    with_fewer,
-    without_path,
-)
-from placement.candidates.explain.hints import hints
+from placement.candidates.explain.masks import CloudMasks, ConditionMasks
 from placement.candidates.explain.near_misses import MAX_EXAMPLES, most_trees_first, near_conditions
-from placement.candidates.explain.provider_masks import ConditionMasks
 from placement.candidates.planner.planner_trees import Deciding
 from placement.candidates.serving import Serving
 from placement.cloud.providers import Flags, Ints
-from placement.domain.planner_request import Affinity, Exclusive, PlannerGroup, PlannerRequest, Within
+from placement.domain.group_words import is_enumerated
+from placement.domain.planner_request import (
+    Affinity,
+    ContainerPaths,
+    Exclusive,
+    PlannerGroup,
+    PlannerRequest,
+    Within,
+)
 from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
@@ -95,19 +96,15 @@ class RuleSearch:
         self._composer = composer
         self._searches = searches
 
-    def verdicts(self, trees: Sequence[Tree]) -> list[ServingVerdict]:
-        """Tell of each tree whether it has a candidate."""
+    def verdicts(self, trees: Sequence[Tree]) -> list[bool | None]:
+        """Tell of each tree whether it has a candidate; None if the steps ran out before that was known."""
         composer = self._composer
         hopeful = [tree for tree in trees if not (composer.is_hopeless(tree) or composer.lacks_room(tree))]
-        outlines = dict(zip([tree.root for tree in hopeful], self._searches.outlines_of(hopeful), strict=True))
-        return [
-            ServingVerdict(self._serves(tree, outlines[tree.root]) if tree.root in outlines else False)
-            for tree in trees
-        ]
-
-    def _serves(self, tree: Tree, outline: PlannerTree) -> bool | None:
-        budget = self._searches.budget
-        return None if budget.is_used_up else self._composer.serves(tree, outline, budget)
+        verdicts: dict[int, bool | None] = {}
+        for tree, outline in zip(hopeful, self._searches.outlines_of(hopeful), strict=True):
+            budget = self._searches.budget
+            verdicts[tree.root] = None if budget.is_used_up else composer.serves(tree, outline, budget)
+        return [verdicts.get(tree.root, False) for tree in trees]
 
 
 def columns_seen(serving: Serving, deciding: Deciding, *, in_use: Flags | None = None) -> list[Ints]:
@@ -167,8 +164,9 @@ class _RulesExplained:
         if missed:
             return replace(plain, near_misses=missed, hints=tuple(hints(self._cloud)))
         # Nothing helps alone; but what single providers lack may be worth knowing.
-        found = explained(self._alike, plain)
-        return found.with_rules_aside() if is_ruled else found
+        explanation = explained(self._alike, plain)
+        aside = tuple([replace(near_miss, rules_aside=is_ruled) for near_miss in explanation.near_misses])
+        return replace(explanation, near_misses=aside)
 
     def _with_rules(self, plain: Explanation, left: Flags) -> Explanation:
         """Extend an explanation of what single providers are asked for, which left some trees, by the rules."""
@@ -177,7 +175,8 @@ class _RulesExplained:
         undecided = 0
         for number, condition in enumerate(conditions):
             served = self._served(with_rules(self._request, conditions[: number + 1]), left)
-            undecided, left = len(served.undecided), self._flags(served)
+            undecided, left = len(served.undecided), np.zeros(len(left), dtype=bool)
+            left[np.concatenate(served)] = True
             steps.append(Remainder(condition, None, int(left.sum())))
         # Places are rarely held, so mention that only where it matters.
         shown = steps[1:] if steps[0] == Remainder(FREE_PLACES, None, plain.found) else steps
@@ -191,22 +190,15 @@ class _RulesExplained:
 
     def _near_misses(self) -> tuple[NearMiss, ...]:
         """Return the rules, paths and conditions whose removal alone would give candidates."""
-        of_rules = [self._without_rule(rule) for rule in self._rules]
-        of_paths = [self._without_path(name) for name in removable_paths(self._request)]
+        missed: list[NearMiss | None] = []
+        for rule in self._rules:
+            less = with_rules(self._request, [other for other in self._rules if other != rule])
+            missed.append(self._near_miss(rule, self._served(less, self._cloud.trees)))
+        for name in removable_paths(self._request):
+            condition = Condition(ConditionKind.GROUP, (name,), name)
+            missed.append(self._near_miss(condition, self._served_paths(without_path(self._request, name))))
         of_conditions = near_conditions(self._alike, self._searches.budget, self._search_without)
-        return most_trees_first([*[one for one in (*of_rules, *of_paths) if one is not None], *of_conditions])
-
-    def _without_rule(self, rule: Condition) -> NearMiss | None:
-        less = with_rules(self._request, [one for one in self._rules if one != rule])
-        return self._near_miss(rule, self._served(less, self._cloud.trees))
-
-    def _without_path(self, name: str) -> NearMiss | None:
-        return self._near_miss(path_condition(name), self._served_paths(without_path(self._request, name)))
-
-    def _served_paths(self, request: PlannerRequest) -> ServingTrees:
-        cloud = self._cloud.other(self._searches.plan_of_paths(request))
-        alike = AlikeTrees(cloud, seen=self._searches.seen, nested=True)
-        return serving_trees(alike, self._searches.of(request, cloud.plan), cloud.trees)
+        return most_trees_first([*filter(None, missed), *of_conditions])
 
     def _near_miss(self, condition: Condition, served: ServingTrees) -> NearMiss | None:
         if not len(served.trees):
@@ -230,14 +222,20 @@ class _RulesExplained:
         """
         if rule in (NESTED, DISTINCT, TRANSLATE):
             lacking = [self._shortfall_of_paths(request, parts) for parts in alike_parts(request)]
-            return min(filter(None, lacking), key=lambda one: one.asked - one.most, default=None)
-        group = largest_group(request, rule)
+            return min(filter(None, lacking), key=lambda shortfall: shortfall.asked - shortfall.most, default=None)
+        of_rule = [group for group in request.groups if group.suffix in rule.groups and group.count > 1]
+        group = max(of_rule, key=lambda group: group.count, default=None)
         if group is None:
             return None
-        most = _largest(group.count, lambda count: self._is_served(with_count(request, group.suffix, count)))
+
+        def is_served(count: int) -> bool:
+            fewer = [replace(other, count=count) if other is group else other for other in request.groups]
+            return bool(len(self._served(replace(request, groups=tuple(fewer)), self._cloud.trees).trees))
+
+        most = _largest(group.count, is_served)
         return Shortfall(group.suffix, asked=group.count, most=most) if most else None
 
-    def _shortfall_of_paths(self, request: PlannerRequest, parts: AlikeParts) -> Shortfall | None:
+    def _shortfall_of_paths(self, request: PlannerRequest, parts: "AlikeParts") -> Shortfall | None:
         asked = len(parts.labels)
         most = _largest(asked, lambda count: bool(len(self._served_paths(with_fewer(request, parts, count)).trees)))
         return Shortfall(parts.name, asked=asked, most=most) if most and not self._searches.budget.was_hit else None
@@ -245,13 +243,10 @@ class _RulesExplained:
     def _served(self, request: PlannerRequest, among: Flags) -> ServingTrees:
         return serving_trees(self._alike, self._searches.of(request, self._plan), among)
 
-    def _is_served(self, request: PlannerRequest) -> bool:
-        return bool(len(self._served(request, self._cloud.trees).trees))
-
-    def _flags(self, served: ServingTrees) -> Flags:
-        flags = np.zeros(len(self._cloud.providers.roots), dtype=bool)
-        flags[served.possible] = True
-        return flags
+    def _served_paths(self, request: PlannerRequest) -> ServingTrees:
+        cloud = self._cloud.other(self._searches.plan_of_paths(request))
+        alike = AlikeTrees(cloud, seen=self._searches.seen, nested=True)
+        return serving_trees(alike, self._searches.of(request, cloud.plan), cloud.trees)
 
 
 def rules_of(request: PlannerRequest) -> tuple[Condition, ...]:
@@ -286,18 +281,6 @@ def with_rules(request: PlannerRequest, kept: Collection[Condition]) -> PlannerR
         distinct=DISTINCT in kept,
         translate=TRANSLATE in kept,
     )
-
-
-def with_count(request: PlannerRequest, suffix: str, count: int) -> PlannerRequest:
-    """Return a request that asks for ``count`` providers of a group."""
-    groups = [replace(group, count=count) if group.suffix == suffix else group for group in request.groups]
-    return replace(request, groups=tuple(groups))
-
-
-def largest_group(request: PlannerRequest, rule: Condition) -> PlannerGroup | None:
-    """Return the group of a rule that asks for the most providers; None if each asks for one."""
-    of_rule = [group for group in request.groups if group.suffix in rule.groups and group.count > 1]
-    return max(of_rule, key=lambda group: group.count, default=None)
 
 
 def _group(group: PlannerGroup, kept: Collection[Condition], *, is_joint: bool) -> PlannerGroup:
@@ -339,3 +322,64 @@ def _largest(asked: int, is_served: Callable[[int], bool]) -> int:
     # A tree with room for some number has room for fewer.
     counts = range(asked - 1, 0, -1)
     return asked - 1 - bisect_left(counts, 1, key=is_served)
+
+
+def removable_paths(request: PlannerRequest) -> Iterator[str]:
+    """Yield the paths without which amounts are still asked for."""
+    amounts = {name for name in request.paths if not is_enumerated(name.rpartition("/")[2])}
+    yield from [name for name in request.paths if amounts - {name}]
+
+
+def without_path(request: PlannerRequest, name: str) -> PlannerRequest:
+    """Return a request without one of its paths."""
+    return replace(request, paths={other: amount for other, amount in request.paths.items() if other != name})
+
+
+class AlikeParts(NamedTuple):
+    """Groups beside each other in ``paths`` that ask for the same.
+
+    Args:
+        container: the number of the container that asks for them.
+        name: the beginning of their names, as the answer writes it, up to their labels.
+        labels: their labels.
+    """
+
+    container: int
+    name: str
+    labels: Sequence[str]
+
+
+def alike_parts(request: PlannerRequest) -> Iterator[AlikeParts]:
+    """Yield the groups of ``paths`` that ask for the same as another one beside them, the outermost first."""
+    for number, container in enumerate(request.all_paths()):
+        yield from _alike_in(partition(container.paths), container.prefix, number)
+
+
+def _alike_in(group: NamedGroup, name: str, container: int) -> Iterator[AlikeParts]:
+    kinds: dict[tuple[str, object], list[str]] = defaultdict(list)
+    for (level, label), inner in group.inside.items():
+        kinds[level, _form(inner)].append(label)
+    for (level, _of_each), labels in kinds.items():
+        if len(labels) > 1:
+            yield AlikeParts(container, f"{name}/{level}".lstrip("/"), labels)
+    for (level, label), inner in group.inside.items():
+        yield from _alike_in(inner, f"{name}/{level}/{label}".lstrip("/"), container)
+
+
+def _form(group: NamedGroup) -> tuple[object, ...]:
+    """Return everything about a group except labels."""
+    inside = [(level, _form(inner)) for (level, _label), inner in group.inside.items()]
+    return tuple(sorted(group.base.items())), tuple(sorted(inside))
+
+
+def with_fewer(request: PlannerRequest, parts: AlikeParts, count: int) -> PlannerRequest:
+    """Return a request with ``count`` of some parts."""
+    containers = [*request.all_paths()]
+    prefix, paths, _is_initial = containers[parts.container]
+    left_out = tuple([f"{parts.name}/{label}/".removeprefix(f"{prefix}/") for label in parts.labels[count:]])
+    containers[parts.container] = ContainerPaths(
+        prefix, {name: amount for name, amount in paths.items() if not name.startswith(left_out)}
+    )
+    first, *others = [container.paths for container in containers]
+    running = len(request.containers)
+    return replace(request, paths=first, containers=tuple(others[:running]), init_containers=tuple(others[running:]))

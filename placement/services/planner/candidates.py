@@ -13,7 +13,7 @@ from placement.candidates.compose.proposals import Proposal, ProposalComposer
 from placement.candidates.explain.explain import explain
 from placement.candidates.explain.explain_rules import RuleSearches, columns_seen, explain_request, rules_of
 from placement.candidates.explain.explanation import cause_in_words
-from placement.candidates.explain.provider_masks import ConditionMasks
+from placement.candidates.explain.masks import ConditionMasks
 from placement.candidates.planner.planner_search import PlannedCandidate, PlannerSearch, search_for
 from placement.candidates.planner.question import PlannerQuestion
 from placement.domain.overlay import AS_IT_IS, MoreTrees, Overlay

@@ -144,7 +144,8 @@ def explained_details(request: Request, expected: Answer, given: Answer) -> bool
     """Explanations mention held places only where a provider of a class asked for is in one, and every lone sharer.
 
     The release overlooks a lone sharer where other providers are like it but for the trait. It has no hint that no
-    single provider has an amount.
+    single provider has an amount. Of several providers that fail only one condition it shows the one in a candidate
+    that it composes for this, others the first by id.
     """
     return _are_explained_alike(expected, given, but_for=("request_id",))
 
@@ -174,7 +175,12 @@ def _telling(document: Any, but_for: Sequence[str]) -> Any:
     counts = [(step["providers"], step["trees"]) for step in steps if "providers" in step]
     if len(counts) > 1 and counts[-1] == counts[-2] and steps[-1]["condition"] == "held_exclusively":
         document = {**document, "steps": steps[:-1]}
-    return {name: _telling(value, but_for) for name, value in document.items() if name not in but_for}
+    is_near_miss = "largest" in document
+    return {
+        name: len(value) if is_near_miss and name == "providers" else _telling(value, but_for)
+        for name, value in document.items()
+        if name not in but_for
+    }
 
 
 KNOWN: tuple[Callable[[Request, Answer, Answer], bool], ...] = (

@@ -1,0 +1,363 @@
+"""Which providers and trees meet the conditions of a plan: the masks of the search, counted one by one.
+
+Of each provider it is also known which condition alone keeps it from serving, if one does. So what leaving out any
+condition would change is known without looking at the providers again.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum, auto
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from placement.candidates.explain.conditions import (
+    LOOSE,
+    Condition,
+    ConditionKind,
+    any_of_value,
+    groups_of,
+    is_searched,
+    traits_condition,
+)
+from placement.candidates.explain.explanation import DemandCounts, Remainder
+from placement.candidates.serving import Serving
+from placement.cloud.providers import Flags, Ints, places_in
+from placement.domain.search_plan import Demand, Plan
+
+NOBODY: Ints = np.zeros(0, dtype=np.int64)
+
+HOPELESS, FITS, FIRST_CONDITION = 0, 1, 2
+"""How a provider looks to a demand: no single condition keeps it out, none does, or only this one."""
+
+Met = tuple[Condition, Flags]
+"""A condition, and which of some providers, or of all trees, meet it."""
+
+
+class Reach(Enum):
+    """The way in which a provider may serve a demand; it decides what the conditions look at."""
+
+    ITSELF = auto()
+    """In its own tree, judged by its own aggregates."""
+    ROOT = auto()
+    """In its own tree, judged by the root's aggregates, which span the tree for the unsuffixed group."""
+    SHARED = auto()
+    """In trees that it shares with."""
+
+
+class ConditionMasks:
+    """The conditions on single providers in one state of a cloud.
+
+    Args:
+        serving: finds who meets which condition.
+        only_root: the root of the only tree to look at; None for all trees.
+    """
+
+    def __init__(self, serving: Serving, *, only_root: int | None = None) -> None:
+        self.serving = serving
+        self.columns = serving.columns
+        self.providers = serving.columns.providers
+        self._only_tree = None if only_root is None else int(self.providers.tree_indices([only_root])[0])
+        withheld = serving.withheld
+        concerned = [self.with_stock(name) for name in serving.ids.classes]
+        concerned += [self.here for demand in serving.plan.demands if not demand.resources]
+        # Places are rarely held, so that is mentioned only where it may matter.
+        self._held = None if withheld is None or not any([withheld[at].any() for at in concerned]) else withheld
+
+    @cached_property
+    def here(self) -> Ints:
+        """The positions of the providers of the trees to look at."""
+        if self._only_tree is None:
+            return np.arange(len(self.providers.ids))
+        return self.providers.positions_in(np.array([self._only_tree]))
+
+    @cached_property
+    def around(self) -> Ints:
+        """The same, and those that share with these trees."""
+        return self.here if self._only_tree is None else np.union1d(self.here, self.sharing)
+
+    @cached_property
+    def trees_shared_with(self) -> Mapping[int, Ints]:
+        """By the position of each provider that shares: the indices of the trees that it shares with, ascending."""
+        serving, providers = self.serving, self.providers
+        if not serving.ids.shares:
+            return {}
+        sharing = np.flatnonzero(serving.sets.with_trait(serving.ids.sharing_trait))
+        trees = serving.trees_shared_with(providers.ids[sharing].tolist())
+        if self._only_tree is not None:
+            trees = {id_: of[of == self._only_tree] for id_, of in trees.items() if self._only_tree in of}
+        ids = sorted(trees)
+        return {at: trees[id_] for at, id_ in zip(providers.positions(ids).tolist(), ids, strict=True)}
+
+    @cached_property
+    def sharing(self) -> Ints:
+        """The positions of the providers that share, ascending."""
+        return np.array(sorted(self.trees_shared_with), dtype=np.int64)
+
+    def trees_of(self, own: Ints, sharing: Ints = NOBODY) -> Flags:
+        """Return the trees of some providers, and those that others share with."""
+        flags = np.zeros(len(self.providers.roots), dtype=bool)
+        flags[self.providers.trees[own]] = True
+        for pool in sharing.tolist():
+            flags[self.trees_shared_with[pool]] = True
+        return flags
+
+    def with_stock(self, name: str) -> Ints:
+        """Return the positions of all providers that have any inventory of a class, wherever they are."""
+        return self.columns.stock(self.serving.ids.classes[name]).at
+
+    def considered(self, demand: Demand, reach: Reach) -> Ints:
+        """Return the providers considered before any condition: those with inventory of the first class."""
+        at = self.sharing if reach is Reach.SHARED else self.here
+        if not demand.resources:
+            return at
+        owners = self.with_stock(demand.resources[0][0])
+        return owners if len(at) == len(self.providers.ids) else np.intersect1d(at, owners, assume_unique=True)
+
+    def met(self, demand: Demand, groups: tuple[str, ...], reach: Reach, *, at: Ints) -> Iterator[Met]:
+        """Yield the conditions of a demand of some groups, in the order of the explanation, and who meets them."""
+        yield from self._amounts(demand, groups, at)
+        group, nobody = demand.group, np.zeros(len(at), dtype=bool)
+        for (kind, value), flags in self._named(demand, reach):
+            yield Condition(kind, groups, value), flags[at]
+        if not (group.resources or group.required or group.member_of):
+            # The reference finds no provider for a group that only forbids, whichever tree it names.
+            yield Condition(ConditionKind.EMPTY_GROUP, groups), nobody
+        # Like the reference, find a granular group without resources in any tree, as long as the named tree exists.
+        root = self.serving.ids.roots.get(group.in_tree or "")
+        if group.in_tree is not None and (demand.resources or root is None):
+            # in_tree keeps the unsuffixed group inside the tree.
+            is_outside = root is None or (reach is Reach.SHARED and not group.is_granular)
+            inside = nobody if is_outside else self.providers.roots[self.providers.trees[at]] == root
+            yield Condition(ConditionKind.IN_TREE, groups, group.in_tree), inside
+        if self._held is not None:
+            yield Condition(ConditionKind.HELD, groups), ~self._held[at]
+
+    def _amounts(self, demand: Demand, groups: tuple[str, ...], at: Ints) -> Iterator[Met]:
+        stocks = self.serving.stocks(demand)
+        rows = [places_in(stock.at, at) for stock, _amount in stocks]
+        for (name, _amount), places in zip(demand.resources, rows, strict=True):
+            yield Condition(ConditionKind.INVENTORY, groups, name), places >= 0
+        for name_of_rule, rule in self.serving.rules(demand):
+            # What has no capacity at all is no better than what has no inventory.
+            kind = ConditionKind.INVENTORY if demand.ignores_usage else ConditionKind(name_of_rule)
+            for (name, amount), (stock, _amount), places in zip(demand.resources, stocks, rows, strict=True):
+                met: Flags = places < 0
+                met[~met] = rule(stock, places[~met], amount)
+                yield Condition(kind, groups, f"{name}:{amount}"), met
+
+    def _named(self, demand: Demand, reach: Reach) -> Iterator[tuple[tuple[ConditionKind, str], Flags]]:
+        """Yield the conditions on traits and aggregates, each with who meets it."""
+        group, serving = demand.group, self.serving
+        for any_of in group.required if group.is_granular else ():
+            yield (ConditionKind.REQUIRED, any_of_value(any_of)), serving.with_any_trait(any_of)
+        for name in sorted(group.forbidden):
+            yield (ConditionKind.FORBIDDEN, f"!{name}"), ~serving.with_any_trait([name])
+        for any_of in group.member_of:
+            members = serving.in_any_aggregate(any_of)
+            if reach is Reach.ROOT:
+                members = serving.of_roots(members)[self.providers.trees]
+            yield (ConditionKind.MEMBER_OF, any_of_value(any_of)), members
+        if group.forbidden_aggregates:
+            value = any_of_value(group.forbidden_aggregates, forbidden=True)
+            yield (ConditionKind.FORBIDDEN_AGGREGATES, value), ~serving.in_any_aggregate(group.forbidden_aggregates)
+
+
+class Servers(NamedTuple):
+    """The positions of providers that serve in their own trees, and of those that do in trees that they share with."""
+
+    own: Ints
+    shared: Ints
+
+
+class MaskedDemand:
+    """A demand under its conditions. ``reached`` has the trees in which any provider can serve it.
+
+    The aggregates of a root span its tree, but they do not mix with a provider's own: either the provider is in an
+    aggregate of every set, or the root is. So judging by the root is a way of its own, in which all stand once more.
+
+    Args:
+        masks: the conditions.
+        asked: the demand.
+        groups: the groups that ask for it.
+    """
+
+    def __init__(self, masks: ConditionMasks, asked: Demand, groups: tuple[str, ...]) -> None:
+        self.asked, self.groups, self._masks = asked, groups, masks
+        is_spanned = not asked.group.is_granular and asked.group.member_of
+        reaches = [Reach.ITSELF, *([Reach.ROOT] if is_spanned else []), Reach.SHARED]
+        ways = [masks.considered(asked, reach) for reach in reaches]
+        met = [dict(masks.met(asked, groups, reach, at=at)) for reach, at in zip(reaches, ways, strict=True)]
+        self._at, self._bounds = np.concatenate(ways), np.cumsum([len(at) for at in ways])[:-1]
+        self.conditions = tuple(met[-1])
+        values = [f"{name}:{amount}" for name, amount in asked.resources]
+        self.amounts = [Condition(ConditionKind.AMOUNT, groups, value) for value in values]
+        """A condition for the whole amount of each class: enough of it, in valid units."""
+        failing = [
+            [~flags for flags in of_way.values()] + [np.ones(len(at), dtype=bool)]
+            for of_way, at in zip(met, ways, strict=True)
+        ]
+        self._set_looks(np.concatenate([np.array(of_way) for of_way in failing], axis=1))
+        self._servers: dict[Condition | None, Servers] = {}
+
+    def _set_looks(self, failing: Flags) -> None:
+        """Work out how far each provider comes, and how it looks; the last row stands for having met all conditions."""
+        number = len(self.conditions)
+        passed = failing.argmax(axis=0)
+        fails = failing.sum(axis=0) - 1
+        self._look = np.where(passed == number, FITS, np.where(fails == 1, FIRST_CONDITION + passed, HOPELESS))
+        for amount, condition in enumerate(self.amounts, start=FIRST_CONDITION + number):
+            included = [row for row, other in enumerate(self.conditions) if condition.includes(other)]
+            self._look[(fails > 1) & (failing[included].sum(axis=0) == fails)] = amount
+        (*_ways, shared), start = np.split(passed, self._bounds), self._bounds[-1]
+        providers, trees = np.full(len(self._masks.providers.ids), -1), np.full(len(self._masks.providers.roots), -1)
+        np.maximum.at(providers, self._at, passed)
+        np.maximum.at(trees, self._masks.providers.trees[self._at[:start]], passed[:start])
+        for pool, far in zip(self._at[start:].tolist(), shared.tolist(), strict=True):
+            at = self._masks.trees_shared_with[pool]
+            trees[at] = np.maximum(trees[at], far)
+        self.reached = trees == number
+        self.steps = tuple(
+            [
+                Remainder(condition, int((providers > row).sum()), int((trees > row).sum()))
+                for row, condition in enumerate(self.conditions)
+            ]
+        )
+
+    @property
+    def described(self) -> DemandCounts:
+        """What an explanation says about it."""
+        return DemandCounts(self.groups, self.asked.resources, self.steps)
+
+    def looks(self) -> list[tuple[Ints, Ints]]:
+        """Return for each way, that of sharing providers last, their positions, and how each looks."""
+        return [*zip(np.split(self._at, self._bounds), np.split(self._look, self._bounds), strict=True)]
+
+    def options(self, without: Condition | None = None) -> Servers:
+        """Return who can serve if a condition is left out, by ascending position."""
+        if without not in self._servers:
+            self._servers[without] = self._looking([FITS, *self._numbers(without)])
+        return self._servers[without]
+
+    def failing_only(self, condition: Condition) -> Servers:
+        """Return who would meet all conditions but for one, or for all on one amount."""
+        return self._looking(self._numbers(condition))
+
+    def _numbers(self, condition: Condition | None) -> list[int]:
+        every = enumerate([*self.conditions, *self.amounts], start=FIRST_CONDITION)
+        return [] if condition is None else [number for number, other in every if condition.includes(other)]
+
+    def _looking(self, numbers: Sequence[int]) -> Servers:
+        start, wanted = (
+            self._bounds[-1],
+            np.zeros(FIRST_CONDITION + len(self.conditions) + len(self.amounts), dtype=bool),
+        )
+        wanted[[*numbers]] = True
+        is_wanted, own = wanted[self._look], np.zeros(len(self._masks.providers.ids), dtype=bool)
+        own[self._at[:start][is_wanted[:start]]] = True
+        if not wanted[FITS]:
+            own[self._at[:start][self._look[:start] == FITS]] = False
+        return Servers(np.flatnonzero(own), self._at[start:][is_wanted[start:]])
+
+
+class CloudMasks:
+    """A cloud under the conditions of a plan that need no search.
+
+    Args:
+        plan: the plan.
+        masks: the conditions on single providers.
+        known: the demands of other plans, to reuse and add to.
+    """
+
+    def __init__(
+        self, plan: Plan, masks: ConditionMasks, known: dict[tuple[object, ...], MaskedDemand] | None = None
+    ) -> None:
+        self.plan = plan
+        self.masks = masks
+        self.providers = masks.providers
+        self._known = {} if known is None else known
+        self.options = [self._demand(index) for index in range(len(plan.demands))]
+        """All demands, with those for whatever could serve a group that wants all."""
+        self.demands = [demand for demand in self.options if not demand.asked.ignores_usage]
+        self.filters: Sequence[Met] = list(self._filters())
+        self._sets = [*[demand.reached for demand in self.demands], *[trees for _condition, trees in self.filters]]
+        self._fails = np.sum([~trees for trees in self._sets], axis=0)
+        """How many of the conditions each tree fails, a provider for each demand among them."""
+
+    def other(self, plan: Plan) -> "CloudMasks":
+        """Return the same cloud under the conditions of another plan."""
+        return CloudMasks(plan, self.masks, self._known)
+
+    @property
+    def trees(self) -> Flags:
+        """The trees that have a provider for each demand and meet all conditions on trees."""
+        left: Flags = self._fails == 0
+        return left
+
+    def trees_but_for(self, demand: MaskedDemand) -> Flags:
+        """Return the trees that fail only for want of a provider for a demand, if anything else is asked for."""
+        left: Flags = ~demand.reached & (self._fails == 1)
+        return left & (len(self._sets) > 1)
+
+    def trees_without(self, condition: Condition) -> Flags:
+        """Return the trees that may have candidates only if a condition is left out.
+
+        For a condition that the search checks, these are all trees that pass the others; otherwise those that fail
+        because of it.
+        """
+        fails = self._fails.copy()
+        affected = np.zeros(len(fails), dtype=bool)
+        for demand in self.demands:
+            if condition.groups == demand.groups:
+                more = self.masks.trees_of(*demand.failing_only(condition))
+                fails -= more & ~demand.reached
+                affected |= more
+        for other, trees in self.filters:
+            if other == condition:
+                fails -= ~trees
+                affected |= ~trees
+        left: Flags = fails == 0
+        return left if is_searched(self.plan, condition) else left & affected
+
+    def trees_left(self) -> Iterator[Remainder]:
+        """Yield how many trees are left after each condition on trees."""
+        left: Flags = np.logical_and.reduce([demand.reached for demand in self.demands])
+        yield Remainder(Condition(ConditionKind.EVERY_GROUP), None, int(left.sum()))
+        for condition, trees in self.filters:
+            left = left & trees
+            yield Remainder(condition, None, int(left.sum()))
+
+    def first_emptied(self) -> Condition | None:
+        """Return the first condition that leaves nothing; None if trees are left."""
+        of_demands = [step.condition for demand in self.demands for step in demand.steps if not step.providers]
+        return next(iter(of_demands), None) or next(
+            (step.condition for step in self.trees_left() if not step.trees), None
+        )
+
+    def _demand(self, index: int) -> MaskedDemand:
+        demand, groups = self.plan.demands[index], groups_of(self.plan, index)
+        key = groups, demand.ignores_usage, demand.identity
+        if key not in self._known:
+            self._known[key] = MaskedDemand(self.masks, demand, groups)
+        return self._known[key]
+
+    def _filters(self) -> Iterator[Met]:
+        """Yield the conditions on the root, then on traits that some provider in the tree or sharing with it must have.
+
+        Whether the providers that serve have these traits is left to the search.
+        """
+        request, masks, serving = self.plan.request, self.masks, self.masks.serving
+        for name in sorted(request.root_required):
+            trees = serving.of_roots(serving.with_any_trait([name]))
+            yield Condition(ConditionKind.ROOT_REQUIRED, (), name), trees
+        for name in sorted(request.root_forbidden):
+            trees = ~serving.of_roots(serving.with_any_trait([name]))
+            yield Condition(ConditionKind.ROOT_FORBIDDEN, (), f"!{name}"), trees
+        if of_root := self.plan.forbidden_root_aggregates:
+            # For the unsuffixed group the condition covers the root, too.
+            condition = Condition(ConditionKind.FORBIDDEN_AGGREGATES, LOOSE, any_of_value(of_root, forbidden=True))
+            yield condition, ~serving.of_roots(serving.in_any_aggregate(of_root))
+        for any_of in self.plan.trait_sets:
+            owners = serving.with_any_trait(any_of)
+            trees = masks.trees_of(masks.here[owners[masks.here]], masks.sharing[owners[masks.sharing]])
+            yield traits_condition(any_of), trees
