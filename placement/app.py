@@ -20,7 +20,7 @@ from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.errors import ConfigurationError, InvalidAt
 from placement.services.background import BackgroundWork
-from placement.services.cloud_cache import CloudCache, load
+from placement.services.cloud_cache import load
 from placement.services.cloud_check import cloud_check
 from placement.services.fair_share.plain_gate import PlainGate
 from placement.services.fair_share.usage_cache import UsageCache
@@ -84,27 +84,26 @@ def _server(settings: Settings, limits: SearchLimits) -> Server:
     policy = Policy(settings)
     policy.prepare()
     database = _database(settings)
-    cloud_cache, judges = CloudCache(), FragmentationJudges(settings.planner.profiles)
-    load(database, cloud_cache)
-    meters = meters_for(database, settings, _flavors(settings), cloud_cache)
+    judges = FragmentationJudges(settings.planner.profiles)
+    load(database)
+    meters = meters_for(database, settings, _flavors(settings))
     return Server(
         database=database,
         policy=policy,
         settings=settings,
         usage_cache=UsageCache(settings.planner.fair_share),
         fragmentation_judges=judges,
-        cloud_cache=cloud_cache,
         listeners=Listeners(database, settings.journal.listeners, on_change=meters.listening),
         readiness=Readiness(database),
-        background=(*_background(database, cloud_cache, settings), *judges.refreshing(database)),
+        background=(*_background(database, settings), *judges.refreshing(database)),
         plain_gate=_plain_gate(settings),
         limits=limits,
         meters=meters,
     )
 
 
-def _background(database: Database, cloud_cache: CloudCache, settings: Settings) -> tuple[BackgroundWork, ...]:
-    check = cloud_check(cloud_cache.histories)
+def _background(database: Database, settings: Settings) -> tuple[BackgroundWork, ...]:
+    check = cloud_check(database)
     keep_days = settings.journal.keep_days
     return (check, JournalPruner(database, keep_days).work) if keep_days else (check,)
 

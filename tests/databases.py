@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from placement.services.cloud_cache import CloudCache
 from placement.store.connection.database import Database
 from placement.store.connection.engines import engine_for
 from placement.store.connection.url import normalised
@@ -13,6 +14,13 @@ from placement.store.lifecycle import schema
 def open_database(url: str) -> Database:
     """Return a database to use through the store. SQLite does not wait for the disk."""
     return Database(engine_for(normalised(url), sqlite_synchronous=False))
+
+
+def without_caches(database: Database) -> Database:
+    """Return the same database as a process sees it that has cached nothing, and cannot follow its journal."""
+    anew = Database(database.engine, keeps_usage=database.keeps_usage, keeps_journal=False)
+    anew.cloud_cache = CloudCache()
+    return anew
 
 
 def migrate(url: str) -> None:

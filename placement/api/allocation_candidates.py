@@ -267,11 +267,9 @@ def _answer(call: Call, request: CandidateRequest, began: float) -> Answer | Wri
         if ranking is not None and call.since(29):  # Before, the limit may influence what a tree shows.
             name, write = (call.version, call.request.query_string), partial(texts_by_tree, version=call.version)
             question = Question(name, request, options, ranking, write)
-            answer = candidates_or_texts(call.database, question, server.cloud_cache, judge=judge)
+            answer = candidates_or_texts(call.database, question, judge=judge)
         else:
-            answer = allocation_candidates(
-                call.database, request, options, ranking, judge=judge, cache=server.cloud_cache
-            )
+            answer = allocation_candidates(call.database, request, options, ranking, judge=judge)
     except OutOfSteps:
         server.meters.searched(SearchSeen(perf_counter() - began, trees=0, candidates=0, complete=False))
         raise

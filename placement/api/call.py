@@ -21,7 +21,6 @@ from placement.domain.identity import Identity
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.errors import Forbidden, Invalid
 from placement.services.background import BackgroundWork
-from placement.services.cloud_cache import CloudCache
 from placement.services.fair_share.plain_gate import PlainGate
 from placement.services.fair_share.usage_cache import UsageCache
 from placement.services.fragmentation import FragmentationJudges
@@ -88,7 +87,6 @@ class Server:
     listeners: Listeners
     readiness: Readiness
     fragmentation_judges: FragmentationJudges
-    cloud_cache: CloudCache
     plain_gate: PlainGate | None = None
     background: tuple[BackgroundWork, ...] = ()
     limits: SearchLimits = LIMITS

@@ -1,7 +1,6 @@
 """Find candidates: the use case behind GET /allocation_candidates."""
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,7 +11,6 @@ from placement.candidates.explain.conditions import Condition, ConditionKind
 from placement.candidates.explain.explain import quick_cause
 from placement.candidates.explain.masks import ConditionMasks
 from placement.candidates.fragmentation import wanted_by
-from placement.candidates.key_order import KeyOrder
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.reading import shared_by
 from placement.candidates.search import Candidate, found_candidates
@@ -22,11 +20,10 @@ from placement.domain.places import PlaceLock
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import NamedIds, Plan, plan_for
 from placement.errors import OutOfSteps
-from placement.services.cloud_cache import CloudCache, kept_in, tree_reader
+from placement.services.cloud_cache import cloud_in, ids_in
 from placement.services.fragmentation import FragmentationJudge
 from placement.services.resource_classes import classes_in_families
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
-from placement.store.search.names import ids_for
 from placement.store.search.summaries import Summaries, TreeMember, tree_summaries
 
 if TYPE_CHECKING:
@@ -82,17 +79,16 @@ def allocation_candidates(
     ranking: Ranking | None = None,
     *,
     judge: FragmentationJudge | None = None,
-    cache: CloudCache | None = None,
 ) -> Answer:
     """Find the candidates for a request, in one snapshot; best first if there is a ranking.
 
-    ``judge`` belongs to the ranking's profile, if that has one, and ``cache`` is shared by requests.
+    ``judge`` belongs to the ranking's profile, if that has one.
 
     Raises:
         Invalid: a resource class or trait does not exist.
         OutOfSteps: the search ran out of steps before it found anything.
     """
-    return answer_to(tx, request, options, ranking, judge=judge, cache=cache)
+    return answer_to(tx, request, options, ranking, judge=judge)
 
 
 def answer_to(
@@ -102,13 +98,11 @@ def answer_to(
     ranking: Ranking | None = None,
     *,
     judge: FragmentationJudge | None = None,
-    cache: CloudCache | None = None,
 ) -> Answer:
     """Find the candidates within the caller's transaction; see ``allocation_candidates``."""
     plan = plan_for(request)
-    levels, read_along = ranking.levels if ranking else (), cache.read_along if cache and ranking else None
-    ids = ids_for(tx, plan, levels, locks=options.locks, read_along=read_along)
-    return answer_for(tx, request, options, ranking, plan=plan, ids=ids, judge=judge, cache=cache)
+    ids = ids_in(tx, plan, ranking.levels if ranking else (), locks=options.locks)
+    return answer_for(tx, request, options, ranking, plan=plan, ids=ids, judge=judge)
 
 
 def answer_for(
@@ -120,18 +114,17 @@ def answer_for(
     plan: Plan,
     ids: NamedIds,
     judge: FragmentationJudge | None,
-    cache: CloudCache | None,
 ) -> Answer:
     """Find the same, given the plan of the request and the ids of the names in it."""
-    if ranking is None or cache is None:
-        return _found(tx, request, options, plan=plan, ids=ids, ranking=ranking, judge=judge, cache=cache)
-    asked = asked_for(request, options, ranking)
-    answer: Answer | None = cache.reason_for_nothing(tx, asked)
+    if ranking is None:
+        return _found(tx, request, options, plan=plan, ids=ids, ranking=ranking, judge=judge)
+    cloud, asked = cloud_in(tx), asked_for(request, options, ranking)
+    answer: Answer | None = cloud.reason_for_nothing(asked)
     if answer is None:
-        answer = _found(tx, request, options, plan=plan, ids=ids, ranking=ranking, judge=judge, cache=cache)
+        answer = _found(tx, request, options, plan=plan, ids=ids, ranking=ranking, judge=judge)
         if answer.cause is not None:
             # A reserve is kept more easily the less is idle.
-            cache.note_nothing(tx, asked, answer, lasts=not ranking.profile.filters)
+            cloud.note_nothing(asked, answer, lasts=not ranking.profile.filters)
     return answer
 
 
@@ -149,16 +142,15 @@ def _found(
     ids: NamedIds,
     ranking: Ranking | None,
     judge: FragmentationJudge | None,
-    cache: CloudCache | None,
 ) -> Answer:
     """Search for candidates."""
     wanted = _wanted(request.limit, options)
     # Places matter only to a ranking, and only if any provider anchors one.
     with_places = ranking is not None and any(ids.levels)
-    reader = tree_reader(tx, plan, ids, cache, with_places=with_places, adds_up=True)
+    reader = cloud_in(tx).reader(plan, ids, with_places=with_places, adds_up=True)
     order = _NO_ORDER
     if ranking is not None:
-        order = _order(tx, reader, ranking=ranking, judge=judge, cache=cache, wanted=wanted)
+        order = _order(tx, reader, ranking=ranking, judge=judge, wanted=wanted)
     return _Answering(tx, request, options, wanted=wanted, reader=reader, order=order).answer()
 
 
@@ -179,7 +171,6 @@ def _order(
     *,
     ranking: Ranking,
     judge: FragmentationJudge | None,
-    cache: CloudCache | None,
     wanted: int | None,
 ) -> _Order:
     """Score the trees; bound how compact they can be, where that spares composing them."""
@@ -188,17 +179,15 @@ def _order(
     asked = amounts_of(plan), ranking, classes_in_families(tx, ranking), fragmentation
     shared = shared_by(reader)
     scores = TreeScores(*asked, shared=shared)
-    cached_order: CachedOrder | None = None if cache is None else partial(cache.order, tx)
+    cloud = cloud_in(tx)
     places_tell = any(ids.levels) and ranking.profile.compactness and wanted is not None
     if not places_tell or not plan.counted:
-        return _Order(scores, cached_order)
-    if cache is not None:
-        cached_order = partial(_cached_order, tx, cache, scores)
-    bounded = BoundedScores(*asked, shared=shared)
+        return _Order(scores, cloud.order)
     return _Order(
-        bounded,
-        cached_order,
-        partial(least_places, reader.serving, plan.counted, levels=ids.levels, kept=kept_in(tx, cache)),
+        BoundedScores(*asked, shared=shared),
+        # Unlike bounds, these scores hold beyond this request.
+        lambda _bounded, found_by: cloud.order(scores, found_by),
+        partial(least_places, reader.serving, plan.counted, levels=ids.levels, kept=cloud.kept),
     )
 
 
@@ -284,13 +273,6 @@ class _Answering:
             return frozenset()
         members = providers.members.values()
         return serving_others(self._reader, candidates, members, self._budget)
-
-
-def _cached_order(
-    tx: Transaction, cache: CloudCache, outliving: TreeScores, _bounded: TreeScores, found_by: Sequence[str]
-) -> KeyOrder | None:
-    """Return the keys of all trees in ascending order, by scores that, unlike bounds, hold beyond this request."""
-    return cache.order(tx, outliving, found_by)
 
 
 def _wanted(limit: int | None, options: SearchOptions) -> int | None:

@@ -6,7 +6,7 @@ A request reads which trees its own snapshot shows changed since a value was wor
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,16 +19,17 @@ from placement.candidates.reading import kept_order
 from placement.candidates.serving import Serving
 from placement.candidates.tree_reader import TreeReader
 from placement.cloud.columns import CloudColumns
-from placement.cloud.derived import BYTES_OF_FACT, MAX_BYTES, Derived, KeptInState
+from placement.cloud.derived import BYTES_OF_FACT, Derived, KeptInState
 from placement.cloud.providers import Flags, Ints, ProviderColumns
+from placement.domain.places import PlaceLock
 from placement.domain.search_plan import NamedIds, Plan
 from placement.errors import PlacementError
-from placement.services.tree_history import Moment, TreeHistories, TreeHistory
+from placement.services.tree_history import TreeHistory
 from placement.store.connection.database import Database
-from placement.store.connection.prepared import PreparedScalars, Values
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.journal.watched import AGGREGATE, PROVIDER, TRAIT
 from placement.store.search.cloud_rows import cloud_rows
+from placement.store.search.names import ids_for
 from placement.store.search.provider_names import names_in
 from placement.store.search.provider_sets import aggregates_of, members_of_aggregates, owners_of_traits
 
@@ -58,96 +59,144 @@ Mark = tuple[str, int]
 ReadSets = Callable[[Transaction, Collection[int]], Mapping[int, Ints]]
 """Reads who has each of some traits, or is in each of some aggregates: the ids of providers, ascending."""
 
-_COLUMNS = "columns as read"
-"""Where a snapshot's columns are remembered if nothing can be followed."""
-
 
 class CloudCache:
-    """What is known of each database's cloud, shared by threads.
+    """What a worker keeps of one database's cloud, shared by threads.
 
     Args:
-        most_bytes: how much of what was derived to keep.
         clock: the time in seconds, from any moment on.
-        histories: which trees have changed; new ones by that clock by default.
+        derived: what was worked out from trees; a standby shares that of its primary, and so its limit.
     """
 
-    def __init__(
-        self,
-        *,
-        most_bytes: int = MAX_BYTES,
-        clock: Callable[[], float] = time.monotonic,
-        histories: TreeHistories | None = None,
-    ) -> None:
-        self.histories = histories or TreeHistories(clock)
-        self.derived = Derived(most_bytes)
+    def __init__(self, clock: Callable[[], float] = time.monotonic, derived: Derived | None = None) -> None:
+        self.history = TreeHistory(clock)
+        self.derived = derived or Derived()
 
-    def history(self, tx: Transaction) -> TreeHistory:
-        """Return the history of the trees of a transaction's database."""
-        return self.histories.of(tx.database)
 
-    def moment(self, tx: Transaction) -> Moment | None:
-        """Return where a snapshot stands in the history of its trees; None if that is unknown."""
-        return self.history(tx).moment(tx)
+def cache_of(database: Database) -> CloudCache:
+    """Return what this worker keeps of a database's cloud."""
+    if database.cloud_cache is None:
+        database.cloud_cache = CloudCache(derived=cache_of(database.primary).derived if database.primary else None)
+    cache: CloudCache = database.cloud_cache
+    return cache
 
-    def read_along(self, tx: Transaction, scalars: PreparedScalars, values: Values) -> Sequence[Any] | None:
-        """Return scalars, read in the statement that the cache needs anyway; None if they must be read alone."""
-        return self.history(tx).read_along(tx, scalars, values)
 
-    def kept(self, tx: Transaction) -> KeptInState:
-        """Return what was derived from the state that a snapshot shows."""
-        return KeptInState(self.derived, self.moment(tx))
+class CloudInSnapshot:
+    """The cloud as a snapshot shows it: what is kept of it, brought up to date, or all of it read anew.
 
-    def order(self, tx: Transaction, scores: TreeScores, found_by: Sequence[str]) -> KeyOrder | None:
-        """Return the keys of all trees in this snapshot, in order; None if they cannot be cached.
+    Args:
+        tx: the snapshot.
+    """
+
+    def __init__(self, tx: Transaction) -> None:
+        cache = cache_of(tx.database)
+        self._tx = tx
+        self.moment = cache.history.moment(tx)
+        """Where the snapshot stands in the history of its trees; None if that is unknown."""
+        self.kept = KeptInState(cache.derived, self.moment)
+        """What was derived from the state that it shows."""
+
+    @cached_property
+    def columns(self) -> CloudColumns:
+        """All providers."""
+        if self.moment is not None:
+            return self.moment.history.columns(self._tx, self.moment)
+        return CloudColumns.from_rows(cloud_rows(self._tx))
+
+    @cached_property
+    def sets(self) -> "SetsInSnapshot":
+        """The sets of providers that meet conditions."""
+        return SetsInSnapshot(self._tx, self.columns.providers, self.kept)
+
+    @cached_property
+    def names(self) -> "NamesInSnapshot":
+        """The uuids and names of providers."""
+        return NamesInSnapshot(self._tx, self.columns.providers, self.kept)
+
+    def serving(
+        self, plan: Plan, ids: NamedIds, *, levels: Sequence[int | None] = (), adds_up: bool = False
+    ) -> Serving:
+        """Return what finds who can serve a plan; see ``reader``. ``levels`` are traits of levels to read along."""
+        sharing = [ids.sharing_trait] if ids.shares else []
+        places = [trait_id for trait_id in (*levels, *ids.locks.values()) if trait_id is not None]
+        self.sets.read_traits({*places, *sharing, *[ids.traits[name] for name in plan.trait_names]})
+        self.sets.read_aggregates(ids.aggregates.values())
+        return Serving(plan, ids, columns=self.columns, sets=self.sets, adds_up=adds_up)
+
+    def reader(self, plan: Plan, ids: NamedIds, *, with_places: bool = False, adds_up: bool = False) -> TreeReader:
+        """Return what takes the trees that can serve a plan from the columns.
 
         Args:
-            tx: the snapshot.
+            plan: the plan.
+            ids: the ids of the names in it.
+            with_places: whether places matter.
+            adds_up: whether all slots take from a tree at the same time.
+        """
+        serving = self.serving(plan, ids, levels=ids.levels if with_places else (), adds_up=adds_up)
+        return TreeReader(serving, partial(self._tx.names.classes.ids, self._tx.connection), with_places=with_places)
+
+    def order(self, scores: TreeScores, found_by: Sequence[str]) -> KeyOrder | None:
+        """Return the keys of all trees, in order; None if they cannot be kept.
+
+        Args:
             scores: what trees can score.
             found_by: further classes. Only trees that have any of these or of those of the scores have a key.
         """
-        if self.moment(tx) is None or scores.signature is None or not scores.classes:
+        if self.moment is None or scores.signature is None or not scores.classes:
             return None
-        ids = tx.names.classes.ids(tx.connection, {*scores.classes, *found_by})
-        return kept_order(scores, found_by, ids, columns=columns_in(tx, self), kept=self.kept(tx))
+        ids = self._tx.names.classes.ids(self._tx.connection, {*scores.classes, *found_by})
+        return kept_order(scores, found_by, ids, columns=self.columns, kept=self.kept)
 
-    def reason_for_nothing(self, tx: Transaction, asked: tuple[object, ...]) -> Any:
-        """Return why a request finds nothing in a snapshot; None if it is not known to find nothing.
+    def reason_for_nothing(self, asked: tuple[object, ...]) -> Any:
+        """Return why a request finds nothing; None if it is not known to find nothing.
 
         Where little is left, the same is asked for again and again, and to find nothing takes longer than to find
         something.
 
         Args:
-            tx: the snapshot.
             asked: all that the reason depends on besides the trees and names; found again by equality.
         """
-        return next((nothing.reason for nothing in self._nothing_found(tx) if nothing.asked == asked), None)
+        return next((nothing.reason for nothing in self._nothing_found() if nothing.asked == asked), None)
 
-    def note_nothing(self, tx: Transaction, asked: tuple[object, ...], reason: object, *, lasts: bool = False) -> None:
-        """Remember that a request finds nothing in a snapshot, until a tree changes.
+    def note_nothing(self, asked: tuple[object, ...], reason: object, *, lasts: bool = False) -> None:
+        """Remember that a request finds nothing, until a tree changes.
 
         Args:
-            tx: the snapshot.
             asked: all that the reason depends on besides the trees and names.
             reason: why it finds nothing.
             lasts: whether the reason holds, too, while more and more is in use.
         """
-        moment = self.moment(tx)
-        if moment is not None:
-            self._keep_nothing(moment, (_Nothing(asked, reason, lasts), *self._nothing_found(tx)[: MAX_REASONS - 1]))
+        self._keep_nothing((_Nothing(asked, reason, lasts), *self._nothing_found()[: MAX_REASONS - 1]))
 
-    def _nothing_found(self, tx: Transaction) -> Sequence["_Nothing"]:
-        moment = self.moment(tx)
-        kept = self.derived.find(moment, NOTHING_FOUND) if moment else None
-        if moment is None or kept is None or kept.changed - kept.filled:
+    def _nothing_found(self) -> Sequence["_Nothing"]:
+        kept = self.kept.find(NOTHING_FOUND)
+        if kept is None or kept.changed - kept.filled:
             return ()
         found: Sequence[_Nothing] = kept.value
         if kept.changed:
             found = [nothing for nothing in found if nothing.lasts]
-            self._keep_nothing(moment, found)
+            self._keep_nothing(found)
         return found
 
-    def _keep_nothing(self, moment: Moment, found: Sequence["_Nothing"]) -> None:
-        self.derived.keep(moment, NOTHING_FOUND, found, size=BYTES_OF_REASON * len(found))
+    def _keep_nothing(self, found: Sequence["_Nothing"]) -> None:
+        self.kept.keep(NOTHING_FOUND, found, size=BYTES_OF_REASON * len(found))
+
+
+def cloud_in(tx: Transaction) -> CloudInSnapshot:
+    """Return the cloud as a snapshot shows it, the same object each time."""
+    if CloudInSnapshot not in tx.remembered:
+        tx.remembered[CloudInSnapshot] = CloudInSnapshot(tx)
+    cloud: CloudInSnapshot = tx.remembered[CloudInSnapshot]
+    return cloud
+
+
+def ids_in(tx: Transaction, plan: Plan, levels: Sequence[str] = (), *, locks: Sequence[PlaceLock] = ()) -> NamedIds:
+    """Return the ids of the names in a plan, where possible read in the statement that the cache needs anyway.
+
+    Raises:
+        Invalid: a resource class or trait does not exist.
+    """
+    return ids_for(tx, plan, levels, locks=locks, read_along=cache_of(tx.database).history.read_along)
 
 
 class _Nothing(NamedTuple):
@@ -167,19 +216,13 @@ class _KnownHolders(NamedTuple):
 
 
 class SetsInSnapshot(KnownSets):
-    """The sets of providers that meet conditions in a snapshot: the ``ProviderSets`` of its columns.
+    """The sets of providers that meet conditions in a snapshot: the ``ProviderSets`` of its columns."""
 
-    Args:
-        tx: the snapshot.
-        columns: its columns.
-        cache: what is cached, if anything is.
-    """
-
-    def __init__(self, tx: Transaction, columns: CloudColumns, cache: CloudCache | None) -> None:
+    def __init__(self, tx: Transaction, providers: ProviderColumns, kept: KeptInState) -> None:
         super().__init__()
         self._tx = tx
-        self._providers = columns.providers
-        self._kept = kept_in(tx, cache)
+        self._providers = providers
+        self._kept = kept
         self._aggregates: dict[object, Mapping[int, Collection[int]]] = {}
 
     def read_traits(self, trait_ids: Collection[int]) -> None:
@@ -221,18 +264,12 @@ class SetsInSnapshot(KnownSets):
 
 
 class NamesInSnapshot:
-    """The uuids and names of providers in a snapshot.
+    """The uuids and names of providers in a snapshot."""
 
-    Args:
-        tx: the snapshot.
-        providers: who there is.
-        cache: what is cached, if anything is.
-    """
-
-    def __init__(self, tx: Transaction, providers: ProviderColumns, cache: CloudCache | None) -> None:
+    def __init__(self, tx: Transaction, providers: ProviderColumns, kept: KeptInState) -> None:
         self._tx = tx
         self._providers = providers
-        self._kept = kept_in(tx, cache)
+        self._kept = kept
         self._names: dict[int, ProviderNames] = self._known()
 
     def of_trees(self, roots: Collection[int]) -> Mapping[int, ProviderNames]:
@@ -259,80 +296,19 @@ class NamesInSnapshot:
         return names_in(self._tx, [root for root in roots if root not in self._names])
 
 
-def tree_reader(
-    tx: Transaction,
-    plan: Plan,
-    ids: NamedIds,
-    cache: CloudCache | None,
-    *,
-    with_places: bool = False,
-    adds_up: bool = False,
-) -> TreeReader:
-    """Return what takes the trees that can serve a plan from the columns of a snapshot.
-
-    Args:
-        tx: the snapshot.
-        plan: the plan.
-        ids: the ids of the names in it.
-        cache: what is cached of the cloud; None reads all of it.
-        with_places: whether places matter.
-        adds_up: whether all slots take from a tree at the same time.
-    """
-    levels = ids.levels if with_places else ()
-    serving = serving_in(tx, plan, ids, cache, levels=levels, adds_up=adds_up)
-    return TreeReader(serving, partial(tx.names.classes.ids, tx.connection), with_places=with_places)
-
-
-def serving_in(
-    tx: Transaction,
-    plan: Plan,
-    ids: NamedIds,
-    cache: CloudCache | None,
-    *,
-    levels: Sequence[int | None] = (),
-    adds_up: bool = False,
-) -> Serving:
-    """Return what finds who can serve a plan in a snapshot; see ``tree_reader``.
-
-    ``levels`` are the traits of levels to read along.
-    """
-    columns = columns_in(tx, cache)
-    sets = SetsInSnapshot(tx, columns, cache)
-    sharing = [ids.sharing_trait] if ids.shares else []
-    places = [trait_id for trait_id in (*levels, *ids.locks.values()) if trait_id is not None]
-    sets.read_traits({*places, *sharing, *[ids.traits[name] for name in plan.trait_names]})
-    sets.read_aggregates(ids.aggregates.values())
-    return Serving(plan, ids, columns=columns, sets=sets, adds_up=adds_up)
-
-
-def load(database: Database, cache: CloudCache) -> None:
+def load(database: Database) -> None:
     """Read the cloud ahead of all requests: processes that are forked later share its memory.
 
     A database that cannot be read yet stops no start; the first requests read it then.
     """
     try:
-        _load(database, cache)
+        _load(database)
     except PlacementError as error:
         LOG.info("The cloud could not be read ahead of requests: %s", error.message)
 
 
 @reads
-def _load(tx: Transaction, cache: CloudCache) -> None:
-    if cache.moment(tx) is not None:
-        columns_in(tx, cache)
-
-
-def kept_in(tx: Transaction, cache: CloudCache | None) -> KeptInState:
-    """Return what was derived from the state that a snapshot shows; nothing without a cache."""
-    return cache.kept(tx) if cache else KeptInState()
-
-
-def columns_in(tx: Transaction, cache: CloudCache | None) -> CloudColumns:
-    """Return the cloud as a snapshot shows it; read as a whole where nothing can be followed."""
-    moment = cache.moment(tx) if cache else None
-    if moment is not None:
-        return moment.history.columns(tx, moment)
-    if _COLUMNS not in tx.remembered:
-        tx.remembered[_COLUMNS] = CloudColumns.from_rows(cloud_rows(tx))
-    columns: CloudColumns = tx.remembered[_COLUMNS]
-    return columns
+def _load(tx: Transaction) -> None:
+    cloud = cloud_in(tx)
+    if cloud.moment is not None:
+        _ = cloud.columns

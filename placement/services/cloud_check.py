@@ -11,7 +11,7 @@ from typing import NamedTuple
 from placement.cloud.columns import CloudColumns
 from placement.errors import PlacementError
 from placement.services.background import BackgroundWork
-from placement.services.tree_history import TreeHistories, TreeHistory
+from placement.services.cloud_cache import cache_of
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.journal.completeness import doubt_usage
@@ -44,24 +44,26 @@ class Difference(NamedTuple):
     is_of_usage: bool
 
 
-def cloud_check(histories: TreeHistories) -> BackgroundWork:
+def cloud_check(database: Database) -> BackgroundWork:
     """Return the work of comparing what a worker has cached."""
-    return BackgroundWork(lambda: compare_some(histories), name="cloud check", first_s=EVERY_S, every_s=EVERY_S)
+    return BackgroundWork(lambda: compare_some(database), name="cloud check", first_s=EVERY_S, every_s=EVERY_S)
 
 
-def compare_some(histories: TreeHistories) -> None:
-    """Compare a few trees of each database; at the first difference, drop all that is cached of it."""
-    for database, history in histories.all():
+def compare_some(database: Database) -> None:
+    """Compare a few trees of a database and of its standby; at the first difference, drop all that is cached of it."""
+    for checked in (database, *([database.standby.database] if database.standby else [])):
+        if checked.cloud_cache is None:
+            continue
         try:
-            difference = _difference(database, history)
+            difference = _difference(checked)
         except PlacementError as error:
             LOG.info("Cached trees could not be compared with the tables: %s", error.message)
             continue
         if difference is not None:
-            _drop(database, history, difference)
+            _drop(checked, difference)
 
 
-def _drop(database: Database, history: TreeHistory, difference: Difference) -> None:
+def _drop(database: Database, difference: Difference) -> None:
     LOG.error(
         "What is cached of some provider trees is not what the tables hold: %s instead of %s. Somebody may write past "
         "the triggers. All that is cached is dropped%s; run 'placement db check'.",
@@ -71,12 +73,13 @@ def _drop(database: Database, history: TreeHistory, difference: Difference) -> N
     )
     if difference.is_of_usage:
         doubt_usage(database)
-    history.drop()
+    cache_of(database).history.drop()
     database.note_drop("difference")
 
 
 @reads
-def _difference(tx: Transaction, history: TreeHistory) -> Difference | None:
+def _difference(tx: Transaction) -> Difference | None:
+    history = cache_of(tx.database).history
     moment, newest = history.moment(tx), newest_root(tx)
     found = moment and history.random_trees(moment, TREES, also=() if newest is None else (newest,))
     if not found:

@@ -12,9 +12,8 @@ from placement.domain.candidate_request import CandidateRequest
 from placement.domain.places import PlaceLock
 from placement.domain.search_plan import Plan, plan_for
 from placement.services.allocation_candidates import SearchOptions, answer_to
-from placement.services.cloud_cache import CloudCache, serving_in
+from placement.services.cloud_cache import cloud_in, ids_in
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
-from placement.store.search.names import ids_for
 from placement.store.search.provider_names import Named, named_providers
 
 
@@ -33,7 +32,6 @@ def explanation_of(
     *,
     locks: Sequence[PlaceLock] = (),
     profile: RankingProfile | None = None,
-    cache: CloudCache | None = None,
 ) -> Explained:
     """Explain a request in one snapshot.
 
@@ -42,12 +40,11 @@ def explanation_of(
         request: the request.
         locks: the locks of places.
         profile: the ranking profile, if any: it may leave candidates out.
-        cache: what is cached of the cloud; None reads all of it.
 
     Raises:
         Invalid: a resource class or trait does not exist.
     """
-    return explained(tx, request, locks=locks, profile=profile, cache=cache)
+    return explained(tx, request, locks=locks, profile=profile)
 
 
 def explained(
@@ -56,14 +53,13 @@ def explained(
     *,
     locks: Sequence[PlaceLock] = (),
     profile: RankingProfile | None = None,
-    cache: CloudCache | None = None,
 ) -> Explained:
     """Explain a request within the caller's transaction; see ``explanation_of``."""
     plan = plan_for(request)
-    explanation = explain(plan, condition_masks(tx, plan, locks=locks, cache=cache))
+    explanation = explain(plan, condition_masks(tx, plan, locks=locks))
     if explanation.found and profile is not None and profile.filters:
         options = SearchOptions(locks=tuple(locks))
-        if not answer_to(tx, replace(request, limit=1), options, Ranking(profile), cache=cache).candidates:
+        if not answer_to(tx, replace(request, limit=1), options, Ranking(profile)).candidates:
             explanation = explanation.left_out_by_profile()
     return Explained(explanation, named_providers(tx, explanation.providers()))
 
@@ -73,7 +69,6 @@ def condition_masks(
     plan: Plan,
     *,
     locks: Sequence[PlaceLock] = (),
-    cache: CloudCache | None = None,
     only_root: int | None = None,
 ) -> ConditionMasks:
     """Return the conditions of a plan in a snapshot.
@@ -82,11 +77,9 @@ def condition_masks(
         tx: the snapshot.
         plan: the plan.
         locks: the locks of places: whoever is inside one that is held serves nobody else.
-        cache: what is cached of the cloud; None reads all of it.
         only_root: the root of the only tree to look at; None for all trees.
 
     Raises:
         Invalid: a resource class or trait does not exist.
     """
-    ids = ids_for(tx, plan, locks=locks)
-    return ConditionMasks(serving_in(tx, plan, ids, cache), only_root=only_root)
+    return ConditionMasks(cloud_in(tx).serving(plan, ids_in(tx, plan, locks=locks)), only_root=only_root)

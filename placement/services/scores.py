@@ -10,7 +10,7 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.ranking import Ranking
 from placement.candidates.request_scores import PlacesOfCloud, RequestColumns, ScoredRequest, Scoring, TakenRows
 from placement.errors import InvalidAt
-from placement.services.cloud_cache import CloudCache, SetsInSnapshot, columns_in
+from placement.services.cloud_cache import cloud_in
 from placement.services.fragmentation import FragmentationJudge
 from placement.services.resource_classes import classes_in_families
 from placement.store.connection.unit_of_work import Transaction, reads
@@ -33,7 +33,6 @@ def scores(
     levels: Mapping[str, str],
     *,
     judge: FragmentationJudge | None = None,
-    cache: CloudCache | None = None,
 ) -> list[ScoredRequest]:
     """Return the score of each request by a profile, in order, all in one snapshot.
 
@@ -45,28 +44,25 @@ def scores(
         profile: the weights.
         levels: name of a level -> trait of its places, outermost first.
         judge: the profile's judge, if it has one.
-        cache: what is cached of the cloud.
 
     Raises:
         InvalidAt: a provider or class does not exist, or a request takes from several trees.
     """
-    ids = _ids(tx, requests.providers, cache)
+    ids = _ids(tx, requests.providers)
     _check_names(tx, requests, ids)
     taken = TakenRows(requests.sizes, [ids[uuid] for uuid in requests.providers], requests.amounts, requests.distinct)
-    columns = request_columns(tx, taken, levels, cache=cache)
+    columns = request_columns(tx, taken, levels)
     if columns.in_several_trees:
         path = _path(columns.in_several_trees[0])
         raise InvalidAt(path, "The providers are in several trees; a request is scored in one tree.")
     return columns.scored(scoring_by(tx, profile, judge))
 
 
-def request_columns(
-    tx: Transaction, taken: TakenRows[int], levels: Mapping[str, str], *, cache: CloudCache | None
-) -> RequestColumns:
+def request_columns(tx: Transaction, taken: TakenRows[int], levels: Mapping[str, str]) -> RequestColumns:
     """Return what requests take from the cloud that a snapshot shows; the arguments are those of ``scores``."""
-    columns, class_ids = columns_in(tx, cache), partial(tx.names.classes.ids, tx.connection)
+    cloud, class_ids = cloud_in(tx), partial(tx.names.classes.ids, tx.connection)
     names = (*levels.values(), SHARING)
-    sets, traits = SetsInSnapshot(tx, columns, cache), tx.names.traits.ids(tx.connection, {*names})
+    columns, sets, traits = cloud.columns, cloud.sets, tx.names.traits.ids(tx.connection, {*names})
     sets.read_traits(traits.values())
     nobody = np.zeros(len(columns.providers.ids), dtype=bool)
     *places, sharing = [sets.with_trait(traits[name]) if name in traits else nobody for name in names]
@@ -83,20 +79,18 @@ def _path(position: int) -> tuple[str | int, ...]:
     return ("allocation_requests", position, "allocations")
 
 
-def _ids(tx: Transaction, uuids: Collection[str], cache: CloudCache | None) -> Mapping[str, int]:
+def _ids(tx: Transaction, uuids: Collection[str]) -> Mapping[str, int]:
     """Return the ids of those providers that exist. Successive requests name much the same ones, which are kept."""
-    moment = cache.moment(tx) if cache else None
-    if cache is None or moment is None:
-        return ids_by_uuid(tx, {*uuids})
-    kept = cache.derived.find(moment, IDS)
+    cloud = cloud_in(tx)
+    kept = cloud.kept.find(IDS)
     known: dict[str, int] = kept.value if kept is not None else {}
     if kept is not None and kept.changed:
-        roots = columns_in(tx, cache).providers.root_of(known.values())
+        roots = cloud.columns.providers.root_of(known.values())
         left = {id_ for id_, root in roots.items() if root not in kept.changed}
         known = {uuid: id_ for uuid, id_ in known.items() if id_ in left}
     if unknown := {*uuids} - known.keys():
         known = {uuid: known[uuid] for uuid in uuids if uuid in known} | ids_by_uuid(tx, unknown)
-        cache.derived.keep(moment, IDS, known, size=BYTES_OF_ID * len(known))
+        cloud.kept.keep(IDS, known, size=BYTES_OF_ID * len(known))
     return known
 
 

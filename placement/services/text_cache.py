@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from placement.allocators.compactness import Counts
+from placement.cloud.derived import KeptInState
 from placement.domain.search_plan import NamedIds
-from placement.services.cloud_cache import CloudCache
-from placement.services.tree_history import Moment
 from placement.store.connection.unit_of_work import Transaction
 
 MOST_WITHOUT_LIMIT = 8 << 20
@@ -98,24 +97,22 @@ class TextsInSnapshot:
 
     Args:
         tx: the snapshot.
-        moment: where it stands.
-        cache: what is cached.
+        kept: what was derived from the cloud.
         request: identifies the request, and the form of its answer.
         ids: the ids of the names in it.
     """
 
-    def __init__(self, tx: Transaction, moment: Moment, cache: CloudCache, *, request: Hashable, ids: NamedIds) -> None:
-        self._moment = moment
-        self._derived = cache.derived
+    def __init__(self, tx: Transaction, kept: KeptInState, *, request: Hashable, ids: NamedIds) -> None:
+        self._kept = kept
         self._request = "texts", request
-        kept = self._derived.find(moment, self._request)
-        before: KeptTexts | None = kept and kept.value
-        if kept is None or before is None:
-            self._derived.keep(moment, self._request, ASKED_ONCE, size=0)
+        kept_texts = kept.find(self._request)
+        before: KeptTexts | None = kept_texts and kept_texts.value
+        if kept_texts is None or before is None:
+            kept.keep(self._request, ASKED_ONCE, size=0)
         elif not before.is_refused and (before.ids != ids or not before.names.are_those_of(tx)):
             before = KeptTexts(ids)
-        elif kept.changed:
-            left = {root: tree for root, tree in before.trees.items() if root not in kept.changed}
+        elif kept_texts.changed:
+            left = {root: tree for root, tree in before.trees.items() if root not in kept_texts.changed}
             before = KeptTexts(ids, before.names, left, before.is_refused)
         self.may_be_used = before is not None and not before.is_refused
         """Whether the request has been asked for before, and its answer is the sum of its trees."""
@@ -137,10 +134,10 @@ class TextsInSnapshot:
             trees = {root: tree for root, tree in trees.items() if root in used}
         texts = KeptTexts(self._before.ids, self._before.names.together_with(names), trees)
         if has_limit or texts.size <= MOST_WITHOUT_LIMIT:
-            self._derived.keep(self._moment, self._request, texts, size=texts.size)
+            self._kept.keep(self._request, texts, size=texts.size)
         else:
             self.refuse()
 
     def refuse(self) -> None:
         """Write no texts for this request: its answer is not the sum of its trees."""
-        self._derived.keep(self._moment, self._request, REFUSED, size=0)
+        self._kept.keep(self._request, REFUSED, size=0)

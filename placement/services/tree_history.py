@@ -39,9 +39,6 @@ MAX_ROOTS = 100_000
 ReadRows = Callable[[Collection[int] | None], CloudRows]
 """Reads the rows of the trees with some roots in a snapshot; of all if given None."""
 
-_COLUMNS_OF = "columns"
-"""Where a snapshot's columns are remembered."""
-
 LOG = logging.getLogger(__name__)
 
 TOLERATED_UNNUMBERED = 50
@@ -160,10 +157,7 @@ class TreeHistory:
             tx: the snapshot.
             moment: where it stands.
         """
-        if (known := tx.remembered.get(_COLUMNS_OF)) is None:
-            known = tx.remembered[_COLUMNS_OF] = self._columns_at(moment, partial(cloud_rows, tx))
-        columns: CloudColumns = known
-        return columns
+        return self._columns_at(moment, partial(cloud_rows, tx))
 
     def random_trees(
         self, moment: Moment, number: int, *, also: Collection[int]
@@ -278,28 +272,6 @@ def _size(changed: CloudChanges | None) -> int:
 def _is_earlier(place: Cursor, than: Cursor) -> bool:
     """Tell whether a snapshot is older than another. Where neither contains the other, the journal was replaced."""
     return place.is_part_of(than) and not than.is_part_of(place)
-
-
-class TreeHistories:
-    """A history for each database; a standby has one of its own."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._by_database: dict[int, tuple[Database, TreeHistory]] = {}
-
-    def of(self, database: Database) -> TreeHistory:
-        """Return the history of a database."""
-        known = self._by_database.get(id(database))
-        if known is None:
-            with self._lock:
-                # The entry holds the database, so that no other can get its id.
-                known = self._by_database.setdefault(id(database), (database, TreeHistory(self._clock)))
-        return known[1]
-
-    def all(self) -> list[tuple[Database, TreeHistory]]:
-        """Return every database with its history."""
-        return [*self._by_database.values()]
 
 
 class BackgroundNumbering:

@@ -11,7 +11,6 @@ from placement.candidates.search import Candidate
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import Plan
 from placement.services.allocation_candidates import Answer, SearchOptions, answer_to
-from placement.services.cloud_cache import CloudCache
 from placement.services.explain import Explained, explained
 from placement.services.fragmentation import FragmentationJudge
 from placement.services.scores import request_columns, scoring_by
@@ -73,7 +72,6 @@ def trial(
     ranking: Ranking | None,
     judge: FragmentationJudge | None,
     showing: Showing,
-    cache: CloudCache,
 ) -> Trial:
     """Find the candidates for a request and look at some of them in detail, in one snapshot.
 
@@ -87,7 +85,7 @@ def trial(
         return Trial(
             answer, (), {}, explained(tx, request, locks=options.locks, profile=profile) if showing.explains else None
         )
-    shown = _scored(tx, _served(answer, showing), showing, judge=judge, cache=cache)
+    shown = _scored(tx, _served(answer, showing), showing, judge=judge)
     members = answer.providers.members
     roots = {members[provider].root_id for served in shown for provider in served.taken}
     names = named_providers(tx, [member.id for member in members.values() if member.root_id in roots])
@@ -105,12 +103,11 @@ def _scored(
     showing: Showing,
     *,
     judge: FragmentationJudge | None,
-    cache: CloudCache,
 ) -> list[CandidateInDetail]:
     """Return candidates with their scores, if these are to be shown."""
     if showing.profile is None:
         return served
-    columns = request_columns(tx, TakenRows.of([*map(_amounts, served)]), showing.levels or {}, cache=cache)
+    columns = request_columns(tx, TakenRows.of([*map(_amounts, served)]), showing.levels or {})
     scored = columns.scored(scoring_by(tx, showing.profile, judge))
     return [replace(each, score=of.score) for each, of in zip(served, scored, strict=True)]
 

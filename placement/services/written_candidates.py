@@ -20,13 +20,12 @@ from placement.candidates.reading import classes_to_find
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import NamedIds, Plan, plan_for
 from placement.services.allocation_candidates import Answer, SearchOptions, answer_for, asked_for
-from placement.services.cloud_cache import CloudCache
+from placement.services.cloud_cache import cloud_in, ids_in
 from placement.services.fragmentation import FragmentationJudge
 from placement.services.resource_classes import classes_in_families
 from placement.services.text_cache import TextsInSnapshot, Trees, WrittenTree
 from placement.services.written_trees import TreeWriter, Write
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
-from placement.store.search.names import ids_for
 
 MAX_WITHOUT_LIMIT = 4000
 """Among more trees, a request without a limit is left to the search, which streams its answer."""
@@ -75,7 +74,7 @@ class WrittenAnswer(NamedTuple):
 
 @reads_anywhere
 def candidates_or_texts(
-    tx: Transaction, question: Question, cache: CloudCache, *, judge: FragmentationJudge | None = None
+    tx: Transaction, question: Question, *, judge: FragmentationJudge | None = None
 ) -> Answer | WrittenAnswer:
     """Answer a question in one snapshot: with the texts of trees if it was asked before, else as a search does.
 
@@ -85,28 +84,26 @@ def candidates_or_texts(
     """
     request, options, ranking = question.request, question.options, question.ranking
     plan = plan_for(request)
-    ids = ids_for(tx, plan, ranking.levels, locks=options.locks, read_along=cache.read_along)
-    written = written_answer(tx, question, plan=plan, ids=ids, cache=cache) if judge is None else None
+    ids = ids_in(tx, plan, ranking.levels, locks=options.locks)
+    written = written_answer(tx, question, plan=plan, ids=ids) if judge is None else None
     if written is not None and written.candidates:
         return written
-    return answer_for(tx, request, options, ranking, plan=plan, ids=ids, judge=judge, cache=cache)
+    return answer_for(tx, request, options, ranking, plan=plan, ids=ids, judge=judge)
 
 
-def written_answer(
-    tx: Transaction, question: Question, *, plan: Plan, ids: NamedIds, cache: CloudCache
-) -> WrittenAnswer | None:
+def written_answer(tx: Transaction, question: Question, *, plan: Plan, ids: NamedIds) -> WrittenAnswer | None:
     """Return the answer in a snapshot as texts; None if it has to be searched for."""
-    moment = cache.moment(tx)
-    if moment is None or not question.may_be_sum:
+    cloud = cloud_in(tx)
+    if cloud.moment is None or not question.may_be_sum:
         return None
     options, ranking = question.options, question.ranking
-    texts = TextsInSnapshot(tx, moment, cache, request=question.key, ids=ids)
-    if not texts.may_be_used or cache.reason_for_nothing(tx, asked_for(question.request, options, ranking)) is not None:
+    texts = TextsInSnapshot(tx, cloud.kept, request=question.key, ids=ids)
+    if not texts.may_be_used or cloud.reason_for_nothing(asked_for(question.request, options, ranking)) is not None:
         return None
     asked, families = amounts_of(plan), classes_in_families(tx, ranking)
     scores = TreeScores(asked, replace(ranking, seed=None), families)
-    order = cache.order(tx, scores, classes_to_find(plan, scores))
-    writer = TreeWriter(tx, plan, ids, cache=cache, limits=options.limits, write=question.write)
+    order = cloud.order(scores, classes_to_find(plan, scores))
+    writer = TreeWriter(tx, plan, ids, limits=options.limits, write=question.write)
     if order is None or writer.shares or (question.wanted is None and len(order) > MAX_WITHOUT_LIMIT):
         texts.refuse()
         return None

@@ -13,7 +13,7 @@ from placement.domain.search_limits import SearchLimits
 from placement.domain.search_plan import Choice, NamedIds, Plan
 from placement.domain.tree import Tree
 from placement.services.allocation_candidates import Answer
-from placement.services.cloud_cache import CloudCache, tree_reader
+from placement.services.cloud_cache import cloud_in
 from placement.services.text_cache import NamesInText, WrittenTree
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.summaries import tree_summaries
@@ -40,16 +40,12 @@ class TreeWriter:
         tx: the snapshot.
         plan: what is asked for.
         ids: the ids of the names in it.
-        cache: what is cached of the cloud.
         limits: those of a search.
         write: writes an answer.
     """
 
-    def __init__(
-        self, tx: Transaction, plan: Plan, ids: NamedIds, *, cache: CloudCache, limits: SearchLimits, write: Write
-    ) -> None:
+    def __init__(self, tx: Transaction, plan: Plan, ids: NamedIds, *, limits: SearchLimits, write: Write) -> None:
         self._tx = tx
-        self._cache = cache
         self._plan = plan
         self._ids = ids
         self._limits = limits
@@ -96,7 +92,7 @@ class TreeWriter:
     @cached_property
     def _tree_reader(self) -> TreeReader:
         with_places = any(self._ids.levels)
-        return tree_reader(self._tx, self._plan, self._ids, self._cache, with_places=with_places, adds_up=True)
+        return cloud_in(self._tx).reader(self._plan, self._ids, with_places=with_places, adds_up=True)
 
     def _combinations(self, tree: Tree) -> int:
         return prod([len(tree.options[slot.demand]) for slot in self._plan.slots])

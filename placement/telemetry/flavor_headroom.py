@@ -13,7 +13,6 @@ from placement.candidates.headroom.plans import CountedRequest
 from placement.domain.places import PlaceLock
 from placement.errors import Invalid, PlacementError
 from placement.services.bulk_read import trees_in
-from placement.services.cloud_cache import CloudCache
 from placement.services.planner.request_rooms import Headrooms, Listing, headrooms
 from placement.settings import HeadroomSettings, PlannerSettings
 from placement.store.bulk_read import AllocationRow, CapacityRow
@@ -49,7 +48,6 @@ class FlavorHeadroom:
         settings: the maximum age, and whether to report hosts.
         planner: which flavors are private, and the names of aggregates.
         locks: the inventories that lock places: nothing fits into a place whose lock is held.
-        cache: what is cached of the cloud; None reads all of it for every count.
     """
 
     def __init__(
@@ -60,14 +58,12 @@ class FlavorHeadroom:
         *,
         planner: PlannerSettings,
         locks: Sequence[PlaceLock] = (),
-        cache: CloudCache | None = None,
     ) -> None:
         self._database = database
         self._requests = requests
         self._settings = settings
         self._planner = planner
         self._locks = locks
-        self._cache = cache
         self._lines: list[str] = []
         self._counted_at = float("-inf")
         self._turn = threading.Lock()
@@ -97,12 +93,12 @@ class FlavorHeadroom:
     def _found(self) -> Iterator[Headrooms]:
         listing = Listing(trees=self._settings.by_hypervisor, models=False, limit=MAX_HOSTS)
         try:
-            yield headrooms(self._database, self._requests, listing, locks=self._locks, cache=self._cache)
+            yield headrooms(self._database, self._requests, listing, locks=self._locks)
         except Invalid:
             # A flavor names something that does not exist yet, so count the others one by one.
             for name, request in self._requests.items():
                 try:
-                    yield headrooms(self._database, {name: request}, listing, locks=self._locks, cache=self._cache)
+                    yield headrooms(self._database, {name: request}, listing, locks=self._locks)
                 except Invalid as error:
                     LOG.warning("The headroom of the flavor %s is not counted: %s", name, error.message)
 

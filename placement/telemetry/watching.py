@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, cast
 from placement.candidates.headroom.plans import CountedRequest
 from placement.logs import CURRENT_REQUEST
 from placement.open_paths import HEALTH_PATHS, OPEN_PATHS
-from placement.services.cloud_cache import CloudCache
 from placement.settings import Settings
 from placement.settings.loading import module_for
 from placement.store.connection.database import Database
@@ -30,9 +29,7 @@ PROBED = OPEN_PATHS | {"/metrics"}
 ACCESS_LINE = '%s "%s %s" status: %s len: %s microversion: %s time: %.6f sql: %d'
 
 
-def meters_for(
-    database: Database, settings: Settings, flavors: Mapping[str, CountedRequest], cache: CloudCache
-) -> Meters:
+def meters_for(database: Database, settings: Settings, flavors: Mapping[str, CountedRequest]) -> Meters:
     """Return the meters that the settings ask for; they also report the headroom of ``flavors``.
 
     Raises:
@@ -44,7 +41,7 @@ def meters_for(
         "[metrics] enabled", "placement.telemetry.metrics", package="prometheus-client", extra="metrics"
     )
     locks, planner = settings.locks_for_all, settings.planner
-    headroom = FlavorHeadroom(database, flavors, settings.headroom, planner=planner, locks=locks, cache=cache)
+    headroom = FlavorHeadroom(database, flavors, settings.headroom, planner=planner, locks=locks)
     return cast("Meters", module.Metrics(database, settings.metrics, headroom))
 
 

@@ -93,13 +93,13 @@ def cloud_map(call: Call) -> Response:
     """Show the map described by the address; if that is invalid, show the error beside a plain map."""
     address, fault = address_of(call.request), None
     try:
-        found = read_map(call.database, question_of(call, address), call.server.cloud_cache)
+        found = read_map(call.database, question_of(call, address))
     except Forbidden:
         raise
     except PlacementError as error:
         fault = error
         address = replace(address, query="", class_name="", at="", profiles=())
-        found = read_map(call.database, question_of(call, address), call.server.cloud_cache)
+        found = read_map(call.database, question_of(call, address))
     return _page(call, address, found, fault)
 
 

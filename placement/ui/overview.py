@@ -59,7 +59,7 @@ def overview(call: Call) -> Response:
     """Show the whole cloud on one page, what needs attention first."""
     flavors = _flavors(call)
     locks = call.server.settings.planner.exclusive.values()
-    cloud = service.overview(call.database, locks=tuple(locks), cache=call.server.cloud_cache)
+    cloud = service.overview(call.database, locks=tuple(locks))
     return show(
         "overview.html",
         cloud=cloud,
@@ -131,8 +131,7 @@ def _flavors(call: Call) -> list[FlavorRoom] | None:
         return None
     try:
         requests, locks = requests_of_flavors(flavors), call.server.settings.locks_for_all
-        listing, cache = Listing(models=False), call.server.cloud_cache
-        found = headrooms(call.database, requests, listing, locks=locks, cache=cache)
+        found = headrooms(call.database, requests, Listing(models=False), locks=locks)
     except Invalid:
         return []
     return [_room(name, query, found.of[name]) for name, query in flavors.items()]

@@ -237,7 +237,6 @@ def _tried(
         ranking=ranking,
         judge=judge,
         showing=showing,
-        cache=call.server.cloud_cache,
     )
 
 

@@ -9,18 +9,19 @@ from sqlalchemy import text
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional
+from placement.candidates.compose.proposals import Proposal
 from placement.candidates.planner.planner_search import search_for
 from placement.candidates.ranking import Ranking
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.search_limits import SearchLimits
-from placement.services.allocation_candidates import SearchOptions, answer_to
-from placement.services.cloud_cache import CloudCache
+from placement.services.allocation_candidates import SearchOptions, allocation_candidates
 from placement.services.journal import put_in_order
 from placement.services.planner.questions import PlannerOptions, question_for
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from tests.clouds import SHARES
+from tests.databases import without_caches
 from tests.planner_clouds import LEVELS, make_names, random_hosts
 from tests.small_clouds import Cloud, load
 from tests.store.rows import DISK_GB, VCPU, add_providers, allocate, run, stocking
@@ -49,28 +50,22 @@ def database(app: Flask) -> Database:
     return found
 
 
-@reads
-def assert_plain_is_exact(
-    tx: Transaction, request: CandidateRequest, ranking: Ranking, cache: CloudCache, limits: SearchLimits
-) -> int:
+def assert_plain_is_exact(database: Database, request: CandidateRequest, ranking: Ranking, limits: SearchLimits) -> int:
     """Compare the best few candidates with the first of all; return how many there are."""
     options = SearchOptions(breadth_first=True, limits=limits)
-    every = answer_to(tx, request, options, ranking).candidates
+    anew = without_caches(database)
+    every = allocation_candidates(anew, request, options, ranking).candidates
     for limit in (1, 4):
-        for kept in (cache, cache, None):  # Asked again, what finds nothing is not searched.
-            found = answer_to(tx, replace(request, limit=limit), options, ranking, cache=kept)
+        for asked in (database, database, anew):  # Asked again, what finds nothing is not searched.
+            found = allocation_candidates(asked, replace(request, limit=limit), options, ranking)
             assert found.candidates == every[:limit]
     return len(every)
 
 
 @reads
-def assert_planner_is_exact(
-    tx: Transaction, request: PlannerRequest, options: PlannerOptions, cache: CloudCache
-) -> None:
-    """Compare all proposals for a request that counts places."""
-    anew, kept = [question_for(tx, request, replace(options, cache=of)) for of in (None, cache)]
-    expected, found = [list(search_for(one, wanted=1, first_trees=1).proposals()) for one in (anew, kept)]
-    assert found == expected
+def proposals(tx: Transaction, request: PlannerRequest, options: PlannerOptions) -> list[Proposal]:
+    """Return all proposals for a request that counts places."""
+    return list(search_for(question_for(tx, request, options), wanted=1, first_trees=1).proposals())
 
 
 def pairs(chance: Random) -> CandidateRequest:
@@ -133,7 +128,7 @@ def test_the_best_few_are_those_of_all_trees_whatever_changes(
     first = 1000 * request.config.getoption("--seed")
     found = 0
     for seed in range(first, first + CLOUDS * (10 if is_long else 1)):
-        chance, cache = Random(seed), CloudCache()
+        chance, database.cloud_cache = Random(seed), None
         # The planner reads about twenty trees before it uses bounds.
         cloud = random_hosts(chance, chance.choice((8, 8, 8, 24)), models=chance.choice((None, 3)))
         if chance.random() < 0.9:
@@ -144,18 +139,18 @@ def test_the_best_few_are_those_of_all_trees_whatever_changes(
         device = PlannerGroup(group=RequestGroup(suffix="_A", resources={"PGPU": 1}), count=chance.choice((2, 3)))
         options = PlannerOptions(profile=profile, levels=LEVELS, locks={})
         for _ in range(CHANGES):
-            found += sum([assert_plain_is_exact(database, one, ranking, cache, ONE_BY_ONE) for one in wanted])
-            assert_planner_is_exact(database, PlannerRequest(groups=(device,), limit=3), options, cache)
+            found += sum([assert_plain_is_exact(database, one, ranking, ONE_BY_ONE) for one in wanted])
+            devices = PlannerRequest(groups=(device,), limit=3), options
+            assert proposals(database, *devices) == proposals(without_caches(database), *devices)
             chance.choice((change, change, fill_or_empty))(database, chance, cloud)
     assert found > 10 * CLOUDS
 
 
-@reads
-def best(tx: Transaction, profile: RankingProfile, cache: CloudCache) -> list[int]:
+def best(database: Database, profile: RankingProfile) -> list[int]:
     """Return the host of the best candidate."""
     request = CandidateRequest(groups=(RequestGroup(resources={"VCPU": 1, "DISK_GB": 1}),), isolate=False, limit=1)
     options = SearchOptions(breadth_first=True, limits=ONE_BY_ONE)
-    return [root for root, _choice in answer_to(tx, request, options, Ranking(profile), cache=cache).candidates]
+    return [root for root, _choice in allocation_candidates(database, request, options, Ranking(profile)).candidates]
 
 
 @pytest.mark.parametrize("profile", [PACKED, RankingProfile("by id", Profile())], ids=lambda profile: profile.name)
@@ -167,13 +162,12 @@ def test_full_hosts_that_come_first_are_not_read(app: Flask, database: Database,
         run(connection, *[stocking((one, of), total=4) for one in range(1, hosts + 1) for of in (VCPU, DISK_GB)])
         allocate(connection, "earlier", {(one, of): used for one in range(1, full + 1) for of, used in TAKEN.items()})
     put_in_order(database)
-    cache = CloudCache()
     first_free = [full + 1]
-    assert best(database, profile, cache) == first_free
+    assert best(database, profile) == first_free
     with statements(database) as sent:
-        assert best(database, profile, cache) == first_free
+        assert best(database, profile) == first_free
     reading = [one for one in sent if "max_unit" in one]
     assert not reading  # The columns of the cloud tell who has room.
     with database.writer.begin() as connection:
         allocate(connection, "late", {(full + 1, of): used for of, used in TAKEN.items()})
-    assert best(database, profile, cache) == [full + 2]
+    assert best(database, profile) == [full + 2]

@@ -99,4 +99,4 @@ def test_after_a_burst_answers_are_those_of_an_application_that_keeps_nothing(
         with by_request() if choice.random() < 0.7 else nullcontext(), database.writer.begin() as connection:
             changes.one(connection)
         assert_as_fresh(api)
-    assert api.app.extensions["placement"].cloud_cache.derived.size > BLOCK
+    assert api.app.extensions["placement"].database.cloud_cache.derived.size > BLOCK

@@ -14,7 +14,6 @@ from placement.app import create_app
 from placement.cli.simulation import traces
 from placement.cli.simulation.packing import FillingHosts
 from placement.cli.simulation.traces import Trace
-from placement.services.cloud_cache import CloudCache
 from placement.settings import DatabaseSettings, Settings
 from placement.settings.planner.sections import load_planner
 from tests.api.conftest import Api
@@ -131,7 +130,7 @@ def test_what_hosts_gave_before_says_nothing_of_their_devices(trace: Trace, data
     api, task = Api(app), next(task for task in trace.tasks if 0 < task.share < 500)
     for _ in range(6):
         answers = [api.get(query(task).replace("limit=1", "limit=40")).json for _ in range(3)]
-        object.__setattr__(app.extensions["placement"], "cloud_cache", CloudCache())
+        app.extensions["placement"].database.cloud_cache = None
         assert answers == [api.get(query(task).replace("limit=1", "limit=40")).json] * 3
         assert by_get(api, task)
     app.extensions["placement"].database.dispose()

@@ -198,7 +198,7 @@ def test_the_cloud_is_read_before_the_first_request(app, database_url: str):
         other = create_app(settings)
         server = other.extensions["placement"]
         if reads_again:
-            server.cloud_cache.histories.of(server.database).drop()
+            server.database.cloud_cache.history.drop()
         with statements(other) as sent:
             assert Api(other).request("GET", "/allocation_candidates?resources=VCPU:1").status_code == 200
         return len(sent)

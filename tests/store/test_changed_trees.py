@@ -17,7 +17,7 @@ from placement.cloud.derived import ALWAYS_READ_ALONE, MAX_CHANGED, CloudChanges
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
 from placement.services.allocation_candidates import Answer, SearchOptions, answer_to
-from placement.services.cloud_cache import CloudCache
+from placement.services.cloud_cache import CloudCache, cloud_in
 from placement.services.journal import put_in_order
 from placement.services.tree_history import MAX_AGE_S, Moment, TreeHistory
 from placement.services.written_candidates import Question, written_answer
@@ -100,10 +100,10 @@ SCORES = (
 
 
 @reads
-def assert_in_order(tx: Transaction, cache: CloudCache, found_by: Sequence[str] = ()) -> None:
+def assert_in_order(tx: Transaction, found_by: Sequence[str] = ()) -> None:
     """Compare cached orders with those given by the sums of the same snapshot."""
     for scores in SCORES:
-        order = cache.order(tx, scores, found_by)
+        order = cloud_in(tx).order(scores, found_by)
         assert order is not None
         assert [*order] == sorted(scores.keys(sums_by_name(tx, scores.classes, found_by)))
 
@@ -187,39 +187,36 @@ def test_a_picture_is_what_each_snapshot_shows_beside_racing_writers(cloud: Data
 
 
 def test_orders_that_readers_share_are_those_of_each_snapshot_beside_racing_writers(cloud: Database) -> None:
-    cache = CloudCache()
-    assert_in_order(cloud, cache)  # A snapshot older than the first one seen has no order.
+    assert_in_order(cloud)  # A snapshot older than the first one seen has no order.
     with writing(cloud) as are_at_work, ThreadPoolExecutor(READERS) as readers:
 
         def read() -> None:
             while are_at_work():
-                assert_in_order(cloud, cache)
+                assert_in_order(cloud)
 
         for done in [readers.submit(read) for _ in range(READERS)]:
             done.result()
-    assert_in_order(cloud, cache)
+    assert_in_order(cloud)
 
 
 def test_an_older_snapshot_than_the_one_before_has_its_own_order(cloud: Database) -> None:
-    cache = CloudCache()
 
     @reads
     def read_twice(tx: Transaction) -> None:
-        cache.order(tx, SCORES[0], ())
+        cloud_in(tx).order(SCORES[0], ())
         with cloud.writer.begin() as connection:
             allocate(connection, "late", {(3, VCPU): 500})
-        assert_in_order(cloud, cache)
-        order = cache.order(tx, SCORES[0], ())
+        assert_in_order(cloud)
+        order = cloud_in(tx).order(SCORES[0], ())
         assert order is not None
         assert [*order] == sorted(SCORES[0].keys(sums_by_name(tx, SCORES[0].classes, ())))
 
     read_twice(cloud)
-    assert_in_order(cloud, cache)
+    assert_in_order(cloud)
 
 
 def test_orders_follow_whatever_happens_to_providers(cloud: Database) -> None:
     """Trees come, move, lose their inventories and go; trees found only by a further class are included."""
-    cache = CloudCache()
     add = (
         "INSERT INTO resource_providers (id, uuid, name, generation, root_provider_id) VALUES (50, 'p50', 'p50', 0, 50)"
     )
@@ -234,21 +231,20 @@ def test_orders_follow_whatever_happens_to_providers(cloud: Database) -> None:
     ):
         with cloud.writer.begin() as connection:
             run(connection, *statements)
-        assert_in_order(cloud, cache)
-        assert_in_order(cloud, cache, ["DISK_GB"])
+        assert_in_order(cloud)
+        assert_in_order(cloud, ["DISK_GB"])
 
 
 def test_a_class_that_takes_the_name_of_another_has_an_order_of_its_own(cloud: Database) -> None:
-    cache = CloudCache()
     add = "INSERT INTO resource_classes (id, name) VALUES ({}, '{}')"
     with cloud.writer.begin() as connection:
         run(connection, add.format(10_001, "CUSTOM_A"), add.format(10_002, "CUSTOM_B"), EMPTIED)
         run(connection, stocking((5, 10_002), total=7))
-    assert_in_order(cloud, cache, ["CUSTOM_A"])
+    assert_in_order(cloud, ["CUSTOM_A"])
     with cloud.writer.begin() as connection:
         for before, after in (("CUSTOM_A", "CUSTOM_C"), ("CUSTOM_B", "CUSTOM_A")):
             run(connection, f"UPDATE resource_classes SET name = '{after}' WHERE name = '{before}'")
-    assert_in_order(cloud, cache, ["CUSTOM_A"])
+    assert_in_order(cloud, ["CUSTOM_A"])
 
 
 def test_an_older_snapshot_is_told_which_trees_may_be_otherwise(cloud: Database) -> None:
@@ -294,30 +290,29 @@ QUESTION = Question("three", REQUEST, SearchOptions(breadth_first=True), Ranking
 
 
 @reads
-def assert_answered(tx: Transaction, cache: CloudCache) -> bool:
+def assert_answered(tx: Transaction) -> bool:
     """Compare an answer from kept texts with that of a search in the same snapshot; tell whether there is one."""
     searched = answer_to(tx, QUESTION.request, QUESTION.options, QUESTION.ranking)
     texts = texts_of(searched)
     in_order = [texts[root] for root, _choice in searched.candidates]
     expected = ([text.candidates[0] for text in in_order], [text.providers for text in in_order])
     plan = plan_for(QUESTION.request)
-    written = written_answer(tx, QUESTION, plan=plan, ids=ids_for(tx, plan), cache=cache)
+    written = written_answer(tx, QUESTION, plan=plan, ids=ids_for(tx, plan))
     assert written in (None, expected)
     return written is not None
 
 
 def test_answers_from_kept_texts_are_those_of_each_snapshot_beside_racing_writers(cloud: Database) -> None:
-    cache = CloudCache()
-    assert not assert_answered(cloud, cache)  # It has not been asked for before.
+    assert not assert_answered(cloud)  # It has not been asked for before.
     with writing(cloud) as are_at_work, ThreadPoolExecutor(READERS) as readers:
 
         def read() -> None:
             while are_at_work():
-                assert_answered(cloud, cache)
+                assert_answered(cloud)
 
         for done in [readers.submit(read) for _ in range(READERS)]:
             done.result()
-    assert [assert_answered(cloud, cache) for _ in range(2)][1]
+    assert [assert_answered(cloud) for _ in range(2)][1]
 
 
 def test_only_the_renaming_of_a_class_or_trait_concerns_trees(cloud: Database) -> None:
@@ -412,17 +407,17 @@ def test_once_the_journal_is_pruned_the_reader_starts_anew(cloud: Database, late
 def test_what_went_past_the_triggers_is_seen_after_some_minutes(cloud: Database) -> None:
     """Another process writes so that they do not fire: changes leave no trace in the journal."""
     now = [1000.0]
-    cache = CloudCache(clock=lambda: now[0])
-    assert_in_order(cloud, cache)
+    cloud.cloud_cache = CloudCache(lambda: now[0])
+    assert_in_order(cloud)
     with cloud.writer.begin() as connection:
         allocate(connection, "unnoticed", {(4, VCPU): 900})
         run(connection, "DELETE FROM placement_journal WHERE id = (SELECT max(id) FROM placement_journal)")
     now[0] += MAX_AGE_S + 1
-    assert_in_order(cloud, cache)
+    assert_in_order(cloud)
 
 
 def test_where_much_has_changed_all_is_read_again(cloud: Database) -> None:
-    picture, cache = Picture(), CloudCache()
+    picture = Picture()
     columns = "id, uuid, name, generation, root_provider_id"
     providers = IN_NUMBERS.format(f"resource_providers ({columns})", MAX_CHANGED, "id, id, id, 0, id FROM n")
     stocks = IN_NUMBERS.format(
@@ -439,7 +434,7 @@ def test_where_much_has_changed_all_is_read_again(cloud: Database) -> None:
         put_in_order(cloud)
         assert_current(cloud, picture)
         assert picture.read_anew == anew
-        assert_in_order(cloud, cache)
+        assert_in_order(cloud)
 
 
 def test_a_transaction_that_writes_is_told_nothing(cloud: Database) -> None:

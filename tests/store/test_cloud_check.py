@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Connection
 
-from placement.services.cloud_cache import CloudCache
 from placement.services.cloud_check import compare_some
 from placement.services.health import readiness
 from placement.store.checks import schema_check
@@ -58,14 +57,14 @@ def drops_of(database: Database) -> list[str]:
 def test_a_tree_that_is_not_as_the_tables_have_it_ends_all_caches(
     cloud: Database, statement: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    cache, drops = CloudCache(), drops_of(cloud)
-    assert cached_order(cloud, cache) == true_order(cloud)
-    compare_some(cache.histories)
+    drops = drops_of(cloud)
+    assert cached_order(cloud) == true_order(cloud)
+    compare_some(cloud)
     with cloud.writer.begin() as connection:
         write_unnoticed(connection, statement)
     for _ in range(3):
-        compare_some(cache.histories)
-        assert cached_order(cloud, cache) == true_order(cloud)
+        compare_some(cloud)
+        assert cached_order(cloud) == true_order(cloud)
     errors = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert (drops, len(errors)) == (["difference"], 1)
     assert cloud.keeps_usage
@@ -73,18 +72,18 @@ def test_a_tree_that_is_not_as_the_tables_have_it_ends_all_caches(
 
 def test_usage_that_is_kept_wrongly_is_summed_until_it_is_counted_afresh(postgresql: Database) -> None:
     """A session that replicates fires no triggers."""
-    cache, drops = CloudCache(), drops_of(postgresql)
+    drops = drops_of(postgresql)
     with postgresql.writer.begin() as connection:
         for provider in add_providers(connection, PROVIDERS):
             run(connection, stocking((provider, VCPU), total=10))
-    assert cached_order(postgresql, cache) == true_order(postgresql)
+    assert cached_order(postgresql) == true_order(postgresql)
     with postgresql.writer.begin() as connection:
         run(connection, "SET LOCAL session_replication_role = replica", CHANGES["an allocation"])
-    compare_some(cache.histories)
+    compare_some(postgresql)
     assert readiness(postgresql).triggers is not None
     assert (postgresql.keeps_usage, drops) == (False, ["difference"])
     assert used_of_the_first(postgresql) == 9
-    assert cached_order(postgresql, cache) == true_order(postgresql)
+    assert cached_order(postgresql) == true_order(postgresql)
     assert [finding.what for finding in schema_check.check(postgresql.engine)][-1:] == ["wrong kept usage or capacity"]
     schema_check.repair(postgresql.engine, Owner("p", "u"))
     assert readiness(postgresql).triggers is not None
@@ -93,7 +92,7 @@ def test_usage_that_is_kept_wrongly_is_summed_until_it_is_counted_afresh(postgre
 
 
 def test_nothing_is_dropped_beside_racing_writers(cloud: Database) -> None:
-    cache, drops = CloudCache(), drops_of(cloud)
+    drops = drops_of(cloud)
     with cloud.writer.begin() as connection:
         for provider in range(PROVIDERS + 1, 9):
             run(
@@ -105,20 +104,20 @@ def test_nothing_is_dropped_beside_racing_writers(cloud: Database) -> None:
             )
     with writing(cloud) as is_over:
         while not is_over():
-            assert cached_order(cloud, cache) is not None
-            compare_some(cache.histories)
+            assert cached_order(cloud) is not None
+            compare_some(cloud)
     assert drops == []
 
 
 def test_a_cloud_without_providers_is_compared(cloud: Database) -> None:
-    cache, drops = CloudCache(), drops_of(cloud)
+    drops = drops_of(cloud)
     with cloud.writer.begin() as connection:
         run(connection, "DELETE FROM inventories")
         for provider in range(1, PROVIDERS + 1):
             delete_provider(connection, provider)
-    assert cached_order(cloud, cache) == []
-    compare_some(cache.histories)
+    assert cached_order(cloud) == []
+    compare_some(cloud)
     with cloud.writer.begin() as connection:
         allocate(connection, "c", {})
-    compare_some(cache.histories)
+    compare_some(cloud)
     assert drops == []

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection, event, text
 
 from placement.cloud.columns import CloudColumns
-from placement.services.cloud_cache import CloudCache, NamesInSnapshot, columns_in
+from placement.services.cloud_cache import cache_of, cloud_in
 from placement.services.tree_history import TreeHistory
 from placement.store.connection.database import Database
 from placement.store.connection.engines import engine_for
@@ -65,16 +65,16 @@ def _add_below(connection: Connection, id_: int, root: int) -> None:
 
 
 @reads
-def assert_known(tx: Transaction, cache: CloudCache) -> None:
+def assert_known(tx: Transaction) -> None:
     """Compare the columns, and the names of providers, with the rows of the same snapshot."""
-    _compare(tx, cache)
+    _compare(tx)
 
 
-def _compare(tx: Transaction, cache: CloudCache) -> None:
-    columns, rows = columns_in(tx, cache), CloudColumns.from_rows(cloud_rows(tx))
+def _compare(tx: Transaction) -> None:
+    columns, rows = cloud_in(tx).columns, CloudColumns.from_rows(cloud_rows(tx))
     assert columns.is_same_as(rows)
     roots = rows.providers.roots.tolist()
-    known = NamesInSnapshot(tx, columns.providers, cache).of_trees(roots)
+    known = cloud_in(tx).names.of_trees(roots)
     assert {root: known[root] for root in roots} == names_in(tx, roots)
 
 
@@ -171,31 +171,31 @@ def test_columns_are_those_of_each_snapshot_whatever_happens(cloud: Database, re
     """Others read while an older snapshot is open, and an older transaction commits after newer ones."""
     seed = request.config.getoption("--seed")
     for number in range(12 if request.config.getoption("--deep") else 1):
-        cache, choice = CloudCache(), Random(seed + number)
+        cloud.cloud_cache, choice = None, Random(seed + number)
         events = Events(cloud, choice)
         for _ in range(EVENTS):
             if choice.random() < 0.2:
-                _beside_older_snapshot(cloud, cache, events)
+                _beside_older_snapshot(cloud, events)
             elif choice.random() < 0.2 and cloud.dialect == "postgresql":
-                _beside_slow_writer(cloud, cache, events)
+                _beside_slow_writer(cloud, events)
             else:
                 events.one()
-            assert_known(cloud, cache)
+            assert_known(cloud)
 
 
 @reads
-def _beside_older_snapshot(tx: Transaction, cache: CloudCache, events: Events) -> None:
+def _beside_older_snapshot(tx: Transaction, events: Events) -> None:
     if events.choice.random() < 0.5:
-        _compare(tx, cache)
+        _compare(tx)
     else:
         tx.tuples(text("SELECT count(*) FROM placement_journal"))
     for _ in range(events.choice.randint(1, 3)):
         events.one()
-        assert_known(tx.database, cache)
-    _compare(tx, cache)
+        assert_known(tx.database)
+    _compare(tx)
 
 
-def _beside_slow_writer(database: Database, cache: CloudCache, events: Events) -> None:
+def _beside_slow_writer(database: Database, events: Events) -> None:
     with database.writer.connect() as slow:
         with by_request():
             transaction = slow.begin()
@@ -203,7 +203,7 @@ def _beside_slow_writer(database: Database, cache: CloudCache, events: Events) -
             allocate(slow, "slow", {(SLOW, VCPU): 1})
         with transaction:
             events.one()
-            assert_known(database, cache)
+            assert_known(database)
 
 
 def test_what_requests_of_this_server_change_is_not_read_again(cloud: Database) -> None:
@@ -234,16 +234,15 @@ def test_what_requests_of_this_server_change_is_not_read_again(cloud: Database) 
 
 
 def test_a_snapshot_is_asked_once_where_it_stands(cloud: Database) -> None:
-    cache = CloudCache()
-    history = cache.histories.of(cloud)
+    history = cache_of(cloud).history
 
     @reads
     def ask_twice(tx: Transaction) -> None:
         first = history.moment(tx)
         with cloud.writer.begin() as connection:
             allocate(connection, "late", {(3, VCPU): 500})
-        assert_known(cloud, cache)
+        assert_known(cloud)
         assert history.moment(tx) == first
-        _compare(tx, cache)
+        _compare(tx)
 
     ask_twice(cloud)

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, text
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.ranking import Ranking, TreeScores
-from placement.services.cloud_cache import CloudCache
+from placement.services.cloud_cache import cloud_in
 from placement.services.health import readiness
 from placement.store.allocations import supplies
 from placement.store.connection.database import Database
@@ -82,8 +82,8 @@ def servers(request: pytest.FixtureRequest) -> Iterator[list[Database]]:
 
 
 @reads
-def cached_order(tx: Transaction, cache: CloudCache) -> list[object] | None:
-    order = cache.order(tx, SCORES, ())
+def cached_order(tx: Transaction) -> list[object] | None:
+    order = cloud_in(tx).order(SCORES, ())
     return None if order is None else [*order]
 
 
@@ -106,16 +106,15 @@ def look_at_triggers_now(databases: list[Database]) -> None:
 @pytest.mark.parametrize(("servers", "bypass"), CASES, indirect=["servers"])
 def test_what_triggers_have_missed_is_in_no_answer(servers: list[Database], bypass: Bypass) -> None:
     """Two servers with warm caches, while an administrator changes triggers and writes."""
-    caches = [CloudCache() for _ in servers]
-    for database, cache in zip(servers, caches, strict=True):
-        assert cached_order(database, cache) == true_order(database)
+    for database in servers:
+        assert cached_order(database) == true_order(database)
     with exclusively(servers[0].engine) as connection:
         bypass(connection, lambda: allocate(connection, "unnoticed", {(1, VCPU): 9}))
     look_at_triggers_now(servers)
     plain = open_database(servers[0].engine.url.render_as_string(hide_password=False))
     plain.keeps_usage = False
-    for database, cache in zip(servers, caches, strict=True):
-        assert cached_order(database, cache) in (None, true_order(plain))
+    for database in servers:
+        assert cached_order(database) in (None, true_order(plain))
         assert used_of_the_first(database) == 9
     plain.dispose()
 
@@ -132,27 +131,25 @@ def test_a_claim_counts_what_triggers_have_missed(servers: list[Database], bypas
 
 @pytest.mark.parametrize(("servers", "bypass"), CASES, indirect=["servers"])
 def test_an_upgrade_makes_up_for_what_triggers_have_missed(servers: list[Database], bypass: Bypass) -> None:
-    cache = CloudCache()
-    assert cached_order(servers[1], cache) is not None
+    assert cached_order(servers[1]) is not None
     with exclusively(servers[0].engine) as connection:
         bypass(connection, lambda: allocate(connection, "unnoticed", {(1, VCPU): 9}))
     schema.upgrade(servers[0].engine)
     assert readiness(servers[1]).triggers is not None
     assert (servers[1].keeps_usage, servers[1].keeps_journal) == (True, True)
-    assert cached_order(servers[1], cache) == true_order(servers[1])
+    assert cached_order(servers[1]) == true_order(servers[1])
     assert used_of_the_first(servers[1]) == 9
 
 
 @pytest.mark.parametrize("servers", THREE_KINDS, indirect=True)
 def test_without_a_journal_nothing_is_cached(servers: list[Database]) -> None:
     """Its triggers are removed by an upgrade, while servers run."""
-    caches = [CloudCache() for _ in servers]
-    for database, cache in zip(servers, caches, strict=True):
-        assert cached_order(database, cache) is not None
+    for database in servers:
+        assert cached_order(database) is not None
     schema.upgrade(servers[0].engine, keep_journal=False)
     look_at_triggers_now(servers)
-    for database, cache in zip(servers, caches, strict=True):
-        assert cached_order(database, cache) is None
+    for database in servers:
+        assert cached_order(database) is None
         assert (database.keeps_usage, database.keeps_journal) == (True, False)
 
 

@@ -12,7 +12,7 @@ from placement.candidates.search import candidates_in
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.search_plan import plan_for
 from placement.services.allocation_candidates import SearchOptions, allocation_candidates
-from placement.services.cloud_cache import tree_reader
+from placement.services.cloud_cache import cloud_in
 from placement.services.explain import explanation_of
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import reads
@@ -34,7 +34,7 @@ def database(migrated: Database) -> Database:
 def trees_with_candidates(tx, request: CandidateRequest) -> set[int]:
     """Return the roots of the trees in which GET /allocation_candidates finds candidates."""
     plan = plan_for(request)
-    reader = tree_reader(tx, plan, ids_for(tx, plan), None)
+    reader = cloud_in(tx).reader(plan, ids_for(tx, plan))
     trees = [without_sharing(tree) for read, _last in reader.chunks(None) for tree in read]
     return {root for root, _choice in candidates_in(plan, trees, RequestBudget())}
 

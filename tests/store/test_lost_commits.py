@@ -13,7 +13,6 @@ from sqlalchemy import Connection, text
 
 from placement.domain.provider import ProviderFilter
 from placement.services.bulk_read import read_inventory
-from placement.services.cloud_cache import CloudCache
 from placement.services.journal import newest, prune, read_feed
 from placement.store.connection.database import Database
 from placement.store.journal.cursor import BEGINNING, Cursor, cursor_from
@@ -121,11 +120,11 @@ def test_a_reader_that_has_not_seen_it_goes_on(cloud: Database, position: Callab
 
 
 def test_a_cache_that_has_seen_a_lost_commit_begins_anew(cloud: Database) -> None:
-    orders, late = CloudCache(), LateCommit(cloud)
+    late = LateCommit(cloud)
     late.commit()
-    before = cached_order(cloud, orders)
+    before = cached_order(cloud)
     late.lose()
-    assert cached_order(cloud, orders) == true_order(cloud) != before
+    assert cached_order(cloud) == true_order(cloud) != before
 
 
 def test_a_reader_of_a_database_that_was_restored_begins_anew(cloud: Database, tmp_path: Path) -> None:
@@ -134,10 +133,10 @@ def test_a_reader_of_a_database_that_was_restored_begins_anew(cloud: Database, t
     url = url.replace("postgresql+psycopg", "postgresql")
     subprocess.run([PROGRAMS / "pg_dump", "--format=custom", f"--file={dump}", url], check=True)
     late.commit()
-    cursor, orders = after_reading_all(cloud), CloudCache()
-    before = cached_order(cloud, orders)
+    cursor = after_reading_all(cloud)
+    before = cached_order(cloud)
     subprocess.run([PROGRAMS / "pg_restore", "--clean", f"--dbname={url}", dump], check=True)
-    assert cached_order(cloud, orders) is None, "its triggers are not proven"
+    assert cached_order(cloud) is None, "its triggers are not proven"
     schema.upgrade(cloud.engine)
     with pytest.raises(CursorGone):
         read_feed(cloud, cursor, limit=1000)

@@ -14,10 +14,11 @@ from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
 from placement.domain.tree import Tree
 from placement.services.allocation_candidates import SearchOptions, answer_to
-from placement.services.cloud_cache import CloudCache, tree_reader
+from placement.services.cloud_cache import cloud_in
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.search.names import ids_for
+from tests.databases import without_caches
 from tests.examples import examples
 from tests.small_clouds import load, random_situation, situations
 from tests.store.rows import DISK_GB, VCPU, add_providers, allocate, run, stocking
@@ -49,7 +50,7 @@ def found(
 ) -> set[Candidate]:
     """Return the candidates in some trees, or in all, after others were read one by one."""
     plan = plan_for(request)
-    reader = tree_reader(tx, plan, ids_for(tx, plan), None, adds_up=adds_up)
+    reader = cloud_in(tx).reader(plan, ids_for(tx, plan), adds_up=adds_up)
     if not reader.is_possible:
         return set()
     for root in first:
@@ -89,7 +90,7 @@ def group(suffix: str, **resources: int) -> RequestGroup:
 def served(tx: Transaction, request: CandidateRequest) -> set[int]:
     """Return the roots of the trees that are composed for a request."""
     plan = plan_for(request)
-    return {tree.root for tree in tree_reader(tx, plan, ids_for(tx, plan), None, adds_up=True).all_trees()}
+    return {tree.root for tree in cloud_in(tx).reader(plan, ids_for(tx, plan), adds_up=True).all_trees()}
 
 
 @pytest.mark.parametrize(
@@ -122,20 +123,20 @@ RANKING = Ranking(RankingProfile())
 
 
 @reads
-def asked(tx: Transaction, request: CandidateRequest, cache: CloudCache | None) -> list[Candidate]:
-    return answer_to(tx, request, SearchOptions(breadth_first=True), RANKING, cache=cache).candidates
+def asked(tx: Transaction, request: CandidateRequest) -> list[Candidate]:
+    return answer_to(tx, request, SearchOptions(breadth_first=True), RANKING).candidates
 
 
 def test_what_meets_conditions_is_current_whoever_gives_traits_and_aggregates(database):
     """Links come and go, by one transaction after the other; a cache that does not notice finds the wrong hosts."""
-    chance, cache = Random(11), CloudCache()
+    chance = Random(11)
     for seed in range(8):
         request, cloud = random_situation(seed)
         load(database, cloud)
         for _ in range(4):
             with database.writer.begin() as connection:
                 run(connection, chance.choice(LINKS).format(chance.choice(sorted(cloud))))
-            assert asked(database, request, cache) == asked(database, request, None)
+            assert asked(database, request) == asked(without_caches(database), request)
 
 
 LINKS = (
@@ -155,12 +156,11 @@ def test_another_flavor_with_the_same_conditions_asks_for_none_of_them_again(dat
     with database.writer.begin() as connection:
         for provider in add_providers(connection, 3):
             run(connection, stocking((provider, VCPU), total=8))
-    cache = CloudCache()
 
     def statements_for(amount: int) -> list[str]:
         forbidden = RequestGroup(resources={"VCPU": amount}, forbidden=frozenset({"HW_CPU_X86_AVX2"}))
         with statements(database) as sent:
-            assert len(asked(database, CandidateRequest(groups=(forbidden,), limit=2), cache)) == 2
+            assert len(asked(database, CandidateRequest(groups=(forbidden,), limit=2))) == 2
         return [text for text in sent if "resource_provider_traits" in text and "max_unit" not in text]
 
     first = statements_for(1)

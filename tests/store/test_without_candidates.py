@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from placement.services.cloud_cache import CloudCache
+from placement.services.cloud_cache import cloud_in
 from placement.services.journal import put_in_order
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
@@ -42,14 +42,14 @@ def change(database: Database, *changes: str) -> None:
 
 
 @reads
-def note(tx: Transaction, cache: CloudCache) -> None:
-    cache.note_nothing(tx, ("any",), "any")
-    cache.note_nothing(tx, ("lasts",), "lasts", lasts=True)
+def note(tx: Transaction) -> None:
+    cloud_in(tx).note_nothing(("any",), "any")
+    cloud_in(tx).note_nothing(("lasts",), "lasts", lasts=True)
 
 
-def known_in(tx: Transaction, cache: CloudCache) -> list[str | None]:
+def known_in(tx: Transaction) -> list[str | None]:
     """Return what is known of a request that any change ends, and of one that lasts while others only take."""
-    return [cache.reason_for_nothing(tx, (name,)) for name in ("any", "lasts")]
+    return [cloud_in(tx).reason_for_nothing((name,)) for name in ("any", "lasts")]
 
 
 known = reads(known_in)
@@ -69,33 +69,30 @@ known = reads(known_in)
 def test_what_lasts_is_known_while_requests_only_take(
     full: Database, changes: list[str], expected: list[str | None]
 ) -> None:
-    cache = CloudCache()
-    note(full, cache)
+    note(full)
     with by_request():
         change(full, *changes)
-        assert known(full, cache) == expected
+        assert known(full) == expected
         change(full, MORE_USED)
-    assert known(full, cache) == expected
+    assert known(full) == expected
 
 
 def test_what_others_write_ends_it(full: Database) -> None:
     """Their rows may name another tree than that of the provider."""
-    cache = CloudCache()
-    note(full, cache)
+    note(full)
     change(full, MORE_USED)
-    assert known(full, cache) == [None, None]
+    assert known(full) == [None, None]
 
 
 def test_an_older_snapshot_does_not_learn_from_a_newer_one(full: Database) -> None:
-    cache = CloudCache()
-    note(full, cache)
+    note(full)
 
     @reads
     def in_both(tx: Transaction) -> list[str | None]:
         look(tx, None)  # The snapshot is that of the first statement.
         with by_request():
             change(full, MORE_USED)
-        note(full, cache)
-        return known(full, cache) + known_in(tx, cache)
+        note(full)
+        return known(full) + known_in(tx)
 
     assert in_both(full) == ["any", "lasts", None, None]

@@ -112,7 +112,6 @@ def options_for(call: Call, body: Body) -> PlannerOptions:
         levels=planner.levels,
         locks=planner.exclusive,
         judge=call.server.fragmentation_judges.of(profile),
-        cache=call.server.cloud_cache,
     )
 
 

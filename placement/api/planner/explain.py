@@ -14,7 +14,6 @@ from placement.api.versions import MAXIMUM, Version, requested_version
 from placement.candidates.explain.conditions import Condition, ConditionKind
 from placement.candidates.explain.explanation import Hint, HintKind
 from placement.domain.candidate_request import CandidateRequest
-from placement.services.cloud_cache import CloudCache
 from placement.services.explain import explanation_of
 from placement.settings import Settings
 from placement.store.connection.database import Database
@@ -32,14 +31,10 @@ def explain_candidates(call: Call) -> Response:
     newest if there is none.
     """
     version = requested_version(call.request.headers.get("openstack-api-version"))
-    return call.json(
-        explain_query(call.database, call.query, version, call.server.settings, cache=call.server.cloud_cache)
-    )
+    return call.json(explain_query(call.database, call.query, version, call.server.settings))
 
 
-def explain_query(
-    database: Database, query: Query, version: Version, settings: Settings, *, cache: CloudCache | None = None
-) -> dict[str, Any]:
+def explain_query(database: Database, query: Query, version: Version, settings: Settings) -> dict[str, Any]:
     """Return the explanation of a query string, read at a microversion, as a JSON document.
 
     Raises:
@@ -49,7 +44,6 @@ def explain_query(
         explanation_of,
         database,
         locks=settings.locks_for_all,
-        cache=cache,
         profile=settings.planner.profile_in_force if settings.ranking.enabled else None,
     )
     if version < FIRST_VERSION:

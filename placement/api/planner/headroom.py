@@ -27,7 +27,6 @@ from placement.domain.candidate_request import CandidateRequest
 from placement.domain.places import PlaceLock
 from placement.domain.planner_request import PlannerRequest
 from placement.errors import Invalid, InvalidAt
-from placement.services.cloud_cache import CloudCache
 from placement.services.fair_share.shares import ShareRoom, amounts_of_copy, by_share
 from placement.services.planner.questions import PlannerOptions
 from placement.services.planner.request_rooms import Headrooms, Listing, RequestRoom, headrooms
@@ -89,7 +88,6 @@ def count(call: Call) -> Response:
         changes=changes_of(body),
         options=options,
         locks=call.server.settings.locks_for_all,
-        cache=call.server.cloud_cache,
     )
     answer = headrooms_json(found)
     for name, written in asked.items():
@@ -121,13 +119,10 @@ def _taken(
 
 def count_query(call: Call) -> Response:
     """Return the headroom of a query string."""
-    locks, cache = call.server.settings.locks_for_all, call.server.cloud_cache
-    return call.json(headroom_of_query(call.database, call.query, locks=locks, cache=cache))
+    return call.json(headroom_of_query(call.database, call.query, locks=call.server.settings.locks_for_all))
 
 
-def headroom_of_query(
-    database: Database, query: Query, *, locks: Sequence[PlaceLock], cache: CloudCache | None = None
-) -> dict[str, Any]:
+def headroom_of_query(database: Database, query: Query, *, locks: Sequence[PlaceLock]) -> dict[str, Any]:
     """Return a query string's headroom as JSON; ``limit`` in the query is the number of trees to list.
 
     Raises:
@@ -135,7 +130,7 @@ def headroom_of_query(
     """
     request = request_of_query(query)
     listing = Listing(trees=True, limit=min(request.limit or Listing().limit, MAX_LISTED))
-    found = headrooms(database, {QUERY_NAME: request}, listing, locks=locks, cache=cache)
+    found = headrooms(database, {QUERY_NAME: request}, listing, locks=locks)
     return counted_json(found.of[QUERY_NAME], found)
 
 

@@ -87,7 +87,6 @@ def score_requests(call: Call) -> Response:
         profile,
         levels,
         judge=call.server.fragmentation_judges.of(profile),
-        cache=call.server.cloud_cache,
     )
     return call.json({"profile": profile.name, "scores": [_shown(each, levels) for each in scored]})
 

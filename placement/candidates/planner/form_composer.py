@@ -24,6 +24,7 @@ class FormComposer:
         self._steps = question.steps
         self._prepared, self._composer = question.prepared, question.prepared.composer
         self._served = question.served
+        self._kept = question.kept_proposals
         self._overlay = overlay
         self._models: Memo[FoundInHost] = Memo()
         self.known: dict[int, PlannerTree] = {}
@@ -54,7 +55,7 @@ class FormComposer:
 
     def found(self, tree: Tree, details: PlannerTree, *, is_as_it_is: bool = False) -> Sequence[Proposal]:
         """Return the proposals in one tree with these details, or those that were found in one of the same form."""
-        kept = self._prepared.kept
+        kept = self._kept
         if kept is None and not is_as_it_is:
             return self._noted(details, self._composer.proposals(tree, details, self._steps.budget_now))
         host = host_sketch([self._prepared.plan], [tree], details)

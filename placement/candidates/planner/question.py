@@ -50,15 +50,15 @@ class Prepared:
         plan: what it asks of single providers.
         levels: its levels.
         composer: composes it.
+        written: all that decides what a tree gives to it, as text.
         parts: the parts of ``paths``, each as a group.
-        kept: what earlier claims for it found in hosts; None where nothing is kept.
     """
 
     plan: Plan
     levels: Levels
     composer: ProposalComposer
+    written: str = ""
     parts: CandidateRequest | None = None
-    kept: KeptProposals | None = None
 
 
 class SharedSteps(Protocol):
@@ -177,6 +177,12 @@ class PlannerQuestion:
         if self._under[0] is not overlay:
             self._under = overlay, self.cloud.reader.under(overlay)
         return self._under[1]
+
+    @property
+    def kept_proposals(self) -> KeptProposals | None:
+        """What earlier searches found in hosts; None if fragmentation counts, which depends on all of the cloud."""
+        derived = self.cloud.kept.derived
+        return KeptProposals(derived, self.prepared.written) if derived and self._terms.judge is None else None
 
     @property
     def level_ids(self) -> Sequence[int | None]:

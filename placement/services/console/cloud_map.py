@@ -16,7 +16,7 @@ from placement.domain.places import PlaceLock
 from placement.domain.search_plan import plan_for
 from placement.errors import Gone, Invalid, NotFound
 from placement.services.allocation_candidates import SearchOptions, answer_to
-from placement.services.cloud_cache import CloudCache, columns_in
+from placement.services.cloud_cache import cloud_in
 from placement.services.console.overview import AMOUNTS
 from placement.services.console.tree import DEEPEST, DrawnProvider, drawn_providers
 from placement.services.console.tree_loads import class_in_trees
@@ -133,13 +133,12 @@ class CloudMap:
 
 
 @reads_anywhere
-def cloud_map(tx: Transaction, question: MapQuestion, cache: CloudCache | None = None) -> CloudMap:
+def cloud_map(tx: Transaction, question: MapQuestion) -> CloudMap:
     """Return a map from one snapshot: a fixed number of statements, O(hosts) work.
 
     Args:
         tx: the transaction.
         question: what to show.
-        cache: what is cached of the cloud; None reads all of it.
 
     Raises:
         Invalid: the request names a class or trait that does not exist.
@@ -148,7 +147,7 @@ def cloud_map(tx: Transaction, question: MapQuestion, cache: CloudCache | None =
     """
     classes = store.held_classes(tx)
     class_name = _class(question.class_name, classes)
-    stocks = _capacity_and_use(tx, class_name, cache) if class_name else {}
+    stocks = _capacity_and_use(tx, class_name) if class_name else {}
     if question.moment is not None:
         stocks = _as_it_was(tx, stocks, class_name, question.moment)
     return CloudMap(
@@ -160,8 +159,8 @@ def cloud_map(tx: Transaction, question: MapQuestion, cache: CloudCache | None =
         members=hosts_in(tx, question.aggregates),
         projects=store.project_names(tx, most=MAX_PROJECTS) if question.knows_projects else (),
         lit=roots_of_project(tx, question.project) if question.project else None,
-        room=_room(tx, question, question.request, cache) if question.request else None,
-        orders=[_best(tx, question, one, cache) for one in question.profiles],
+        room=_room(tx, question, question.request) if question.request else None,
+        orders=[_best(tx, question, one) for one in question.profiles],
         since=complete_since(tx) if question.knows_past else None,
     )
 
@@ -172,9 +171,9 @@ def _class(wanted: str, held: Sequence[str]) -> str:
     return wanted or (USUAL_CLASS if USUAL_CLASS in held else next(iter(held), ""))
 
 
-def _capacity_and_use(tx: Transaction, class_name: str, cache: CloudCache | None) -> dict[int, tuple[int, int]]:
+def _capacity_and_use(tx: Transaction, class_name: str) -> dict[int, tuple[int, int]]:
     """Return the capacity and usage of a class, for each tree that has it."""
-    columns = columns_in(tx, cache)
+    columns = cloud_in(tx).columns
     trees, *amounts = class_in_trees(columns, tx.names.classes.ids(tx.connection, [class_name])[class_name])
     return dict(
         zip(
@@ -198,8 +197,8 @@ def _as_it_was(
     return {root: (capacity, used - grown.get(root, 0)) for root, (capacity, used) in stocks.items()}
 
 
-def _room(tx: Transaction, question: MapQuestion, request: CandidateRequest, cache: CloudCache | None) -> RoomOnMap:
-    found, cloud = headroom_in(tx, request, locks=question.options.locks, cache=cache)
+def _room(tx: Transaction, question: MapQuestion, request: CandidateRequest) -> RoomOnMap:
+    found, cloud = headroom_in(tx, request, locks=question.options.locks)
     asked = list(dict.fromkeys(name for group in request.groups for name in group.resources))
     scarce = next((name for name in asked if name not in AMOUNTS and name not in question.locks), next(iter(asked), ""))
     fits, free = found.trees(), _free(found, cloud, scarce)
@@ -224,12 +223,12 @@ def _free(found: Headroom, cloud: CloudInForms, class_name: str) -> dict[int, in
     }
 
 
-def _best(tx: Transaction, question: MapQuestion, by: RankedBy, cache: CloudCache | None) -> list[int]:
+def _best(tx: Transaction, question: MapQuestion, by: RankedBy) -> list[int]:
     """Return the roots of the best hosts by a profile: those of the candidates, in their order."""
     if question.request is None:
         return []
     request = replace(question.request, limit=BEST)
-    answer = answer_to(tx, request, question.options, by.ranking, judge=by.judge, cache=cache)
+    answer = answer_to(tx, request, question.options, by.ranking, judge=by.judge)
     return list(dict.fromkeys(root for root, _choice in answer.candidates))
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from placement.cloud.columns import CloudColumns
-from placement.services.cloud_cache import CloudCache, columns_in
+from placement.services.cloud_cache import cloud_in
 from placement.services.console.tree_loads import (
     Scattering,
     TreeKind,
@@ -85,15 +85,14 @@ class Overview:
 
 
 @reads_anywhere
-def overview(tx: Transaction, *, locks: Collection[str] = (), cache: CloudCache | None = None) -> Overview:
+def overview(tx: Transaction, *, locks: Collection[str] = ()) -> Overview:
     """Return the cloud at a glance.
 
     Args:
         tx: the transaction.
         locks: classes that stand for exclusive use rather than devices.
-        cache: what is cached of the cloud; None reads all of it.
     """
-    classes, columns = store.class_stocks(tx), columns_in(tx, cache)
+    classes, columns = store.class_stocks(tx), cloud_in(tx).columns
     names = {stock.class_id: stock.stock.class_name for stock in classes}
     kinds, number = kinds_of_trees(tx, columns, [*names], kinds=KINDS, limit=TREES)
     return Overview(

@@ -13,11 +13,10 @@ from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import PlannerTree, ProviderStocks
 from placement.domain.tree import Tree
-from placement.services.cloud_cache import tree_reader
+from placement.services.cloud_cache import cloud_in, ids_in
 from placement.services.fair_share.rule_places import PlaceRule, RulePlaces, place_rules, places_of_rules
 from placement.services.planner.questions import Composers, PlannerOptions, seen_cloud
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.names import ids_for
 
 FreedByProvider = Mapping[int, Counter[str]]
 """Amounts that become free: provider -> class -> amount."""
@@ -42,7 +41,6 @@ class EmptiedTrees:
     def __init__(self, tx: Transaction, wanted: RoomWanted) -> None:
         self._tx = tx
         self._wanted = wanted.request
-        self._cache = wanted.options.cache
         self._composers = Composers()
         self._prepared = self._composers.prepared(wanted.request, wanted.options)
         self._known: dict[int, tuple[Tree, PlannerTree] | None] = {}
@@ -82,7 +80,7 @@ class EmptiedTrees:
     @cached_property
     def _reader(self) -> TreeReader:
         plan = self._prepared.plan
-        return tree_reader(self._tx, plan, ids_for(self._tx, plan), self._cache)
+        return cloud_in(self._tx).reader(plan, ids_in(self._tx, plan))
 
     def missing(self) -> dict[int, dict[Need, int]]:
         """Return for each tree how much more of each class has to be free in it; nothing if any providers share."""
@@ -103,7 +101,7 @@ class EmptiedTrees:
 
     def read(self, roots: Sequence[int], freed: FreedByProvider) -> None:
         """Read trees as they are, but with the options that would have room once these amounts are free."""
-        cloud = seen_cloud(self._tx, self._wanted, self._prepared.levels, self._reader, cache=self._cache)
+        cloud = seen_cloud(self._tx, self._wanted, self._prepared.levels, self._reader)
         trees = self._reader.under(AS_IT_IS.releasing(freed)).trees_of(roots)
         details = TreesInDetail(self._reader.serving, cloud.deciding(), cloud.names).of(trees)
         self._known.update(dict.fromkeys(roots))

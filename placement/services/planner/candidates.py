@@ -21,7 +21,7 @@ from placement.domain.planner_request import PlannerRequest
 from placement.domain.planner_tree import NamedMember
 from placement.domain.search_plan import Plan, plan_for
 from placement.errors import OutOfSteps
-from placement.services.cloud_cache import CloudCache
+from placement.services.cloud_cache import cloud_in
 from placement.services.explain import Explained, condition_masks
 from placement.services.planner.changes import AS_THEY_ARE, Changes, emptied, overlay_of
 from placement.services.planner.questions import STEPS_PER_REQUEST, PlannerOptions, question_for
@@ -77,31 +77,30 @@ def planned_candidates(
     """
     overlay = overlay_of(tx, changes, overlay)
     question = question_for(tx, request, options)
-    if options.cache is None or not overlay.is_empty:
+    if not overlay.is_empty:
         answer = _found(tx, question, overlay)
         return replace(answer, explained=_why(tx, question, options, answer)) if request.explain else answer
-    answer = _found_or_known(tx, question, options, cache=options.cache)
+    cloud, answer = cloud_in(tx), _found_or_known(tx, question, options)
     if not request.explain:
         return answer
     asked = "why not", *options.asked_for(request)
-    explained: Explained | None = options.cache.reason_for_nothing(tx, asked)
+    explained: Explained | None = cloud.reason_for_nothing(asked)
     if explained is None:
         explained = _why(tx, question, options, answer)
         if not answer.candidates and answer.complete:
-            options.cache.note_nothing(tx, asked, explained)
+            cloud.note_nothing(asked, explained)
     return replace(answer, explained=explained)
 
 
-def _found_or_known(
-    tx: Transaction, question: PlannerQuestion, options: PlannerOptions, *, cache: CloudCache
-) -> PlannerAnswer:
+def _found_or_known(tx: Transaction, question: PlannerQuestion, options: PlannerOptions) -> PlannerAnswer:
     """Return what the search finds, without searching where it is known to find nothing."""
     asked = "candidates", *options.asked_for(replace(question.request, explain=False))
-    answer: PlannerAnswer | None = cache.reason_for_nothing(tx, asked)
+    cloud = cloud_in(tx)
+    answer: PlannerAnswer | None = cloud.reason_for_nothing(asked)
     if answer is None:
         answer = _found(tx, question, AS_IT_IS)
         if not answer.candidates and answer.complete:
-            cache.note_nothing(tx, asked, replace(answer, members={}), lasts=not options.profile.filters)
+            cloud.note_nothing(asked, replace(answer, members={}), lasts=not options.profile.filters)
     return answer
 
 
@@ -179,7 +178,7 @@ def explained_plan(
         nothing_found: whether planning found no place at all.
     """
     request, plan = question.request, question.prepared.plan
-    masks = condition_masks(tx, plan, cache=options.cache)
+    masks = condition_masks(tx, plan)
     locks = _locks(tx, options)
     if rules_of(request) or request.paths or locks:
         explanation = explain_request(request, plan, masks, _searches(question, masks, locks))

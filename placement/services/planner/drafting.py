@@ -11,6 +11,7 @@ from placement.candidates.planner.question import PlannerQuestion, Prepared
 from placement.domain.allocation import Claim
 from placement.domain.overlay import Overlay
 from placement.domain.planner_request import PlannerRequest
+from placement.services.cloud_cache import cloud_in
 from placement.services.explain import Explained
 from placement.services.planner.questions import Composers, PlannerOptions, question_for
 from placement.store.connection.unit_of_work import Transaction
@@ -120,32 +121,30 @@ class Drafting:
 
     def no_place(self, member: ClaimMember) -> Explained | None:
         """Return why a member has no place even alone, if that was found out before and no tree has changed since."""
-        cache = member.options.cache
-        if cache is None or not self.overlay.is_empty:
+        if not self.overlay.is_empty:
             return None
-        self.question(member)  # Checks the names, and reads which trees have changed.
-        known: Explained | None = cache.reason_for_nothing(
-            self.tx, ("place", *member.options.asked_for(member.request))
-        )
+        self.question(member)  # Checks the names.
+        asked = "place", *member.options.asked_for(member.request)
+        known: Explained | None = cloud_in(self.tx).reason_for_nothing(asked)
         return known
 
     def is_without_place(self, member: ClaimMember) -> bool:
         """Tell whether a member is known to have no place even alone, whatever the reason is by now."""
-        cache = member.options.cache
-        if cache is None or not self.overlay.is_empty:
+        if not self.overlay.is_empty:
             return False
         self.question(member)
-        return bool(cache.reason_for_nothing(self.tx, ("no place", *member.options.asked_for(member.request))))
+        asked = "no place", *member.options.asked_for(member.request)
+        return bool(cloud_in(self.tx).reason_for_nothing(asked))
 
     def note_no_place(self, member: ClaimMember, explained: Explained | None) -> None:
         """Remember that a member has no place even alone, and why."""
-        cache, asked = member.options.cache, member.options.asked_for(member.request)
-        if cache is None or not self.overlay.is_empty:
+        if not self.overlay.is_empty:
             return
+        cloud, asked = cloud_in(self.tx), member.options.asked_for(member.request)
         if explained is not None:
-            cache.note_nothing(self.tx, ("place", *asked), explained)
+            cloud.note_nothing(("place", *asked), explained)
         if not member.options.profile.filters:
-            cache.note_nothing(self.tx, ("no place", *asked), reason=True, lasts=True)
+            cloud.note_nothing(("no place", *asked), reason=True, lasts=True)
 
     def places_of(self, member: ClaimMember, overlay: Overlay, *, members: int, apart: bool = False) -> MemberPlaces:
         """Return the places for a number of members that want the same; with ``apart`` each takes another tree."""

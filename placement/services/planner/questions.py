@@ -8,7 +8,6 @@ from placement.allocators.devices import STEPS
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.compose.devices import DeviceComposer
 from placement.candidates.compose.paths import PathComposer, UnknownLevel
-from placement.candidates.host_sketches import KeptProposals
 from placement.candidates.planner.question import PlannerQuestion, PlannerTerms, Prepared, SeenCloud
 from placement.candidates.ranking import Ranking
 from placement.candidates.tree_reader import TreeReader
@@ -17,12 +16,11 @@ from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan, plan_for
 from placement.errors import InvalidAt
-from placement.services.cloud_cache import CloudCache, NamesInSnapshot, kept_in, tree_reader
+from placement.services.cloud_cache import cloud_in, ids_in
 from placement.services.fragmentation import FragmentationJudge
 from placement.services.resource_classes import classes_in_families
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.resource_classes import all_classes
-from placement.store.search.names import ids_for
 from placement.store.search.provider_names import roots_of_providers
 
 
@@ -35,14 +33,12 @@ class PlannerOptions:
         levels: name of a level -> trait of its places, outermost first.
         locks: level -> lock class.
         judge: scores fragmentation, if the profile does.
-        cache: what is cached of the cloud, and of what earlier requests found in hosts; None for nothing.
     """
 
     profile: RankingProfile
     levels: Mapping[str, str]
     locks: Mapping[str, str]
     judge: FragmentationJudge | None = None
-    cache: CloudCache | None = None
 
     def levels_for(self, request: PlannerRequest) -> Levels:
         """Return the levels of a request, with traits that it names itself as the innermost ones."""
@@ -54,12 +50,10 @@ class PlannerOptions:
         """Return all that decides whether there is a place for a request, besides the cloud."""
         return request, self.profile, self.levels, self.locks
 
-    def kept_for(self, request: PlannerRequest) -> KeptProposals | None:
-        """Return what is kept for a request; None if fragmentation counts, which depends on the rest of the cloud."""
-        if self.cache is None or self.judge is not None:
-            return None
+    def written(self, request: PlannerRequest) -> str:
+        """Return all that decides what a tree gives to a request, as text."""
         # Requests that are equal may be written differently, which merely finds less.
-        return KeptProposals(self.cache.derived, repr((request, self.levels_for(request), sorted(self.locks.items()))))
+        return repr((request, self.levels_for(request), sorted(self.locks.items())))
 
 
 STEPS_PER_REQUEST = 4 * STEPS
@@ -101,7 +95,7 @@ class Composers:
         plan, levels = plan_with_everything(request), options.levels_for(request)
         judge = options.judge.latest_device_judge if options.judge else None
         composer = DeviceComposer(request, plan, levels, locks=options.locks, judge=judge)
-        return Prepared(plan, levels, composer, kept=options.kept_for(request))
+        return Prepared(plan, levels, composer, options.written(request))
 
     def _of_paths(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
         levels = options.levels_for(request)
@@ -118,7 +112,7 @@ class Composers:
         except ValueError as wrong:
             raise InvalidAt(("paths",), str(wrong)) from wrong
         plan = plan_for(composer.plain())
-        return Prepared(plan, levels, composer, composer.parts(), options.kept_for(request))
+        return Prepared(plan, levels, composer, options.written(request), composer.parts())
 
 
 def plan_with_everything(request: PlannerRequest) -> Plan:
@@ -156,18 +150,16 @@ def question_for(
     plan = prepared.plan
     _check_names(tx, request, plan)
     avoided = frozenset(roots_of_providers(tx, request.avoided_trees).values())
-    ids = ids_for(tx, plan, read_along=options.cache.read_along if options.cache else None)
+    ids = ids_in(tx, plan)
     # Rules about several providers are left to composing. What paths ask for may be taken in turn.
-    reader = tree_reader(tx, plan, ids, options.cache, adds_up=not request.paths)
+    reader = cloud_in(tx).reader(plan, ids, adds_up=not request.paths)
     judge = options.judge.in_snapshot(tx) if options.judge else None
     terms = PlannerTerms(options.profile, options.locks, classes_in_families(tx, Ranking(options.profile)), judge)
-    cloud = seen_cloud(tx, request, prepared.levels, reader, cache=options.cache)
+    cloud = seen_cloud(tx, request, prepared.levels, reader)
     return PlannerQuestion(request, prepared, terms, cloud=cloud, steps=composers, avoided=avoided)
 
 
-def seen_cloud(
-    tx: Transaction, request: PlannerRequest, levels: Levels, reader: TreeReader, *, cache: CloudCache | None
-) -> SeenCloud:
+def seen_cloud(tx: Transaction, request: PlannerRequest, levels: Levels, reader: TreeReader) -> SeenCloud:
     """Return what a snapshot shows of the cloud for a request.
 
     Args:
@@ -175,18 +167,17 @@ def seen_cloud(
         request: the request.
         levels: its levels.
         reader: takes the trees that can serve it from columns.
-        cache: what is cached of the cloud; None reads all of it.
     """
-    columns = reader.serving.columns
+    cloud = cloud_in(tx)
     trait_ids = tx.names.traits.ids(tx.connection, traits_that_decide(request, levels))
-    reader.serving.sets.read_traits(trait_ids.values())
+    cloud.sets.read_traits(trait_ids.values())
     return SeenCloud(
         reader,
         levels=[trait_ids.get(trait) for trait in levels.traits],
-        class_names=tx.names.classes.names(tx.connection, columns.class_ids),
+        class_names=tx.names.classes.names(tx.connection, cloud.columns.class_ids),
         trait_names={id_: name for name, id_ in trait_ids.items()},
-        names=NamesInSnapshot(tx, columns.providers, cache).of_trees,
-        kept=kept_in(tx, cache),
+        names=cloud.names.of_trees,
+        kept=cloud.kept,
     )
 
 

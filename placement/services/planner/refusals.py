@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from placement.domain.overlay import Overlay
 from placement.errors import Conflict
-from placement.services.cloud_cache import columns_in
+from placement.services.cloud_cache import cloud_in
 from placement.services.explain import Explained
 from placement.services.planner.candidates import explained_plan, why_not
 from placement.services.planner.drafting import ClaimMember, Drafting
@@ -55,7 +55,7 @@ def shortage(tx: Transaction, members: Sequence[ClaimMember], overlay: Overlay) 
     for amounts in overlay.changes.values():
         more.subtract(amounts)
     ids = tx.names.classes.ids(tx.connection, set(wanted))
-    columns = columns_in(tx, members[0].options.cache)
+    columns = cloud_in(tx).columns
     for name, amount in sorted(wanted.items()):
         left = int(columns.left_in_trees(ids[name]).sum()) + more[name]
         if amount > left:

@@ -22,12 +22,11 @@ from placement.domain.places import PlaceLock
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import NamedIds, plan_for
 from placement.errors import Invalid, InvalidAt
-from placement.services.cloud_cache import CloudCache, SetsInSnapshot, columns_in
+from placement.services.cloud_cache import cloud_in, ids_in
 from placement.services.planner.changes import AS_THEY_ARE, Changes, overlay_of
 from placement.services.planner.placed_copies import PlacedCopies, placed_copies
 from placement.services.planner.questions import Composers, PlannerOptions
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
-from placement.store.search.names import ids_for
 from placement.store.search.provider_names import Named, named_providers, roots_by_aggregate
 
 NO_OPTIONS: Mapping[str, PlannerOptions] = MappingProxyType({})
@@ -80,7 +79,6 @@ def headrooms(
     changes: Changes = AS_THEY_ARE,
     options: Mapping[str, PlannerOptions] = NO_OPTIONS,
     locks: Sequence[PlaceLock] = (),
-    cache: CloudCache | None = None,
 ) -> Headrooms:
     """Count how many copies of each request fit, in one snapshot.
 
@@ -95,14 +93,13 @@ def headrooms(
         changes: assumed changes to the cloud.
         options: the operator's options for planner requests.
         locks: the locks of places: nothing fits into a place that somebody holds exclusively.
-        cache: what is cached of the cloud; None reads all of it.
 
     Raises:
         Invalid: something does not exist; of several requests, it names the one that wants it. InvalidAt in a change.
     """
     asked = {name: _in_groups(request, options.get(name)) for name, request in requests.items()}
     ids, overlay = _ids(tx, asked, locks), overlay_of(tx, changes)
-    cloud = _supposed(tx, ids, overlay, cache=cache)
+    cloud = _supposed(tx, ids, overlay)
     aggregates = roots_by_aggregate(tx) if listing.aggregates else {}
     by_place = {name: one for name, one in requests.items() if _depends_on_places(one, ids)}
     placed = _placed(tx, by_place, options, cloud=cloud, overlay=overlay)
@@ -116,11 +113,11 @@ def headrooms(
 def _ids(tx: Transaction, asked: Mapping[str, CountedRequest], locks: Sequence[PlaceLock]) -> NamedIds:
     """Return the ids of all names in requests that are looked up together."""
     try:
-        return ids_for(tx, plan_for(all_together(asked.values())), locks=locks)
+        return ids_in(tx, plan_for(all_together(asked.values())), locks=locks)
     except Invalid:
         for name, request in asked.items() if len(asked) > 1 else ():
             try:
-                ids_for(tx, plan_for(all_together([request])))
+                ids_in(tx, plan_for(all_together([request])))
             except Invalid as wrong:
                 raise InvalidAt(("requests", name), wrong.message) from wrong
         raise
@@ -156,10 +153,9 @@ def _traits_of_places(request: PlannerRequest, options: PlannerOptions) -> froze
     )
 
 
-def _supposed(tx: Transaction, ids: NamedIds, overlay: Overlay, *, cache: CloudCache | None) -> CloudInForms:
+def _supposed(tx: Transaction, ids: NamedIds, overlay: Overlay) -> CloudInForms:
     """Return the cloud with its assumed changes, where exclusively held places have nothing free."""
-    columns = columns_in(tx, cache)
-    sets = SetsInSnapshot(tx, columns, cache)
+    columns, sets = cloud_in(tx).columns, cloud_in(tx).sets
     sets.read_traits(ids.traits.values())
     sets.read_aggregates(ids.aggregates.values())
     sets.read_traits([trait_id for trait_id in ids.locks.values() if trait_id is not None])
@@ -183,12 +179,10 @@ class HeadroomInCloud(NamedTuple):
     cloud: CloudInForms
 
 
-def headroom_in(
-    tx: Transaction, request: CandidateRequest, *, locks: Sequence[PlaceLock] = (), cache: CloudCache | None = None
-) -> HeadroomInCloud:
+def headroom_in(tx: Transaction, request: CandidateRequest, *, locks: Sequence[PlaceLock] = ()) -> HeadroomInCloud:
     """Count how many copies of one request fit, within the caller's transaction; see ``headrooms``."""
     plan = counted_plan(request)
-    cloud = _supposed(tx, ids_for(tx, plan, locks=locks), AS_IT_IS, cache=cache)
+    cloud = _supposed(tx, ids_in(tx, plan, locks=locks), AS_IT_IS)
     return HeadroomInCloud(headroom(CopyCounter(plan, cloud)), cloud)
 
 

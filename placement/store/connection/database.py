@@ -58,6 +58,7 @@ class Database:
     wait meanwhile together. ``standby``, if any, serves reads that may be slightly stale; ``primary`` is set on it.
     ``prober`` is the same database for health checks, with a connection of its own.
     ``write_fault`` is the fault of this process's last write, None once one has succeeded. ``file`` is that of SQLite.
+    ``cloud_cache`` is what this process keeps of its contents (``services/cloud_cache.py``).
     ``trigger_revision`` is the revision of triggers that ``keeps_usage`` and ``keeps_journal`` are true of
     (``store/journal/completeness.py``), ``doubted_revision`` one under which kept usage was found wrong.
     """
@@ -81,6 +82,7 @@ class Database:
         self.primary: Database | None = None
         self.prober: Database | None = None
         self.names = Names()
+        self.cloud_cache: Any = None
         self.retries: Counter[str] = Counter()
         self.on_retry: Callable[[str], object] | None = None
         self.on_fault: FaultListener | None = None
