@@ -28,7 +28,7 @@ class TooMany(Exception):
 
 
 class PlanDefinition:
-    """What a planner request demands of a tree, directly from docs/planner.md.
+    """What a planner request demands of a tree, directly from docs/reference/planner-requests.md.
 
     Args:
         request: the request.

@@ -1,11 +1,11 @@
-"""Serves Placement with gunicorn: gunicorn --config /etc/placement/gunicorn.conf.py. See docs/deploying.md."""
+"""Serves Placement with gunicorn: gunicorn --config /etc/placement/gunicorn.conf.py. See docs/how-to/deploy.md."""
 
 # Rereads the configuration at SIGHUP; while it is not valid, the previous one stays in force.
 from placement.wsgi.gunicorn import on_reload  # noqa: F401
 
 wsgi_app = "placement.wsgi.api:application"
 bind = "127.0.0.1:8778"
-# Ignores Ctrl-C, which the arbiter passes on; limits how long clients may take. See docs/operations.md.
+# Ignores Ctrl-C, which the arbiter passes on; limits how long clients may take. See docs/how-to/withstand-load.md.
 worker_class = "placement.cli.http_worker.HttpWorker"
 workers = 4
 threads = 4

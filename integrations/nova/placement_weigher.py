@@ -1,7 +1,7 @@
 """A weigher of nova-scheduler: the host that Placement ranks first gets the greatest weight.
 
-docs/nova.md of placement-server is its manual. Nothing of a package ``placement`` is imported, because in nova's
-environment that may be openstack-placement.
+The manual is docs/how-to/use-with-nova.md of placement-server. Nothing of a package ``placement`` is imported, because
+in nova's environment that may be openstack-placement.
 """
 
 import threading

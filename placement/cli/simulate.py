@@ -53,7 +53,7 @@ class _LoadRange(click.FloatRange):
     "--trace",
     "folder",
     type=click.Path(file_okay=False, exists=True, path_type=Path),
-    help="Pack a published GPU trace instead, a folder of CSV files; see docs/ranking.md.",
+    help="Pack a published GPU trace instead, a folder of CSV files; see docs/explanation/ranking.md.",
 )
 @click.option("--workload", "workloads", multiple=True, help="A workload of the trace; repeatable. [default: default]")
 @click.option(

@@ -35,7 +35,7 @@ MAX_CHANGED = 20_000
 """From this many changed trees on, everything is read again: SQLite binds at most 32,766 values per statement."""
 
 TREES_PER_CHANGED = 5
-"""If more than one in this many trees has changed, reading all of them costs less: docs/scaling.md."""
+"""If more than one in this many trees has changed, reading all of them costs less: docs/performance.md."""
 
 ALWAYS_READ_ALONE = 500
 """Up to this many changed trees are read alone, however few trees there are."""

@@ -155,9 +155,9 @@ class FairnessSettings:
 
     enforce: str = option(
         "Whose requests are refused if they are not fair. The section fair_share of the planner file defines fair "
-        "shares, and docs/fair-share.md explains them. A plain client gets 409 if the request would take a queue or "
-        "project beyond its entitlement without leaving enough for all others, or beyond a limit. Giving back "
-        "resources or moving them is never refused.",
+        "shares; see docs/how-to/give-a-tenant-a-share.md. A plain client gets 409 if the request would take a queue "
+        "or project beyond its entitlement without leaving enough for all others, or beyond a limit. Requests that "
+        "give back or move resources always pass.",
         choices=(
             ("claims", "only claims of the planner that ask for it"),
             ("plain", "also PUT and POST /allocations for consumers of the types below"),

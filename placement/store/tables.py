@@ -255,7 +255,7 @@ placement_journal = Table(
     Index("placement_journal_project_idx", "project_id", "id"),
     sqlite_autoincrement=True,
 )
-"""All changes, in the order of their ids; a public interface, described in docs/journal.md (store/journal)."""
+"""All changes, in the order of their ids: a public interface, described in docs/reference/journal.md."""
 
 placement_former_names = Table(
     "placement_former_names",

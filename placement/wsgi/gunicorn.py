@@ -11,7 +11,7 @@ from placement.wsgi import configured_application
 
 wsgi_app = "placement.wsgi.api:application"
 bind = "127.0.0.1:8778"
-# Ignores Ctrl-C, which the arbiter passes on; limits how long clients may take. See docs/operations.md.
+# Ignores Ctrl-C, which the arbiter passes on; limits how long clients may take. See docs/how-to/withstand-load.md.
 worker_class = "placement.cli.http_worker.HttpWorker"
 workers = 4
 threads = 4

@@ -1,6 +1,6 @@
 """Measure this server and the reference on the same work, and print how many times cheaper ours is.
 
-tox -e bench                                   everything, row by row into tests/bench/RESULTS.md (about 40 minutes)
+tox -e bench                                   everything, row by row into .tox/bench-results.md (about 40 minutes)
 tox -e bench -- --only nested-1000 --pairs 5    cases whose name contains this, printed
 tox -e bench -- --quick                        a small selection in a few minutes, printed
 
@@ -27,8 +27,8 @@ from tests.bench.report import Results, markdown
 from tests.bench.run import Options, Run
 from tests.bench.sides import WORKER_CLASS, WORKERS, Starter
 
-RESULTS = Path(__file__).with_name("RESULTS.md")
-BY_HAND = "## Where the time goes\n"
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / ".tox" / "bench-results.md"
 QUICK = r"100(,|:|$)|wide-8|pcie"
 
 T = TypeVar("T", Case, ClaimCase, OwnCase, OrderCase, StampedeCase)
@@ -77,9 +77,9 @@ def _measured(cluster: Cluster, options: Options, only: str, results: Results) -
 
 
 def _keep(results: Results, facts: Iterable[str]) -> None:
-    """Write the results so far, keeping the text written by hand below them."""
-    _, heading, by_hand = RESULTS.read_text(encoding="utf-8").partition(BY_HAND)
-    RESULTS.write_text(f"{_page(results, facts)}\n{heading}{by_hand}", encoding="utf-8")
+    """Write the results so far; docs/performance.md is written from them."""
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(_page(results, facts), encoding="utf-8")
 
 
 def _wanted(found: Iterable[T], only: str) -> list[T]:
@@ -109,8 +109,7 @@ ours, pair by pair, with the quartiles. Latencies suffer from whatever else the 
 a worker process; it does not shrink from row to row. The reference has the database as it created it; ours has adopted
 a copy. "Answers" says whether both gave the same set of candidates and summaries (with a limit: the same number, all of
 them among the reference's without a limit). Ranking is off on ours, because the reference does not order candidates,
-unless a row says "best first". Rows are written as they are measured; a run that ended early lacks the later ones. The
-section "Where the time goes" is written by hand.
+unless a row says "best first". Rows are written as they are measured; a run that ended early lacks the later ones.
 
 """
 
@@ -127,7 +126,7 @@ def _circumstances(pairs: int) -> list[str]:
 
 def _commit() -> str:
     command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
-    done = subprocess.run(command, cwd=RESULTS.parent, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout.strip() or "unknown"
 
 

@@ -1,7 +1,7 @@
 """Bulk claims and bursts of claims on PostgreSQL: members and claims per second, and the cost of each.
 
-``python -m tests.bench.bulk`` prints the table and writes it to tests/bench/PLANNER.md; given names of rows, it only
-prints those rows. The server is gunicorn with two workers; CPU time includes the server and the database.
+``python -m tests.bench.bulk`` prints the table, or only the rows that are named. The server is gunicorn with two
+workers; CPU time includes the server and the database.
 """
 
 import json
@@ -20,7 +20,7 @@ import psycopg
 
 from tests.bench.clouds import Node
 from tests.bench.meters import CpuMeter, spent_ms, with_children
-from tests.bench.planner import OWNER, device_host, measured, report
+from tests.bench.planner import OWNER, device_host, measured
 from tests.bench.pressure import serving
 from tests.bench.sides import Caller
 from tests.postgresql import running_postgresql
@@ -180,15 +180,9 @@ HEADER = ["| what | a second | CPU ms for each | statuses |", "| --- | --- | ---
 
 
 def main(wanted: Sequence[str]) -> None:
-    print("\n".join(HEADER))
-    found = []
+    print(f"{measured()} Medians of {ROUNDS} rounds; CPU time of the server and of the database.", *HEADER, sep="\n")
     for row in rows(wanted or list(ROWS)):
         print(row, flush=True)
-        found.append(row)
-    if not wanted:
-        title = "## Claims in bulk: members, or claims, a second; PostgreSQL, gunicorn with two workers"
-        text = f"{measured()} Medians of {ROUNDS} rounds; CPU time of the server and of the database."
-        report([title, "", text, "", *HEADER, *found])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The cost of the console's map: page size and server CPU time, in process, on SQLite.
 
-python -m tests.bench.console_map     a minute; the figures are in docs/console.md
+python -m tests.bench.console_map     a minute; the figures are in docs/performance.md
 """
 
 import statistics

@@ -1,6 +1,6 @@
 """The cost of one event in a tree of 1,000 queues and 100,000 jobs: shares maintained or recomputed.
 
-``python -m tests.bench.fair_share`` prints the table and writes it to tests/bench/FAIR_SHARE.md. CPU time, no database.
+``python -m tests.bench.fair_share`` prints the table. CPU time, no database.
 """
 
 import gc
@@ -10,7 +10,6 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
 from placement.allocators.fair_share import (
     Branch,
@@ -30,7 +29,6 @@ CLAIMS = {
     "640 VCPUs, 2.5 TiB and 40 GPUs": {"VCPU": 640, "MEMORY_MB": 2_621_440, "PGPU": 40},
 }
 PRIORITY = 50
-REPORT = Path(__file__).parent / "FAIR_SHARE.md"
 FLAVOURS = ({"VCPU": 4, "MEMORY_MB": 8192}, {"VCPU": 8, "MEMORY_MB": 65536}, {"VCPU": 8, "MEMORY_MB": 32768, "PGPU": 1})
 
 
@@ -198,6 +196,4 @@ def giving_back() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    text = report()
-    REPORT.write_text(text)
-    print(text)
+    print(report())

@@ -1,6 +1,6 @@
 """The cost of headroom: 50 flavors counted in one request, and one GET of candidates per flavor on the reference.
 
-REFERENCE_PYTHON=... python -m tests.bench.headroom     a few minutes; the figures are in docs/headroom.md
+REFERENCE_PYTHON=... python -m tests.bench.headroom     a few minutes; the figures are in docs/performance.md
 
 The reference answers something else: ways to serve the request, at most 1,000, not the number of copies.
 """

@@ -1,6 +1,6 @@
 """The cost of the journal: the same claims with and without it, and the space for a million of them.
 
-REFERENCE_PYTHON=... python -m tests.bench.journal     two minutes; the figures are in docs/journal.md
+REFERENCE_PYTHON=... python -m tests.bench.journal     two minutes; the figures are in docs/performance.md
 """
 
 import argparse

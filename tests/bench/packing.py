@@ -1,8 +1,8 @@
 """The whole table: each policy on each published workload with each seed, beside the published figures.
 
 ``python -m tests.bench.packing TRACE`` adds the missing runs to ``--runs FILE`` (JSON lines, so that it can be stopped
-and resumed; start with an empty file after changes to the code), computes upper bounds, and writes
-tests/bench/PACKING.md. ``--workload``, ``--policy`` and ``--seeds`` restrict the runs; ``--report`` runs nothing.
+and resumed; start with an empty file after changes to the code), computes upper bounds, and prints the page from which
+docs/packing.md is written. ``--workload``, ``--policy`` and ``--seeds`` restrict the runs; ``--report`` runs nothing.
 """
 
 import argparse
@@ -25,8 +25,6 @@ from placement.cli.simulation.packing import MILESTONES, PUBLISHED_AS, filled
 from placement.cli.simulation.trace_reports import FIRST_SEED
 from tests.bench.packing_bounds import bound
 
-REPORT = Path(__file__).with_name("PACKING.md")
-BY_HAND = "## Through the server\n"
 POLICIES = ("fragmentation", "gradient", "best fit")
 LEAST_ABOVE_FGD, LEAST_ON_MEAN, LEAST_ON_GPUSPEC33 = 0.0, 0.5, 2.0
 
@@ -47,8 +45,7 @@ def main() -> int:
     figures = _figures(options.runs, seeds)
     bounds = {workload: bound(traces.read(options.trace, workload), seeds) for workload in workloads}
     missed = _missed(figures, published, workloads)
-    _write(_page(figures, published, bounds, missed))
-    print(REPORT.read_text(encoding="utf-8"))
+    print(_page(figures, published, bounds, missed))
     return 1 if missed else 0
 
 
@@ -150,16 +147,9 @@ HiGHS.
 """
 
 
-def _write(page: str) -> None:
-    """Write the page, keeping the text written by hand below it."""
-    before = REPORT.read_text(encoding="utf-8") if REPORT.exists() else ""
-    _, heading, by_hand = before.partition(BY_HAND)
-    REPORT.write_text(f"{page}\n{heading}{by_hand}".rstrip("\n") + "\n", encoding="utf-8")
-
-
 def _commit() -> str:
     command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
-    done = subprocess.run(command, cwd=REPORT.parent, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
     return done.stdout.strip() or "unknown"
 
 
@@ -171,7 +161,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--policy", action="append", choices=POLICIES, help="repeatable; by default all")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--report", action="store_true", help="run nothing, write the page of what was run")
+    parser.add_argument("--report", action="store_true", help="run nothing, print the page of what was run")
     return parser.parse_args()
 
 

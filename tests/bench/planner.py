@@ -1,8 +1,7 @@
 """The cost of the planner: candidates on 1,000 hosts with devices beside the plain API, and claims beside GET and PUT.
 
-``python -m tests.bench.planner`` prints the tables and writes them to tests/bench/PLANNER.md; given ``candidates``,
-``claims`` or ``gangs``, it measures only that one and leaves the others as they are. The server runs in this process:
-CPU time is that of its code and of SQLite; claims by many clients run on PostgreSQL.
+``python -m tests.bench.planner`` prints the tables, or only ``candidates``, ``claims`` or ``gangs``. The server runs
+in this process: CPU time is that of its code and of SQLite; claims by many clients run on PostgreSQL.
 """
 
 import contextlib
@@ -17,7 +16,6 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 from flask import Flask
@@ -29,7 +27,6 @@ from placement.store import tables
 from tests.bench.clouds import Node
 from tests.postgresql import running_postgresql
 
-REPORT = Path(__file__).parent / "PLANNER.md"
 HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
 OWNER = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE", "consumer_generation": None}
 
@@ -342,17 +339,7 @@ def measured() -> str:
 
 def main(wanted: Sequence[str]) -> None:
     for name in wanted or SECTIONS:
-        report(SECTIONS[name]())
-    print(REPORT.read_text())
-
-
-def report(lines: Sequence[str]) -> None:
-    """Put a section into the report, replacing the one with the same title up to a colon."""
-    kind = lines[0].split(":")[0]
-    head, *known = REPORT.read_text().split("\n## ")
-    sections = {one.split(":")[0]: one for one in ["## " + text.strip() for text in known]}
-    sections[kind] = "\n".join(lines)
-    REPORT.write_text("\n\n".join([head.strip(), *sections.values()]) + "\n")
+        print("\n".join(SECTIONS[name]()), end="\n\n")
 
 
 SECTIONS = {"candidates": candidates, "claims": claims, "gangs": gangs}

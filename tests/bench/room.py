@@ -1,6 +1,6 @@
 """The cost of asking who should make room for a request: 1,000 hosts with 20 consumers each, on SQLite.
 
-``python -m tests.bench.room`` prints a table; the figures are in docs/fair-share.md. CPU time of search and database,
+``python -m tests.bench.room`` prints a table; the figures are in docs/performance.md. CPU time of search and database,
 which are one process here.
 """
 

@@ -1,6 +1,6 @@
 """The cost of POST /planner/v1/scores: the first candidate of each of 1,000 hosts, as nova's weigher sends them.
 
-python -m tests.bench.scores     a minute, on PostgreSQL; the figures are in docs/nova.md
+python -m tests.bench.scores     a minute, on PostgreSQL; the figures are in docs/performance.md
 
 Exits with 1 if a cloud takes more than 15 ms of CPU on a machine with the usual floor.
 """

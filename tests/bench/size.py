@@ -37,7 +37,7 @@ def sizes(root: Path) -> Iterator[tuple[str, object]]:
     longest = max(lines, key=lambda path: lines[path])
     yield "lines of the largest file", f"{lines[longest]} ({longest.relative_to(root)})"
     yield from _of_the_syntax({str(path.relative_to(root)): ast.parse(text) for path, text in files.items()})
-    yield "terms of the glossary", len(BOLD.findall((root / "docs" / "glossary.md").read_text()))
+    yield "terms of the glossary", len(BOLD.findall((root / "docs" / "reference" / "glossary.md").read_text()))
 
 
 def _namesakes(files: dict[Path, str]) -> int:

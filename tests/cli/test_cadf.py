@@ -120,7 +120,7 @@ def test_it_goes_on_where_it_ended(audited: Audited, file: Path) -> None:
 def test_debians_logrotate_moves_the_file_and_no_event_is_lost(audited: Audited, file: Path, tmp_path: Path) -> None:
     logrotate = program("logrotate", "logrotate")
     rules = (ROOT / "debian" / "placement-server.logrotate").read_text()
-    assert "/var/log/placement/audit.json {" in rules  # the path in docs/journal.md
+    assert "/var/log/placement/audit.json {" in rules  # the path in docs/reference/journal.md
     (tmp_path / "rules").write_text(rules.replace("/var/log/placement/audit.json", str(file)))
     audited.change("one")
     audited.write()

@@ -18,13 +18,19 @@ def test_the_page_shows_what_the_example_of_a_cloud_for_machine_learning_prints(
         [sys.executable, example], cwd=tmp_path, env=plain_environment(), capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
-    shown = (SOURCE / "docs" / "ranking.md").read_text().partition("a test compares it. -->\n```text\n")[2]
+    shown = (
+        (SOURCE / "docs" / "how-to" / "choose-a-profile.md")
+        .read_text()
+        .partition("a test compares it. -->\n```text\n")[2]
+    )
     assert shown.partition("```")[0] == done.stdout
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_page_registers_hosts_that_its_first_request_fits(placement: Command) -> None:
-    shown = (SOURCE / "docs" / "planner.md").read_text().partition("    python etc/placement/examples/")[2]
+    shown = (
+        (SOURCE / "docs" / "how-to" / "plan-devices.md").read_text().partition("    python etc/placement/examples/")[2]
+    )
     command = shlex.split(shown.partition("\n\n")[0].replace("\\\n", ""))
     with placement.running("serve", "--port", "0", "--workers", "1") as server:
         url = server.url()

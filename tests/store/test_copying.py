@@ -113,7 +113,7 @@ def test_a_row_that_is_not_the_same_is_named(source: Database, target: Database)
 def test_a_dump_of_postgresql_is_whole(
     postgresql_url: str, empty_postgresql_url: str, opened: ExitStack, tmp_path: Path
 ):
-    """As docs/operations.md describes: pg_dump and pg_restore, triggers included, and an upgrade."""
+    """As docs/how-to/back-up-and-restore.md describes: pg_dump and pg_restore, triggers included, and an upgrade."""
     database, dump = open_in(opened, postgresql_url), str(tmp_path / "dump")
     fill(database)
     subprocess.run([PROGRAMS / "pg_dump", "--format=custom", f"--file={dump}", postgresql_url], check=True)
@@ -127,7 +127,7 @@ def test_a_dump_of_postgresql_is_whole(
 
 
 def test_a_backup_of_a_file_in_use_is_whole(sqlite_url: str, opened: ExitStack, tmp_path: Path):
-    """As docs/operations.md describes: VACUUM INTO while a server has the file open."""
+    """As docs/how-to/back-up-and-restore.md describes: VACUUM INTO while a server has the file open."""
     database = open_in(opened, sqlite_url)
     fill(database)
     with sqlite3.connect(sqlite_url.removeprefix("sqlite:///")) as connection:

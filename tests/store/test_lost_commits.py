@@ -128,7 +128,7 @@ def test_a_cache_that_has_seen_a_lost_commit_begins_anew(cloud: Database) -> Non
 
 
 def test_a_reader_of_a_database_that_was_restored_begins_anew(cloud: Database, tmp_path: Path) -> None:
-    """As docs/operations.md has it, but into the same database, which keeps counting transactions."""
+    """As docs/how-to/back-up-and-restore.md has it, but into the same database, which keeps counting transactions."""
     late, dump, url = LateCommit(cloud), str(tmp_path / "dump"), cloud.engine.url.render_as_string(hide_password=False)
     url = url.replace("postgresql+psycopg", "postgresql")
     subprocess.run([PROGRAMS / "pg_dump", "--format=custom", f"--file={dump}", url], check=True)

@@ -43,3 +43,27 @@ def test_every_link_and_every_name_of_a_file_leads_somewhere(document: Path) -> 
 def test_code_and_samples_name_documents_that_are_there() -> None:
     names = {(named(path), name) for path in [*CODE, *SAMPLES] for name in PAGE.findall(path.read_text("utf-8"))}
     assert {(path, name) for path, name in names if not (ROOT / name).exists()} == set()
+
+
+WORDS_OF_A_PAGE, WORDS_OF_A_SENTENCE = 1500, 25
+NO_PROSE = re.compile(r"^```.*?^```$|^<!--.*?-->$|^(?: {4}|\||#)[^\n]*$", re.MULTILINE | re.DOTALL)
+
+
+def sentence_lengths(text: str) -> list[int]:
+    """Return the words of each sentence of a page's prose: paragraphs, items of lists and quotations."""
+    prose = re.sub(r"\]\([^)]*\)", "]", NO_PROSE.sub("", text))
+    paragraphs = re.split(r"\n\s*\n|\n(?=\s*(?:[*>-]|\d+\.) )", prose)
+    sentences = [each for paragraph in paragraphs for each in re.split(r"(?<=[.!?:])\s+", paragraph.strip())]
+    return [len(re.findall(r"\w[\w'/.-]*", each)) for each in sentences if re.search(r"\w", each)]
+
+
+@pytest.mark.parametrize("document", [path for path in DOCUMENTS if path.name != "CHANGELOG.md"], ids=named)
+def test_a_page_is_short_and_so_are_its_sentences(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    lengths = sentence_lengths(text)
+    average = sum(lengths) / max(len(lengths), 1)
+    print(
+        f"{named(document)}: {len(text.split())} words, {average:.1f} in a sentence, {max(lengths, default=0)} in one"
+    )
+    assert len(text.split()) <= WORDS_OF_A_PAGE
+    assert average <= WORDS_OF_A_SENTENCE

@@ -1,4 +1,4 @@
-"""The examples in docs/fair-share.md are read and run."""
+"""The examples of the pages about fair shares are read and run."""
 
 import doctest
 from dataclasses import replace
@@ -12,11 +12,13 @@ from placement.services.fair_share.usage_cache import Reading
 from placement.settings.planner.values import FairShareSettings
 from tests.unit.test_planner_file import read
 
-PAGE = Path(__file__).parents[2] / "docs" / "fair-share.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "how-to" / "give-a-tenant-a-share.md"
+LIBRARY = DOCS / "explanation" / "fair-shares.md"
 
 
 def test_the_example_in_python_gives_what_it_shows() -> None:
-    result = doctest.testfile(str(PAGE), module_relative=False)
+    result = doctest.testfile(str(LIBRARY), module_relative=False)
     assert (result.failed, result.attempted) == (0, 4)
 
 

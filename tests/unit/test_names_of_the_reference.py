@@ -1,4 +1,4 @@
-"""The names that deployment tools and other projects import from ``placement``; docs/importing.md lists them."""
+"""The names that other projects import from ``placement``; docs/reference/python-names.md lists them."""
 
 import importlib
 import importlib.util
@@ -12,7 +12,7 @@ from placement import conf, deploy, policies
 from placement.settings.options import OPTIONS
 from tests.databases import SQLiteDatabases
 
-PAGE = (Path(__file__).parents[2] / "docs" / "importing.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "python-names.md").read_text()
 
 
 def test_options_are_registered_and_listed() -> None:

@@ -1,4 +1,4 @@
-"""One name, one type: readers never have to ask which is meant. docs/glossary.md defines the words."""
+"""One name, one type: readers never have to ask which is meant. docs/reference/glossary.md defines the words."""
 
 import ast
 import re

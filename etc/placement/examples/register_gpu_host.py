@@ -5,7 +5,7 @@
 
 creates a tree of resource providers for each name: the host, two NUMA nodes, two PCIe switches below each, and below
 each switch two GPUs and a NIC with virtual functions. Running it again changes nothing. Edit HOST to describe your
-hosts; docs/planner.md explains the names. Needs only Python.
+hosts; docs/reference/planner-requests.md explains the names. Needs only Python.
 """
 
 import argparse

@@ -1,1 +1,1 @@
-"""The use cases behind /planner/v1: candidates, claims and headroom. docs/architecture.md follows a request through."""
+"""The use cases behind /planner/v1: candidates, claims, headroom; docs/explanation/architecture.md shows a request."""

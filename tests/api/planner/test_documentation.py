@@ -1,4 +1,4 @@
-"""The server accepts the examples in docs/planner.md."""
+"""The server accepts the examples of the pages about planner requests."""
 
 import json
 import re
@@ -11,9 +11,9 @@ from tests.planner_hosts import CANDIDATES, register
 
 def documented() -> list[dict]:
     """Return the bodies that the documentation shows for candidates."""
-    blocks = re.findall(
-        r"(?m)^    \{(?:.*\n(?:    .*\n)*)", (Path(__file__).parents[3] / "docs/planner.md").read_text()
-    )
+    reference = Path(__file__).parents[3] / "docs" / "reference"
+    text = "".join([(reference / f"{page}.md").read_text() for page in ("planner-requests", "nested-groups", "pods")])
+    blocks = re.findall(r"(?m)^    \{(?:.*\n(?:    .*\n)*)", text)
     return [json.loads(line) for block in blocks for line in documents(block)]
 
 
