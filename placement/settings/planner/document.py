@@ -6,9 +6,11 @@ with JSON count: ``010``, ``1:30`` and ``yes`` are neither numbers nor booleans 
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 import yaml
 
@@ -28,6 +30,10 @@ SCHEDULER_KEYS = frozenset(
 
 HIERARCHY = "volcano.sh/hierarchy"
 A_QUEUE = "A queue is written - {hierarchy: root/eng/prod, weights: 1/2/8, projects: []}."
+
+Value = TypeVar("Value")
+
+Reader = Callable[["DocumentEntry"], Any]
 
 IMPORT_HINT = "What is written for Volcano's scheduler becomes a planner file by: placement planner import FILE."
 
@@ -111,6 +117,19 @@ class DocumentEntry:
                 raise self.wrong(f"the key {key}")
         return entries
 
+    def given(self, readers: "Mapping[str, Reader]", *, required: Collection[str] = ()) -> dict[str, Any]:
+        """Return what readers make of the keys of a mapping that are there, by key, in the order of the readers.
+
+        Raises:
+            ConfigurationError: as ``fields``, or by a reader.
+        """
+        entries = self.fields(*readers, required=required)
+        return {key: read(entries[key]) for key, read in readers.items() if key in entries}
+
+    def each(self, reader: "Callable[[DocumentEntry], Value]") -> "Mapping[str, Value]":
+        """Return what a reader makes of each entry of a mapping whose keys are data."""
+        return MappingProxyType({key: reader(entry) for key, entry in self.mapping().items()})
+
     def items(self) -> "list[DocumentEntry]":
         """Return the items of a list; their keys are their indexes, from 0."""
         if not isinstance(self.node, yaml.SequenceNode) or len(self.path) >= DEEPEST:
@@ -119,6 +138,10 @@ class DocumentEntry:
             DocumentEntry(self.file, (*self.path, str(index)), node, node.start_mark.line + 1)
             for index, node in enumerate(self.node.value)
         ]
+
+    def texts(self, pattern: str = ".+", expected: str = "a text") -> tuple[str, ...]:
+        """Return a list of texts that fully match a regular expression."""
+        return tuple([item.text(pattern, expected) for item in self.items()])
 
     def text(self, pattern: str = ".+", expected: str = "a text") -> str:
         """Return a text that fully matches a regular expression."""
@@ -145,6 +168,10 @@ class DocumentEntry:
         if number > MAX_NUMBER:
             raise self.wrong(f"{expected}, to {MAX_NUMBER} at most")
         return int(value) if value.isdecimal() else number
+
+    def count(self) -> int:
+        """Return a whole number from 1 up."""
+        return self.whole_number(least=1)
 
     def whole_number(self, *, least: int = 0) -> int:
         """Return a whole number that is at least ``least``."""

@@ -89,7 +89,7 @@ def _of_tree(entry: DocumentEntry, words: _Words) -> Queue:
     if "weight" in parts:
         weights[-1] = parts["weight"].number(_A_WEIGHT)
         _check_weight(parts["weight"], weights[-1])
-    members = _names(parts[words.members]) if words.members in parts else None
+    members = parts[words.members].texts(expected="an id or a name") if words.members in parts else None
     return Queue(path, tuple(weights), members, _capacity(parts, words))
 
 
@@ -105,7 +105,7 @@ def _of_volcano(entry: DocumentEntry, words: _Words) -> Queue:
     weights = tuple(float(text) if "." in text else int(text) for text in texts)
     for weight in weights:
         _check_weight(parts["weights"], weight)
-    members = _names(parts[words.members]) if words.members in parts else ()
+    members = parts[words.members].texts(expected="an id or a name") if words.members in parts else ()
     return Queue(path, weights, members, _capacity(parts, words))
 
 
@@ -127,7 +127,3 @@ def _capacity(parts: Mapping[str, DocumentEntry], words: _Words) -> QueueCapacit
 def _check_weight(entry: DocumentEntry, weight: Number | None) -> None:
     if weight is not None and not LEAST_WEIGHT <= exact(weight) <= GREATEST_WEIGHT:
         raise entry.wrong(_A_WEIGHT)
-
-
-def _names(entry: DocumentEntry) -> tuple[str, ...]:
-    return tuple(item.text(expected="an id or a name") for item in entry.items())

@@ -7,32 +7,24 @@ import json
 import logging
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any
 
 import yaml
 
 from placement.allocators.entries import InvalidEntry, Number, resource_class
+from placement.allocators.fragmentation import DeviceTask, ExpectedWork, FragmentationSettings
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit.profile import (
-    Exemption,
-    Failing,
-    Fit,
-    Preference,
-    Profile,
-    Proportional,
-    ScarceMode,
-    Sra,
-    Strategy,
-)
+from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
 from placement.domain.device_types import DeviceSettings
-from placement.settings.planner.document import DocumentEntry
-from placement.settings.planner.fragmentation import read_fragmentation
+from placement.settings.planner.document import DocumentEntry, Reader
 from placement.settings.planner.values import PlannerSettings
 
 LOG = logging.getLogger(__name__)
 
 INLINE = "of the request"
 """The name of a profile that a request defines inline; no profile in the file can have it."""
+
+DEFAULT_COMPACTNESS = RankingProfile().compactness
 
 NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,254}"
 
@@ -73,51 +65,58 @@ def inline_profile(document: Mapping[str, Any], devices: DeviceSettings) -> Rank
 def _profile(name: str, entry: DocumentEntry, devices: DeviceSettings, *, is_named: bool = True) -> RankingProfile:
     if is_named and not entry.is_named_like(NAME):
         raise entry.misnamed("the name of a profile: letters, digits, dots, dashes and underscores")
-    parts = entry.fields("fit", "sra", "proportional", "compactness", "fragmentation")
-    return RankingProfile(
-        name=name,
-        strategy=Profile(
-            fit=_fit(parts["fit"], devices) if "fit" in parts else None,
-            sra=_sra(parts["sra"], devices) if "sra" in parts else None,
-            proportional=_proportional(parts["proportional"], devices) if "proportional" in parts else None,
-        ),
-        compactness=_compactness(parts["compactness"]) if "compactness" in parts else 0,
-        fragmentation=read_fragmentation(parts["fragmentation"]) if "fragmentation" in parts else None,
-    )
+    strategies: Mapping[str, Reader] = {
+        "fit": lambda fit: _fit(fit, devices),
+        "sra": lambda sra: _sra(sra, devices),
+        "proportional": lambda proportional: _proportional(proportional, devices),
+    }
+    others: Mapping[str, Reader] = {
+        "compactness": lambda part: part.given({"weight": DocumentEntry.number}).get("weight", DEFAULT_COMPACTNESS),
+        "fragmentation": read_fragmentation,
+    }
+    given = {"compactness": 0} | entry.given({**strategies, **others})
+    strategy = Profile(**{name: given.pop(name, None) for name in strategies})
+    return RankingProfile(name=name, strategy=strategy, **given)
 
 
 def _fit(entry: DocumentEntry, devices: DeviceSettings) -> Fit:
-    parts = entry.fields("weight", "resources")
-    given: dict[str, Any] = _weight(parts)
-    if "resources" in parts:
-        given["resources"] = {name: _preference(each) for name, each in _by_class(parts["resources"], devices).items()}
-    return Fit(**given)
+    def preferences(resources: DocumentEntry) -> dict[str, Preference]:
+        return {name: _preference(each) for name, each in _by_class(resources, devices).items()}
+
+    return Fit(**entry.given({"weight": DocumentEntry.number, "resources": preferences}))
 
 
 def _preference(entry: DocumentEntry) -> Preference:
-    parts = entry.fields("type", "weight", required=["type"])
-    type_ = cast("Strategy", parts["type"].word("MostAllocated", "LeastAllocated"))
-    return Preference(type_, **_weight(parts))
+    readers: Mapping[str, Reader] = {
+        "type": lambda type_: type_.word("MostAllocated", "LeastAllocated"),
+        "weight": DocumentEntry.number,
+    }
+    return Preference(**entry.given(readers, required=["type"]))
 
 
 def _sra(entry: DocumentEntry, devices: DeviceSettings) -> Sra:
-    parts = entry.fields("weight", "mode", "resources", required=["resources"])
-    given: dict[str, Any] = _weight(parts)
-    if "mode" in parts:
-        given["mode"] = cast("ScarceMode", parts["mode"].word("unneeded", "upstream"))
-    return Sra({name: each.number() for name, each in _by_class(parts["resources"], devices).items()}, **given)
+    def weights(resources: DocumentEntry) -> dict[str, Number]:
+        return {name: each.number() for name, each in _by_class(resources, devices).items()}
+
+    readers: Mapping[str, Reader] = {
+        "weight": DocumentEntry.number,
+        "mode": lambda mode: mode.word("unneeded", "upstream"),
+        "resources": weights,
+    }
+    return Sra(**entry.given(readers, required=["resources"]))
 
 
 def _proportional(entry: DocumentEntry, devices: DeviceSettings) -> Proportional:
-    parts = entry.fields("exempt", "mode", "reserve", required=["reserve"])
-    given: dict[str, Any] = {}
-    if "exempt" in parts:
-        given["exempt"] = cast("Exemption", parts["exempt"].word("all", "own"))
-    if "mode" in parts:
-        given["mode"] = cast("Failing", parts["mode"].word("last", "filter"))
-    entries = _by_class(parts["reserve"], devices)
-    reserve = {primary: _secondaries(primary, _by_class(each, devices)) for primary, each in entries.items()}
-    return Proportional(reserve, **given)
+    def reserves(reserve: DocumentEntry) -> dict[str, dict[str, Number]]:
+        entries = _by_class(reserve, devices).items()
+        return {primary: _secondaries(primary, _by_class(each, devices)) for primary, each in entries}
+
+    readers: Mapping[str, Reader] = {
+        "exempt": lambda exempt: exempt.word("all", "own"),
+        "mode": lambda mode: mode.word("last", "filter"),
+        "reserve": reserves,
+    }
+    return Proportional(**entry.given(readers, required=["reserve"]))
 
 
 def _secondaries(primary: str, entries: Mapping[str, DocumentEntry]) -> dict[str, Number]:
@@ -129,15 +128,6 @@ def _secondaries(primary: str, entries: Mapping[str, DocumentEntry]) -> dict[str
         except InvalidEntry as wrong:
             raise each.misnamed(wrong.expected) from wrong
     return secondaries
-
-
-def _compactness(entry: DocumentEntry) -> Number:
-    return _weight(entry.fields("weight")).get("weight", RankingProfile().compactness)
-
-
-def _weight(parts: Mapping[str, DocumentEntry]) -> dict[str, Number]:
-    """Return the weight as a keyword argument, if given, so that otherwise the library's default applies."""
-    return {"weight": parts["weight"].number()} if "weight" in parts else {}
 
 
 def _by_class(entry: DocumentEntry, devices: DeviceSettings) -> dict[str, DocumentEntry]:
@@ -164,3 +154,59 @@ def _class_of(name: str, entry: DocumentEntry, devices: DeviceSettings) -> str:
             *(entry.file, entry.line, name, known, resource_class(name)),
         )
     return known
+
+
+CLASS = "[A-Z0-9_]+"
+TRAITS = r"[A-Z0-9_]+\*?"
+
+
+def read_fragmentation(entry: DocumentEntry) -> FragmentationSettings:
+    """Return how to judge devices.
+
+    Raises:
+        ConfigurationError: an entry is invalid; the message names its line.
+    """
+    readers: Mapping[str, Reader] = {
+        "weight": DocumentEntry.number,
+        "devices": lambda class_: class_.text(CLASS, "a resource class"),
+        "size": DocumentEntry.count,
+        "kinds": lambda traits: traits.texts(TRAITS, "a trait, or a family such as CUSTOM_GPU_*"),
+        "beside": lambda classes: classes.texts(CLASS, "a resource class"),
+        "flavors": lambda flavors: flavors.mapping(at_least=1),
+        "refresh_s": DocumentEntry.number,
+    }
+    given = entry.given(readers, required=["devices"])
+    flavors: dict[str, DocumentEntry] = given.pop("flavors", {})
+    bare = _checked(entry, given)
+    if flavors:
+        given["flavors"] = {name: _flavor(each, bare) for name, each in flavors.items()}
+    return _checked(entry, given)
+
+
+def _checked(entry: DocumentEntry, given: dict[str, Any]) -> FragmentationSettings:
+    try:
+        return FragmentationSettings(**given)
+    except InvalidEntry as wrong:
+        raise _at(entry, wrong.path).wrong(wrong.expected) from wrong
+
+
+def _at(entry: DocumentEntry, path: tuple[str, ...]) -> DocumentEntry:
+    """Return the entry at a path, or its nearest existing ancestor."""
+    for key in path:
+        inner = entry.mapping().get(key)
+        if inner is None:
+            break
+        entry = inner
+    return entry
+
+
+def _flavor(entry: DocumentEntry, settings: FragmentationSettings) -> ExpectedWork:
+    parts = entry.fields("weight", "devices", "share", "kinds", "resources", required=["resources"])
+    devices = parts["devices"].whole_number() if "devices" in parts else 0
+    share = parts["share"].whole_number(least=1) if "share" in parts else settings.size if devices else 0
+    kinds = parts["kinds"].texts(CLASS, "a trait") if "kinds" in parts else ()
+    amounts = {name: each.whole_number() for name, each in parts["resources"].mapping().items()}
+    if share and not devices:
+        raise parts["share"].misnamed("the key devices beside it")
+    task = DeviceTask(amounts, devices, share, frozenset(kinds))
+    return ExpectedWork(task, **({"weight": parts["weight"].number()} if "weight" in parts else {}))

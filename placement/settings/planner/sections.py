@@ -14,11 +14,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from placement.domain.device_types import DeviceSettings, DeviceType
 from placement.domain.fabric import THE_HOST
 from placement.domain.flavor_texts import NUMBERS
 from placement.domain.flavors import Flavor, flavor_query
-from placement.settings.planner.devices import read_devices, read_exclusive, read_levels
-from placement.settings.planner.document import DocumentEntry, read_document
+from placement.domain.planner_request import THE_DEVICE
+from placement.settings.planner.document import DocumentEntry, Reader, read_document
 from placement.settings.planner.fair_share import read_fair_share
 from placement.settings.planner.profiles import read_default_profile, read_profiles
 from placement.settings.planner.values import OwnerNames, PlannerSettings
@@ -26,7 +27,96 @@ from placement.settings.planner.values import OwnerNames, PlannerSettings
 if TYPE_CHECKING:
     from oslo_config.cfg import ConfigOpts
 
-TRAIT = "!?[A-Z0-9_]{1,255}"
+CLASS = "[A-Z0-9_]{1,255}"
+
+
+NAME = "[a-z][a-z0-9_]*"
+
+TRAIT = "[A-Z0-9_]{1,255}"
+
+
+def read_devices(entry: DocumentEntry, known: PlannerSettings) -> DeviceSettings:
+    """Return the devices that requests may name.
+
+    Raises:
+        ConfigurationError: an entry is invalid; the message names its line.
+    """
+    readers: Mapping[str, Reader] = {
+        "types": lambda types: types.each(_type),
+        "base": lambda base: base.each(_class),
+        "host": lambda host: host.each(_class),
+        "labels": lambda labels: labels.each(_prefix),
+        "same_pcie": lambda level: level.word(*known.levels),
+        "same_numa": lambda level: level.word(*known.levels),
+    }
+    return DeviceSettings(**entry.given(readers))
+
+
+def _type(entry: DocumentEntry) -> DeviceType:
+    if not entry.is_named_like(NAME):
+        raise entry.misnamed("the name of a device type in lower case, such as rdma")
+    readers: Mapping[str, Reader] = {
+        "class": _class,
+        "whole": DocumentEntry.count,
+        "virtual_function": _class,
+        "label_prefix": _prefix,
+        "resources": lambda resources: resources,
+        "shared": DocumentEntry.text,
+    }
+    given = entry.given(readers, required=["class"])
+    if "resources" in given:
+        given["resources"] = _resources(given["resources"], given.get("whole", 1))
+    return DeviceType(resource_class=given.pop("class"), **given)
+
+
+def _resources(entry: DocumentEntry, whole: int) -> Mapping[str, int]:
+    """Return how many of each resource make a device; those of a list are counted as the class is."""
+    if entry.is_list:
+        return MappingProxyType({each.text(): whole for each in entry.items()})
+    return entry.each(DocumentEntry.count)
+
+
+def _prefix(entry: DocumentEntry) -> str:
+    return entry.text("CUSTOM_[A-Z0-9_]{0,200}", "the beginning of a custom trait")
+
+
+def _class(entry: DocumentEntry) -> str:
+    return entry.text(CLASS, "a resource class such as PGPU")
+
+
+def read_exclusive(entry: DocumentEntry, known: PlannerSettings) -> Mapping[str, str]:
+    """Return level name -> lock class.
+
+    Raises:
+        ConfigurationError: a level is unknown, or a class is malformed or locks two levels.
+    """
+    locks: dict[str, str] = {}
+    for level, lock in entry.mapping().items():
+        if level not in known.levels and level != THE_DEVICE:
+            raise lock.misnamed(f"a level: {', '.join([*known.levels, THE_DEVICE])}")
+        locks[level] = lock.text(CLASS, "a resource class such as CUSTOM_PCIE_LOCK")
+        if list(locks.values()).count(locks[level]) > 1:
+            raise lock.wrong("a resource class that no other level has")
+    return MappingProxyType(locks)
+
+
+def read_levels(entry: DocumentEntry, _known: PlannerSettings) -> Mapping[str, str]:
+    """Return level name -> trait, in the file's order.
+
+    Raises:
+        ConfigurationError: a name or trait is malformed, or a trait stands for two levels.
+    """
+    levels: dict[str, str] = {}
+    for name, trait in entry.mapping().items():
+        if not trait.is_named_like(NAME):
+            raise trait.misnamed("the name of a level in lower case, such as numa")
+        levels[name] = trait.text(TRAIT, "a trait such as HW_NUMA_ROOT")
+        if list(levels.values()).count(levels[name]) > 1:
+            raise trait.wrong("a trait that no other level has")
+    return MappingProxyType(levels)
+
+
+TRAIT_OR_NOT = "!?[A-Z0-9_]{1,255}"
 
 
 def read_flavor_root_required(entry: DocumentEntry, _known: PlannerSettings) -> tuple[str, ...]:
@@ -35,7 +125,7 @@ def read_flavor_root_required(entry: DocumentEntry, _known: PlannerSettings) -> 
     Raises:
         ConfigurationError: one is no trait.
     """
-    return tuple(each.text(TRAIT, "a trait such as OWNER_NOVA") for each in entry.items())
+    return entry.texts(TRAIT_OR_NOT, "a trait such as OWNER_NOVA")
 
 
 def read_flavors(entry: DocumentEntry, known: PlannerSettings) -> Mapping[str, str]:
@@ -44,7 +134,7 @@ def read_flavors(entry: DocumentEntry, known: PlannerSettings) -> Mapping[str, s
     Raises:
         ConfigurationError: a flavor is neither a query string nor one of nova's flavors.
     """
-    return MappingProxyType({name: _query(flavor, known) for name, flavor in entry.mapping().items()})
+    return entry.each(lambda flavor: _query(flavor, known))
 
 
 def read_private_flavors(entry: DocumentEntry, known: PlannerSettings) -> frozenset[str]:
@@ -63,10 +153,9 @@ def read_private_flavors(entry: DocumentEntry, known: PlannerSettings) -> frozen
 def _query(entry: DocumentEntry, known: PlannerSettings) -> str:
     if not entry.is_mapping:
         return entry.text(".*resources.*=.+", "a query string such as resources=VCPU:2")
-    fields = entry.fields(*NUMBERS, "extra_specs")
-    numbers = {name: fields[name].whole_number() for name in NUMBERS if name in fields}
-    specs = fields["extra_specs"].mapping() if "extra_specs" in fields else {}
-    flavor = Flavor(**numbers, extra_specs={key: spec.text() for key, spec in specs.items()})
+    readers: Mapping[str, Reader] = dict.fromkeys(NUMBERS, DocumentEntry.whole_number)
+    given = entry.given({**readers, "extra_specs": lambda specs: specs.each(DocumentEntry.text)})
+    flavor = Flavor(**{"extra_specs": {}, **given})
     try:
         return flavor_query(flavor, root_required=known.flavor_root_required).query
     except ValueError as wrong:
@@ -74,7 +163,7 @@ def _query(entry: DocumentEntry, known: PlannerSettings) -> str:
 
 
 KIND = "[a-z][a-z0-9_-]{0,30}"
-NAME = "[^\x00-\x1f\x7f/]{1,100}"
+NAME_OF_GROUP = "[^\x00-\x1f\x7f/]{1,100}"
 UUID = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 
 
@@ -84,7 +173,7 @@ def read_aggregates(entry: DocumentEntry, _known: PlannerSettings) -> Mapping[st
     Raises:
         ConfigurationError: a kind, name or uuid is malformed, or a uuid has two names of one kind.
     """
-    return MappingProxyType({kind: _names(names) for kind, names in entry.mapping().items()})
+    return entry.each(_names)
 
 
 def _names(entry: DocumentEntry) -> Mapping[str, tuple[str, ...]]:
@@ -95,7 +184,7 @@ def _names(entry: DocumentEntry) -> Mapping[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     seen: set[str] = set()
     for name, entry_ in entry.mapping(at_least=1).items():
-        if not entry_.is_named_like(NAME):
+        if not entry_.is_named_like(NAME_OF_GROUP):
             raise entry_.misnamed("a name of up to 100 characters, without a slash")
         found[name] = tuple([_uuid(item, seen) for item in _items(entry_)])
     return MappingProxyType(found)
@@ -135,12 +224,8 @@ def read_names(entry: DocumentEntry, _known: PlannerSettings) -> OwnerNames:
         if document is None:
             raise entry.wrong("a file with the section names, as 'placement names import' prints it")
         entry = document.fields("names", required=("names",))["names"]
-    return OwnerNames(**{kind: _by_id(names) for kind, names in entry.fields("projects", "users").items()})
-
-
-def _by_id(entry: DocumentEntry) -> Mapping[str, str]:
-    names = {id_: name.text(OWNER_NAME, "a name of up to 255 characters") for id_, name in entry.mapping().items()}
-    return MappingProxyType(names)
+    names: Reader = lambda names: names.each(lambda name: name.text(OWNER_NAME, "a name of up to 255 characters"))  # noqa: E731
+    return OwnerNames(**entry.given({"projects": names, "users": names}))
 
 
 SECTIONS: Mapping[str, Callable[[DocumentEntry, PlannerSettings], Any]] = {
