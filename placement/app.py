@@ -30,8 +30,7 @@ from placement.services.journal import JournalPruner
 from placement.settings import Settings
 from placement.store.connection.database import Database
 from placement.store.lifecycle.opening import open_database
-from placement.telemetry.middleware import audited, traced, traces_statements
-from placement.telemetry.watching import meters_for, watched
+from placement.telemetry.middleware import audited, meters_for, traced, traces_statements, watched
 from placement.tuning import ReplacedWhenLarge
 from placement.ui.blueprint import install_console
 from placement.ui.security import Visitors

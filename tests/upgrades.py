@@ -8,7 +8,7 @@ from alembic.config import Config
 from sqlalchemy import Connection, Engine
 
 from placement.store.lifecycle import schema
-from placement.store.lifecycle.health import migrations
+from placement.store.lifecycle.schema import migrations
 
 
 def upgraded_at_once(engines: Sequence[Engine]) -> list[str]:

@@ -12,7 +12,7 @@ from placement.api.resource_providers import ONE_PROVIDER, generation
 from placement.api.routing import Route
 from placement.errors import Invalid
 from placement.services import traits as service
-from placement.store.traits import ProviderTraits, Trait
+from placement.store.marks import ProviderTraits, Trait
 
 RULE = "placement:traits:"
 OF_RULE = "placement:resource_providers:traits:"

@@ -15,8 +15,7 @@ from placement.errors import NotFound
 from placement.services.allocations import delete_allocations
 from placement.services.audit import audit as findings_in
 from placement.settings import with_own_database
-from placement.store.checks.audit import plain_uuid
-from placement.store.checks.bad_rows import EMPTY_AGGREGATES, EMPTY_CONSUMERS
+from placement.store.checks.audit import EMPTY_AGGREGATES, EMPTY_CONSUMERS, plain_uuid
 from placement.store.connection.database import Database
 from placement.store.lifecycle.maintenance import exclusively
 from placement.ui.shares import amounts_in_words

@@ -3,9 +3,9 @@
 from collections.abc import Collection
 
 from placement.errors import ProviderNotFound
-from placement.store import aggregates as store
-from placement.store.aggregates import Membership
+from placement.store import marks as store
 from placement.store.connection.unit_of_work import Transaction, reads_once, writes
+from placement.store.marks import Membership
 from placement.store.providers import advance_generation, locked_provider, locked_provider_at
 
 

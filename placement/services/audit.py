@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from placement.store.checks import audit as store
-from placement.store.checks.audit import OverFull, Ownerless
-from placement.store.checks.bad_rows import EMPTY_AGGREGATES, EMPTY_CONSUMERS, Hits, odd_rows
+from placement.store.checks.audit import EMPTY_AGGREGATES, EMPTY_CONSUMERS, Hits, OverFull, Ownerless, odd_rows
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 
 

@@ -6,10 +6,10 @@ from placement.domain.provider import ProviderFilter
 from placement.services.journal import put_in_order
 from placement.services.providers import ids_in_filter
 from placement.store import bulk_read as store
-from placement.store.aggregates import hosts_in
 from placement.store.bulk_read import AllocationRow, BulkRead, CapacityRow, allocation_rows, capacity_rows
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere, reads_once
+from placement.store.marks import hosts_in
 from placement.store.provider_list import conditions_of
 
 

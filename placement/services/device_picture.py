@@ -8,12 +8,12 @@ from placement.allocators.entries import best_match
 from placement.allocators.fragmentation import DeviceSupply, DeviceTask, FragmentationSettings
 from placement.services.learning import learnt_mix
 from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.marks import traits_matching
 from placement.store.search.devices import (
     ProviderAmount,
     capacity_by_provider,
     traits_of_devices,
 )
-from placement.store.traits import traits_matching
 
 MAX_FLAVORS = 256
 """How many different tasks to expect, the most frequent ones."""

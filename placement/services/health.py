@@ -8,8 +8,8 @@ from placement.store.connection.database import Database
 from placement.store.connection.faults import DatabaseFailed
 from placement.store.connection.unit_of_work import Transaction, reads, reads_once
 from placement.store.journal.completeness import note
-from placement.store.lifecycle import health as store
-from placement.store.lifecycle.health import Health, health
+from placement.store.lifecycle import schema as store
+from placement.store.lifecycle.schema import Health, health
 
 UNREACHABLE = "the database cannot be reached"
 SILENT = "the database does not answer within a second"

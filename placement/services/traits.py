@@ -4,10 +4,10 @@ from collections.abc import Collection
 
 from placement.domain.names import is_custom, is_valid_custom
 from placement.errors import Conflict, Invalid, NotFound, ProviderNotFound
-from placement.store import traits as store
+from placement.store import marks as store
 from placement.store.connection.unit_of_work import Transaction, reads, reads_once, writes
+from placement.store.marks import ProviderTraits, Trait
 from placement.store.providers import advance_generation, locked_provider, locked_provider_at
-from placement.store.traits import ProviderTraits, Trait
 
 
 @reads

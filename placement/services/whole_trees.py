@@ -7,7 +7,7 @@ from enum import StrEnum
 from placement.domain.places import Parents, upwards
 from placement.errors import ConcurrentUpdate, Invalid, ProviderInUse
 from placement.store import allocations as store
-from placement.store import traits
+from placement.store import marks
 from placement.store.connection.unit_of_work import Transaction, writes
 from placement.store.console.stocks import DISABLED
 from placement.store.consumers import Consumer, advance_consumers, delete_consumers, lock_consumers
@@ -114,10 +114,10 @@ def _locked_tree(tx: Transaction, uuid: str) -> _LockedTree:
 def _set_disabled(tx: Transaction, root: LockedProvider, *, is_disabled: bool) -> bool:
     """Give the root the trait of disabled hosts, or take it; tell whether anything changed."""
     trait = tx.names.traits.ids(tx.connection, [DISABLED])[DISABLED]
-    has = traits.traits_of(tx, root.uuid)
+    has = marks.traits_of(tx, root.uuid)
     present = {one.id for one in has.traits} if has else set()
     wanted = present | {trait} if is_disabled else present - {trait}
-    return traits.replace_provider_traits(tx, root.id, wanted)
+    return marks.replace_provider_traits(tx, root.id, wanted)
 
 
 def _refuse_others(named: Collection[str], holding: Collection[str]) -> None:

@@ -266,7 +266,7 @@ placement_former_names = Table(
     Column("name", Unicode(255), nullable=False),
 )
 """Names that resource classes and traits have lost, each with the row of the journal that tells of it: rows up to that
-one mean this name by the id (store/journal/former_names.py).
+one mean this name by the id (store/journal/reading.py).
 """
 
 learnt_work = Table(

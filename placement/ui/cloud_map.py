@@ -16,7 +16,7 @@ from placement.errors import Forbidden, PlacementError
 from placement.services.console.cloud_map import BEST, CloudMap, HostOnMap, host_on_map
 from placement.services.console.cloud_map import cloud_map as read_map
 from placement.services.explain import Explained
-from placement.store.console.cloud_map import MappedHost
+from placement.store.console.stocks import MappedHost
 from placement.ui.map_address import CONSUMERS, MapAddress, address_of, compared, look_back, question_of, requested
 from placement.ui.map_blocks import MAX_CELLS, REST, Block, Blocks, Groups, rows_of
 from placement.ui.page import Page, show

@@ -11,7 +11,7 @@ from placement.allocators.bundle_packing import Copies
 from placement.domain.fabric import names_of_hosts
 from placement.domain.quantities import amount_in_words
 from placement.services.console.cloud_map import CloudMap
-from placement.store.console.cloud_map import MappedHost
+from placement.store.console.stocks import MappedHost
 from placement.ui.names import visible
 from placement.ui.numbers import percent
 

@@ -33,8 +33,6 @@ STORE = Path(direct.__file__).parents[1]
 CONNECTION = Path(direct.__file__).parent
 COMPOSED = {"search/serving.py"}
 """It builds parts of statements that others send."""
-ELSEWHERE = {"journal/tree_rows_on_mariadb.py"}
-"""It sends statements to MariaDB only."""
 
 ONE, OTHER, THIRD = str(UUID(int=1)), str(UUID(int=2)), str(UUID(int=5))
 
@@ -141,7 +139,7 @@ def test_each_statement_gives_the_same_rows_either_way(postgresql_url: str, monk
     answers, _rows = played(postgresql_url, plain=False)
     assert {status for _title, status, _body in answers} & {500, 503} == set()
     assert wrong == []
-    assert sorted(files_with_statements() - sent - COMPOSED - ELSEWHERE) == []
+    assert sorted(files_with_statements() - sent - COMPOSED) == []
 
 
 def test_requests_leave_the_same_answers_and_tables_either_way(
@@ -259,25 +257,16 @@ def rows_of(connection: Any, table: Any) -> Any:
     return sorted(MOMENT.sub("then", repr(row)) for row in connection.execute(select(*columns)))
 
 
-@pytest.mark.parametrize("need", direct._NEEDS)
-def test_it_steps_aside_where_anything_is_missing(
-    postgresql_url: str, need: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setitem(direct._NEEDS, need, lambda: False)
-    engine = opened_anew(postgresql_url)
-    with engine.connect() as connection:
-        assert not direct.is_used(connection)
-        assert connection.execute(text("SELECT 1")).scalar() == 1
-    engine.dispose()
-    assert need in caplog.text
-
-
 def test_it_steps_aside_where_looking_fails(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """SQLAlchemy may have renamed what the check looks for."""
     monkeypatch.delattr(direct, "text_of")
-    opened_anew(postgresql_url).dispose()
+    engine = opened_anew(postgresql_url)
+    with engine.connect() as connection:
+        assert not direct.is_used(connection)
+        assert connection.execute(text("SELECT 1")).scalar() == 1
+    engine.dispose()
     assert "text_of" in caplog.text
 
 

@@ -10,9 +10,9 @@ from placement.services import providers as service
 from placement.services.resource_classes import create_class, delete_class, ensure_class
 from placement.services.traits import ensure_trait, replace_provider_traits
 from placement.store import inventories, providers
-from placement.store.aggregates import replace_aggregates
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import writes
+from placement.store.marks import replace_aggregates
 from tests.store.rows import VCPU, allocate, run
 
 FIRST, SECOND, THIRD = (f"{number * 8}-0000-4000-8000-000000000000" for number in "123")

@@ -9,8 +9,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
 from placement.settings import DatabaseSettings
-from placement.store.lifecycle.health import known_revisions, migrations
 from placement.store.lifecycle.opening import open_database
+from placement.store.lifecycle.schema import known_revisions, migrations
 from placement.store.tables import VERSION_TABLE
 
 SERVED = """

@@ -31,8 +31,8 @@ from placement.settings import DatabaseSettings
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.lifecycle import standby as connection_to_standby
-from placement.store.lifecycle.health import OLD_SCHEMA
 from placement.store.lifecycle.opening import open_database
+from placement.store.lifecycle.schema import OLD_SCHEMA
 from placement.store.lifecycle.standby import Standby, what_is_wrong
 from placement.store.tables import VERSION_TABLE
 from tests.claims import new_uuid

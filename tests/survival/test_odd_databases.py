@@ -16,7 +16,7 @@ from placement.app import create_app
 from placement.services.health import readiness
 from placement.settings import DatabaseSettings, Settings
 from placement.store.checks import schema_check
-from placement.store.checks.bad_rows import odd_rows
+from placement.store.checks.audit import odd_rows
 from placement.store.connection.database import Database
 from placement.store.lifecycle import schema
 from placement.store.tables import allocations, consumers, inventories, resource_classes, resource_providers, traits

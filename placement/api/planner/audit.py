@@ -9,7 +9,7 @@ from placement.api.call import Call
 from placement.api.fields import Array, Integer, JsonText, Schema, Uuid
 from placement.api.routing import PLANNER_PATH, Route
 from placement.services.audit import AuditFindings, audit
-from placement.store.checks.bad_rows import Hits
+from placement.store.checks.audit import Hits
 
 MAX_MINUTES = 1000 * 366 * 24 * 60
 """A thousand years: the calendar of Python ends at some point."""

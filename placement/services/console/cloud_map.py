@@ -23,14 +23,13 @@ from placement.services.console.tree_loads import class_in_trees
 from placement.services.explain import Explained, condition_masks
 from placement.services.fragmentation import FragmentationJudge
 from placement.services.planner.request_rooms import headroom_in
-from placement.store.aggregates import hosts_in
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
-from placement.store.console import cloud_map as store
+from placement.store.console import stocks as store
 from placement.store.console import tree
-from placement.store.console.cloud_map import MAX_CHANGES, MappedHost
 from placement.store.console.consumers import roots_of_project
-from placement.store.console.stocks import disabled_hosts
+from placement.store.console.stocks import MAX_CHANGES, MappedHost, disabled_hosts
 from placement.store.journal.extent import complete_since
+from placement.store.marks import hosts_in
 from placement.store.search.provider_names import named_providers
 
 USUAL_CLASS = "VCPU"

@@ -10,9 +10,15 @@ from placement.errors import Invalid
 from placement.services.console.consumers import Excerpt, part_of
 from placement.services.providers import ids_in_filter
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
-from placement.store.console.loads import KindCount, kind_counts
 from placement.store.console.providers import ConsoleProvider, Facets, Listed, ListOrder
-from placement.store.console.stocks import ClassTotals, disabled_hosts, stocks_of_providers, stocks_of_trees
+from placement.store.console.stocks import (
+    ClassTotals,
+    KindCount,
+    disabled_hosts,
+    kind_counts,
+    stocks_of_providers,
+    stocks_of_trees,
+)
 from placement.store.provider_list import conditions_of
 
 EVERY = ProviderFilter()

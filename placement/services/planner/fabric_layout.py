@@ -9,8 +9,8 @@ from placement.allocators.fabric import Site
 from placement.domain.fabric import FabricLevel, GangRules, names_of_hosts
 from placement.domain.overlay import Overlay
 from placement.services.planner.host_room import HostRoom
-from placement.store.aggregates import hosts_in
 from placement.store.connection.unit_of_work import Transaction
+from placement.store.marks import hosts_in
 
 EVERYWHERE = "everywhere"
 """The single place of a gang that may go anywhere."""

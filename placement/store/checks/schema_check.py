@@ -17,7 +17,7 @@ from sqlalchemy import (
     update,
 )
 
-from placement.store.checks.bad_rows import DANGLING, EXAMPLES, ODD_AMOUNTS, BadRows, Hits
+from placement.store.checks.audit import DANGLING, EXAMPLES, ODD_AMOUNTS, BadRows, Hits
 from placement.store.checks.trigger_checks import inexact, untrue
 from placement.store.journal import triggers as journal
 from placement.store.kept_usage import usage_triggers as kept_usage

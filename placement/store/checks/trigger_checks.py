@@ -17,7 +17,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from placement.store.checks.bad_rows import EXAMPLES, Hits
+from placement.store.checks.audit import EXAMPLES, Hits
 from placement.store.journal import triggers
 from placement.store.journal.watched import BEGAN, DELETED, GENERATION, PROVIDER, WATCHED, Watched
 from placement.store.kept_usage.usage_triggers import triggers_in_place

@@ -14,7 +14,7 @@ and its statement listeners and log see these statements as well.
 
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from string import Formatter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -47,6 +47,9 @@ MAX_STATEMENTS = 100
 MAX_ROWS_HELD = 100
 """Rows that a remembered cursor may hold."""
 
+_Statement = tuple["RawCursor[Any]", bytes]
+"""The driver's cursor that ran a statement, and the text as sent: the driver recognises it by its identity."""
+
 _STATEMENTS = "placement_statements"
 """Their key in what SQLAlchemy remembers of a connection."""
 
@@ -56,20 +59,6 @@ _OPEN = (2, 3)
 
 _DONE = (1, 2)
 """PGRES_COMMAND_OK and PGRES_TUPLES_OK."""
-
-
-class _Statement(NamedTuple):
-    """A statement that has run on a connection.
-
-    Args:
-        cursor: the driver's cursor that ran it.
-        text: its text.
-        query: the text as sent; the driver recognises it by its identity.
-    """
-
-    cursor: "RawCursor[Any]"
-    text: str
-    query: bytes
 
 
 def is_used(connection: Connection) -> bool:
@@ -132,35 +121,24 @@ def _sent(connection: Connection, text: str, values: Sequence[Any]) -> "RawCurso
     time. It holds the rows until it runs again, so one that holds many is not remembered.
     """
     remembered: dict[str, _Statement] = connection.connection.info.setdefault(_STATEMENTS, {})
-    statement = remembered.pop(text, None) or _statement(connection, text)
+    if (statement := remembered.pop(text, None)) is None:
+        statement = connection.dialect.loaded_dbapi.RawCursor(_driver(connection)), text.encode()
+    cursor, query = statement
     for listener in connection.engine.dispatch.before_cursor_execute:
-        listener(connection, statement.cursor, text, values, None, False)  # noqa: FBT003 - the event's own shape
-    _run(connection, statement, values)
-    if statement.cursor.rowcount <= MAX_ROWS_HELD and len(text) < MAX_PREPARED_LENGTH:
+        listener(connection, cursor, text, values, None, False)  # noqa: FBT003 - the event's own shape
+    LOG.info("%s\n%s", text, values)
+    try:
+        # Binary results skip the conversion from digits: a quarter less work for large answers. Very long statements
+        # are not prepared, so that they occupy neither the driver's cache nor the server's.
+        prepare = None if len(text) < MAX_PREPARED_LENGTH else False
+        cursor.execute(query, values, binary=True, prepare=prepare)
+    except connection.dialect.loaded_dbapi.Error as error:
+        raise _wrapped(connection, text, values, error) from error
+    if cursor.rowcount <= MAX_ROWS_HELD and len(text) < MAX_PREPARED_LENGTH:
         remembered[text] = statement
         if len(remembered) > MAX_STATEMENTS:
             del remembered[next(iter(remembered))]
-    return statement.cursor
-
-
-def _run(connection: Connection, statement: _Statement, values: Sequence[Any]) -> None:
-    cursor, text, query = statement
-    LOG.info("%s\n%s", text, values)
-    try:
-        # Binary results skip the conversion from digits: a quarter less work for large answers.
-        cursor.execute(query, values, binary=True, prepare=_is_worth_preparing(text))
-    except connection.dialect.loaded_dbapi.Error as error:
-        raise _wrapped(connection, text, values, error) from error
-
-
-def _is_worth_preparing(text: str) -> bool | None:
-    """Leave it to the driver, except that very long statements occupy neither its cache nor the server's."""
-    return None if len(text) < MAX_PREPARED_LENGTH else False
-
-
-def _statement(connection: Connection, text: str) -> _Statement:
-    cursor: RawCursor[Any] = connection.dialect.loaded_dbapi.RawCursor(_driver(connection))
-    return _Statement(cursor, text, text.encode())
+    return cursor
 
 
 def _driver(connection: Connection) -> Any:
@@ -310,50 +288,33 @@ def text_of(statement: Executable, *, hides_lists: bool = False) -> Text:
 def unmet() -> str | None:
     """Return what this module needs of SQLAlchemy and the driver but does not find, or None."""
     try:
-        return next((need for need, is_met in _NEEDS.items() if not is_met()), None)
+        return next(_unmet(), None)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 
 
-def _numbers_parameters() -> bool:
-    asked = select(projects.c.id).where(projects.c.id.in_(bindparam("ids", expanding=True)))
-    text = text_of(asked.where(projects.c.external_id == bindparam("name")))
-    places = re.findall(r"(\w+) = (?:ANY )?\(?\$(\d)", text.template)
-    found = {column: text.names[int(number) - 1] for column, number in places}
-    return found == {"id": "ids", "external_id": "name"}
-
-
-def _leaves_room_for_ids() -> bool:
-    ids: BindParameter[Any] = bindparam("ids", expanding=True, literal_execute=True)
-    text = text_of(select(projects.c.id).where(projects.c.id.in_(ids)))
-    return text.literals == {"ids"} and text.with_literals({"ids": [1, 2]}).endswith("IN (1,2)")
-
-
-def _knows_defaults() -> bool:
-    made, changed = (
-        text_of(projects.insert().values(external_id="x")),
-        text_of(projects.update().values(external_id="x")),
+def _unmet() -> Iterator[str]:
+    dbapi: Any = _DIALECT.import_dbapi()  # type: ignore[no-untyped-call]
+    expanded: BindParameter[Any] = bindparam("ids", expanding=True)
+    text = text_of(
+        select(projects.c.id).where(projects.c.id.in_(expanded), projects.c.external_id == bindparam("name"))
     )
-    return made.stamps == ["created_at"] and changed.stamps == ["updated_at"] and "x" in changed.own.values()
-
-
-def _wraps_errors() -> bool:
-    dbapi = _dbapi()
+    places = re.findall(r"(\w+) = (?:ANY )?\(?\$(\d)", text.template)
+    if {column: text.names[int(number) - 1] for column, number in places} != {"id": "ids", "external_id": "name"}:
+        yield "numbered parameters"
+    written: BindParameter[Any] = bindparam("ids", expanding=True, literal_execute=True)
+    text = text_of(select(projects.c.id).where(projects.c.id.in_(written)))
+    if text.literals != {"ids"} or not text.with_literals({"ids": [1, 2]}).endswith("IN (1,2)"):
+        yield "ids in the text"
+    made = text_of(projects.insert().values(external_id="x"))
+    changed = text_of(projects.update().values(external_id="x"))
+    if [*made.stamps, *changed.stamps] != ["created_at", "updated_at"] or "x" not in changed.own.values():
+        yield "defaults of columns"
     error = dbapi.errors.UniqueViolation("duplicate key")
     wrapped = DBAPIError.instance("", (), error, dbapi.Error, connection_invalidated=False, dialect=_DIALECT)
-    return isinstance(wrapped, IntegrityError)
-
-
-def _dbapi() -> Any:
-    return _DIALECT.import_dbapi()  # type: ignore[no-untyped-call]
-
-
-_NEEDS: dict[str, Callable[[], bool]] = {
-    "numbered parameters": _numbers_parameters,
-    "ids in the text": _leaves_room_for_ids,
-    "defaults of columns": _knows_defaults,
-    "errors by their kind": _wraps_errors,
-    "listeners to statements": lambda: hasattr(Engine.dispatch, "before_cursor_execute"),
-    "the driver's raw cursor": lambda: hasattr(_dbapi(), "RawCursor"),
-    "errors of results": lambda: hasattr(_dbapi().errors, "error_from_result"),
-}
+    if not isinstance(wrapped, IntegrityError):
+        yield "errors by their kind"
+    if not hasattr(Engine.dispatch, "before_cursor_execute"):
+        yield "listeners to statements"
+    if not (hasattr(dbapi, "RawCursor") and hasattr(dbapi.errors, "error_from_result")):
+        yield "the driver's raw cursor, and errors of results"

@@ -9,13 +9,11 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Select, func, or_, select
 
 from placement.allocators.natural_order import natural_key
-from placement.store.aggregates import roots_in
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.console.cloud_map import MAX_CHANGES
 from placement.store.console.consumers import counted
-from placement.store.console.loads import free_in_trees, of_kind, tree_loads
-from placement.store.console.stocks import with_disabled
+from placement.store.console.stocks import MAX_CHANGES, free_in_trees, of_kind, tree_loads, with_disabled
 from placement.store.journal.order import J
+from placement.store.marks import roots_in
 from placement.store.providers import RP
 from placement.store.tables import resource_providers
 

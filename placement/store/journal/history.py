@@ -10,8 +10,7 @@ from sqlalchemy import select
 from placement.errors import Gone
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.extent import complete_since
-from placement.store.journal.former_names import lost_after
-from placement.store.journal.reading import Entry, Wanted, since_then
+from placement.store.journal.reading import Entry, Wanted, lost_after, since_then
 from placement.store.journal.watched import (
     AGGREGATE,
     ALLOCATION,

@@ -41,7 +41,7 @@ class Watched:
         shown: the columns that ``old_row`` and ``new_row`` show as JSON if any of them changes.
         provider: the column with the provider whose uuid and root are looked up.
         consumer: the column with the consumer whose owner is looked up.
-        named: the column with what rows of the journal are to call an object once it has lost that (former_names.py).
+        named: the column with what rows of the journal are to call an object once it has lost that.
     """
 
     table: str

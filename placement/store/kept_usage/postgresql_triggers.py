@@ -6,24 +6,11 @@ deadlocks as well, the triggers lock a provider's row before its kept usage for 
 reference changes the generation at the end.
 """
 
-from placement.store.kept_usage.trigger import (
-    DELETED,
-    EMPTIED,
-    GATE,
-    INSERTED,
-    PROVIDER_DELETED,
-    PROVIDER_MOVED,
-    RESTOCKED,
-    STOCKED,
-    TRUNCATED,
-    UNSTOCKED,
-    UPDATED,
-)
 from placement.store.stock import capacity_text
 from placement.store.trigger_set import Trigger, TriggerSet
 
 WRITE_GATE_KEY = 0x706C_6163_656D_6E74
-"""The advisory lock held by writers of allocations: see ``store/kept_usage/write_gate.py``."""
+"""The advisory lock held by writers of allocations: see ``store/locks.py``."""
 
 GATE_SETTING = "placement.write_gate"
 """The transaction-local setting by which this server tells the triggers that it has passed the gate."""
@@ -138,25 +125,33 @@ _ANOTHER_ROOT = "OLD.root_provider_id IS DISTINCT FROM NEW.root_provider_id"
 
 TRIGGERS = (
     Trigger(
-        GATE,
+        "provider_usages_gate",
         "BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON allocations",
         "FOR EACH STATEMENT EXECUTE FUNCTION placement_write_gate()",
     ),
-    Trigger(INSERTED, "AFTER INSERT ON allocations", f"{_NEW} {_KEEP}"),
-    Trigger(UPDATED, "AFTER UPDATE ON allocations", f"{_BOTH} {_KEEP}"),
-    Trigger(DELETED, "AFTER DELETE ON allocations", f"{_OLD} {_KEEP}"),
-    Trigger(TRUNCATED, "AFTER TRUNCATE ON allocations", _KEEP),
-    Trigger(STOCKED, "AFTER INSERT OR UPDATE ON inventories", "FOR EACH ROW EXECUTE FUNCTION placement_stock()"),
-    Trigger(RESTOCKED, "AFTER UPDATE ON inventories", f"FOR EACH ROW WHEN ({_ELSEWHERE}) {_UNSTOCK}"),
-    Trigger(UNSTOCKED, "AFTER DELETE ON inventories", f"FOR EACH ROW {_UNSTOCK}"),
-    Trigger(EMPTIED, "AFTER TRUNCATE ON inventories", "FOR EACH STATEMENT EXECUTE FUNCTION placement_unstock_all()"),
+    Trigger("provider_usages_inserted", "AFTER INSERT ON allocations", f"{_NEW} {_KEEP}"),
+    Trigger("provider_usages_updated", "AFTER UPDATE ON allocations", f"{_BOTH} {_KEEP}"),
+    Trigger("provider_usages_deleted", "AFTER DELETE ON allocations", f"{_OLD} {_KEEP}"),
+    Trigger("provider_usages_truncated", "AFTER TRUNCATE ON allocations", _KEEP),
     Trigger(
-        PROVIDER_MOVED,
+        "provider_usages_stocked",
+        "AFTER INSERT OR UPDATE ON inventories",
+        "FOR EACH ROW EXECUTE FUNCTION placement_stock()",
+    ),
+    Trigger("provider_usages_restocked", "AFTER UPDATE ON inventories", f"FOR EACH ROW WHEN ({_ELSEWHERE}) {_UNSTOCK}"),
+    Trigger("provider_usages_unstocked", "AFTER DELETE ON inventories", f"FOR EACH ROW {_UNSTOCK}"),
+    Trigger(
+        "provider_usages_emptied",
+        "AFTER TRUNCATE ON inventories",
+        "FOR EACH STATEMENT EXECUTE FUNCTION placement_unstock_all()",
+    ),
+    Trigger(
+        "provider_usages_provider_moved",
         "AFTER UPDATE OF root_provider_id ON resource_providers",
         f"FOR EACH ROW WHEN ({_ANOTHER_ROOT}) EXECUTE FUNCTION placement_move_provider()",
     ),
     Trigger(
-        PROVIDER_DELETED,
+        "provider_usages_provider_deleted",
         "AFTER DELETE ON resource_providers",
         f"{_OLD} FOR EACH STATEMENT EXECUTE FUNCTION placement_forget_providers()",
     ),

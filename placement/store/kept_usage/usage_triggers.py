@@ -2,6 +2,11 @@
 
 They are not part of any migration: whatever a database has is compared with this release's definitions and, if it
 differs, replaced, with a fresh count.
+
+A row of ``provider_usages`` holds a provider's usage of a class, whoever writes: this server, the reference, or an
+operator with a SQL shell. It also holds the provider's ``capacity`` of the class (null without an inventory) and the
+root of its tree, so that whole trees are summed without a join. A row whose usage falls to 0 stays: deleting and
+recreating it under load would only breed deadlocks.
 """
 
 from collections.abc import Callable
@@ -10,7 +15,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from placement.store.connection.faults import passing_fault
-from placement.store.kept_usage import mariadb_triggers, postgresql_triggers, sqlite_triggers
+from placement.store.kept_usage import postgresql_triggers, row_triggers
 from placement.store.stock import capacity_text
 from placement.store.trigger_set import TriggerSet, refusals_explained
 
@@ -68,7 +73,7 @@ def _install_postgresql(connection: Connection) -> None:
 
 
 def _install_mariadb(connection: Connection) -> None:
-    *counting, last = mariadb_triggers.TRIGGERS
+    *counting, last = row_triggers.MARIADB.triggers
     with refusals_explained(connection, remove, "usage is summed at each request. To have it kept"):
         TriggerSet(counting).create(connection)
         _count_mariadb(connection)
@@ -97,9 +102,9 @@ def _count_mariadb(connection: Connection) -> None:
 
 _SETS = {
     "postgresql": postgresql_triggers.SET,
-    "sqlite": sqlite_triggers.SET,
-    "mysql": mariadb_triggers.SET,
-    "mariadb": mariadb_triggers.SET,
+    "sqlite": row_triggers.SQLITE,
+    "mysql": row_triggers.MARIADB,
+    "mariadb": row_triggers.MARIADB,
 }
 _INSTALL: dict[str, Callable[[Connection], None]] = {
     "postgresql": _install_postgresql,

@@ -9,14 +9,14 @@ from sqlalchemy import URL, Engine, event
 
 from placement.errors import ConfigurationError, Unavailable
 from placement.settings import DatabaseSettings
-from placement.store.checks.bad_rows import odd_rows
+from placement.store.checks.audit import odd_rows
 from placement.store.connection.database import ATTEMPTS, Database
 from placement.store.connection.engines import PoolOptions, engine_for
 from placement.store.connection.url import normalised
 from placement.store.lifecycle import schema
-from placement.store.lifecycle.health import NO_SCHEMA, OLD_SCHEMA
 from placement.store.lifecycle.maintenance import exclusively, looking
 from placement.store.lifecycle.reference_schema import has_standard_names, sync_standard_names
+from placement.store.lifecycle.schema import NO_SCHEMA, OLD_SCHEMA
 from placement.store.lifecycle.standby import standby_of
 
 LOG = logging.getLogger(__name__)
