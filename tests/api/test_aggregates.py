@@ -5,47 +5,14 @@ import uuid
 import pytest
 
 from tests.api.conftest import Api
-from tests.claims import ask, generation, make_provider
+from tests.claims import ask, make_provider
 
 A, B = (f"{letter * 8}-0000-4000-8000-000000000000" for letter in "ab")
 DASHLESS = uuid.UUID(B).hex
-NOBODY = "11111111-2222-3333-4444-555555555555"
 
 
 def path(provider: str) -> str:
     return f"/resource_providers/{provider}/aggregates"
-
-
-def test_a_list_is_all_there_is_before_1_19(api: Api) -> None:
-    provider = make_provider(api)
-    answer = api.put(path(provider), [A, B], version="1.18")
-    assert (answer.status_code, answer.get_json()) == (200, {"aggregates": [A, B]})
-    found = ask(api, "GET", path(provider), "1.1")
-    assert {key: set(value) for key, value in found.items()} == {"aggregates": {A, B}}
-    assert generation(api, provider) == 0
-
-
-def test_a_generation_comes_and_goes_from_1_19(api: Api) -> None:
-    provider = make_provider(api)
-    body = {"aggregates": [A], "resource_provider_generation": 0}
-    answer = api.put(path(provider), body, version="1.19")
-    assert answer.get_json() == {"aggregates": [A], "resource_provider_generation": 1}
-    assert ask(api, "GET", path(provider), "1.19") == answer.get_json()
-    stale = api.put(path(provider), body, version="1.23")
-    assert stale.status_code == 409
-    assert stale.get_json()["errors"][0]["code"] == "placement.concurrent_update"
-    assert "Resource provider's generation already changed" in stale.text
-    again = api.put(path(provider), {"aggregates": [A], "resource_provider_generation": 1})
-    assert again.get_json()["resource_provider_generation"] == 2
-
-
-def test_putting_replaces(api: Api) -> None:
-    provider, neighbour = make_provider(api), make_provider(api)
-    ask(api, "PUT", path(neighbour), "1.1", [A, B])
-    for aggregates in ([A], [B], [A, B], [], [B]):
-        ask(api, "PUT", path(provider), "1.1", aggregates)
-        assert set(ask(api, "GET", path(provider), "1.1")["aggregates"]) == set(aggregates)
-    assert set(ask(api, "GET", path(neighbour), "1.1")["aggregates"]) == {A, B}
 
 
 def test_uuids_are_kept_as_they_were_written(api: Api) -> None:
@@ -90,23 +57,6 @@ def test_bodies_of_another_form_are_refused(api: Api) -> None:
         answer = api.put(path(provider), body, version=version)
         assert answer.status_code == 400, body
         assert sentence in answer.get_json()["errors"][0]["detail"]
-
-
-def test_aggregates_are_unknown_at_1_0(api: Api) -> None:
-    """Unlike elsewhere, the media types are checked before that."""
-    provider = make_provider(api)
-    assert api.get(path(provider), version="1.0").status_code == 404
-    assert api.put(path(provider), [], version="1.0").status_code == 404
-    assert api.get(path(provider), version="1.0", headers={"accept": "text/plain"}).status_code == 406
-    assert api.put(path(provider), version="1.0", data="x", content_type="text/plain").status_code == 415
-
-
-def test_an_unknown_provider_is_not_found(api: Api) -> None:
-    bodies = [{"aggregates": [], "resource_provider_generation": 0}, {"pony": 1}]
-    answers = [api.get(path(NOBODY)), *(api.put(path(NOBODY), body) for body in bodies)]
-    for answer in answers:
-        assert answer.status_code == 404
-        assert f"No resource provider with uuid {NOBODY} found" in answer.text
 
 
 @pytest.mark.any_database

@@ -17,7 +17,6 @@ from tests.claims import (
     held,
     make_provider,
     new_uuid,
-    old_entry,
     used,
 )
 
@@ -38,15 +37,6 @@ def test_consumers_swap_what_only_one_can_hold(api: Api) -> None:
     assert (held(api, one), held(api, other)) == ({right: {"VCPU": 1}}, {left: {"VCPU": 1}})
     assert (consumer_generation(api, one), consumer_generation(api, other)) == (2, 2)
     assert (generation(api, left), generation(api, right)) == (3, 3)
-
-
-@pytest.mark.parametrize("version", ["1.13", "1.27"])
-def test_a_consumer_may_be_cleared_at_every_version(api: Api, version: str) -> None:
-    provider = make_provider(api, VCPU=2)
-    one, other = claimed(api, {provider: {"VCPU": 2}}), new_uuid()
-    ask(api, "POST", "/allocations", version, {one: old_entry({}), other: old_entry({provider: {"VCPU": 2}})})
-    assert (held(api, one), held(api, other)) == ({}, {provider: {"VCPU": 2}})
-    assert generation(api, provider) == 3
 
 
 def test_a_provider_moves_on_once_however_many_consumers_name_it(api: Api) -> None:
@@ -92,19 +82,6 @@ def test_a_refused_change_leaves_nothing_behind(
         for table in (consumers, projects, users, consumer_types):
             assert connection.execute(select(func.count()).select_from(table)).scalar() == 0, table.name
     ask(api, "PUT", f"/allocations/{bad}", body=entry({provider: {"VCPU": 1}}))
-
-
-def test_a_malformed_body_is_refused(api: Api) -> None:
-    """All variants are in the tests of the schemas."""
-    answer = api.post("/allocations", {"pony": entry({})})
-    assert answer.status_code == 400
-    assert "does not match any of the regexes" in detail_of(answer)
-
-
-def test_a_body_that_is_not_json_is_refused(api: Api) -> None:
-    answer = api.request("POST", "/allocations", data="{", content_type="application/json")
-    assert answer.status_code == 400
-    assert "Malformed JSON" in detail_of(answer)
 
 
 def test_the_number_of_statements_does_not_grow_with_the_change(app: Flask, api: Api) -> None:

@@ -109,23 +109,6 @@ def test_what_is_allocated_is_not_left(api: Api, cloud: dict[str, str], keeps_us
     assert names(api, cloud, "resources=VCPU:3") == ""
 
 
-@pytest.mark.parametrize(
-    ("key", "minor", "value"),
-    [
-        ("member_of", 3, A),
-        ("resources", 4, "VCPU:1"),
-        ("in_tree", 14, A),
-        ("required", 18, AVX),
-    ],
-)
-def test_a_filter_is_unknown_before_its_microversion(api: Api, key: str, minor: int, value: str) -> None:
-    assert api.get(f"/resource_providers?{key}={value}", version=f"1.{minor}").status_code == 200
-    answer = api.get(f"/resource_providers?{key}={value}", version=f"1.{minor - 1}")
-    assert answer.status_code == 400
-    assert "Invalid query string parameters" in answer.text
-    assert f"'{key}' was unexpected" in answer.text
-
-
 def test_repeated_filters_before_their_microversion(api: Api, cloud: dict[str, str]) -> None:
     """Of repeated traits only the last counts until 1.38; repeated aggregates are refused until 1.23."""
     assert names(api, cloud, f"required={SSD}&required={SSE}", "1.38") == "big"

@@ -4,8 +4,6 @@ Those that need concurrent clients are in tests/concurrency: two creators of one
 of one provider than it has, and a locked SQLite.
 """
 
-import uuid
-
 import pytest
 
 from tests.clouds import SHARES, provider
@@ -22,21 +20,6 @@ def candidates(api, query: str, **options) -> list[dict]:
     response = api.get(f"/allocation_candidates?{query}", **options)
     assert response.status_code == 200
     return response.get_json()["allocation_requests"]
-
-
-def test_usages_by_consumer_type_are_served(api, make):
-    """On PostgreSQL the reference answers 500 from 1.38 on: its grouping is invalid there."""
-    host = make(provider("host", VCPU=8)).providers["host"]
-    body = {
-        "allocations": {host: {"resources": {"VCPU": 3}}},
-        "project_id": "p",
-        "user_id": "u",
-        "consumer_generation": None,
-        "consumer_type": "INSTANCE",
-    }
-    assert api.put(f"/allocations/{uuid.uuid4()}", body).status_code == 204
-    usages = api.get("/usages?project_id=p").get_json()["usages"]
-    assert usages == {"INSTANCE": {"VCPU": 3, "consumer_count": 1}}
 
 
 def test_a_forbidden_trait_in_the_unsuffixed_group_is_served(api, make):
@@ -85,26 +68,3 @@ def test_one_sharing_provider_serves_the_unsuffixed_group_of_every_tree(api, mak
 def test_an_amount_of_ten_to_the_twentieth_is_malformed(api, path):
     """The reference answers 500."""
     assert api.get(f"{path}?resources=VCPU:{10**20}").status_code == 400
-
-
-def test_a_refused_claim_leaves_no_consumer_behind(api, make):
-    """The reference keeps the consumer, and the next claim with generation null is refused."""
-    host = make(provider("host", VCPU=8)).providers["host"]
-    consumer = uuid.uuid4()
-    for place, status in ((str(uuid.uuid4()), 400), (host, 204)):
-        body = {
-            "allocations": {place: {"resources": {"VCPU": 1}}},
-            "project_id": "p",
-            "user_id": "u",
-            "consumer_generation": None,
-            "consumer_type": "INSTANCE",
-        }
-        assert api.put(f"/allocations/{consumer}", body).status_code == status
-
-
-def test_a_missing_token_is_answered_with_a_list_of_errors(app):
-    """The reference's noauth2 answers without one, which crashes the openstack command."""
-    response = app.test_client().get("/resource_providers")
-    assert response.status_code == 401
-    (error,) = response.get_json()["errors"]
-    assert error["detail"]

@@ -1,6 +1,5 @@
 """Moving inventories and allocations together."""
 
-import json
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from tests.claims import (
     held,
     make_provider,
     new_uuid,
-    old_entry,
     set_inventories,
     used,
 )
@@ -163,55 +161,6 @@ def test_the_provider_generation_is_compared_before_anything_else(api: Api, root
     assert "consumer" not in error_of(answer)["detail"]
 
 
-def test_the_consumer_generation_is_compared(api: Api, root: str) -> None:
-    answer = reshape(api, {root: inventories(1, VCPU=1)}, {NOBODY: entry({root: {"VCPU": 1}}, 99)})
-    assert answer.status_code == 409
-    assert error_of(answer)["code"] == "placement.concurrent_update"
-    assert "consumer generation conflict - expected null but got 99" in error_of(answer)["detail"]
-
-
-@pytest.mark.parametrize(
-    ("new", "claims", "code", "fragment"),
-    [
-        pytest.param(
-            {NOBODY: inventories(0, VCPU=1)},
-            {},
-            "placement.resource_provider.not_found",
-            f"No resource provider with uuid {NOBODY} found",
-            id="provider of an inventory",
-        ),
-        pytest.param(
-            {"<root>": inventories(1, VCPU=1)},
-            {NOBODY: entry({NOBODY: {"VCPU": 1}})},
-            "placement.undefined_code",
-            "that does not exist",
-            id="provider of an allocation",
-        ),
-        pytest.param(
-            {"<root>": inventories(1, CUSTOM_PONY=1)},
-            {},
-            "placement.undefined_code",
-            "No such resource class CUSTOM_PONY",
-            id="class of an inventory",
-        ),
-        pytest.param(
-            {"<root>": inventories(1, VCPU=1)},
-            {NOBODY: entry({"<root>": {"CUSTOM_PONY": 1}})},
-            "placement.undefined_code",
-            "No such resource class CUSTOM_PONY",
-            id="class of an allocation",
-        ),
-    ],
-)
-def test_what_does_not_exist_is_refused(
-    api: Api, root: str, new: dict[str, Any], claims: dict[str, Any], code: str, fragment: str
-) -> None:
-    answer = reshape(api, *(json.loads(json.dumps(part).replace("<root>", root)) for part in (new, claims)))
-    assert answer.status_code == 400
-    assert error_of(answer)["code"] == code
-    assert fragment in error_of(answer)["detail"]
-
-
 def test_a_refused_reshape_changes_nothing(api: Api, root: str, child: str) -> None:
     consumer = claimed(api, {root: {"VCPU": 4}})
     answer = reshape(
@@ -224,50 +173,3 @@ def test_a_refused_reshape_changes_nothing(api: Api, root: str, child: str) -> N
     assert (generation(api, root), generation(api, child)) == (2, 0)
     assert (held(api, consumer), consumer_generation(api, consumer)) == ({root: {"VCPU": 4}}, 1)
     assert held(api, NOBODY) == {}
-
-
-def test_a_malformed_body_is_refused(api: Api) -> None:
-    mapped = old_entry({}, consumer_generation=1, mappings={"1": [NOBODY]})
-    cases: list[tuple[str, Any, str]] = [
-        ("1.30", {"inventories": {}, "allocations": {}}, "does not have enough properties (should be non-empty)"),
-        ("1.30", {"inventories": {NOBODY: inventories(0)}}, "'allocations' is a required property"),
-        ("1.30", {"inventories": {"pony": inventories(0)}, "allocations": {}}, "does not match any of the regexes"),
-        (
-            "1.30",
-            {"inventories": {NOBODY: inventories(0, VCPU={"total": 1, "bad_field": 1})}, "allocations": {}},
-            "'bad_field' was unexpected",
-        ),
-        ("1.30", {"inventories": {NOBODY: {"inventories": {}}}, "allocations": {}}, "is a required property"),
-        (
-            "1.37",
-            {"inventories": {NOBODY: inventories(0)}, "allocations": {NOBODY: entry({})}},
-            "'consumer_type' was unexpected",
-        ),
-        (
-            "1.38",
-            {"inventories": {NOBODY: inventories(0)}, "allocations": {NOBODY: old_entry({}, consumer_generation=1)}},
-            "'consumer_type' is a required property",
-        ),
-        (
-            "1.33",
-            {
-                "inventories": {NOBODY: inventories(0)},
-                "allocations": {NOBODY: mapped},
-            },
-            "'mappings' was unexpected",
-        ),
-    ]
-    for version, body, fragment in cases:
-        answer = api.post("/reshaper", body, version=version, headers=SERVICE)
-        assert answer.status_code == 400, body
-        assert "JSON does not validate" in error_of(answer)["detail"]
-        assert fragment in error_of(answer)["detail"]
-
-
-def test_the_reshaper_takes_posts_from_1_30_on(api: Api) -> None:
-    assert api.post("/reshaper", {}, version="1.29").status_code == 404
-    answer = api.get("/reshaper", version="1.29")
-    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
-    assert api.request("POST", "/reshaper", data="{}", content_type="text/plain").status_code == 415
-    assert api.post("/reshaper", {}).status_code == 403
-    assert api.post("/reshaper", {}, headers=SERVICE).status_code == 400

@@ -5,7 +5,6 @@ import os_traits
 from tests.api.conftest import Api, compares_without_case
 from tests.claims import ask, generation, make_provider
 
-NOBODY = "11111111-2222-3333-4444-555555555555"
 AVX, SSE = "HW_CPU_X86_AVX", "HW_CPU_X86_SSE"
 INVALID = (
     "The trait is invalid. A valid trait must be no longer than 255 characters, start with the prefix "
@@ -34,16 +33,6 @@ def test_standard_traits_come_before_custom_ones(api: Api) -> None:
     assert names[-2:] == ["CUSTOM_B", "CUSTOM_A"]
 
 
-def test_a_custom_trait_is_made_once(api: Api) -> None:
-    made, again = (api.put("/traits/CUSTOM_A") for _ in range(2))
-    assert (made.status_code, again.status_code) == (201, 204)
-    for answer in (made, again):
-        assert answer.headers["location"] == "http://localhost/traits/CUSTOM_A"
-        assert answer.data == b""
-        assert "content-type" not in answer.headers
-    assert api.get("/traits/CUSTOM_A").status_code == 204
-
-
 def test_a_body_is_not_looked_at(api: Api) -> None:
     """Some clients send an empty object with the PUT."""
     assert api.put("/traits/CUSTOM_A", {}).status_code == 201
@@ -54,27 +43,6 @@ def test_other_names_are_refused(api: Api) -> None:
         answer = api.put(f"/traits/{name}")
         assert answer.status_code == 400, name
         assert answer.get_json()["errors"][0]["detail"].endswith(INVALID)
-
-
-def test_the_longest_name_is_taken(api: Api) -> None:
-    assert api.put("/traits/CUSTOM_" + "X" * 248).status_code == 201
-
-
-def test_deleting_a_trait(api: Api) -> None:
-    ask(api, "PUT", "/traits/CUSTOM_A")
-    provider = make_provider(api)
-    give(api, provider, "CUSTOM_A")
-    used = api.delete("/traits/CUSTOM_A")
-    assert used.status_code == 409
-    assert "The trait CUSTOM_A is in use by a resource provider." in used.text
-    give(api, provider)
-    assert api.delete("/traits/CUSTOM_A").status_code == 204
-    gone = api.delete("/traits/CUSTOM_A")
-    assert gone.status_code == api.get("/traits/CUSTOM_A").status_code == 404
-    assert "No such trait(s): CUSTOM_A" in gone.text
-    standard = api.delete(f"/traits/{AVX}")
-    assert standard.status_code == 400
-    assert "Cannot delete standard trait" in standard.text
 
 
 def test_filters_of_the_list(api: Api) -> None:
@@ -127,15 +95,6 @@ def test_the_generation_moves_on_when_the_traits_of_a_provider_change(api: Api) 
         assert (set(answer["traits"]), answer["resource_provider_generation"]) == (set(traits), after)
 
 
-def test_clearing_the_traits_of_a_provider(api: Api) -> None:
-    provider = make_provider(api)
-    assert api.delete(of(provider)).status_code == 204
-    assert generation(api, provider) == 0
-    give(api, provider, AVX)
-    assert api.delete(of(provider)).status_code == 204
-    assert ask(api, "GET", of(provider)) == {"traits": [], "resource_provider_generation": 2}
-
-
 def test_a_stale_generation_is_a_conflict(api: Api) -> None:
     provider = make_provider(api)
     for stale in (1, -1, 2**63 - 1):
@@ -173,29 +132,3 @@ def test_bodies_of_another_form_are_refused(api: Api) -> None:
         answer = api.put(of(provider), body)
         assert answer.status_code == 400, body
         assert sentence in answer.get_json()["errors"][0]["detail"]
-
-
-def test_traits_are_unknown_before_1_6(api: Api) -> None:
-    provider = make_provider(api)
-    requests = [("GET", "/traits"), ("PUT", "/traits/CUSTOM_A"), ("GET", f"/traits/{AVX}"), ("GET", of(provider))]
-    for method, path in requests:
-        assert api.request(method, path, version="1.5").status_code == 404
-        assert api.request(method, path, version="1.6").status_code < 300
-
-
-def test_an_unknown_provider_is_not_found(api: Api) -> None:
-    body = {"traits": [AVX], "resource_provider_generation": 0}
-    for answer in (api.get(of(NOBODY)), api.put(of(NOBODY), body), api.delete(of(NOBODY))):
-        assert answer.status_code == 404
-        assert f"No resource provider with uuid {NOBODY} found" in answer.text
-
-
-def test_answers_are_dated_from_1_15(api: Api) -> None:
-    provider = make_provider(api)
-    give(api, provider, AVX)
-    requests = [("GET", "/traits"), ("PUT", "/traits/CUSTOM_A"), ("GET", f"/traits/{AVX}"), ("GET", of(provider))]
-    for method, path in requests:
-        assert api.request(method, path, version="1.14").last_modified is None
-        dated = api.request(method, path, version="1.15")
-        assert dated.last_modified is not None
-        assert dated.headers["cache-control"] == "no-cache"

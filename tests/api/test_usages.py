@@ -6,7 +6,7 @@ import pytest
 from flask import Flask
 
 from tests.api.conftest import Api
-from tests.claims import ask, claimed, entry, make_provider, new_uuid, old_entry, used
+from tests.claims import ask, claimed, entry, make_provider, new_uuid, old_entry
 
 NOBODY = "11111111-2222-3333-4444-555555555555"
 
@@ -38,17 +38,6 @@ def test_a_provider_shows_every_class_it_has(app: Flask, api: Api, provider: str
     assert api.put(f"/allocations/{NOBODY}", entry({provider: {"DISK_GB": 1}})).status_code == 409
     found = ask(api, "GET", f"/resource_providers/{provider}/usages")
     assert found == {"usages": {"VCPU": 31, "MEMORY_MB": 300, "DISK_GB": 10}, "resource_provider_generation": 7}
-
-
-def test_a_provider_that_nobody_uses_shows_zeros(api: Api) -> None:
-    assert used(api, make_provider(api, VCPU=1, DISK_GB=1)) == {"VCPU": 0, "DISK_GB": 0}
-    assert used(api, make_provider(api)) == {}
-
-
-def test_an_unknown_provider_is_not_found(api: Api) -> None:
-    answer = api.get(f"/resource_providers/{NOBODY}/usages")
-    assert answer.status_code == 404
-    assert f"No resource provider with uuid {NOBODY} found" in answer.text
 
 
 def test_a_project_is_summed_over_its_consumers(api: Api, provider: str) -> None:
@@ -106,27 +95,3 @@ def test_a_malformed_query_is_refused(api: Api) -> None:
         assert answer.status_code == 400, query
         assert "Invalid query string parameters" in answer.text
         assert fragment in answer.text
-
-
-def test_usages_of_projects_are_not_there_before_1_9(api: Api) -> None:
-    assert api.get("/usages?project_id=p", version="1.8").status_code == 404
-
-
-def test_who_may_see_the_usage_of_a_project(api: Api) -> None:
-    def status(**headers: str) -> int:
-        sent = {name.replace("_", "-"): value for name, value in headers.items()}
-        return api.get("/usages?project_id=p1", headers=sent).status_code
-
-    assert status(x_auth_token="admin") == 200
-    assert status(x_auth_token="u1:p1", x_roles="reader") == 200
-    assert status(x_auth_token="u1:p2", x_roles="reader") == 403
-    assert status(x_auth_token="u1:p1") == 403
-
-
-def test_answers_are_dated_from_1_15_on(api: Api, provider: str) -> None:
-    for path in (f"/resource_providers/{provider}/usages", "/usages?project_id=p1"):
-        assert "last-modified" not in api.get(path, version="1.14").headers
-        answer = api.get(path, version="1.15")
-        assert answer.headers["cache-control"] == "no-cache"
-        assert answer.headers["last-modified"].endswith("GMT")
-        assert api.get(path, headers={"accept": "text/plain"}).status_code == 406
