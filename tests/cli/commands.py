@@ -7,13 +7,15 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
 
 from placement.cli.main import main
+from placement.store.connection.database import Database
+from tests.databases import migrate, open_database
 from tests.servers import plain_environment
 
 TIMEOUT_S = 60
@@ -27,6 +29,17 @@ class Command:
         self.temporary = home / "tmp"
         self.temporary.mkdir()
         self.environment = plain_environment("XDG_DATA_HOME") | {"HOME": str(home), "TMPDIR": str(self.temporary)}
+
+    def with_database(self, fill: Callable[[Database], object]) -> str:
+        """Create the database that the command uses by default, have it filled, and return its URL."""
+        directory = self.home / ".local/share/placement"
+        directory.mkdir(parents=True)
+        url = f"sqlite:///{directory / 'placement.sqlite'}"
+        migrate(url)
+        database = open_database(url)
+        fill(database)
+        database.dispose()
+        return url
 
     def run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """Run the command to its end in this process: starting a new one takes a second."""

@@ -16,7 +16,6 @@ from placement.store.checks import schema_check
 from placement.store.connection.database import Database
 from tests import servers
 from tests.cli.commands import Command
-from tests.databases import migrate, open_database
 from tests.rows_of_a_cloud import fill, uuid_of
 
 LIVING, GONE = uuid_of("host-consumer"), uuid_of("away-consumer")
@@ -137,13 +136,7 @@ def test_what_belongs_to_nobody_goes(run: Audit) -> None:
 
 
 def test_a_server_finds_what_is_found_in_its_database(placement: Command, living: str) -> None:
-    directory = placement.home / ".local/share/placement"
-    directory.mkdir(parents=True)
-    url = f"sqlite:///{directory / 'placement.sqlite'}"
-    migrate(url)
-    database = open_database(url)
-    fill(database, "away")
-    database.dispose()
+    placement.with_database(lambda database: fill(database, "away"))
     asked = ("audit", "--known-consumers", living, "--older-than", "0", "--format", "json")
     found = placement.run(*asked)
     assert json.loads(found.stdout)["unknown_consumers"][0]["consumer_uuid"] == GONE

@@ -7,7 +7,6 @@ import pytest
 
 from placement.cli.questions import explanation_report
 from tests.cli.commands import Command
-from tests.databases import migrate, open_database
 from tests.small_clouds import Inventory, Node, load
 
 QUERY = "resources=VCPU:6&required=HW_NUMA_ROOT"
@@ -16,19 +15,12 @@ QUERY = "resources=VCPU:6&required=HW_NUMA_ROOT"
 @pytest.fixture
 def cloud(placement: Command) -> str:
     """The default database: three hosts, one of them with a NUMA node, two too small."""
-    directory = placement.home / ".local/share/placement"
-    directory.mkdir(parents=True)
-    url = f"sqlite:///{directory / 'placement.sqlite'}"
-    migrate(url)
-    database = open_database(url)
     hosts = {
         1: Node(1, None, 1, {"VCPU": Inventory(8, used=1)}),
         2: Node(2, None, 2, {"VCPU": Inventory(4)}),
         3: Node(3, None, 3, {"VCPU": Inventory(8, used=4)}, traits=frozenset({"HW_NUMA_ROOT"})),
     }
-    load(database, hosts)
-    database.dispose()
-    return url
+    return placement.with_database(lambda database: load(database, hosts))
 
 
 def cells(text: str) -> list[list[str]]:

@@ -8,7 +8,6 @@ import pytest
 
 from placement.cli.fair_share import tree_report
 from tests.cli.commands import Command
-from tests.databases import migrate, open_database
 from tests.small_clouds import Inventory, Node, load
 
 PLANNER = """
@@ -24,14 +23,9 @@ fair_share:
 @pytest.fixture
 def cloud(placement: Command) -> str:
     """The default database, a quarter of which is held by a consumer without a project."""
-    directory = placement.home / ".local/share/placement"
-    directory.mkdir(parents=True)
-    url = f"sqlite:///{directory / 'placement.sqlite'}"
-    migrate(url)
-    database = open_database(url)
-    load(database, {1: Node(1, None, 1, {"VCPU": Inventory(8, used=2)})})
-    database.dispose()
-    return url
+    return placement.with_database(
+        lambda database: load(database, {1: Node(1, None, 1, {"VCPU": Inventory(8, used=2)})})
+    )
 
 
 def configured(placement: Command, url: str) -> Path:

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from tests.cli.commands import Command
-from tests.databases import migrate, open_database
 from tests.small_clouds import Inventory, Node, load
 from tests.worked_flavors import AT_ROOT
 
@@ -15,17 +14,8 @@ FLAVORS = "flavors:\n  small: resources=VCPU:2\n  wide: resources=VCPU:6\n  none
 @pytest.fixture
 def cloud(placement: Command) -> str:
     """The default database: three hosts with eight CPUs, one of which is in use."""
-    directory = placement.home / ".local/share/placement"
-    directory.mkdir(parents=True)
-    url = f"sqlite:///{directory / 'placement.sqlite'}"
-    migrate(url)
-    database = open_database(url)
-    load(
-        database,
-        {number: Node(number, None, number, {"VCPU": Inventory(8, used=5 * (number == 2))}) for number in (1, 2, 3)},
-    )
-    database.dispose()
-    return url
+    hosts = {number: Node(number, None, number, {"VCPU": Inventory(8, used=5 * (number == 2))}) for number in (1, 2, 3)}
+    return placement.with_database(lambda database: load(database, hosts))
 
 
 def configure(placement: Command, url: str) -> str:

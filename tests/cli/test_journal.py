@@ -13,21 +13,14 @@ from placement.cli.journal import DatabaseJournal
 from placement.services.resource_classes import create_class, delete_class, rename_class
 from placement.store.journal.reading import Wanted
 from tests.cli.commands import Command
-from tests.databases import migrate, open_database
+from tests.databases import open_database
 from tests.rows_of_a_cloud import fill, uuid_of
 
 
 @pytest.fixture
 def cloud(placement: Command) -> str:
     """The default database, with a cloud in it."""
-    directory = placement.home / ".local/share/placement"
-    directory.mkdir(parents=True)
-    url = f"sqlite:///{directory / 'placement.sqlite'}"
-    migrate(url)
-    database = open_database(url)
-    fill(database)
-    database.dispose()
-    return url
+    return placement.with_database(fill)
 
 
 @pytest.mark.usefixtures("cloud")

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from placement.cli.output import Bar, PrintedCell, PrintedTable, Report, whole
 from tests.cli.commands import Command
-from tests.databases import migrate, open_database
 from tests.rows_of_a_cloud import fill
 
 NAMES = st.text(alphabet="abc-19", min_size=1, max_size=40)
@@ -67,13 +66,7 @@ def test_bars_go_first_then_texts_are_wrapped_then_the_last_columns_go() -> None
 @pytest.fixture
 def cloud(placement: Command) -> None:
     """The default database, with a cloud in it."""
-    directory = placement.home / ".local/share/placement"
-    directory.mkdir(parents=True)
-    url = f"sqlite:///{directory / 'placement.sqlite'}"
-    migrate(url)
-    database = open_database(url)
-    fill(database)
-    database.dispose()
+    placement.with_database(fill)
 
 
 LISTS = {
