@@ -57,15 +57,20 @@ class MountedFlask(Flask):
         return func
 
 
-def create_app(settings: Settings, *, limits: SearchLimits = LIMITS) -> Flask:
-    """Create the WSGI application for a configuration; ``limits`` bound each of its searches.
+def create_app(settings: Settings, *, limits: SearchLimits = LIMITS, database: Database | None = None) -> Flask:
+    """Create the WSGI application for a configuration.
+
+    Args:
+        settings: the configuration.
+        limits: bounds of each of its searches.
+        database: what to serve as it is, instead of what is configured.
 
     Raises:
         ConfigurationError: the server cannot start; the message is one sentence saying why.
     """
     warn_of_old_libraries()
     strategy = strategy_from(settings)
-    server = _server(settings, limits)
+    server = _server(settings, limits, database or _database(settings))
     app = MountedFlask("placement", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_request_body_size
     app.extensions["placement"] = server
@@ -78,11 +83,10 @@ def create_app(settings: Settings, *, limits: SearchLimits = LIMITS) -> Flask:
     return app
 
 
-def _server(settings: Settings, limits: SearchLimits) -> Server:
+def _server(settings: Settings, limits: SearchLimits, database: Database) -> Server:
     """Return what all requests share."""
     policy = Policy(settings)
     policy.prepare()
-    database = _database(settings)
     judges = FragmentationJudges(settings.planner.profiles)
     load(database)
     meters = meters_for(database, settings, _flavors(settings))

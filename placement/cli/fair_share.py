@@ -2,17 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
 import click
 
-from placement.api.planner.fair_share import tree_json
-from placement.cli.configuration import configured, readable, settings_of
-from placement.cli.http_client import Client, server_options
+from placement.cli.configuration import configured, settings_of
+from placement.cli.http_client import answering, server_options
 from placement.cli.output import Bar, Document, PrintedCell, PrintedTable, Report, listed, show
 from placement.domain.quantities import amount_in_words
-from placement.services.fair_share.shares import all_shares
-from placement.services.fair_share.usage_cache import UsageCache
 from placement.ui.shares import amounts_in_words, class_held_most, differences_in_words
 
 PATH = "/planner/v1/fair-share"
@@ -37,15 +33,9 @@ def fair_share(context: click.Context, *, url: str | None, token: str) -> None:
     With --url, ask a server; otherwise read the configured database, which may also belong to a running
     openstack-placement, with the tree in this machine's planner.yaml.
     """
-    document = Client(url, token=token)("GET", PATH) if url is not None else _read(context)
+    with answering(context, url=url, token=token) as call:
+        document = call("GET", PATH)
     show(tree_report(document, settings_of(context).planner.names.projects))
-
-
-def _read(context: click.Context) -> Any:
-    settings = settings_of(context)
-    fair = settings.planner.fair_share
-    with readable(settings) as database:
-        return tree_json(all_shares(database, UsageCache(fair)), fair)
 
 
 def tree_report(document: Document, names: Mapping[str, str] = MappingProxyType({})) -> Report:

@@ -3,76 +3,22 @@
 Whatever changes something is a dry run without ``--yes``.
 """
 
-import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
 from urllib.parse import quote, urlencode
 
 import click
-from werkzeug.test import Client as WsgiClient
 
-from placement.app import create_app
-from placement.cli.configuration import configured, readable, settings_of
-from placement.cli.http_client import Client, RequestRefused, refusal, server_options
+from placement.cli.configuration import configured, settings_of
+from placement.cli.http_client import Client, answering, server_options
 from placement.cli.output import Document, PlainErrors, PrintedTable, Report, listed, printable, whole
 from placement.cli.output import show as print_report
 from placement.domain.names import canonical_uuid, is_uuid_like
-from placement.errors import ConfigurationError, NotFound
-from placement.settings import Settings, with_own_database
-from placement.store.lifecycle import schema
-
-if TYPE_CHECKING:
-    from wsgiref.types import WSGIApplication
+from placement.errors import NotFound
+from placement.settings import Settings
 
 TREES = "/planner/v1/trees"
 PROVIDERS = "/resource_providers"
-THIS_MACHINE = {"REMOTE_ADDR": "127.0.0.1"}
 NEEDS_YES = "Nothing was changed: add --yes to do it."
-
-Sender = Callable[..., Any]
-"""Sends a request: method, path, body."""
-
-
-class LocalClient:
-    """Sends requests to an application in this process, as the administrator."""
-
-    def __init__(self, app: "WSGIApplication") -> None:
-        self._client = WsgiClient(app)
-
-    def __call__(self, method: str, path: str, body: object = None) -> Any:
-        """Send a request and return the parsed response body, or None if it is empty; see ``Client``."""
-        headers = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement 1.39"}
-        text, kind = (None, None) if body is None else (json.dumps(body), "application/json")
-        response = self._client.open(
-            path, method=method, headers=headers, data=text, content_type=kind, environ_base=THIS_MACHINE
-        )
-        if response.status_code >= 400:
-            raise RequestRefused(f"{method} {path} answered {response.status_code}: {refusal(response.data)}")
-        return json.loads(response.data) if response.data else None
-
-
-@contextmanager
-def calls(context: click.Context, url: str | None, token: str) -> Iterator[Sender]:
-    """Yield what sends requests: to the server with this URL, or to one in this process on the configured database."""
-    if url is not None:
-        yield Client(url, token=token)
-        return
-    settings = with_own_database(settings_of(context))
-    _check_schema(settings)
-    local = replace(settings, auth_strategy="noauth2", auth_is_implicit=True)
-    app = create_app(local)
-    try:
-        yield LocalClient(app)
-    finally:
-        app.extensions["placement"].database.dispose()
-
-
-def _check_schema(settings: Settings) -> None:
-    with readable(settings) as database:
-        if not schema.current(database.engine).is_up_to_date:
-            raise ConfigurationError("The schema is not that of this release: run 'placement db upgrade' first.")
 
 
 def _command(command: Callable[..., None]) -> Callable[..., None]:
@@ -101,7 +47,7 @@ def list_hosts(
 ) -> None:
     """List the hosts whose name contains TEXT, with what they have in use."""
     query = {"limit": limit, **({"name": text} if text else {}), **({"disabled": "true"} if disabled else {})}
-    with calls(context, url, token) as call:
+    with answering(context, url=url, token=token, writes=True) as call:
         document = call("GET", f"{TREES}?{urlencode(query)}")
     print_report(list_report(document))
 
@@ -111,7 +57,7 @@ def list_hosts(
 @_command
 def show(context: click.Context, /, *, name: str, url: str | None, token: str) -> None:
     """Show who holds what of a host, and since when."""
-    with calls(context, url, token) as call:
+    with answering(context, url=url, token=token, writes=True) as call:
         document = call("GET", f"{TREES}/{uuid_of(call, name)}")
     print_report(consumers_report(document))
 
@@ -127,7 +73,7 @@ def drain(context: click.Context, /, *, name: str, reserve: bool, yes: bool, url
     The trait COMPUTE_STATUS_DISABLED keeps nova away; nova itself sets and removes it with its compute service.
     --reserve refuses every claim. "placement host enable" undoes either.
     """
-    with calls(context, url, token) as call:
+    with answering(context, url=url, token=token, writes=True) as call:
         body = {"by": "reserve" if reserve else "trait", "dry_run": not yes}
         document = call("POST", f"{TREES}/{uuid_of(call, name)}/drain", body)
     print_report(drain_report(document))
@@ -139,7 +85,7 @@ def drain(context: click.Context, /, *, name: str, reserve: bool, yes: bool, url
 @_command
 def enable(context: click.Context, /, *, name: str, yes: bool, url: str | None, token: str) -> None:
     """Undo a drain: remove the trait, and restore what was reserved before."""
-    with calls(context, url, token) as call:
+    with answering(context, url=url, token=token, writes=True) as call:
         uuid = uuid_of(call, name)
         if yes:
             call("POST", f"{TREES}/{uuid}/enable")
@@ -156,7 +102,7 @@ def remove(context: click.Context, /, *, name: str, yes: bool, url: str | None, 
 
     What the consumers hold on other hosts stays theirs. The host goes only if nobody else holds something by then.
     """
-    with calls(context, url, token) as call:
+    with answering(context, url=url, token=token, writes=True) as call:
         document = call("GET", f"{TREES}/{uuid_of(call, name)}")
         if not document["complete"]:
             raise click.ClickException("Too many consumers for one removal: drain the host first.")
@@ -195,7 +141,7 @@ def move(
     """
     settings = settings_of(context)
     leaves, joins = (_aggregate(settings, text) for text in (source, target))
-    with calls(context, url, token) as call:
+    with answering(context, url=url, token=token, writes=True) as call:
         moved = [provider for name in names for provider in _members(call, uuid_of(call, name), leaves)]
         for provider in moved if yes else ():
             _rejoin(call, provider["uuid"], leaves=leaves, joins=joins)
@@ -216,7 +162,7 @@ def _aggregate(settings: Settings, text: str) -> str:
     return uuids[0]
 
 
-def _members(call: Sender, uuid: str, aggregate_uuid: str) -> list[Document]:
+def _members(call: Client, uuid: str, aggregate_uuid: str) -> list[Document]:
     query = urlencode({"in_tree": uuid, "member_of": aggregate_uuid})
     return [
         {"uuid": provider["uuid"], "name": provider["name"]}
@@ -224,7 +170,7 @@ def _members(call: Sender, uuid: str, aggregate_uuid: str) -> list[Document]:
     ]
 
 
-def _rejoin(call: Sender, uuid: str, *, leaves: str, joins: str) -> None:
+def _rejoin(call: Client, uuid: str, *, leaves: str, joins: str) -> None:
     path = f"{PROVIDERS}/{uuid}/aggregates"
     before = call("GET", path)
     after = dict.fromkeys([*(one for one in before["aggregates"] if one != leaves), joins])
@@ -232,7 +178,7 @@ def _rejoin(call: Sender, uuid: str, *, leaves: str, joins: str) -> None:
     call("PUT", path, {"aggregates": [*after], "resource_provider_generation": generation})
 
 
-def uuid_of(call: Sender, name: str) -> str:
+def uuid_of(call: Client, name: str) -> str:
     """Return the root of the tree of the provider with this name or uuid.
 
     Raises:

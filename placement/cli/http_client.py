@@ -1,18 +1,25 @@
-"""A minimal client of a placement server, for commands that talk to one.
-
-Also the options of commands that show a server's answer, or compute the same from the configured database.
-"""
+"""Where the answers that commands show come from: a server by its URL, or one in this process on the database."""
 
 import http.client
 import json
 import re
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 import click
+from werkzeug.test import Client as WsgiClient
 
-from placement.errors import PlacementError, Unavailable
+from placement.app import create_app
+from placement.cli.configuration import readable, settings_of
+from placement.errors import ConfigurationError, PlacementError, Unavailable
+from placement.settings import with_own_database
+from placement.store.lifecycle import schema
+
+if TYPE_CHECKING:
+    from wsgiref.types import WSGIApplication
 
 TIMEOUT_S = 60
 MICROVERSION = "1.39"
@@ -50,18 +57,65 @@ class Client:
         """
         self.requests += 1
         headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
+        status, content = self._send(method, quote(path, safe=NOT_ENCODED), _encoded(body), headers)
+        if status >= http.HTTPStatus.BAD_REQUEST:
+            raise RequestRefused(f"{method} {path} answered {status}: {refusal(content)}")
+        return json.loads(content) if content else None
+
+    def _send(self, method: str, path: str, content: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
         connection = self._connection(self._address, timeout=TIMEOUT_S)
         try:
-            connection.request(method, quote(self._mounted_at + path, safe=NOT_ENCODED), _encoded(body), headers)
+            connection.request(method, quote(self._mounted_at, safe=NOT_ENCODED) + path, content, headers)
             response = connection.getresponse()
-            content = response.read()
+            return response.status, response.read()
         except OSError as error:
             raise Unavailable(f"The server cannot be reached: {error}") from error
         finally:
             connection.close()
-        if response.status >= http.HTTPStatus.BAD_REQUEST:
-            raise RequestRefused(f"{method} {path} answered {response.status}: {refusal(content)}")
-        return json.loads(content) if content else None
+
+
+class LocalClient(Client):
+    """Sends requests to an application in this process."""
+
+    def __init__(self, app: "WSGIApplication", *, microversion: str = MICROVERSION) -> None:
+        super().__init__("", microversion=microversion)
+        self._client = WsgiClient(app)
+
+    def _send(self, method: str, path: str, content: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
+        environ = {"REMOTE_ADDR": "127.0.0.1"}
+        response = self._client.open(path, method=method, data=content, headers=headers, environ_base=environ)
+        return response.status_code, response.data
+
+
+@contextmanager
+def answering(
+    context: click.Context, *, url: str | None, token: str, microversion: str = MICROVERSION, writes: bool = False
+) -> Iterator[Client]:
+    """Yield a client of the server with this URL; without one, of the configured database, as its administrator.
+
+    The database may also belong to a running openstack-placement, unless the command ``writes`` to it.
+
+    Raises:
+        ConfigurationError: there is no database, or it has no tables, or not those of this release to write to.
+    """
+    if url is not None:
+        yield Client(url, token=token, microversion=microversion)
+        return
+    settings = with_own_database(settings_of(context))
+    local = replace(
+        settings,
+        source=None,  # and so the policy by default
+        auth_strategy="noauth2",
+        auth_is_implicit=True,
+        planner_api=replace(settings.planner_api, enabled=True),
+        ui=replace(settings.ui, enabled=False),
+        metrics=replace(settings.metrics, enabled=False),
+        journal=replace(settings.journal, keep_days=0),  # a server prunes it, this only reads
+    )
+    with readable(settings) as database:
+        if writes and not schema.current(database.engine).is_up_to_date:
+            raise ConfigurationError("The schema is not that of this release: run 'placement db upgrade' first.")
+        yield LocalClient(create_app(local, database=database), microversion=microversion)
 
 
 def _encoded(body: object) -> bytes | None:

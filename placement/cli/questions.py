@@ -3,17 +3,13 @@
 import sys
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
-from typing import Any
 
 import click
 
-from placement.api.planner.explain import explain_query
 from placement.api.planner.explain_json import telling_steps
-from placement.api.planner.headroom import headroom_of_flavors, headroom_of_query
-from placement.api.query import Query
-from placement.api.versions import MAXIMUM, requested_version
-from placement.cli.configuration import configured, readable, settings_of
-from placement.cli.http_client import Client, server_options
+from placement.api.versions import MAXIMUM
+from placement.cli.configuration import configured, settings_of
+from placement.cli.http_client import answering, server_options
 from placement.cli.output import (
     NOTHING_FITS,
     Bar,
@@ -57,13 +53,8 @@ def explain(context: click.Context, query: str, *, url: str | None, token: str, 
     The database may also belong to a running openstack-placement; it is only read.
     """
     text = query_string(context, query)
-    if url is not None:
-        document = Client(url, token=token, microversion=microversion)("GET", f"{EXPLAIN_PATH}?{text}")
-    else:
-        version = requested_version(f"placement {microversion}")
-        settings = settings_of(context)
-        with readable(settings) as database:
-            document = explain_query(database, Query.parse(text.encode()), version, settings)
+    with answering(context, url=url, token=token, microversion=microversion) as call:
+        document = call("GET", f"{EXPLAIN_PATH}?{text}")
     show(explanation_report(document))
     context.exit(NOTHING_FITS if document["cause"] else 0)
 
@@ -167,24 +158,13 @@ def headroom(context: click.Context, query: str | None, *, flavors: bool, url: s
     if (query is None) == (not flavors):
         raise click.UsageError("There must be either a query or --flavors.")
     asked = None if query is None else query_string(context, query)
-    document = _read(context, asked) if url is None else _asked(Client(url, token=token), asked)
+    if asked is None and url is None and not settings_of(context).planner.flavors:
+        raise click.ClickException("planner.yaml has no flavors; 'placement flavors import' makes the section.")
+    with answering(context, url=url, token=token) as call:
+        document = call("POST", HEADROOM_PATH, {}) if asked is None else call("GET", f"{HEADROOM_PATH}?{asked}")
     show(flavors_report(document) if asked is None else request_report(document))
     counted = document["headroom"].values() if asked is None else [document]
     context.exit(0 if all(each["at_most"] for each in counted) else NOTHING_FITS)
-
-
-def _asked(call: Client, query: str | None) -> Any:
-    return call("POST", HEADROOM_PATH, {}) if query is None else call("GET", f"{HEADROOM_PATH}?{query}")
-
-
-def _read(context: click.Context, query: str | None) -> Any:
-    settings = settings_of(context)
-    with readable(settings) as database:
-        if query is not None:
-            return headroom_of_query(database, Query.parse(query.encode()), locks=settings.locks_for_all)
-        if not settings.planner.flavors:
-            raise click.ClickException("planner.yaml has no flavors; 'placement flavors import' makes the section.")
-        return headroom_of_flavors(database, settings.planner.flavors, locks=settings.locks_for_all)
 
 
 def flavors_report(document: Document) -> Report:

@@ -1,8 +1,5 @@
 """GET /planner/v1/explain: why does GET /allocation_candidates return what it does for this query string?"""
 
-from functools import partial
-from typing import Any
-
 from flask import Response
 
 from placement.api.call import Call
@@ -15,9 +12,8 @@ from placement.candidates.explain.conditions import Condition, ConditionKind
 from placement.candidates.explain.explanation import Hint, HintKind
 from placement.domain.candidate_request import CandidateRequest
 from placement.services.explain import explanation_of
-from placement.settings import Settings
-from placement.store.connection.database import Database
 
+VERSION = "openstack-api-version"
 POLICY = "group_policy"
 POLICY_VERSION = Version(1, 25)
 FIRST_VERSION = Version(1, 10)
@@ -30,28 +26,19 @@ def explain_candidates(call: Call) -> Response:
     The planner API has no microversions, but query strings do: this one is read at the header's microversion, or at the
     newest if there is none.
     """
-    version = requested_version(call.request.headers.get("openstack-api-version"))
-    return call.json(explain_query(call.database, call.query, version, call.server.settings))
-
-
-def explain_query(database: Database, query: Query, version: Version, settings: Settings) -> dict[str, Any]:
-    """Return the explanation of a query string, read at a microversion, as a JSON document.
-
-    Raises:
-        Invalid: GET /allocation_candidates would refuse the query string. Only a missing group_policy is accepted.
-    """
-    explanation = partial(
-        explanation_of,
-        database,
+    version, query, settings = requested_version(call.request.headers.get(VERSION)), call.query, call.server.settings
+    if version < FIRST_VERSION:
+        version = MAXIMUM
+    # A missing policy is explained, although GET /allocation_candidates refuses it.
+    lacks_policy = version >= POLICY_VERSION and POLICY not in query
+    request = candidate_request(Query([*query.pairs, (POLICY, "none")]) if lacks_policy else query, version)
+    explained = explanation_of(
+        call.database,
+        request,
         locks=settings.locks_for_all,
         profile=settings.planner.profile_in_force if settings.ranking.enabled else None,
     )
-    if version < FIRST_VERSION:
-        version = MAXIMUM
-    if version < POLICY_VERSION or POLICY in query:
-        return explanation_json(explanation(candidate_request(query, version)))
-    request = candidate_request(Query([*query.pairs, (POLICY, "none")]), version)
-    return explanation_json(explanation(request), _missing_policy(request))
+    return call.json(explanation_json(explained, _missing_policy(request) if lacks_policy else ()))
 
 
 def _missing_policy(request: CandidateRequest) -> list[Hint]:

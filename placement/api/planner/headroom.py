@@ -1,6 +1,6 @@
 """/planner/v1/headroom: how many more copies of each request fit, and what prevents more; the answers as JSON."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -24,14 +24,12 @@ from placement.candidates.headroom.plans import CountedRequest
 from placement.candidates.headroom.totals import Headroom, HostModel
 from placement.candidates.single_providers import split_in_words
 from placement.domain.candidate_request import CandidateRequest
-from placement.domain.places import PlaceLock
 from placement.domain.planner_request import PlannerRequest
 from placement.errors import Invalid, InvalidAt
 from placement.services.fair_share.shares import ShareRoom, amounts_of_copy, by_share
 from placement.services.planner.questions import PlannerOptions
 from placement.services.planner.request_rooms import Headrooms, Listing, RequestRoom, headrooms
 from placement.settings.planner.values import FairShareSettings
-from placement.store.connection.database import Database
 from placement.store.search.provider_names import Named
 
 MAX_REQUESTS = 200
@@ -118,20 +116,14 @@ def _taken(
 
 
 def count_query(call: Call) -> Response:
-    """Return the headroom of a query string."""
-    return call.json(headroom_of_query(call.database, call.query, locks=call.server.settings.locks_for_all))
+    """Return the headroom of a query string.
 
-
-def headroom_of_query(database: Database, query: Query, *, locks: Sequence[PlaceLock]) -> dict[str, Any]:
-    """Return a query string's headroom as JSON; ``limit`` in the query is the number of trees to list.
-
-    Raises:
-        Invalid: GET /allocation_candidates would refuse the query string. Only a missing group_policy is accepted.
+    ``limit`` in the query is the number of trees to list.
     """
-    request = request_of_query(query)
+    request = request_of_query(call.query)
     listing = Listing(trees=True, limit=min(request.limit or Listing().limit, MAX_LISTED))
-    found = headrooms(database, {QUERY_NAME: request}, listing, locks=locks)
-    return counted_json(found.of[QUERY_NAME], found)
+    found = headrooms(call.database, {QUERY_NAME: request}, listing, locks=call.server.settings.locks_for_all)
+    return call.json(counted_json(found.of[QUERY_NAME], found))
 
 
 def request_of_query(query: Query) -> CandidateRequest:
@@ -139,18 +131,6 @@ def request_of_query(query: Query) -> CandidateRequest:
     return candidate_request(
         query if "group_policy" in query else Query([*query.pairs, ("group_policy", "none")]), MAXIMUM
     )
-
-
-def headroom_of_flavors(
-    database: Database, flavors: Mapping[str, str], *, locks: Sequence[PlaceLock]
-) -> dict[str, Any]:
-    """Return the headroom of named query strings as JSON.
-
-    Raises:
-        InvalidAt: GET /allocation_candidates would refuse one of them.
-    """
-    requests = requests_of_flavors(flavors)
-    return headrooms_json(headrooms(database, requests, Listing(models=False), locks=locks))
 
 
 def requests_of_flavors(flavors: Mapping[str, str]) -> dict[str, CandidateRequest]:
