@@ -27,8 +27,7 @@ from placement.domain.inventory import whole_capacity
 from placement.domain.search_plan import Plan
 from placement.errors import OutOfSteps
 from placement.services.allocation_candidates import Answer, allocation_candidates
-from placement.services.written_candidates import Question, WrittenAnswer, candidates_or_texts
-from placement.services.written_trees import TextsOfTree
+from placement.services.answer_texts import Question, TextsOfTree, WrittenAnswer, candidates_or_texts
 from placement.store.search.summaries import StockRow, Summaries, TreeMember
 from placement.telemetry.record import SearchSeen
 

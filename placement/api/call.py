@@ -22,7 +22,7 @@ from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.errors import Forbidden, Invalid
 from placement.services.background import BackgroundWork
 from placement.services.fair_share.plain_gate import PlainGate
-from placement.services.fair_share.usage_cache import UsageCache
+from placement.services.fair_share.shares import UsageCache
 from placement.services.fragmentation import FragmentationJudges
 from placement.services.health import Readiness
 from placement.settings import Settings

@@ -1,7 +1,7 @@
 """The effect of a request on the devices of a cloud, judged by what is free in the caller's transaction.
 
-The total supply and the expected workload are refreshed in the background (``device_picture.py``). A profile that
-names no flavors learns them from the requests that it judges (``learning.py``).
+The total supply and the expected workload are refreshed in the background (``expected_work.py``). A profile that
+names no flavors learns them from the requests that it judges.
 """
 
 import logging
@@ -27,8 +27,7 @@ from placement.candidates.fragmentation import (
 from placement.candidates.planner.planner_trees import ChangedProvider
 from placement.domain.search_plan import Plan
 from placement.services.background import BackgroundWork
-from placement.services.device_picture import Picture, picture_of, read_picture
-from placement.services.learning import WorkLearner
+from placement.services.expected_work import Picture, WorkLearner, picture_of, read_picture
 from placement.services.tree_history import MAX_AGE_S
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction

@@ -11,7 +11,7 @@ from placement.api.query import parse_member_of, parse_required, parse_resources
 from placement.api.versions import MAXIMUM
 from placement.domain.provider import ProviderFilter
 from placement.errors import Invalid
-from placement.services.console.providers import FoundProviders, ProviderSearch, found_providers
+from placement.services.console.searches import FoundProviders, ProviderSearch, found_providers
 from placement.services.console.tree import provider_in_tree
 from placement.services.evacuation import TreeConsumer, evacuation
 from placement.store.console.providers import ConsoleProvider, ListOrder

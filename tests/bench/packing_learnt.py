@@ -17,8 +17,7 @@ from placement.cli.simulation import traces
 from placement.cli.simulation.packing import FillingHosts
 from placement.cli.simulation.trace_reports import FIRST_SEED
 from placement.cli.simulation.traces import Trace
-from placement.services.device_picture import MAX_FLAVORS
-from placement.services.learning import FIRST_NEWS
+from placement.services.expected_work import FIRST_NEWS, MAX_FLAVORS
 
 EARLIER = 1_000
 SEED_OF_EARLIER = 1_000

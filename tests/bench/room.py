@@ -23,9 +23,9 @@ from sqlalchemy import insert
 from placement.allocators.fair_share import Queue, tree_of
 from placement.api.fields import load_document
 from placement.api.planner.request_document import SCHEMA, planner_request
-from placement.services.fair_share.emptied_trees import RoomWanted
 from placement.services.fair_share.giving_back import ReclaimOptions
-from placement.services.fair_share.room_on_a_host import RoomOnHost, room_for
+from placement.services.fair_share.room_search import RoomOnHost, room_for
+from placement.services.fair_share.tenants import RoomWanted
 from placement.services.planner.questions import PlannerOptions
 from placement.services.traits import ensure_trait
 from placement.settings import PlannerSettings

@@ -17,11 +17,10 @@ from placement.cloud.derived import ALWAYS_READ_ALONE, MAX_CHANGED, CloudChanges
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
 from placement.services.allocation_candidates import Answer, SearchOptions, answer_to
+from placement.services.answer_texts import Question, TextsOfTree, written_answer
 from placement.services.cloud_cache import CloudCache, cloud_in
 from placement.services.journal import put_in_order
 from placement.services.tree_history import MAX_AGE_S, Moment, TreeHistory
-from placement.services.written_candidates import Question, written_answer
-from placement.services.written_trees import TextsOfTree
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.journal.changes import look

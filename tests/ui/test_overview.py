@@ -9,7 +9,7 @@ from sqlalchemy import update
 from placement.app import create_app
 from placement.cli.demo import uuid_of as demo_uuid
 from placement.domain.inventory import Inventory
-from placement.services.console.tree_loads import AT_LEAST
+from placement.services.console.overview import AT_LEAST
 from placement.services.inventories import NewInventories, replace_inventories
 from placement.services.providers import create_provider, provider
 from placement.services.whole_trees import DrainBy, drain

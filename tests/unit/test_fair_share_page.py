@@ -7,8 +7,7 @@ from pathlib import Path
 from placement.allocators.fair_share import Queue, tree_of
 from placement.api.planner.fair_share import tree_json
 from placement.cli.fair_share import tree_report
-from placement.services.fair_share.shares import shares_of_reading
-from placement.services.fair_share.usage_cache import Reading
+from placement.services.fair_share.shares import Reading, shares_of_reading
 from placement.settings.planner.values import FairShareSettings
 from tests.unit.test_planner_file import read
 

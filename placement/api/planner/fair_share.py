@@ -19,11 +19,11 @@ from placement.domain.names import MAX_NAME_LENGTH, NAME_PATTERN, both_spellings
 from placement.errors import InvalidAt
 from placement.services.fair_share import giving_back
 from placement.services.fair_share import shares as service
-from placement.services.fair_share.emptied_trees import RoomWanted
 from placement.services.fair_share.gate import Terms, UnfairClaim, unfair_claims
 from placement.services.fair_share.giving_back import ReclaimOptions
-from placement.services.fair_share.room_on_a_host import RoomOnHost, room_for
+from placement.services.fair_share.room_search import RoomOnHost, room_for
 from placement.services.fair_share.shares import Shares, Wish
+from placement.services.fair_share.tenants import RoomWanted
 from placement.services.planner.drafting import ClaimMember
 from placement.settings.planner.values import FairShareSettings, PlannerSettings
 

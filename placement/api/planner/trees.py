@@ -12,7 +12,7 @@ from placement.api.planner.request_fields import Flag, OneOf
 from placement.api.query import ANY, ValueRule
 from placement.api.routing import PLANNER_PATH, Route
 from placement.services import whole_trees as service
-from placement.services.console.providers import ProviderSearch, found_providers
+from placement.services.console.searches import ProviderSearch, found_providers
 from placement.services.evacuation import Evacuation, TreeConsumer, evacuation, tree_consumers
 from placement.services.whole_trees import DrainBy
 

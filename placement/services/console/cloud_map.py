@@ -17,9 +17,8 @@ from placement.domain.search_plan import plan_for
 from placement.errors import Gone, Invalid, NotFound
 from placement.services.allocation_candidates import SearchOptions, answer_to
 from placement.services.cloud_cache import cloud_in
-from placement.services.console.overview import AMOUNTS
+from placement.services.console.overview import AMOUNTS, class_in_trees
 from placement.services.console.tree import DEEPEST, DrawnProvider, drawn_providers
-from placement.services.console.tree_loads import class_in_trees
 from placement.services.explain import Explained, condition_masks
 from placement.services.fragmentation import FragmentationJudge
 from placement.services.planner.request_rooms import headroom_in

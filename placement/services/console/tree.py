@@ -7,7 +7,7 @@ from types import MappingProxyType
 from placement.domain.drawn_tree import Drawing, ancestors, drawing
 from placement.domain.inventory import Inventory
 from placement.domain.provider import subtree
-from placement.services.console.consumers import Excerpt
+from placement.services.console.searches import Excerpt
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import tree as store
 from placement.store.console.stocks import DISABLED, ClassTotals, stocks_of_trees

@@ -13,8 +13,7 @@ from placement.allocators.entries import Number
 from placement.allocators.fair_share import Amounts, Competitor, Decision, FairShares, Task, decide, decide_some
 from placement.candidates.planner.question import Prepared
 from placement.errors import Conflict, InvalidAt, Unavailable
-from placement.services.fair_share.shares import Where, Wish, counted
-from placement.services.fair_share.usage_cache import UNKNOWN, UsageCache, usage_of
+from placement.services.fair_share.shares import UNKNOWN, UsageCache, Where, Wish, counted, usage_of
 from placement.services.planner.candidates import planned_candidates
 from placement.services.planner.drafting import ClaimMember
 from placement.services.planner.gang import by_difficulty

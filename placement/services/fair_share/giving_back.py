@@ -6,8 +6,16 @@ from dataclasses import dataclass
 from placement.allocators import fair_share as shares_of
 from placement.allocators.entries import Number
 from placement.allocators.fair_share import Amounts, FairShares, Giving, Held
-from placement.services.fair_share.shares import Wish, counted, leaf_names, pending_tasks
-from placement.services.fair_share.usage_cache import UNKNOWN, Reading, totals_now, usage_of
+from placement.services.fair_share.shares import (
+    UNKNOWN,
+    Reading,
+    Wish,
+    counted,
+    leaf_names,
+    pending_tasks,
+    totals_now,
+    usage_of,
+)
 from placement.settings.planner.values import FairShareSettings
 from placement.store import fair_share as store
 from placement.store.connection.database import Database

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from placement.allocators.fair_share import Amounts, FairShares, Overdraft, beyond_entitlement, overdraft
 from placement.errors import Conflict
-from placement.services.fair_share.usage_cache import Reading, totals_now, usage_of
+from placement.services.fair_share.shares import Reading, totals_now, usage_of
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.fair_share import lock_classes

@@ -10,7 +10,7 @@ from flask import Flask
 from placement.allocators.fair_share import Queue, tree_of
 from placement.allocators.fair_share.queues import QueueCapacity
 from placement.app import create_app
-from placement.services.fair_share.usage_cache import UsageCache
+from placement.services.fair_share.shares import UsageCache
 from placement.settings import PlannerSettings
 from placement.settings.planner.values import FairShareSettings
 from tests.api.conftest import Api
