@@ -5,12 +5,21 @@ from fractions import Fraction
 
 from placement.allocators.entries import Number, check_number, exact
 from placement.allocators.fragmentation.hosts import FragmentationSettings
-from placement.allocators.strategy_fit.profile import MAX_NODE_SCORE, Fit, Profile
+from placement.allocators.strategy_fit.profile import MAX_NODE_SCORE, Fit, Preference, Profile, Sra
 from placement.allocators.strategy_fit.scorer import Scorers
 
+DEVICES = ("PGPU", "VGPU", "FPGA")
+"""The standard classes that are devices."""
 
-def _spread() -> Profile:
-    return Profile(fit=Fit())
+PACKED = (*DEVICES, "CUSTOM_GPU_*", "CUSTOM_PCI_10DE_*", "CUSTOM_PCI_1002_*")
+"""What is packed without configuration; the last two are GPUs that nova passes through, NVIDIA's and AMD's."""
+
+
+def _spread_beside_packed_devices() -> Profile:
+    fit = Fit({**Fit().resources, **dict.fromkeys(PACKED, Preference("MostAllocated", weight=4))})
+    # Each class of devices counts as much as the whole fit, so that others use hosts with devices last. A family would
+    # cost each request a statement, which reads the names of all classes.
+    return Profile(fit=fit, sra=Sra(dict.fromkeys(DEVICES, 1), weight=fit.weight * len(DEVICES)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +28,8 @@ class RankingProfile:
 
     Args:
         name: identifies it in requests and answers.
-        strategy: the policies for the provider tree as a whole; by default VCPU and MEMORY_MB are spread.
+        strategy: the policies for the provider tree as a whole; by default VCPU and MEMORY_MB are spread, devices are
+            packed, and other requests keep off trees that have devices.
         compactness: the weight of touching few places of each level (NUMA nodes, switches); 0 disables it.
         fragmentation: how placements are judged by what they do to devices; None disables it.
 
@@ -27,11 +37,11 @@ class RankingProfile:
         InvalidEntry: the weight is negative or not a number.
 
     >>> RankingProfile().maximum
-    Fraction(2000, 1)
+    Fraction(5000, 1)
     """
 
     name: str = "default"
-    strategy: Profile = field(default_factory=_spread)
+    strategy: Profile = field(default_factory=_spread_beside_packed_devices)
     compactness: Number = 10
     fragmentation: FragmentationSettings | None = None
     maximum: Fraction = field(init=False, repr=False, compare=False)

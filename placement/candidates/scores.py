@@ -142,7 +142,7 @@ def score(
 
     >>> said = score(RankingProfile(), {"VCPU": 4}, ScoredNode({"VCPU": 16}), own={"VCPU": 4}, touched=(2, 2))
     >>> said.total, said.fit, said.sra, said.compactness
-    (57.5, 75.0, None, 40.0)
+    (83.0, 75.0, 100.0, 40.0)
     """
     scorer = CandidateScorer(profile, requested, own, node.allocatable)
     capacities, used = ([of.get(name, 0) for name in scorer.classes] for of in node)

@@ -16,11 +16,11 @@ def test_the_walk_ends_with_a_claim_that_is_counted_and_warns_of_nothing(placeme
     done = placement.process("demo", "--port", "0", "--once")
     assert (done.returncode, done.stderr) == (0, "")
     lines = [line.split() for line in done.stdout.splitlines()]
-    assert ["2", "compute2-numa1", "compute2-gpu0", "compute2-nic0", "storage1"] in lines  # each host before its second
+    assert ["1", "compute2-numa1", "compute2-gpu0", "compute2-nic0", "storage1"] in lines  # its only GPU, so packed
     claimed = {(row[0], row[1]): row[2:] for row in lines if len(row) == 6 and row[4] == "of"}
     assert [claimed[key] for key in claimed if key[1] == "PGPU"] == [["1", "1", "of", "1"]]
     assert [claimed[key] for key in claimed if key[1] == "SRIOV_NET_VF"] == [["2", "2", "of", "8"]]
-    assert "The same request again: 3 candidates" in done.stdout
+    assert "The same request again: 4 candidates" in done.stdout
 
 
 def test_the_lines_to_try_work_until_a_signal_ends_everything(placement: Command):

@@ -69,7 +69,7 @@ profiles:
 
 def test_a_part_that_is_not_written_is_off_and_an_empty_one_has_the_defaults(tmp_path: Path) -> None:
     profiles = read(tmp_path, "profiles: {default: {fit: {}, compactness: {}}, nothing: {}}\n").profiles
-    assert profiles["default"] == RankingProfile()
+    assert profiles["default"] == RankingProfile("default", Profile(fit=Fit()))
     assert profiles["nothing"] == RankingProfile("nothing", Profile(), 0)
 
 
@@ -79,11 +79,15 @@ def test_what_the_file_leaves_out_has_its_default(tmp_path: Path, text: str) -> 
 
 
 def test_the_defaults_are_those_that_are_documented() -> None:
-    spread = Preference("LeastAllocated", 1)
+    spread, packed = Preference("LeastAllocated", 1), Preference("MostAllocated", 4)
+    devices = ["PGPU", "VGPU", "FPGA", "CUSTOM_GPU_*", "CUSTOM_PCI_10DE_*", "CUSTOM_PCI_1002_*"]
     planner = PlannerSettings()
-    assert planner.profile_in_force.strategy == Profile(fit=Fit({"VCPU": spread, "MEMORY_MB": spread}, 10))
+    assert planner.profile_in_force.strategy == Profile(
+        fit=Fit({"VCPU": spread, "MEMORY_MB": spread} | dict.fromkeys(devices, packed), 10),
+        sra=Sra({"PGPU": 1, "VGPU": 1, "FPGA": 1}, 30),
+    )
     assert planner.profile_in_force.compactness == 10
-    assert planner.profile_in_force.maximum == Fraction(2000)
+    assert planner.profile_in_force.maximum == Fraction(5000)
     assert planner.levels == {"numa": "HW_NUMA_ROOT", "pcie": "CUSTOM_HW_PCIE_SWITCH"}
 
 

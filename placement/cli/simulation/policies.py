@@ -32,6 +32,7 @@ PROFILES: Mapping[str, RankingProfile] = MappingProxyType(
     {
         profile.name: profile
         for profile in (
+            RankingProfile(),
             RankingProfile("fit", Profile(fit=_FIT), 0),
             RankingProfile("fit + sra", Profile(fit=_FIT, sra=_SRA), 0),
             RankingProfile("all parts", Profile(fit=_FIT, sra=_SRA, proportional=_LAST), 5),

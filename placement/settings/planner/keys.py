@@ -50,7 +50,7 @@ _ROWS: tuple[tuple[str, str, object, str], ...] = (
         "candidates.")),
     ("profiles.*.fit.weight", "number", Fit().weight, "The weight of this strategy in the total. 0: off."),
     ("profiles.*.fit.resources.*.type", "word", None, ("LeastAllocated spreads the class, MostAllocated packs it. "
-        "Without any profile, VCPU and MEMORY_MB are spread.")),
+        "Without any profile, VCPU and MEMORY_MB are spread, and devices packed.")),
     ("profiles.*.fit.resources.*.weight", "number", _WEIGHT, "The weight of the class in the score."),
     ("profiles.*.sra.weight", "number", _SRA.weight, "The weight of this strategy in the total."),
     ("profiles.*.sra.mode", "word", _SRA.mode, ("unneeded: only requests that do not need the resources are kept "

@@ -91,7 +91,7 @@ def test_the_best_of_many_hosts_is_found_and_most_are_not_looked_into(api: Api) 
             spots = [provider(api, f"host30-riser{n}", spots[0], {}, []) for n in range(2)]
         for n, spot in enumerate(spots):
             provider(api, f"host{number}-gpu{n}", spot, {"PGPU": {"total": 1}}, [])
-    body = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}, "limit": 2}
+    body = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}, "limit": 2, "profile": {"compactness": {}}}
     assert planned(api, body) == [{"_GPU": ["host30-gpu0", "host30-gpu1"]}, {"_GPU": ["host0-gpu0", "host0-gpu1"]}]
     assert ask(api, "POST", CANDIDATES, body=body)["searched"] < 40
 

@@ -63,8 +63,15 @@ def test_without_a_planner_file_the_built_in_profile_is_listed(api: Api) -> None
                     "resources": {
                         "VCPU": {"type": "LeastAllocated", "weight": 1},
                         "MEMORY_MB": {"type": "LeastAllocated", "weight": 1},
+                        "PGPU": {"type": "MostAllocated", "weight": 4},
+                        "VGPU": {"type": "MostAllocated", "weight": 4},
+                        "FPGA": {"type": "MostAllocated", "weight": 4},
+                        "CUSTOM_GPU_*": {"type": "MostAllocated", "weight": 4},
+                        "CUSTOM_PCI_10DE_*": {"type": "MostAllocated", "weight": 4},
+                        "CUSTOM_PCI_1002_*": {"type": "MostAllocated", "weight": 4},
                     },
                 },
+                "sra": {"weight": 30, "mode": "unneeded", "resources": {"PGPU": 1, "VGPU": 1, "FPGA": 1}},
                 "compactness": {"weight": 10},
             }
         },

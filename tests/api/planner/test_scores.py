@@ -96,7 +96,8 @@ def test_without_a_profile_the_default_one_scores(planner: Api, cloud: Cloud) ->
     assert answer.json["profile"] == "default"
     assert answer.json["scores"] == scores(planner, request, profile="default")
     assert answer.json["scores"][0]["touched"] == {"numa": 2, "pcie": 0}
-    assert answer.json["scores"][0] | {"total": 62.5, "fit": 75, "compactness": 50} == answer.json["scores"][0]
+    parts = {"total": 79, "fit": 45, "sra": 100, "compactness": 50}
+    assert answer.json["scores"][0] | parts == answer.json["scores"][0]
 
 
 @pytest.mark.parametrize("limit", [1, 10])
@@ -110,7 +111,8 @@ def test_the_winner_does_not_depend_on_how_many_of_a_tree_are_shown(planner: Api
     inside = provider("bn", switch("b2", "bg2", "bg3"), traits=["HW_NUMA_ROOT"])
     second = provider("b", switch("b0", "bg0"), switch("b1", "bg1"), inside)
     built = stored(planner.app, first, second)
-    both = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}, "limit": limit}
+    group = {"resources": {"PGPU": 1}, "count": 2}
+    both = {"groups": {"_GPU": group}, "limit": limit, "profile": {"compactness": {}}}
     answers = [planner.post("/planner/v1/candidates", {**both, "per_tree": number}).json for number in (1, 2, 6)]
     best = {built.providers["bg2"], built.providers["bg3"]}
     for answer in answers:

@@ -43,7 +43,7 @@ MEMBERS = {
     POOL: member(POOL, None, shares=True, DISK_GB=(100, 90), VCPU=(100, 0)),
     OTHER: member(OTHER, None, VCPU=(8, 0)),
 }
-SPREAD = RankingProfile()
+SPREAD = RankingProfile("spread", Profile(fit=Fit()))
 PACK_GPUS = RankingProfile(
     "ai",
     Profile(
