@@ -121,7 +121,7 @@ def journal(
         providers = ProvidersByName(partial(_providers_of_database, database))
         narrowed = _narrowed(only, owners, providers)
         consumer, provider, project, user = map(narrowed.get, NARROWING)
-        chosen = Wanted(consumer, provider, project, user)
+        chosen = Wanted(consumer, (provider,) if provider else (), project, user)
         entries = DatabaseJournal(database, chosen).entries(limit, follow=follow)
         _print(entries, owners, providers, until_interrupted=follow)
 

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from placement.errors import NotFound, PlacementError, Unavailable
@@ -178,7 +179,7 @@ def _make_ours(tx: Transaction) -> None:
 
 @reads_anywhere
 def changes(
-    tx: Transaction, *, most: int, provider: str | None = None, consumer: str | None = None
+    tx: Transaction, *, most: int, providers: Sequence[str] = (), consumer: str | None = None
 ) -> list[ToldChange]:
     """Return the latest changes, newest first."""
-    return store.told_changes(tx, limit=most, provider=provider, consumer=consumer)
+    return store.told_changes(tx, limit=most, providers=providers, consumer=consumer)

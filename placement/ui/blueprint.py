@@ -23,7 +23,7 @@ from placement.ui.names import install_names
 from placement.ui.numbers import install_explained, install_filters
 from placement.ui.page import HTML, Page, call_of, navigation
 from placement.ui.security import allows, authorize, refuse_nul, secure
-from placement.ui.static_files import install_static_files
+from placement.ui.static_files import install_static_files, packed
 
 LOG = logging.getLogger(__name__)
 
@@ -46,6 +46,7 @@ def install_console(app: Flask, server: Server) -> None:
     install_static_files(app, console)
     console.add_url_rule("/<path:rest>", "elsewhere", _no_such_page)
     console.after_request(secure)
+    console.after_request(packed)
     console.register_error_handler(PlacementError, lambda error: _placement_error(server, error))
     console.register_error_handler(HTTPException, lambda error: _http_exception(server, error))
     log = RationedLog(LOG)

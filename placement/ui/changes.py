@@ -1,7 +1,9 @@
 """What pages show of the journal: changes, who made them, and what a provider had at a point in time."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 
 from placement.api.call import Call
@@ -15,7 +17,11 @@ from placement.store.journal.history import PastProvider, TooLongAgo
 from placement.store.journal.reading import Entry, ToldChange
 from placement.ui.names import visible
 
-SHOWN = 20
+SHOWN, READ = 20, 200
+"""How many changes a page shows, and how many rows of the journal it reads for that."""
+
+Change = list[ToldChange]
+"""What one request changed of one tree and consumer, oldest row first; without a request, in the same second."""
 
 _MARKS = {"created": "added", "deleted": "removed"}
 _OF_PROVIDERS = {"created": "provider created", "deleted": "provider deleted"}
@@ -36,11 +42,19 @@ def sees_journal(call: Call) -> bool:
     return keeps_journal(call) and call.is_allowed(RULE, project_id=None)
 
 
-def shown_changes(call: Call, *, provider: str | None = None, consumer: str | None = None) -> list[ToldChange] | None:
+def shown_changes(call: Call, *, providers: Sequence[str] = (), consumer: str | None = None) -> list[Change] | None:
     """Return the changes that a page shows, or None if there is no journal or this visitor may not read it."""
     if not sees_journal(call):
         return None
-    return latest(call.database, most=SHOWN, provider=provider, consumer=consumer)
+    rows = latest(call.database, most=READ, providers=providers, consumer=consumer)
+    changes: dict[tuple[object, ...], list[ToldChange]] = {}
+    for row in rows:
+        entry = row.entry
+        request = entry.request_id or entry.time.replace(microsecond=0)
+        changes.setdefault((request, entry.consumer_uuid, row.root_name or entry.root_provider_id), []).append(row)
+    if len(rows) == READ and len(changes) > 1:
+        changes.popitem()  # of which older rows may be missing
+    return [change[::-1] for change in changes.values()][:SHOWN]
 
 
 def shown_past(call: Call, uuid: str) -> Past:
@@ -56,8 +70,13 @@ def shown_past(call: Call, uuid: str) -> Past:
         return Past(asked, fault=error.message)
 
 
-def in_words(entry: Entry) -> str:
-    """Describe a provider's change in a few words."""
+def in_words(change: Change) -> list[tuple[str | None, str]]:
+    """Describe a change in a few words for each provider, beside the provider's name."""
+    by_provider = groupby(change, key=lambda row: row.name)
+    return [(name, ", ".join([_words(row.entry) for row in rows])) for name, rows in by_provider]
+
+
+def _words(entry: Entry) -> str:
     if entry.kind == "allocation":
         return f"{entry.resource_class} {_amounts(entry)}"
     if entry.kind == "inventory":

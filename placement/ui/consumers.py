@@ -120,6 +120,7 @@ def _csv_row(consumer: ListedConsumer, held: Mapping[str, int], names: OwnerName
         "user": names.users.get(user, user),
         "user_id": user,
         "type": consumer.type or UNTYPED,
+        "since": consumer.since,
         "changed": consumer.changed_at,
         **held,
     }

@@ -145,7 +145,8 @@ def provider(call: Call, uuid: str) -> Response:
     paging = paging_of(call.request)
     levels = call.server.settings.planner.levels
     found = provider_in_tree(call.database, uuid, levels=levels, first=paging.first, most=paging.size)
-    changes = shown_changes(call, provider=found.focus.uuid)
+    shown = found.nodes.values() if found.is_root else [found.focus]
+    changes = shown_changes(call, providers=[node.uuid for node in shown])
     past = shown_past(call, found.focus.uuid)
     traits = grouped(found.focus.traits)
     return show("provider.html", found=found, paging=paging, changes=changes, past=past, traits=traits)

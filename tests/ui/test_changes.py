@@ -20,10 +20,10 @@ from tests.ui.visitor import Visitor
 PAGE = "/ui/providers/"
 
 
-def coming_of_a_root(app: Flask, who: str) -> list[list[str]]:
+def created(app: Flask) -> str:
     """Return what is shown for a new provider; only PostgreSQL knows its id before its row is written."""
-    begins = [] if app.extensions["placement"].database.dialect == "postgresql" else [["became a root", "", who]]
-    return [*begins, ["provider created", "", who]]
+    is_known = app.extensions["placement"].database.dialect == "postgresql"
+    return "provider created" if is_known else "provider created, became a root"
 
 
 def test_what_changed_is_told_with_who_did_it(app: Flask, visitor: Visitor):
@@ -42,7 +42,7 @@ def test_what_changed_is_told_with_who_did_it(app: Flask, visitor: Visitor):
         ["VCPU 2 given back", consumer, "admin"],
         ["VCPU 2 taken", consumer, "admin"],
         ["inventory of VCPU: total 8", "", "admin"],
-        *coming_of_a_root(app, "admin"),
+        [created(app), "", "admin"],
     ]
     assert [row[1:] for row in visitor.page("/ui/").cells("What changed")] == [["renamed", *row[1:]] for row in rows]
 
@@ -52,16 +52,34 @@ def test_what_others_wrote_is_told_as_such(app: Flask, visitor: Visitor):
     create_provider(database, uuid=uuid, name="host")
     replace_provider_traits(database, uuid, ["HW_NUMA_ROOT"], generation=0)
     replace_provider_traits(database, uuid, [], generation=1)
-    assert [row[1:] for row in visitor.page(PAGE + uuid).cells("What changed")] == [
-        ["trait HW_NUMA_ROOT removed", "", "not this server"],
-        ["trait HW_NUMA_ROOT added", "", "not this server"],
-        *coming_of_a_root(app, "not this server"),
-    ]
+    rows = [row[1:] for row in visitor.page(PAGE + uuid).cells("What changed")]
+    assert {who for *_, who in rows} == {"not this server"}
+    told = ", ".join([what for what, *_ in reversed(rows)])  # together, if all happened in one second
+    assert told == f"{created(app)}, trait HW_NUMA_ROOT added, trait HW_NUMA_ROOT removed"
+
+
+def test_a_claim_is_one_change_of_a_tree_with_its_devices(app: Flask, demo: None, visitor: Visitor):
+    claim = {"compute1-numa1": {"VCPU": 2, "MEMORY_MB": 4096}, "compute1-nic1": {"SRIOV_NET_VF": 1}}
+    allocations = {uuid_of(name): {"resources": amounts} for name, amounts in claim.items()}
+    owner = {"project_id": "p", "user_id": "u", "consumer_generation": None, "consumer_type": "INSTANCE"}
+    consumer = new_uuid()
+    assert Api(app).put(f"/allocations/{consumer}", {"allocations": allocations, **owner}).status_code == 204
+    rows = [visitor.page(path).cells("What changed")[0][1:] for path in (PAGE + uuid_of("compute1"), "/ui/")]
+    for name, words in (
+        ("numa1", "MEMORY_MB 4 GiB taken"),
+        ("numa1", "VCPU 2 taken"),
+        ("nic1", "SRIOV_NET_VF 1 taken"),
+    ):
+        assert name in rows[0][0]
+        assert words in rows[0][0]
+    assert rows == [[rows[0][0], consumer, "admin"], ["compute1", rows[0][0], consumer, "admin"]]
+    (device,) = [row for row in visitor.page(PAGE + uuid_of("compute1-nic1")).cells("What changed") if consumer in row]
+    assert device[1].endswith("nic1 SRIOV_NET_VF 1 taken")
 
 
 def test_a_provider_is_shown_as_it_was(app: Flask, demo: None, visitor: Visitor):
     database, uuid = app.extensions["placement"].database, uuid_of("compute1-numa0")
-    last = read_trail(database, Wanted(provider=uuid), limit=1)[0].time
+    last = read_trail(database, Wanted(providers=(uuid,)), limit=1)[0].time
     api = Api(app)
     api.delete(f"/allocations/{uuid_of('vm0')}")
     page = visitor.page(f"{PAGE}{uuid}?at={last + timedelta(milliseconds=1):%Y-%m-%dT%H:%M:%S.%f}")

@@ -128,6 +128,13 @@ def test_what_others_wrote_is_what_they_published_and_has_its_licence():
         assert (path.parent / "LICENSE").read_text()
 
 
+def test_pages_are_packed_for_browsers_that_take_that(visitor: Visitor):
+    for path in ("/ui/search", "/ui/consumers?format=csv"):
+        plain, packed = visitor.open(path), visitor.open(path, headers={"accept-encoding": "gzip"})
+        assert (packed.headers["content-encoding"], packed.headers["vary"]) == ("gzip", "accept-encoding")
+        assert gzip.decompress(packed.data)[:200] == plain.data[:200]
+
+
 def test_only_files_below_static_are_served(visitor: Visitor):
     for path in ("../page.py", "%2e%2e/page.py", "..%2fpage.py", "vendor", ""):
         assert visitor.open(f"/ui/static/{path}").status_code == 404, path

@@ -167,12 +167,12 @@ def test_who_shares_and_who_is_shared_with_is_linked(demo: None, visitor: Visito
 
 def test_the_consumers_of_a_tree_are_listed_with_their_sums(demo: None, visitor: Visitor):
     page = visitor.page(f"/ui/providers/{uuid_of('compute1')}")
-    row = [uuid_of("vm0"), "blue", "INSTANCE", "16 VCPU 8 GiB MEMORY_MB 1 PGPU", "2"]
+    row = [uuid_of("vm0"), "blue", "INSTANCE", "16 VCPU 8 GiB MEMORY_MB 1 PGPU", "2", "just now"]
     assert page.cells("Who consumes this tree") == [row]
     below = visitor.page(f"/ui/providers/{uuid_of('compute1-numa0')}")
     assert below.cells("Who consumes it") == [row]
     (gpu,) = visitor.page(f"/ui/providers/{uuid_of('compute1-gpu0')}").cells("Who consumes it")
-    assert gpu[3:] == ["1 PGPU", "1"]
+    assert gpu[3:5] == ["1 PGPU", "1"]
     assert "Nothing is allocated from it" in visitor.page(f"/ui/providers/{uuid_of('compute3')}").text
 
 

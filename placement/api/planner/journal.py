@@ -107,7 +107,7 @@ def _wanted(call: Call, project: str | None) -> Wanted:
     query = call.query
     return Wanted(
         consumer=query.last("consumer"),
-        provider=query.last("provider"),
+        providers=tuple(query.every("provider"))[-1:],
         project=project,
         user=query.last("user"),
         since=_moment(query.last("since")),

@@ -32,6 +32,7 @@ _COLUMNS = select(
     consumer_types.c.name,
     _C.generation,
     func.coalesce(_C.updated_at, _C.created_at),
+    _C.created_at,
 ).select_from(_SOURCE)
 
 COUNTED_MOST = 100_000
@@ -63,6 +64,7 @@ class ListedConsumer(NamedTuple):
     type: str | None
     generation: int
     changed_at: datetime | None
+    since: datetime | None
 
 
 class HeldAmount(NamedTuple):

@@ -60,12 +60,13 @@ class PlacedAmount(NamedTuple):
 
 
 class TreeHolder(NamedTuple):
-    """A consumer that uses a tree: from how many providers, and how much of each class in total."""
+    """A consumer that uses a tree: from how many providers, since when, and how much of each class in total."""
 
     consumer_uuid: str
     project_id: str
     consumer_type: str | None
     providers: int
+    since: datetime | None
     held: Mapping[str, int]
 
 
@@ -107,7 +108,11 @@ def consumer_counts(tx: Transaction, provider_ids: Collection[int]) -> dict[int,
 def holders(tx: Transaction, part: TreePart, *, first: int, most: int) -> list[TreeHolder]:
     """Return a page of the consumers that use a part of a tree, with the sums of what they hold there."""
     each = (
-        select(A.consumer_id, func.count(distinct(A.resource_provider_id)).label("providers"))
+        select(
+            A.consumer_id,
+            func.count(distinct(A.resource_provider_id)).label("providers"),
+            func.min(A.created_at).label("since"),
+        )
         .select_from(IN_TREES)
         .where(*part.conditions)
         .group_by(A.consumer_id)
@@ -117,7 +122,7 @@ def holders(tx: Transaction, part: TreePart, *, first: int, most: int) -> list[T
         .subquery("each")
     )
     query = (
-        select(each.c.consumer_id, projects.c.external_id, consumer_types.c.name, each.c.providers)
+        select(each.c.consumer_id, projects.c.external_id, consumer_types.c.name, each.c.providers, each.c.since)
         .select_from(
             each.join(consumers, consumers.c.uuid == each.c.consumer_id)
             .join(projects, projects.c.id == consumers.c.project_id)
@@ -125,10 +130,10 @@ def holders(tx: Transaction, part: TreePart, *, first: int, most: int) -> list[T
         )
         .order_by(each.c.consumer_id)
     )
-    rows = tx.tuples(query)
+    rows = [*tx.execute(query)]  # with times as such
     of_these = [A.consumer_id.in_([row[0] for row in rows]), *part.conditions]
     sums = sums_held(tx, IN_TREES, A.consumer_id, where=of_these) if rows else {}
-    return [TreeHolder(uuid, project, type_, count, sums[uuid]) for uuid, project, type_, count in rows]
+    return [TreeHolder(uuid, project, type_, count, since, sums[uuid]) for uuid, project, type_, count, since in rows]
 
 
 def placed_amounts(tx: Transaction, part: TreePart, *, most: int) -> tuple[list[PlacedAmount], bool]:

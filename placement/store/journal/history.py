@@ -75,7 +75,7 @@ def provider_at(tx: Transaction, uuid: str, moment: datetime) -> PastProvider:
     if known_since is None or moment < known_since:
         raise TooLongAgo
     past = _now(tx, uuid)
-    for entry in since_then(tx, Wanted(provider=uuid, since=moment)):
+    for entry in since_then(tx, Wanted(providers=(uuid,), since=moment)):
         _undo(entry, past)
     return _named(tx, past, moment)
 

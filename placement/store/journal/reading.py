@@ -176,10 +176,10 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A filter on rows: by consumer, provider in any case, project of the consumer, acting user, time and kind."""
+    """A filter on rows: by consumer, providers in any case, project of the consumer, acting user, time and kind."""
 
     consumer: str | None = None
-    provider: str | None = None
+    providers: tuple[str, ...] = ()
     project: str | None = None
     user: str | None = None
     since: datetime | None = None
@@ -191,8 +191,9 @@ class Wanted:
         conditions = []
         if self.consumer is not None:
             conditions.append(J.consumer_uuid == self.consumer)
-        if self.provider is not None:
-            conditions.append(J.provider_uuid.in_({self.provider, self.provider.lower()}))
+        if self.providers:
+            spellings = {spelling for uuid in self.providers for spelling in (uuid, uuid.lower())}
+            conditions.append(J.provider_uuid.in_(sorted(spellings)))
         if self.project is not None:
             # A scalar subquery, so that the index on the project id is used.
             project = select(projects.c.id).where(projects.c.external_id == self.project).scalar_subquery()
@@ -308,24 +309,25 @@ def _uuids(tx: Transaction, ids: set[int]) -> dict[int | None, str]:
 
 
 class ToldChange(NamedTuple):
-    """A row of the journal, with the names of its provider and of the root above; None if they no longer exist."""
+    """A row of the journal, with what its provider and the root above are called; None if they no longer exist."""
 
     entry: Entry
     name: str | None
     root_name: str | None
+    root_uuid: str | None
 
 
 def told_changes(
-    tx: Transaction, *, limit: int, provider: str | None = None, consumer: str | None = None
+    tx: Transaction, *, limit: int, providers: Sequence[str] = (), consumer: str | None = None
 ) -> list[ToldChange]:
-    """Return the latest changes, of one provider or consumer or of all, newest first."""
-    entries = trail(tx, Wanted(consumer, provider, kinds=TOLD), limit=limit)
+    """Return the latest changes, of some providers or a consumer or of all, newest first."""
+    entries = trail(tx, Wanted(consumer, tuple(providers), kinds=TOLD), limit=limit)
     uuids = sorted({entry.provider_uuid for entry in entries if entry.provider_uuid is not None})
     root = resource_providers.alias("root")
     query = (
-        select(RP.uuid, func.coalesce(RP.name, RP.uuid), func.coalesce(root.c.name, root.c.uuid))
+        select(RP.uuid, func.coalesce(RP.name, RP.uuid), func.coalesce(root.c.name, root.c.uuid), root.c.uuid)
         .select_from(resource_providers.join(root, root.c.id == RP.root_provider_id))
         .where(RP.uuid.in_(uuids))
     )
-    names = {uuid: (name, root_name) for uuid, name, root_name in tx.tuples(query)} if uuids else {}
-    return [ToldChange(entry, *names.get(entry.provider_uuid or "", (None, None))) for entry in entries]
+    names = {uuid: names for uuid, *names in tx.tuples(query)} if uuids else {}
+    return [ToldChange(entry, *names.get(entry.provider_uuid or "", (None, None, None))) for entry in entries]
