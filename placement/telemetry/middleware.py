@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from oslo_config import cfg
 
-from placement.candidates.headroom.plans import CountedRequest
+from placement.candidates.headroom.totals import CountedRequest
 from placement.errors import ConfigurationError
 from placement.logs import CURRENT_REQUEST
 from placement.open_paths import HEALTH_PATHS, OPEN_PATHS, is_open

@@ -20,8 +20,7 @@ from placement.api.planner.request_schemas import ChangesSchema, RequestSchema
 from placement.api.query import Query
 from placement.api.routing import PLANNER_PATH, Route
 from placement.api.versions import MAXIMUM
-from placement.candidates.headroom.plans import CountedRequest
-from placement.candidates.headroom.totals import Headroom, HostModel
+from placement.candidates.headroom.totals import CountedRequest, Headroom, HostModel
 from placement.candidates.single_providers import split_in_words
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.planner_request import PlannerRequest

@@ -2,25 +2,25 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
 from placement.allocators.budget import Budget
 from placement.allocators.bundle_packing import Copies, drawn, exactly
-from placement.candidates.headroom.division import Formula, Least, OneSlot, OpenSlot, formula_for, open_slots
+from placement.candidates.headroom.division import Formula, OneSlot, OpenSlot, formula_for, least, open_slots
 from placement.candidates.headroom.forms import (
     ENDLESS,
     Cell,
     ClassAmounts,
     CloudInForms,
     FreeAmounts,
+    OptionRows,
     TreesOfForm,
 )
-from placement.candidates.headroom.plans import FormOptions
 from placement.candidates.headroom.ways import MAX_CHOICES_IN_ALL, Ways
+from placement.candidates.serving import Serving
 from placement.cloud.providers import Flags, Ints
-from placement.domain.search_plan import Plan
+from placement.domain.search_plan import Demand, Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,58 @@ class CountedTrees:
         )
 
 
+class FormOptions:
+    """Finds the options of one plan in the forms of a cloud: those in the first tree of each form."""
+
+    def __init__(self, plan: Plan, cloud: CloudInForms) -> None:
+        self._plan = plan
+        self._cloud = cloud
+        self._serving = serving = Serving(plan, cloud.ids, columns=cloud.columns, sets=cloud.sets)
+        self._trees = np.array([of_form.trees[0] for of_form in cloud.forms], dtype=np.int64)
+        self._starts = cloud.columns.providers.starts[self._trees]
+        possible = serving.possible_trees if serving.is_possible else np.zeros(len(cloud.columns.providers.roots), bool)
+        self._is_possible = [True] * len(self._trees) if possible is None else possible[self._trees].tolist()
+        self._at = cloud.columns.providers.positions_in(self._trees)
+        self._of_demands = [self._of_forms(demand) for demand in plan.demands]
+
+    def rows(self, number: int) -> OptionRows | None:
+        """Return who can serve each demand; None if the tree itself must not, or if a demand has no provider."""
+        rows = [of_forms[number] for of_forms in self._of_demands] if self._is_possible[number] else []
+        return rows if rows and all(rows) else None
+
+    def met(self, number: int, places: Iterable[int]) -> dict[int, int]:
+        """Return which trait sets of the unsuffixed group each of some providers meets, as bits."""
+        start, pools = int(self._starts[number]), self._cloud.pools
+        at = {place: pools[place].position if place < 0 else start + place for place in places}
+        sets = [self._serving.with_any_trait(any_of) for any_of in self._plan.trait_sets]
+        return {
+            place: sum([1 << index for index, flags in enumerate(sets) if flags[position]])
+            for place, position in at.items()
+        }
+
+    def _of_forms(self, demand: Demand) -> list[list[int]]:
+        """Return who can serve a demand in each form; a sharing provider is one pool, also for its own tree."""
+        at = self._serving.possible_providers(demand, self._at)
+        numbers = np.searchsorted(self._trees, self._cloud.columns.providers.trees[at])
+        rows: list[list[int]] = [[] for _ in self._trees]
+        for number, place in zip(numbers.tolist(), (at - self._starts[numbers]).tolist(), strict=True):
+            rows[number].append(place)
+        if not self._cloud.pools:
+            return rows
+        serving = self._pools_for(demand)
+        for number, form in enumerate([of_form.form for of_form in self._cloud.forms]):
+            here = serving.intersection([pool.number for pool in form.pools])
+            rows[number] = sorted({form.own_pools.get(place, place) for place in rows[number]} | here)
+        return rows
+
+    def _pools_for(self, demand: Demand) -> set[int]:
+        if demand.resources and demand.group.in_tree is not None and not demand.group.is_granular:
+            return set()  # in_tree keeps the unsuffixed group inside the tree.
+        number_at = {pool.position: number for number, pool in self._cloud.pools.items()}
+        serving = self._serving.possible_providers(demand, np.array(sorted(number_at)), sharing=True)
+        return {number_at[position] for position in serving.tolist()}
+
+
 class CopyCounter:
     """Counts the copies of one plan in the trees of a cloud.
 
@@ -96,21 +148,20 @@ class CopyCounter:
         slots, formula = self._formula(trees)
         if formula is None:
             return None
-        most = formula.alone.copies(free)
-        least = most
+        least_copies = most = formula.alone(free)
         for tied in formula.mixed if formula.is_exact else (tuple(range(len(slots))),):
             ways = self._ways_of(trees, slots, tied)
             if not ways.is_possible:
                 return None
             at_least, most = ways.copies(free, most, budget)
-            least = np.minimum(least, at_least)
+            least_copies = np.minimum(least_copies, at_least)
         is_divided = formula.is_exact and not formula.mixed
         return CountedTrees(
             trees,
             slots,
-            least,
+            least_copies,
             most,
-            without_pools=Least(formula.parts).copies(free) if formula.pooled else most,
+            without_pools=least(formula.parts)(free) if formula.pooled else most,
             pooled=tuple([self._pooled(slot, free) for slot in formula.pooled]) if is_divided else (),
             is_shared=any([place < 0 for slot in slots for place in slot.places]),
         )
@@ -129,9 +180,16 @@ class CopyCounter:
         return self._ways_of(counted.trees, counted.slots, tuple(range(len(counted.slots)))).all_ways()
 
     def _ways_of(self, trees: TreesOfForm, slots: Sequence[OpenSlot], tied: tuple[int, ...]) -> Ways:
+        """Return the ways of all slots, or of some that are tied only by competing with each other."""
         ways = self._ways.get((trees.number, tied))
         if ways is None:
-            chosen, plan, met = [slots[number] for number in tied], self._sub_plan(tied), self._met(trees.number, slots)
+            plan = self.plan
+            if len(tied) < len(slots):
+                alone, request = tuple([plan.slots[number] for number in tied]), replace(plan.request, same_subtree=())
+                asked = {name for slot in alone for name, _amount in slot.resources}
+                contended = tuple([name for name in plan.contended if name in asked])
+                plan = replace(plan, slots=alone, request=request, contended=contended, trait_sets=())
+            chosen, met = [slots[number] for number in tied], self._met(trees.number, slots)
             ways = Ways(plan, self.cloud, trees.form, slots=chosen, met=met, composing=self._composing)
             self._ways[trees.number, tied] = ways
         return ways
@@ -141,20 +199,6 @@ class CopyCounter:
         places = {place for slot in slots for place in slot.places}
         return self._options.met(number, places) if self.plan.trait_sets else dict.fromkeys(places, 0)
 
-    def _sub_plan(self, numbers: Sequence[int]) -> Plan:
-        """Return the plan of all slots, or of some that are tied only by competing with each other."""
-        if len(numbers) == len(self.plan.slots):
-            return self.plan
-        slots = tuple([self.plan.slots[number] for number in numbers])
-        asked = {name for slot in slots for name, _amount in slot.resources}
-        return replace(
-            self.plan,
-            slots=slots,
-            request=replace(self.plan.request, same_subtree=()),
-            contended=tuple([name for name in self.plan.contended if name in asked]),
-            trait_sets=(),
-        )
-
     def _pooled(self, slot: OneSlot, free: FreeAmounts) -> Pooled:
         own = tuple([place for place in slot.places if place >= 0])
         pools = {place: self.cloud.pools[place].free for place in slot.places if place < 0}
@@ -163,51 +207,6 @@ class CopyCounter:
             for place, much in pools.items()
         }
         return Pooled(slot.amounts, OneSlot(own, slot.amounts).copies(free), room)
-
-
-class PlacedTrees(Protocol):
-    """Counts the copies of a request with rules about places, given how many fit without the rules."""
-
-    @property
-    def avoided(self) -> Collection[int]:
-        """The roots of trees that the request leaves out."""
-
-    def kinds(self, trees: Ints) -> Ints:
-        """Return the kind of each tree, by index: trees of a kind with equal bounds have room for as many copies."""
-
-    def in_trees(self, bounds: Mapping[int, int]) -> Mapping[int, Copies]:
-        """Return how many copies fit into trees, by root, given how many would without the rules."""
-
-    def in_empty(self, bounds: Mapping[int, int]) -> Mapping[int, Copies]:
-        """Return the same for trees that are like these, but empty."""
-
-
-def as_placed(counted: Sequence[CountedTrees], placed: PlacedTrees) -> list[CountedTrees]:
-    """Return how often trees can serve a request with rules about places; pools no longer bound it."""
-    kept = [one.chosen(~np.isin(one.trees.roots, [*placed.avoided])) for one in counted] if placed.avoided else counted
-    kept = [one for one in kept if len(one.most)]
-    looks = [_looks(one, placed) for one in kept]
-    bounds = [
-        dict(zip(one.trees.roots[first].tolist(), one.most[first].tolist(), strict=True))
-        for one, (first, _numbers) in zip(kept, looks, strict=True)
-    ]
-    found = placed.in_trees({root: most for of_form in bounds for root, most in of_form.items() if most})
-    placed_trees = []
-    for one, of_form, (_first, numbers) in zip(kept, bounds, looks, strict=True):
-        copies = np.array([found.get(root, exactly(0)) for root in of_form], dtype=np.int64)[numbers]
-        placed_trees.append(replace(one, least=copies[:, 0], most=copies[:, 1], pooled=()))
-    return placed_trees
-
-
-def _looks(counted: CountedTrees, placed: PlacedTrees) -> tuple[Ints, Ints]:
-    """Return the first trees that differ in their kind, or in their copies without rules, and for each tree its equal.
-
-    Both are by position among these trees.
-    """
-    bounds, numbers = np.unique(counted.most, return_inverse=True)
-    looks = placed.kinds(counted.trees.trees) * len(bounds) + numbers
-    _looks, first, equal = np.unique(looks, return_index=True, return_inverse=True)
-    return first, equal
 
 
 def total(column: Ints) -> int:
@@ -222,66 +221,42 @@ def in_all_trees(counted: Iterable[CountedTrees], among: Collection[int] | None 
         counted: the trees by form.
         among: the roots of the trees; None for all.
     """
-    chosen = [one.among(among) for one in counted]
-    alone = [one for one in chosen if not one.is_shared]
-    shared = _shared([one for one in chosen if one.is_shared])
-    least, most = sum([total(one.least) for one in alone]), sum([total(one.most) for one in alone])
-    return Copies(least + shared.least, most + shared.most)
+    chosen = [of_form.among(among) for of_form in counted]
+    alone = [of_form for of_form in chosen if not of_form.is_shared]
+    shared = _shared([of_form for of_form in chosen if of_form.is_shared])
+    least_copies, most = (
+        sum([total(of_form.least) for of_form in alone]),
+        sum([total(of_form.most) for of_form in alone]),
+    )
+    return Copies(least_copies + shared.least, most + shared.most)
 
 
 def _shared(joined: Sequence[CountedTrees]) -> Copies:
     """Return bounds on how many copies fit into trees that draw from pools.
 
-    Exact if pools serve a single slot and nothing else is shared. With several such slots, each gives an upper bound,
-    and filling the trees one after the other gives a lower one.
+    Exact if pools serve a single slot and nothing else is shared. With several such slots, each gives an upper bound.
     """
     if not joined:
         return Copies(0, 0)
-    asked = {tuple([pooled.amounts for pooled in one.pooled]) for one in joined}
-    slots = len(min(asked))
-    if len(asked) == 1 and slots == 1:
+    asked = {tuple([pooled.amounts for pooled in counted.pooled]) for counted in joined}
+    slots = len(min(asked)) if len(asked) == 1 else 0
+    if slots == 1:
         return exactly(_by_flow(joined, 0))
-    most = sum([total(one.most) for one in joined])
-    if len(asked) == 1 and slots:
-        return Copies(_one_after_the_other(joined), min([most, *[_by_flow(joined, slot) for slot in range(slots)]]))
-    # If trees share something unknown, at least the best of them can have its copies.
-    return Copies(max([int(one.least.max(initial=0)) for one in joined]), most)
+    # At least the best of them can have its copies.
+    most = sum([total(counted.most) for counted in joined])
+    return Copies(
+        max([int(counted.least.max(initial=0)) for counted in joined]),
+        min([most, *[_by_flow(joined, slot) for slot in range(slots)]]),
+    )
 
 
 def _by_flow(joined: Sequence[CountedTrees], slot: int) -> int:
     """Return how many copies fit if pools served only one slot: a maximum flow."""
     own, wanted, room = 0, dict[frozenset[int], int](), dict[int, int]()
-    for one in joined:
-        pooled = one.pooled[slot]
-        own += total(np.minimum(one.without_pools, pooled.own))
+    for counted in joined:
+        pooled = counted.pooled[slot]
+        own += total(np.minimum(counted.without_pools, pooled.own))
         pools = frozenset(pooled.room)
-        wanted[pools] = wanted.get(pools, 0) + total(np.maximum(0, one.without_pools - pooled.own))
+        wanted[pools] = wanted.get(pools, 0) + total(np.maximum(0, counted.without_pools - pooled.own))
         room |= pooled.room
     return own + drawn(wanted, room)
-
-
-def _one_after_the_other(joined: Sequence[CountedTrees]) -> int:
-    left: dict[tuple[int, int], int] = {}
-    copies_in_all = 0
-    for one in joined:
-        for slot, pooled in enumerate(one.pooled):
-            left |= {(slot, pool): left.get((slot, pool), room) for pool, room in pooled.room.items()}
-        own = [pooled.own.tolist() for pooled in one.pooled]
-        for tree, without_pools in enumerate(one.without_pools.tolist()):
-            supplies = [
-                own[slot][tree] + sum([left[slot, pool] for pool in pooled.room])
-                for slot, pooled in enumerate(one.pooled)
-            ]
-            copies = min(without_pools, *supplies)
-            for slot, pooled in enumerate(one.pooled):
-                _take(left, slot, pooled, max(0, copies - own[slot][tree]))
-            copies_in_all += copies
-    return copies_in_all
-
-
-def _take(left: dict[tuple[int, int], int], slot: int, pooled: Pooled, units: int) -> None:
-    """Take units from the pools of a slot, in any order: which of them others need less is unknown."""
-    for pool in pooled.room:
-        taken = min(units, left[slot, pool])
-        left[slot, pool] -= taken
-        units -= taken

@@ -7,27 +7,22 @@ have no provider in common. Everything else gets an upper bound.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
-from placement.candidates.headroom.forms import ENDLESS, ClassAmounts, FreeAmounts, TreeForm
-from placement.candidates.headroom.plans import OptionRows
+from placement.candidates.headroom.forms import ENDLESS, ClassAmounts, FreeAmounts, OptionRows, TreeForm
 from placement.cloud.providers import Ints
 from placement.domain.search_plan import Plan
 
 MAX_SETS = 6
 """With more distinct sets of places than this, not all combinations of alike slots are checked."""
 
-
-class FormulaPart(Protocol):
-    """Something that bounds the number of copies."""
-
-    def copies(self, free: FreeAmounts) -> Ints:
-        """Return how many copies this part of a request allows in each tree."""
+FormulaPart = Callable[[FreeAmounts], Ints]
+"""Something that bounds the number of copies: how many it allows in each tree."""
 
 
 class OneSlot(NamedTuple):
@@ -59,7 +54,9 @@ class AlikeSlots:
         sets = Counter([frozenset(row) for row in rows])
         self.is_exact = len(sets) <= MAX_SETS
         """Whether all combinations of slots are checked; otherwise the result is only an upper bound."""
-        unions = _unions([*sets]) if self.is_exact else {*sets, frozenset[int]().union(*sets)}
+        unions = {*sets, frozenset[int]().union(*sets)}
+        for places in sets if self.is_exact else ():
+            unions |= {places | other for other in unions}
         self._together = [
             (sum([slots for places, slots in sets.items() if places <= union]), sorted(union)) for union in unions
         ]
@@ -82,44 +79,14 @@ class AlikeSlots:
                 return fitting
 
 
-def _unions(sets: Sequence[frozenset[int]]) -> set[frozenset[int]]:
-    found: set[frozenset[int]] = set()
-    for one in sets:
-        found |= {one, *[one | other for other in found]}
-    return found
+def least(parts: Sequence[FormulaPart]) -> FormulaPart:
+    """Return what the scarcest of some parts allows: every copy needs each."""
 
+    def copies(free: FreeAmounts) -> Ints:
+        scarcest: Ints = np.minimum.reduce([np.full(len(free.starts), ENDLESS), *[part(free) for part in parts]])
+        return scarcest
 
-class SumOfClass(NamedTuple):
-    """Slots that take different amounts of one class: all that is free of it bounds the copies."""
-
-    places: tuple[int, ...]
-    class_id: int
-    amount: int
-
-    def copies(self, free: FreeAmounts) -> Ints:
-        """Return the bound."""
-        return _summed([free.cell((place, self.class_id)) for place in self.places], free) // self.amount
-
-
-class Least(NamedTuple):
-    """Parts of which every copy needs each."""
-
-    parts: tuple[FormulaPart, ...]
-
-    def copies(self, free: FreeAmounts) -> Ints:
-        """Return what the scarcest part allows."""
-        columns = [part.copies(free) for part in self.parts]
-        return np.minimum.reduce(columns) if columns else np.full(len(free.starts), ENDLESS)
-
-
-class Total(NamedTuple):
-    """Parts of which a copy needs one: the regions of a tree, in one of which it lies as a whole."""
-
-    parts: tuple[FormulaPart, ...]
-
-    def copies(self, free: FreeAmounts) -> Ints:
-        """Return what all of them allow together."""
-        return _summed([part.copies(free) for part in self.parts], free)
+    return copies
 
 
 def _summed(columns: Sequence[Ints], free: FreeAmounts) -> Ints:
@@ -169,10 +136,9 @@ class Formula:
     mixed: tuple[tuple[int, ...], ...] = ()
     is_exact: bool = True
 
-    @property
-    def alone(self) -> FormulaPart:
-        """How many fit into a tree that has all pools to itself."""
-        return Least((*self.parts, *self.pooled))
+    def alone(self, free: FreeAmounts) -> Ints:
+        """Return how many fit into each tree, if it has all pools to itself."""
+        return least([*self.parts, *[slot.copies for slot in self.pooled]])(free)
 
 
 def open_slots(plan: Plan, classes: Mapping[str, int], rows: OptionRows) -> list[OpenSlot]:
@@ -201,16 +167,11 @@ def formula_for(plan: Plan, slots: Sequence[OpenSlot], form: TreeForm, met: Mapp
         met: the trait sets of the unsuffixed group that each provider meets, as bits.
     """
     making = _Making(plan, slots, form)
-    making.is_exact = making.is_exact and _meets_traits(plan, slots, met)
-    return making.formula()
-
-
-def _meets_traits(plan: Plan, slots: Sequence[OpenSlot], met: Mapping[int, int]) -> bool:
-    """Tell whether every choice meets the trait sets of the unsuffixed group, because one slot always does."""
+    formula = making.formula()
+    # Every choice meets the trait sets of the unsuffixed group if one slot always does.
     all_sets = (1 << len(plan.trait_sets)) - 1
-    return not all_sets or any(
-        [all([met[place] == all_sets for place in slot.places]) for slot in slots if not slot.suffix]
-    )
+    always = [all([met.get(place) == all_sets for place in slot.places]) for slot in slots if not slot.suffix]
+    return replace(formula, is_exact=making.is_exact and (not all_sets or any(always)))
 
 
 class _Making:
@@ -224,14 +185,15 @@ class _Making:
         self.is_exact = plan.request.combines_nested or len(slots) == 1 or is_flat
 
     def formula(self) -> Formula:
-        tied = [suffixes for suffixes in self._plan.request.same_subtree if len(self._of(suffixes)) > 1]
-        parts = [self._region_sums(suffixes) for suffixes in tied]
-        suffixes_tied = [suffix for suffixes in tied for suffix in suffixes]
-        free = [slot for slot in self._slots if slot.suffix not in suffixes_tied]
-        if self._meet(tied, suffixes_tied):
+        """Return the formula; then ``is_exact`` says whether it is, but for traits."""
+        of_subtrees = [self._of(suffixes) for suffixes in self._plan.request.same_subtree]
+        tied = [members for members in of_subtrees if len(members) > 1]
+        parts = [self._region_sums(members) for members in tied]
+        in_any = [slot for members in tied for slot in members]
+        if len({slot.number for slot in in_any}) < len(in_any) or any([self._competes(members) for members in tied]):
             self.is_exact = False
         pooled, mixed = [], []
-        for cluster in clusters(free):
+        for cluster in clusters([slot for slot in self._slots if slot not in in_any]):
             if _is_mixed(cluster):
                 mixed.append(tuple([slot.number for slot in cluster]))
             if len(cluster) == 1 and any([place < 0 for place in cluster[0].places]):
@@ -239,81 +201,62 @@ class _Making:
             else:
                 parts += self._of_cluster(cluster)
         # A slot with options in two trees is counted exactly only if it competes with no other.
-        if any([place < 0 for slot in self._slots for place in slot.places]) and len(pooled) < self._slots_with_pools():
+        if len(pooled) < sum([min(slot.places) < 0 for slot in self._slots]):
             self.is_exact = False
-        return Formula(tuple(parts), tuple(pooled), tuple(mixed), self.is_exact)
+        return Formula(tuple(parts), tuple(pooled), tuple(mixed))
 
     def _of(self, suffixes: Iterable[str]) -> list[OpenSlot]:
         return [slot for slot in self._slots if slot.suffix in suffixes]
 
-    def _slots_with_pools(self) -> int:
-        return sum([min(slot.places) < 0 for slot in self._slots])
+    def _competes(self, members: Sequence[OpenSlot]) -> bool:
+        """Tell whether a slot of a same_subtree competes with one outside it."""
+        others = [slot for slot in self._slots if slot not in members]
+        return any([slot.competes(other) for slot in members for other in others])
 
-    def _meet(self, tied: Sequence[frozenset[str]], suffixes: Sequence[str]) -> bool:
-        """Tell whether a slot of a same_subtree competes with a slot outside it, or is in another one, too."""
-        if len(set(suffixes)) < len(suffixes):
-            return True
-        return any(
-            [
-                one.competes(other)
-                for members in tied
-                for one in self._of(members)
-                for other in self._slots
-                if other.suffix not in members
-            ]
-        )
-
-    def _region_sums(self, suffixes: frozenset[str]) -> FormulaPart:
-        """Return how many copies of tied slots fit: the sum over the heads they may lie below."""
-        members = self._of(suffixes)
-        regions = dict(self._regions(members))
-        heads = regions.keys()
-        is_apart = not any([set(self._form.above(head)) & heads - {head} for head in heads])
-        if is_apart and all([any([row == (head,) for row in rows]) for head, rows in regions.items()]):
-            return Total(tuple([self._least(members, rows) for rows in regions.values()]))
-        self.is_exact = False
-        rows = [
-            tuple(sorted({place for of_region in regions.values() for place in of_region[index]}))
-            for index in range(len(members))
-        ]
-        return self._least(members, rows) if regions else Total(())
-
-    def _regions(self, members: Sequence[OpenSlot]) -> Iterator[tuple[int, list[tuple[int, ...]]]]:
-        """Yield each head that all members may lie below, with their options there."""
+    def _region_sums(self, members: Sequence[OpenSlot]) -> FormulaPart:
+        """Return how many copies of tied slots fit: the sum over the heads that all of them may lie below."""
+        regions: dict[int, list[tuple[int, ...]]] = {}
         for head in sorted({place for slot in members for place in slot.places}):
             rows = [tuple([place for place in slot.places if head in self._form.above(place)]) for slot in members]
             if all(rows):
-                yield head, rows
+                regions[head] = rows
+        heads = regions.keys()
+        is_apart = not any([set(self._form.above(head)) & heads - {head} for head in heads])
+        if is_apart and all([any([row == (head,) for row in rows]) for head, rows in regions.items()]):
+            of_regions = [self._least(members, rows) for rows in regions.values()]
+            return lambda free: _summed([part(free) for part in of_regions], free)
+        self.is_exact = False
+        rows = [tuple(sorted({*()}.union(*of_slot))) for of_slot in zip(*regions.values(), strict=True)]
+        return self._least(members, rows) if regions else lambda free: _summed((), free)
 
     def _least(self, members: Sequence[OpenSlot], rows: Sequence[tuple[int, ...]]) -> FormulaPart:
-        here = [replace(slot, places=row) for slot, row in zip(members, rows, strict=True)]
-        found = clusters(here)
-        self.is_exact = self.is_exact and not any([_is_mixed(cluster) for cluster in found])
-        return Least(tuple([part for cluster in found for part in self._of_cluster(cluster)]))
+        competing = clusters([replace(slot, places=row) for slot, row in zip(members, rows, strict=True)])
+        self.is_exact = self.is_exact and not any([_is_mixed(cluster) for cluster in competing])
+        return least([part for cluster in competing for part in self._of_cluster(cluster)])
 
     def _of_cluster(self, cluster: Sequence[OpenSlot]) -> list[FormulaPart]:
         """Return bounds on competing slots: a single, exact part if they are alike."""
         if len(cluster) == 1:
-            return [OneSlot(cluster[0].places, cluster[0].amounts)]
+            return [OneSlot(cluster[0].places, cluster[0].amounts).copies]
         alike: dict[ClassAmounts, list[OpenSlot]] = {}
         for slot in cluster:
             alike.setdefault(slot.amounts, []).append(slot)
-        parts: list[FormulaPart] = [self._alike(slots) for slots in alike.values()]
+        parts = [self._alike(slots) for slots in alike.values()]
         return parts + _sums(cluster) if _is_mixed(cluster) else parts
 
     def _alike(self, slots: Sequence[OpenSlot]) -> FormulaPart:
-        places = sorted({place for slot in slots for place in slot.places})
-        is_apart = slots[0].apart is not None and len({slot.apart for slot in slots}) == 1
-        each = {place: 1 if is_apart else self._most_of_one_copy(place, slots[0].amounts) for place in places}
-        alike = AlikeSlots([slot.places for slot in slots], each, slots[0].amounts)
+        places, amounts = sorted({place for slot in slots for place in slot.places}), slots[0].amounts
+        each = dict.fromkeys(places, len(self._slots))
+        if slots[0].apart is not None and len({slot.apart for slot in slots}) == 1:
+            each = dict.fromkeys(places, 1)
+        elif amounts:
+            # How many slots of one copy a provider may serve: together they are one allocation.
+            units = self._form.max_units
+            own = [place for place in places if place >= 0]
+            each |= {place: min([units[place, name] // amount for name, amount in amounts]) for place in own}
+        alike = AlikeSlots([slot.places for slot in slots], each, amounts)
         self.is_exact = self.is_exact and alike.is_exact
-        return alike
-
-    def _most_of_one_copy(self, place: int, amounts: ClassAmounts) -> int:
-        """Return how many slots of one copy a provider may serve: together they are one allocation."""
-        if place < 0 or not amounts:
-            return len(self._slots)
-        return min([self._form.max_units[place, name] // amount for name, amount in amounts])
+        return alike.copies
 
 
 def _is_mixed(cluster: Sequence[OpenSlot]) -> bool:
@@ -323,20 +266,25 @@ def _is_mixed(cluster: Sequence[OpenSlot]) -> bool:
 
 def clusters(slots: Sequence[OpenSlot]) -> list[list[OpenSlot]]:
     """Partition slots so that those of different sets do not compete."""
-    of = list(range(len(slots)))
-    for one, other in combinations(range(len(slots)), 2):
-        if of[one] != of[other] and slots[one].competes(slots[other]):
-            gone, kept = of[other], of[one]
-            of = [kept if number == gone else number for number in of]
-    return [[slots[index] for index, number in enumerate(of) if number == cluster] for cluster in dict.fromkeys(of)]
+    cluster_of = list(range(len(slots)))
+    for first, second in combinations(range(len(slots)), 2):
+        if cluster_of[first] != cluster_of[second] and slots[first].competes(slots[second]):
+            gone, kept = cluster_of[second], cluster_of[first]
+            cluster_of = [kept if number == gone else number for number in cluster_of]
+    return [
+        [slot for slot, number in zip(slots, cluster_of, strict=True) if number == cluster]
+        for cluster in dict.fromkeys(cluster_of)
+    ]
 
 
 def _sums(cluster: Sequence[OpenSlot]) -> list[FormulaPart]:
     """Return for each class the upper bound given by all that is free of it."""
-    asked: Counter[int] = Counter()
-    places: dict[int, set[int]] = {}
+    asked = Counter[int]()
     for slot in cluster:
         asked.update(dict(slot.amounts))
-        for name, _amount in slot.amounts:
-            places.setdefault(name, set()).update(slot.places)
-    return [SumOfClass(tuple(sorted(places[name])), name, amount) for name, amount in asked.items()]
+
+    def bound(class_id: int, amount: int) -> FormulaPart:
+        places = sorted({place for slot in cluster if class_id in dict(slot.amounts) for place in slot.places})
+        return lambda free: _summed([free.cell((place, class_id)) for place in places], free) // amount
+
+    return [bound(class_id, amount) for class_id, amount in asked.items()]

@@ -5,7 +5,7 @@ is free: a number for each provider and class. So all trees of a form are counte
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -30,11 +30,13 @@ ENDLESS = 2**50
 
 NO_TREES: Ints = np.zeros(0, dtype=np.int64)
 
+OptionRows = Sequence[Sequence[int]]
+"""For each demand the providers that can serve it, by place in the form; pools are below 0."""
+
 
 class SharedPool(NamedTuple):
-    """A sharing provider: its id and position, the root of its tree, by class the most at once and what is free."""
+    """A sharing provider: its position, the root of its tree, by class the most at once and what is free."""
 
-    provider: int
     position: int
     root: int
     max_units: Mapping[int, int]
@@ -181,19 +183,12 @@ class TreesOfForm:
         return replace(self, trees=trees, roots=roots, free=self.free.of(chosen), empty=self.empty.of(chosen))
 
     @cached_property
-    def models(self) -> "TreeModels":
-        """The trees by what they have in all of each class."""
+    def models(self) -> "tuple[list[int], TreesOfForm]":
+        """The trees by what they have in all of each class: how many there are of each model, and the first of each."""
         # Trees that do not exist have ids below 0; real ones take precedence.
         order = np.roll(np.arange(len(self.roots)), -int(np.searchsorted(self.roots, 0)))
         _rows, numbers, first = distinct_rows(self.empty.table(sorted(self.form.max_units))[order])
-        return TreeModels(np.bincount(numbers).tolist(), self.chosen(order[first]))
-
-
-class TreeModels(NamedTuple):
-    """Trees by capacities: how many there are of each model, and the first tree of each."""
-
-    numbers: list[int]
-    first: TreesOfForm
+        return np.bincount(numbers).tolist(), self.chosen(order[first])
 
 
 class CloudInForms:
@@ -257,11 +252,6 @@ class CloudInForms:
             forms.append(TreesOfForm(number, self._form(int(trees[0])), trees, providers.roots[trees], free, empty))
         return forms
 
-    @cached_property
-    def first_trees(self) -> Ints:
-        """The index of the first tree of each form, ascending."""
-        return np.array([of_form.trees[0] for of_form in self.forms], dtype=np.int64)
-
     def kinds(self, trait_ids: Collection[int]) -> Ints:
         """Return a number for the kind of each tree, by index: equal trees are built and used in the same way.
 
@@ -300,18 +290,12 @@ class CloudInForms:
             units = np.full((3, len(providers.ids)), -1)
             units[:, stock.at] = stock.min_unit, stock.max_unit, stock.step_size
             columns += [*units]
-        marks = np.packbits(np.stack(marks), axis=0) if (marks := self._marks()) else ()
-        return np.ascontiguousarray(np.column_stack([*columns, *marks]).astype(np.int32))
-
-    def _marks(self) -> list[Flags]:
-        """Return who has each trait, is in each aggregate, and is in each tree that requests name."""
-        providers, ids = self.columns.providers, self.ids
-        named_trees = sorted({*ids.roots.values()})
-        return [
-            *[self.sets.with_trait(id_) for id_ in sorted(ids.traits.values())],
-            *[self.sets.in_aggregate(id_) for id_ in sorted(ids.aggregates.values())],
-            *[providers.trees == index for index in providers.tree_indices(named_trees).tolist()],
-        ]
+        marks = [self.sets.with_trait(id_) for id_ in sorted(self.ids.traits.values())]
+        marks += [self.sets.in_aggregate(id_) for id_ in sorted(self.ids.aggregates.values())]
+        named_trees = providers.tree_indices(sorted({*self.ids.roots.values()})).tolist()
+        marks += [providers.trees == index for index in named_trees]
+        packed = np.packbits(np.stack(marks), axis=0) if marks else ()
+        return np.ascontiguousarray(np.column_stack([*columns, *packed]).astype(np.int32))
 
     @cached_property
     def _local_parents(self) -> Ints:
@@ -320,55 +304,47 @@ class CloudInForms:
         return np.where(parents >= 0, parents - providers.starts[providers.trees], -1)
 
     def _form(self, tree: int) -> TreeForm:
-        providers = self.columns.providers
-        start, end = providers.starts[tree : tree + 2].tolist()
-        max_units = {}
-        for class_id in self.ids.classes.values():
-            stock = self.columns.stock(class_id)
-            rows = slice(*np.searchsorted(stock.at, (start, end)))
-            places = (stock.at[rows] - start).tolist()
-            max_units.update(
-                {(place, class_id): most for place, most in zip(places, stock.max_unit[rows].tolist(), strict=True)}
-            )
-        return TreeForm(tuple(self._local_parents[start:end].tolist()), max_units, self._pools_of_trees.get(tree, ()))
+        start, end = self.columns.providers.starts[tree : tree + 2].tolist()
+        parents = tuple(self._local_parents[start:end].tolist())
+        return TreeForm(parents, dict(self._units(start, end)), self._pools_of_trees.get(tree, ()))
 
     @cached_property
     def _sharing(self) -> list[tuple[SharedPool, Ints]]:
         """The pools, each with the indices of the trees that it shares with."""
         if not self.ids.shares:
             return []
-        providers = self.columns.providers
-        at = np.flatnonzero(self.sets.with_trait(self.ids.sharing_trait))
-        aggregates = self.sets.aggregates_of(providers.ids[at].tolist())
-        self.sets.read_aggregates(sorted({one for of_provider in aggregates.values() for one in of_provider}))
-        sharing = []
-        for provider, position in sorted(zip(providers.ids[at].tolist(), at.tolist(), strict=True)):
-            members = [self.sets.in_aggregate(one) for one in aggregates.get(provider, ())]
+        providers, sharing = self.columns.providers, []
+        ids = sorted(providers.ids[self.sets.with_trait(self.ids.sharing_trait)].tolist())
+        aggregates = self.sets.aggregates_of(ids)
+        self.sets.read_aggregates(sorted({*()}.union(*aggregates.values())))
+        for provider, position in zip(ids, providers.positions(ids).tolist(), strict=True):
+            members = [self.sets.in_aggregate(aggregate) for aggregate in aggregates.get(provider, ())]
             trees = np.unique(providers.trees[np.logical_or.reduce(members)]) if members else NO_TREES
             own = providers.trees[position]
             if len(trees[trees != own]):
-                sharing.append((self._pool(provider, position, int(providers.roots[own])), trees))
+                max_units = {class_id: most for (_place, class_id), most in self._units(position, position + 1)}
+                free = {class_id: int(self.free[class_id][position]) for class_id in max_units}
+                sharing.append((SharedPool(position, int(providers.roots[own]), max_units, free), trees))
         return sharing
 
-    def _pool(self, provider: int, position: int, root: int) -> SharedPool:
-        max_units = {}
+    def _units(self, start: int, end: int) -> Iterator[tuple[Cell, int]]:
+        """Yield for some providers, by place, the most that may be taken of each class at once."""
         for class_id in self.ids.classes.values():
             stock = self.columns.stock(class_id)
-            row = int(np.searchsorted(stock.at, position))
-            if row < len(stock.at) and stock.at[row] == position:
-                max_units[class_id] = int(stock.max_unit[row])
-        free = {class_id: int(self.free[class_id][position]) for class_id in max_units}
-        return SharedPool(provider, position, root, max_units, free)
+            rows = slice(*np.searchsorted(stock.at, (start, end)))
+            for place, most in zip((stock.at[rows] - start).tolist(), stock.max_unit[rows].tolist(), strict=True):
+                yield (place, class_id), most
 
     @cached_property
     def _pools_of_trees(self) -> Mapping[int, tuple[PoolOfTree, ...]]:
         """By index of a tree, the pools that share with it."""
-        providers, pools = self.columns.providers, defaultdict[int, list[PoolOfTree]](list)
+        providers, pools = self.columns.providers, defaultdict[int, tuple[PoolOfTree, ...]](tuple)
         for number, (pool, trees) in enumerate(self._sharing, start=1):
-            own, start = int(providers.trees[pool.position]), int(providers.starts[providers.trees[pool.position]])
+            own = int(providers.trees[pool.position])
             for tree in trees.tolist():
-                pools[tree].append(PoolOfTree(pool.position - start if tree == own else -1, -number, pool.root))
-        return {tree: tuple(of_tree) for tree, of_tree in pools.items()}
+                place = pool.position - int(providers.starts[own]) if tree == own else -1
+                pools[tree] += (PoolOfTree(place, -number, pool.root),)
+        return pools
 
     @cached_property
     def _codes_of_pools(self) -> Ints:

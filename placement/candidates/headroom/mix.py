@@ -6,10 +6,10 @@ evenly as possible, then with whatever still fits.
 """
 
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
 from math import ceil, gcd
+from operator import mul, sub
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +20,6 @@ from placement.candidates.headroom.counting import CopyCounter, CountedTrees, to
 from placement.candidates.headroom.forms import ENDLESS, Cell, CloudInForms, TreesOfForm, distinct_rows
 from placement.candidates.headroom.totals import Headroom
 from placement.cloud.providers import Ints
-from placement.domain.search_plan import Plan
 
 STEPS = 200_000
 """How many ways may be tried to fill trees."""
@@ -50,35 +49,32 @@ def of_mix(
         _Mixed(
             counters[name],
             {of_form.trees.number: of_form for of_form in found[name].counted},
-            found[name].copies,
             is_ruled=name in ruled,
         )
         for name in shares
     ]
-    cloud = mixed[0].counter.cloud
-    parts = [*shares.values()]
-    most = _largest(
-        ENDLESS, lambda copies: all(map(_at_most, _parts(copies, parts), [one.copies.most for one in mixed]))
-    )
-    for amounts, usable in _limits(mixed, cloud):
-        most = _largest(most, _is_within(amounts, usable, parts))
+    cloud, parts = mixed[0].counter.cloud, [*shares.values()]
+    limits = _limits(mixed, cloud)
+
+    def is_within_limits(copies: int) -> bool:
+        return all([sum(map(mul, _parts(copies, parts), amounts)) <= usable for amounts, usable in limits])
+
+    alone = [_most_in_all(found[name].copies.most, share) for name, share in shares.items()]
+    most = _largest(min([ENDLESS, *alone]), is_within_limits)
     return Copies(_filled(_equal_trees(mixed, cloud), cloud, parts, most), most)
 
 
 class _Mixed(NamedTuple):
-    """One of the requests of a mix."""
+    """One of the requests of a mix, and its copies by number of form."""
 
     counter: CopyCounter
     counted: Mapping[int, CountedTrees]
-    copies: Copies
     is_ruled: bool
 
-    def amounts(self, classes: Mapping[str, int]) -> Counter[int]:
-        """Return what a copy takes of each class."""
-        amounts: Counter[int] = Counter()
-        for slot in self.counter.plan.slots:
-            amounts.update({classes[name]: amount for name, amount in slot.resources})
-        return amounts
+    def amounts(self, class_id: int) -> list[int]:
+        """Return what the slots of a copy take of a class."""
+        classes, slots = self.counter.cloud.ids.classes, self.counter.plan.slots
+        return [amount for slot in slots for name, amount in slot.resources if classes[name] == class_id]
 
     def alone(self, trees: TreesOfForm, *, at_least: bool) -> Ints:
         """Return how many copies fit into each tree of a form by themselves, at least or at most."""
@@ -98,39 +94,31 @@ def _parts(copies: int, shares: Sequence[Fraction]) -> CopyCounts:
     return tuple([copies * share.numerator // share.denominator for share in shares])
 
 
+def _most_in_all(copies: int, share: Fraction) -> int:
+    """Return the largest total of which a request's share, rounded down, is no more than this many copies."""
+    return ceil((copies + 1) / share) - 1
+
+
 def _largest(most: int, fits: Callable[[int], bool]) -> int:
     """Return the largest number up to ``most`` that fits, if smaller ones always do."""
     return bisect_right(range(1, most + 1), 0, key=lambda copies: 0 if fits(copies) else 1)
 
 
-def _at_most(copies: int, most: int) -> bool:
-    return copies <= most
-
-
-def _is_within(amounts: Sequence[int], usable: int, shares: Sequence[Fraction]) -> Callable[[int], bool]:
-    return lambda copies: sum(map(int.__mul__, _parts(copies, shares), amounts)) <= usable
-
-
 def _limits(mixed: Sequence[_Mixed], cloud: CloudInForms) -> list[tuple[list[int], int]]:
     """Return for each class what a copy of each request takes of it, and all of it that copies can use."""
-    each = [one.amounts(cloud.ids.classes) for one in mixed]
     limits = []
-    for class_id in {class_id for amounts in each for class_id in amounts}:
-        amounts = [of_request[class_id] for of_request in each]
-        # No slot may ask for the class: rules take it.
-        unit = gcd(*[amount for one in mixed for amount in _amounts_of_slots(one.counter.plan, class_id, cloud)]) or 1
+    for class_id in cloud.ids.classes.values():
+        of_slots = [request.amounts(class_id) for request in mixed]
+        amounts = [sum(of_request) for of_request in of_slots]
+        # Only whole units are of use. No slot may ask for the class: rules take it.
+        unit = gcd(*[amount for of_request in of_slots for amount in of_request]) or 1
         usable = sum([pool.free.get(class_id, 0) for pool in cloud.pools.values()])
-        for trees in cloud.forms:
-            asked = sum([one.alone(trees, at_least=False) * amount for one, amount in zip(mixed, amounts, strict=True)])
-            cells = [cell for cell in trees.form.max_units if cell[1] == class_id]
-            free = sum([trees.free.cell(cell) // unit * unit for cell in cells])
-            usable += total(np.minimum(asked, free))
+        for trees in cloud.forms if any(amounts) else ():
+            copies = [request.alone(trees, at_least=False) for request in mixed]
+            free = [trees.free.cell(cell) // unit * unit for cell in trees.form.max_units if cell[1] == class_id]
+            usable += total(np.minimum(sum(map(mul, copies, amounts)), sum(free)))
         limits.append((amounts, usable))
     return limits
-
-
-def _amounts_of_slots(plan: Plan, class_id: int, cloud: CloudInForms) -> list[int]:
-    return [much for slot in plan.slots for name, much in slot.resources if cloud.ids.classes[name] == class_id]
 
 
 class _EqualTrees(NamedTuple):
@@ -153,14 +141,14 @@ def _equal_trees(mixed: Sequence[_Mixed], cloud: CloudInForms) -> list[_EqualTre
     """Return all trees that can serve anything, those first that can serve the fewest requests."""
     equal_trees = []
     for trees in cloud.forms:
-        alone = [one.alone(trees, at_least=True) for one in mixed]
-        ways = [one.ways(trees) for one in mixed]
-        cells = sorted({cell for of in ways for way in of or () for cell in way if cell[0] >= 0})
+        ways = [request.ways(trees) for request in mixed]
+        cells = sorted({cell for of_request in ways for way in of_request or () for cell in way if cell[0] >= 0})
+        alone = [request.alone(trees, at_least=True) for request in mixed]
         rows, numbers, _first = distinct_rows(np.column_stack([*alone, trees.free.table(cells)]))
         for row, number in zip(rows, np.bincount(numbers).tolist(), strict=True):
-            if any(row[: len(mixed)]):
-                free = dict(zip(cells, row[len(mixed) :], strict=True))
-                equal_trees.append(_EqualTrees(ways, free, row[: len(mixed)], number))
+            copies, free = row[: len(mixed)], dict(zip(cells, row[len(mixed) :], strict=True))
+            if any(copies):
+                equal_trees.append(_EqualTrees(ways, free, copies, number))
     return sorted(equal_trees, key=lambda trees: len(trees.alone) - trees.alone.count(0))
 
 
@@ -175,11 +163,6 @@ def _filled(trees: Sequence[_EqualTrees], cloud: CloudInForms, shares: Sequence[
         return _FilledTrees(cloud, budget).taken(wanted, trees) == wanted
 
     return least + _largest(most - least, fits) if least < most else most
-
-
-def _most_in_all(copies: int, share: Fraction) -> int:
-    """Return the largest total of which a request's share, rounded down, is no more than this many copies."""
-    return ceil((copies + 1) / share) - 1
 
 
 class _FilledTrees:
@@ -209,7 +192,7 @@ class _FilledTrees:
                 times = min(left, again) if pools == self._pools else 1
                 lacking = tuple([much - times * took for much, took in zip(lacking, taken, strict=True)])
                 self._pools, left = pools, left - times
-        return tuple(map(int.__sub__, wanted, lacking))
+        return tuple(map(sub, wanted, lacking))
 
     def _in_tree(self, trees: _EqualTrees, wanted: CopyCounts) -> tuple[CopyCounts, dict[Cell, int]]:
         """Return what a tree takes, with what is left in pools: as evenly as possible, then whatever still fits."""
@@ -218,17 +201,17 @@ class _FilledTrees:
             if ways is None and enough[number]:
                 return tuple([much * (index == number) for index, much in enumerate(enough)]), self._pools
         shares = [Fraction(much * (most > 0), sum(wanted)) for much, most in zip(wanted, enough, strict=True)]
-        highest = min(
-            [_most_in_all(most, share) for most, share in zip(enough, shares, strict=True) if share], default=0
-        )
-        even = _parts(_largest(highest, lambda copies: self._is_possible(trees, _parts(copies, shares))), shares)
+        totals = [_most_in_all(most, share) for most, share in zip(enough, shares, strict=True) if share]
+
+        def fits(copies: int) -> bool:
+            parts = _parts(copies, shares)
+            return self._take({**self._pools, **trees.free}, trees, parts) == parts
+
+        even = _parts(_largest(min(totals, default=0), fits), shares)
         left = {**self._pools, **trees.free}
         self._take(left, trees, even)
-        more = self._take(left, trees, tuple(map(int.__sub__, enough, even)))
-        return tuple(map(int.__add__, even, more)), {cell: left[cell] for cell in self._pools}
-
-    def _is_possible(self, trees: _EqualTrees, counts: CopyCounts) -> bool:
-        return self._take({**self._pools, **trees.free}, trees, counts) == counts
+        more = self._take(left, trees, tuple(map(sub, enough, even)))
+        return tuple(map(sum, zip(even, more, strict=True))), {cell: left[cell] for cell in self._pools}
 
     def _take(self, left: dict[Cell, int], trees: _EqualTrees, wanted: CopyCounts) -> CopyCounts:
         """Take up to so many copies from what is left, of which fewest fit first, and return how many of each."""

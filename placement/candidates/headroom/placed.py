@@ -1,13 +1,18 @@
 """Counts copies of a request with rules about places in one tree, by packing what its proposals take."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
 
 from placement.allocators.budget import Budget
 from placement.allocators.bundle_packing import BundlePacking, Copies, exactly, undominated
 from placement.candidates.compose.proposals import Proposal, ProposalComposer
+from placement.candidates.headroom.counting import CountedTrees
 from placement.candidates.planner.planner_trees import with_stocks
+from placement.cloud.providers import Ints
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.places import upwards
 from placement.domain.planner_tree import PlannerTree
@@ -29,6 +34,51 @@ _PlaceOrClass = tuple[int, str]
 """A cell: a provider and a class it has; or, without a class, being in the place whose anchor the provider is."""
 
 _IN_IT = ""
+
+
+class PlacedTrees(Protocol):
+    """Counts the copies of a request with rules about places, given how many fit without the rules."""
+
+    @property
+    def avoided(self) -> Collection[int]:
+        """The roots of trees that the request leaves out."""
+
+    def kinds(self, trees: Ints) -> Ints:
+        """Return the kind of each tree, by index: trees of a kind with equal bounds have room for as many copies."""
+
+    def in_trees(self, bounds: Mapping[int, int]) -> Mapping[int, Copies]:
+        """Return how many copies fit into trees, by root, given how many would without the rules."""
+
+    def in_empty(self, bounds: Mapping[int, int]) -> Mapping[int, Copies]:
+        """Return the same for trees that are like these, but empty."""
+
+
+def as_placed(counted: Sequence[CountedTrees], placed: PlacedTrees) -> list[CountedTrees]:
+    """Return how often trees can serve a request with rules about places; pools no longer bound it."""
+    kept = [of_form.chosen(~np.isin(of_form.trees.roots, [*placed.avoided])) for of_form in counted]
+    kept = [of_form for of_form in kept if len(of_form.most)]
+    looks = [_looks(of_form, placed) for of_form in kept]
+    bounds: dict[int, int] = {}
+    for of_form, (first, _numbers) in zip(kept, looks, strict=True):
+        bounds.update(zip(of_form.trees.roots[first].tolist(), of_form.most[first].tolist(), strict=True))
+    known = placed.in_trees({root: most for root, most in bounds.items() if most})
+    placed_trees = []
+    for of_form, (first, numbers) in zip(kept, looks, strict=True):
+        roots = of_form.trees.roots[first].tolist()
+        copies = np.array([known.get(root, exactly(0)) for root in roots], dtype=np.int64)[numbers]
+        placed_trees.append(replace(of_form, least=copies[:, 0], most=copies[:, 1], pooled=()))
+    return placed_trees
+
+
+def _looks(counted: CountedTrees, placed: PlacedTrees) -> tuple[Ints, Ints]:
+    """Return the first trees that differ in their kind, or in their copies without rules, and for each tree its equal.
+
+    Both are by position among these trees.
+    """
+    bounds, numbers = np.unique(counted.most, return_inverse=True)
+    looks = placed.kinds(counted.trees.trees) * len(bounds) + numbers
+    _looks, first, equal = np.unique(looks, return_index=True, return_inverse=True)
+    return first, equal
 
 
 @dataclass(frozen=True, slots=True)

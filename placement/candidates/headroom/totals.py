@@ -1,32 +1,31 @@
 """The headroom of one request in a cloud: how many copies fit where, what the other trees lack, what is stranded."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from placement.allocators.budget import Budget
 from placement.allocators.bundle_packing import Copies
-from placement.candidates.headroom.counting import (
-    CopyCounter,
-    CountedTrees,
-    PlacedTrees,
-    as_placed,
-    in_all_trees,
-    total,
-)
+from placement.candidates.headroom.counting import CopyCounter, CountedTrees, in_all_trees, total
 from placement.candidates.headroom.division import formula_for
 from placement.candidates.headroom.forms import CloudInForms
+from placement.candidates.headroom.placed import PlacedTrees, as_placed
 from placement.candidates.single_providers import SplitAmount, split_amounts
 from placement.cloud.providers import Flags
-from placement.domain.search_plan import Plan
+from placement.domain.candidate_request import CandidateRequest
+from placement.domain.planner_request import PlannerRequest
+from placement.domain.search_plan import Plan, plan_for
 
 STEPS = 60_000
 """How many steps packing may take for one request."""
 
 MAX_TOLD = 62
 """How many classes of a request are told apart in what trees lack."""
+
+
+CountedRequest = CandidateRequest | PlannerRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +136,7 @@ def _lacking(plan: Plan, cloud: CloudInForms, counted: CountedTrees, is_full: Fl
         slots = [slot.asking_only(cloud.ids.classes[name]) for slot in counted.slots]
         # Of the slots that ask for nothing else, only groups matter: where they may be, and whom they must not meet.
         slots = [slot for slot in slots if slot.amounts or slot.suffix]
-        copies = formula_for(without_traits, slots, counted.trees.form, {}).alone.copies(free)
+        copies = formula_for(without_traits, slots, counted.trees.form, {}).alone(free)
         sets |= (copies == 0).astype(np.int64) << bit
     lacking, trees = np.unique(sets, return_counts=True)
     told = [tuple([name for bit, name in enumerate(names) if each >> bit & 1]) for each in lacking.tolist()]
@@ -165,3 +164,31 @@ def _models(counter: CopyCounter, of_form: CountedTrees, budget: Budget) -> Iter
         columns = firsts.roots.tolist(), numbers, empty.least.tolist(), empty.most.tolist()
         for like, number, *each in zip(*columns, strict=True):
             yield HostModel(like, number, Copies(*each))
+
+
+def counted_plan(request: CountedRequest) -> Plan:
+    """Return the plan of a request, without its rules about places if it ``has_rules``."""
+    if isinstance(request, CandidateRequest):
+        return plan_for(request)
+    plan = plan_for(replace(request.plain, same_subtree=request.same_subtree))
+    counts = {one.suffix: 1 if one.everything or one.per_subtree else one.count for one in request.groups}
+    return replace(plan, slots=tuple([slot for slot in plan.slots for _ in range(counts[slot.suffix])]))
+
+
+def has_rules(request: CountedRequest) -> bool:
+    """Tell whether a request says more than slots can, so that the copies of its plan are only an upper bound."""
+    if isinstance(request, CandidateRequest):
+        return False
+    places = [rule.required for rule in request.affinity] + [rule.required for rule in request.within]
+    devices = [one.everything or one.per_subtree or one.device is not None for one in request.groups]
+    return any(places) or any(devices) or bool(request.exclusive or request.avoided_trees or request.paths)
+
+
+def all_together(requests: Iterable[CountedRequest]) -> CandidateRequest:
+    """Return a request that names everything the given requests name."""
+    plain = [one.plain if isinstance(one, PlannerRequest) else one for one in requests]
+    return CandidateRequest(
+        groups=tuple([group for one in plain for group in one.groups]),
+        root_required=frozenset[str]().union(*[one.root_required for one in plain]),
+        root_forbidden=frozenset[str]().union(*[one.root_forbidden for one in plain]),
+    )

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 
@@ -28,13 +27,6 @@ MAX_CHOICES_IN_ALL = 50_000
 
 STEPS_OF_A_TREE = 5_000
 STEPS_OF_A_WAY = 10
-
-
-class _Bundles(NamedTuple):
-    """What ways take, by cell number; ``complete`` if no other way is needed to reach the most copies."""
-
-    bundles: list[Bundle]
-    complete: bool
 
 
 class Ways:
@@ -66,25 +58,24 @@ class Ways:
         self._cloud = cloud
         self._cells: list[Cell] = sorted({(p, name) for slot in slots for p in slot.places for name, _ in slot.amounts})
         self._number = {cell: index for index, cell in enumerate(self._cells)}
-        by_class: dict[int, list[int]] = {}
-        for (_place, name), index in self._number.items():
-            by_class.setdefault(name, []).append(index)
-        self._kinds = list(by_class.values())
+        classes = dict.fromkeys([name for _place, name in self._cells])
+        self._kinds = [[index for cell, index in self._number.items() if cell[1] == name] for name in classes]
         self._known: dict[tuple[int, ...], Copies] = {}
         self._composing = composing
-        self._whatever_is_free = self._bundles([UNBOUNDED] * len(self._cells), RequestBudget())
-        self._packing = BundlePacking(self._whatever_is_free.bundles, self._kinds)
+        self._every, self._is_every = self._bundles([UNBOUNDED] * len(self._cells), RequestBudget())
+        """What ways take whatever is free, by cell number; and whether no other way is needed to reach the most."""
+        self._packing = BundlePacking(self._every, self._kinds)
 
     @property
     def is_possible(self) -> bool:
         """Whether there is any way."""
-        return bool(self._whatever_is_free.bundles) or not self._whatever_is_free.complete
+        return bool(self._every) or not self._is_every
 
     def all_ways(self) -> list[Mapping[Cell, int]] | None:
         """Return what ways take of each provider and class, whatever is free; None if there are too many."""
-        if not self._whatever_is_free.complete:
+        if not self._is_every:
             return None
-        return [{self._cells[index]: amount for index, amount in one.items()} for one in self._whatever_is_free.bundles]
+        return [{self._cells[index]: amount for index, amount in bundle.items()} for bundle in self._every]
 
     def copies(self, free: FreeAmounts, most: Ints, budget: Budget) -> tuple[Ints, Ints]:
         """Return bounds on how many copies fit into each tree. Trees with the same free are counted once.
@@ -95,41 +86,38 @@ class Ways:
             budget: limits the steps over all trees.
         """
         rows, numbers, _first = distinct_rows(np.column_stack([free.table(self._cells), most]))
-        counted = [self._of(row[:-1], row[-1], budget) for row in rows]
+        counted = [self._packed(row[:-1], row[-1], budget) for row in rows]
         least, at_most = np.array(counted, dtype=np.int64).reshape(-1, 2).T
         return least[numbers], at_most[numbers]
 
-    def _of(self, free: tuple[int, ...], bound: int, budget: Budget) -> Copies:
-        if not bound:
-            return exactly(0)
-        found = self._known.get(free)
-        if found is None:
-            found = self._known[free] = self._packed(free, bound, budget.child(STEPS_OF_A_TREE))
-        return Copies(found.least, min(found.most, bound))
-
     def _packed(self, free: tuple[int, ...], bound: int, budget: Budget) -> Copies:
-        packing, (bundles, complete) = self._packing, self._whatever_is_free
-        if not complete:
-            # The less is free, the fewer ways there are.
-            bundles, complete = self._bundles(free, RequestBudget(per_request=budget.left))
-            budget.take(min(budget.left, STEPS_OF_A_WAY * len(bundles)))
-            packing = BundlePacking(bundles, self._kinds)
-        if not all(bundles):
-            return exactly(bound)  # A way takes nothing, so only the bound limits it.
-        found = packing.copies(free, budget=budget)
-        return found if complete else Copies(found.least, bound)
+        if not bound or not all(self._every):
+            return exactly(bound)  # If a way takes nothing, only the bound limits it.
+        if free not in self._known:
+            self._known[free] = self._packed_in(free, bound, budget.child(STEPS_OF_A_TREE))
+        known = self._known[free]
+        return Copies(known.least, min(known.most, bound))
 
-    def _bundles(self, free: Sequence[int], budget: RequestBudget) -> _Bundles:
-        """Return what the ways take, given what is free."""
+    def _packed_in(self, free: tuple[int, ...], bound: int, budget: Budget) -> Copies:
+        if self._is_every:
+            return self._packing.copies(free, budget=budget)
+        # The less is free, the fewer ways there are.
+        bundles, is_every = self._bundles(free, RequestBudget(per_request=budget.left))
+        budget.take(min(budget.left, STEPS_OF_A_WAY * len(bundles)))
+        packed = BundlePacking(bundles, self._kinds).copies(free, budget=budget)
+        return packed if is_every else Copies(packed.least, bound)
+
+    def _bundles(self, free: Sequence[int], budget: RequestBudget) -> tuple[list[Bundle], bool]:
+        """Return what the ways take, given what is free, and whether no other way is needed to reach the most."""
         foreign = [pool.root for pool in self._form.pools if pool.place < 0]
         if self._plan.request.same_subtree and len({*foreign}) < len(foreign):
-            return _Bundles([], complete=False)  # How pools in another tree are nested is unknown.
+            return [], False  # How pools in another tree are nested is unknown.
         choices = SlotComposer(self._plan, budget).choices(self._tree(free))
-        found = [choice for choice in islice(_apart(choices, self._slots), MAX_CHOICES + 1) if self._composing.take()]
-        takings = sorted({self._taken(choice) for choice in found}, key=lambda one: sum([much for _, much in one]))
-        bundles = undominated([dict(one) for one in takings[:MAX_BUNDLES]])
-        is_all = len(found) <= MAX_CHOICES and self._composing.left and not budget.was_hit
-        return _Bundles(bundles, complete=bool(is_all) and len(takings) <= MAX_BUNDLES)
+        few = [choice for choice in islice(_apart(choices, self._slots), MAX_CHOICES + 1) if self._composing.take()]
+        takings = sorted({self._taken(choice) for choice in few}, key=lambda taken: sum([much for _, much in taken]))
+        bundles = undominated([dict(taken) for taken in takings[:MAX_BUNDLES]])
+        is_all = len(few) <= MAX_CHOICES and self._composing.left and not budget.was_hit
+        return bundles, bool(is_all) and len(takings) <= MAX_BUNDLES
 
     def _tree(self, free: Sequence[int]) -> Tree:
         """Return a tree of the form with this much free; a copy may take no more than max_unit of a class."""
@@ -146,7 +134,9 @@ class Ways:
             root=0,
             options=options,
             room={
-                (place, names[name]): min(much, self._most_at_once(place, name))
+                (place, names[name]): min(
+                    much, self._form.max_units[place, name] if place >= 0 else pools[place].max_units[name]
+                )
                 for (place, name), much in left.items()
                 if name in names
             },
@@ -154,10 +144,6 @@ class Ways:
             parents={**own, **dict.fromkeys(foreign)},
             root_of={place: pools[place].root for place in foreign},
         )
-
-    def _most_at_once(self, place: int, class_id: int) -> int:
-        """Return the most of a class that a provider gives one consumer."""
-        return self._form.max_units[place, class_id] if place >= 0 else self._cloud.pools[place].max_units[class_id]
 
     def _taken(self, choice: Choice) -> tuple[tuple[int, int], ...]:
         taken: dict[int, int] = {}

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from placement.allocators import fair_share as shares_of
 from placement.allocators.bundle_packing import Copies
 from placement.allocators.fair_share import Amounts, FairShares, NodeShare, Task, Turn
-from placement.candidates.headroom.plans import CountedRequest
+from placement.candidates.headroom.totals import CountedRequest
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.names import UNTYPED
 from placement.errors import Invalid, InvalidAt

@@ -11,8 +11,16 @@ from placement.allocators.bundle_packing import Copies
 from placement.candidates.headroom.counting import CopyCounter, in_all_trees
 from placement.candidates.headroom.forms import NO_TREES, CloudInForms
 from placement.candidates.headroom.mix import of_mix
-from placement.candidates.headroom.plans import CountedRequest, all_together, counted_plan, has_rules
-from placement.candidates.headroom.totals import Headroom, HostModel, headroom, models
+from placement.candidates.headroom.totals import (
+    CountedRequest,
+    Headroom,
+    HostModel,
+    all_together,
+    counted_plan,
+    has_rules,
+    headroom,
+    models,
+)
 from placement.candidates.provider_sets import SetsInView
 from placement.candidates.serving import withheld
 from placement.cloud.view import cloud_view, with_changes
