@@ -168,7 +168,6 @@ def masks_of(request: CandidateRequest, cloud: Cloud) -> ConditionMasks:
         traits=traits,
         aggregates=aggregates,
         roots={node.uuid: node.root for node in cloud.values()},
-        highest_root=max(cloud),
         shares=any(SHARES in node.traits for node in cloud.values()),
     )
     columns = columns_of(cloud)

@@ -22,7 +22,6 @@ A plain tuple, because there are many thousands of them, and sorting compares th
 """
 
 FAILS: Final = 0
-NEGATED: Final = 1
 ROOT: Final = 2
 """The indices of a key's parts."""
 

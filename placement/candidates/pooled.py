@@ -19,7 +19,7 @@ from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.compose.slots import SlotComposer
 from placement.candidates.frontier import FAILS, Key, Keyed
 from placement.candidates.ranking import OwnAmounts, TreeScores
-from placement.candidates.reading import SumsAsRead
+from placement.candidates.tree_order import SumsAsRead
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 

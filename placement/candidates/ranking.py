@@ -4,7 +4,7 @@ The score is the weighted mean of what is known of a tree as a whole (strategy f
 compactness of its best candidate, which must be composed first. Until then, a tree has an upper bound as its score.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache
@@ -16,12 +16,13 @@ from placement.allocators.compactness import MAX_COMPACTNESS, Counts, compactnes
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import NodeScorer, OwnPart
 from placement.candidates.column_scores import ColumnScores
-from placement.candidates.compose.composed import Composer
 from placement.candidates.fragmentation import TreeFragmentation
-from placement.candidates.frontier import NEGATED, Key, Keyed
+from placement.candidates.frontier import Key
 from placement.candidates.key_order import KeyColumns
+from placement.candidates.tree_reader import TreeReader
 from placement.cloud.providers import Ints
-from placement.domain.search_plan import Choice, Plan
+from placement.domain.quantities import ResourceAmounts
+from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 
 MAX_SCORE = 100.0
@@ -69,18 +70,6 @@ _TreeJudge = Callable[[Sequence[int]], tuple[bool, float]]
 """(capacities, then usage, of all classes) -> whether it breaks a proportion, and its negated score if compact."""
 
 
-class _JudgedOnce(dict[Sequence[int], tuple[bool, float]]):
-    """Memoised judgements: the hosts of a cloud are much alike."""
-
-    def __init__(self, judge: _TreeJudge) -> None:
-        super().__init__()
-        self._judge = judge
-
-    def __missing__(self, amounts: Sequence[int]) -> tuple[bool, float]:
-        said = self[amounts] = self._judge(amounts)
-        return said
-
-
 class TreeScores:
     """The scores of trees for one request.
 
@@ -118,7 +107,8 @@ class TreeScores:
         self._near_equal = 0.0 if ranking.seed is None else ranking.near_equal
         self._lost: dict[Counts, float] = {(): 0.0}
         self._profile = profile
-        self._asked = requested, frozenset(known)
+        self.requested = requested
+        self._known = frozenset(known)
         self._shared = shared
         self.filters = profile.filters
         everything, nothing = OwnPart.exactly(requested), OwnPart.exactly({})
@@ -132,7 +122,6 @@ class TreeScores:
         if shared is not None:
             scorer = self._scorer(OwnPart(requested, shared.least))
         self._scorer_of_trees = scorer
-        self._judged = self._judge(scorer)
         self.weighed = tuple([name for name in requested if name in self.classes])
         """The classes for which the amount that a tree gives matters."""
         self._everything = tuple([requested[name] for name in self.weighed])
@@ -148,15 +137,9 @@ class TreeScores:
         """What identifies these scores for a cache; None if they depend on chance, or on more than sums of trees."""
         if self._near_equal or self._fragmentation is not None:
             return None
-        (requested, known), shared = self._asked, self._shared
+        shared = self._shared
         others = shared and (frozenset(shared.least.items()), shared.alone)
-        return id(self._profile), frozenset(requested.items()), known, others
-
-    def trees_with(self, classes: AbstractSet[str]) -> list[tuple[int]] | None:
-        """Return rows for ``keys`` of all trees with any of these classes left; None if they must be read."""
-        if self.classes or self._fragmentation is None or classes.isdisjoint(self._fragmentation.classes):
-            return None
-        return [(root,) for root in self._fragmentation.roots]
+        return id(self._profile), frozenset(self.requested.items()), self._known, others
 
     def prefer_devices(self, trees: Iterable[Tree]) -> None:
         """Sort the options of trees by which of their devices are best taken first."""
@@ -164,43 +147,34 @@ class TreeScores:
             for tree in trees:
                 self._fragmentation.prefer(tree)
 
-    def keys(self, sums: Collection[Sequence[int]]) -> list[Key]:
+    def keys(self, roots: Ints, capacity: Sequence[Ints], used: Sequence[Ints]) -> KeyColumns:
         """Return the keys of trees before they are searched, with upper bounds as their scores.
-
-        Args:
-            sums: for each tree its root, then its capacity, then its usage of each of the classes.
-        """
-        if self._shared and self._shared.alone and self.tell_trees_apart:
-            return [(False, -MAX_SCORE - self._near_equal - 1, row[0]) for row in sums]
-        judged = _JudgedOnce(self._judged)
-        keys = [(fails, negated, row[0]) for row in sums for fails, negated in (judged[row[1:]],)]
-        if self._fragmentation is not None:
-            tidiness, per_point = self._tidiness.get, self._per_tidiness
-            keys = [(fails, negated - tidiness(root, 0.0) * per_point, root) for fails, negated, root in keys]
-        return self.shuffled(keys) if self._near_equal else keys
-
-    def key_columns(self, roots: Ints, capacity: Sequence[Ints], used: Sequence[Ints]) -> KeyColumns:
-        """Return the same for many trees at once, by scores that have a ``signature``.
 
         Args:
             roots: the roots of the trees, ascending.
             capacity: a column for each of the classes.
             used: likewise.
         """
-        fails, negated = np.zeros(len(roots), dtype=bool), np.full(len(roots), -MAX_SCORE - 1)
-        if not (self._shared and self._shared.alone and self.tell_trees_apart):
-            at = [self.classes.index(name) for name in self._scorer_of_trees.classes]
-            amounts = [capacity[place] for place in at], [used[place] for place in at]
-            scores = ColumnScores(self._scorer_of_trees, *amounts, number=len(roots))
-            fails, negated = ~scores.keeps_proportion(), -(scores.score() * self._per_point + self._most_compact)
-        return KeyColumns(roots, fails, negated)
+        if self._shared and self._shared.alone and self.tell_trees_apart:
+            return all_alike(roots, -MAX_SCORE - self._near_equal - 1)
+        at = [self.classes.index(name) for name in self._scorer_of_trees.classes]
+        amounts = [capacity[place] for place in at], [used[place] for place in at]
+        scores = ColumnScores(self._scorer_of_trees, *amounts, number=len(roots))
+        negated = -(scores.score() * self._per_point + self._most_compact)
+        if self._fragmentation is not None:
+            tidiness = self._tidiness.get
+            negated -= np.array([tidiness(root, 0.0) * self._per_tidiness for root in roots.tolist()])
+        return self.shuffled(KeyColumns(roots, ~scores.keeps_proportion(), negated))
 
-    def shuffled(self, keys: Iterable[Key]) -> list[Key]:
+    def shuffled(self, keys: KeyColumns) -> KeyColumns:
         """Apply chance to keys that were made without it."""
-        return [(fails, negated - self._jitter(root), root) for fails, negated, root in keys]
+        if not self._near_equal:
+            return keys
+        jitter = np.array([self._jitter(root) for root in keys.roots.tolist()], dtype=np.float64)
+        return keys._replace(negated=keys.negated - jitter)
 
     def _scorer(self, own: OwnPart) -> NodeScorer:
-        return self._profile.scorers.of(*self._asked, own)
+        return self._profile.scorers.of(self.requested, self._known, own)
 
     def _judge(self, scorer: NodeScorer) -> _TreeJudge:
         number, per_point, most_compact = len(self.classes), self._per_point, self._most_compact
@@ -252,20 +226,10 @@ class TreeScores:
         fails, negated = self.weight(row, given)
         return fails, negated + self.lost(counts), row[0]
 
-    def keys_of_nothing(self, roots: Iterable[int]) -> list[Key]:
-        """Return the keys of trees that have none of the classes."""
-        nothing = [0] * 2 * len(self.classes)
-        return self.keys([(root, *nothing) for root in roots])
-
-    def key_of_nothing(self, root: int) -> Key:
-        """Return the key of one such tree."""
-        return self.keys_of_nothing([root])[0]
-
-    @property
-    def least_key_of_nothing(self) -> Key:
-        """A lower bound on the keys of trees with none of the classes."""
-        fails, negated, _root = self.key_of_nothing(0)
-        return fails, negated - self._near_equal, 0
+    def key_of_whole(self, row: Sequence[int]) -> Key:
+        """Return the key of one tree before it is searched, where nothing but sums and chance decides."""
+        fails, negated = self._judge(self._scorer_of_trees)(row[1:])
+        return fails, negated - self._jitter(row[0]), row[0]
 
     def _jitter(self, root: int) -> float:
         # A hash of two integers is the same in every process.
@@ -278,12 +242,49 @@ class TreeScores:
             lost = self._lost[counts] = self._per_compactness * (MAX_COMPACTNESS - compactness(counts))
         return lost
 
-    def negated_score(self, key: Key, counts: Counts) -> float:
-        """Return the negated score of a candidate that touches this many places of a tree with this key."""
-        return key[NEGATED] + self.lost(counts)
+
+def all_alike(roots: Ints, negated: float) -> KeyColumns:
+    """Return keys that tell trees apart by their roots alone."""
+    return KeyColumns(roots, np.zeros(len(roots), dtype=bool), np.full(len(roots), negated))
 
 
-def least_amounts_of(plan: Plan, shared_demands: AbstractSet[int]) -> Mapping[str, int]:
+class ScoresByCount(TreeScores):
+    """The scores of trees for a request that takes more where there is more: of trees there are only bounds.
+
+    Args:
+        requested: the least that is asked for.
+        ranking: how to order trees and candidates.
+        known: every class that providers may have.
+        fragmentation: what the request does to devices.
+        shared: what sharing providers may serve at least.
+    """
+
+    signature = None
+
+    def __init__(
+        self,
+        requested: Mapping[str, int],
+        ranking: Ranking,
+        known: Iterable[str] = (),
+        fragmentation: TreeFragmentation | None = None,
+        *,
+        shared: Shared | None = None,
+    ) -> None:
+        super().__init__(requested, ranking, known, fragmentation, shared=shared, varies=True)
+        self._of_amounts = cache(
+            lambda amounts: TreeScores(dict(amounts), ranking, known, fragmentation, shared=shared, varies=True)
+        )
+
+    def keys(self, roots: Ints, capacity: Sequence[Ints], used: Sequence[Ints]) -> KeyColumns:  # noqa: ARG002 - bounds
+        """Return keys that tell trees apart by their roots alone."""
+        return all_alike(roots, -MAX_SCORE)
+
+    def of_amounts(self, amounts: ResourceAmounts) -> TreeScores:
+        """Return the scores of a result that takes these amounts in all."""
+        return self._of_amounts(tuple((name, amounts[name]) for name in self.requested))
+
+
+def _least_amounts_of(plan: Plan, shared_demands: AbstractSet[int]) -> Mapping[str, int]:
     """Return the least of each class that a tree itself gives, if it gives any: all that nobody else may give."""
     own: dict[str, int] = {}
     shared: dict[str, int] = {}
@@ -305,15 +306,23 @@ def amounts_of(plan: Plan) -> Mapping[str, int]:
     return amounts
 
 
-RankedTree = tuple[Key, Tree, Iterator[Choice]]
-"""A tree with its final key, and its candidates."""
+def shared_by(reader: TreeReader, *, is_simple: bool = True) -> Shared | None:
+    """Return what sharing providers may serve of a request, for its scores; None if no provider shares.
+
+    Args:
+        reader: reads the trees.
+        is_simple: whether each slot takes one provider, and no tree that may serve is left out.
+    """
+    if not reader.shares:
+        return None
+    plan, demands = reader.plan, reader.shared_demands
+    taken = {slot.demand for slot in plan.slots if slot.resources}
+    alone = taken <= demands and not (is_simple and _comes_with_its_tree(plan))
+    return Shared(_least_amounts_of(plan, demands), alone)
 
 
-def ranked(batch: Sequence[Keyed], composer: Composer[Choice], scores: TreeScores) -> Iterator[RankedTree]:
-    """Compose some trees, and deduct from their scores what their best candidates lack in compactness."""
-    scores.prefer_devices([tree for _key, tree in batch])
-    composed = composer.composed([tree for _key, tree in batch])
-    for (key, tree), one in zip(batch, composed, strict=True):
-        if one is not None:
-            fails, _negated, root = key
-            yield (fails, scores.negated_score(key, one.counts), root), tree, one.ways
+def _comes_with_its_tree(plan: Plan) -> bool:
+    """Tell whether a sharing provider that serves alone is also found in its own tree, whose sums bound its score."""
+    request = plan.request
+    asks_of_root = request.root_required or request.root_forbidden or plan.forbidden_root_aggregates
+    return len(plan.slots) == 1 and bool(plan.slots[0].resources) and not asks_of_root

@@ -8,33 +8,19 @@
 * Limit: last, so that it cuts off the worst candidates; the others are lazy, so it cuts off their work, too.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from itertools import islice, repeat
 from operator import itemgetter
 
-from placement.candidates.bounds import BoundedScores
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
+from placement.candidates.compose.composed import Composer
 from placement.candidates.compose.slots import SlotComposer
-from placement.candidates.frontier import (
-    ALL_AT_ONCE,
-    ONE_BY_ONE,
-    Batches,
-    Portion,
-    best_first,
-)
+from placement.candidates.frontier import ALL_AT_ONCE, ONE_BY_ONE, Batches, Key, Keyed, best_first
 from placement.candidates.pooled import PooledRanking
-from placement.candidates.ranking import TreeScores, ranked
-from placement.candidates.reading import (
-    CachedOrder,
-    LeastPlaces,
-    SumsAsRead,
-    bounded_as_needed,
-    by_id,
-    promising_first,
-)
+from placement.candidates.tree_order import SumsAsRead, TreeOrder, by_id
 from placement.candidates.tree_reader import TreeReader
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import Choice, Plan
@@ -126,13 +112,11 @@ TreeWithChoices = tuple[Tree, Iterator[Choice]]
 
 def found_candidates(
     reader: TreeReader,
-    scores: TreeScores | None,
+    order: TreeOrder | None,
     *,
     budget: RequestBudget,
     wanted: int | None,
     breadth_first: bool,
-    cached_order: CachedOrder | None = None,
-    least_places: LeastPlaces | None = None,
     limits: SearchLimits = LIMITS,
 ) -> list[Candidate]:
     """Return as many candidates of a plan as are wanted, but no more than one answer may hold.
@@ -141,22 +125,13 @@ def found_candidates(
 
     Args:
         reader: narrows the trees to those in which every demand of the plan has a provider, and reads them.
-        scores: ranks the trees; None for candidates in id order.
+        order: the order in which it does; None for candidates in id order.
         budget: limits the steps of the search.
         wanted: how many candidates to return; None for all of them.
         breadth_first: whether each tree's first candidate comes before any tree's second.
-        cached_order: looks up the keys of all trees for scores that were asked for before.
-        least_places: returns how few places each tree can touch, for scores that take such bounds.
-        limits: how large an answer may be, and how large the portions in which trees are read.
+        limits: how large an answer may be.
     """
-    if scores is None:
-        trees = _by_id(reader, budget, wanted)
-    else:
-        read = promising_first
-        if least_places is not None and isinstance(scores, BoundedScores):
-            read = partial(bounded_as_needed, least=least_places)
-        portions = read(reader, scores, wanted, cached_order=cached_order, limits=limits)
-        trees = _best_first(reader, scores, portions, wanted=wanted, budget=budget)
+    trees = _by_id(reader, budget, wanted) if order is None else _best_first(order, budget)
     candidates = walked(trees, breadth_first=breadth_first)
     room = max(1, limits.placements // max(1, len(reader.plan.slots)))
     shown = list(islice(candidates, room if wanted is None else min(wanted, room)))
@@ -170,16 +145,26 @@ def _by_id(reader: TreeReader, budget: RequestBudget, wanted: int | None) -> Ite
     return ((tree, composer.choices(tree)) for tree in by_id(reader, wanted))
 
 
-def _best_first(
-    reader: TreeReader, scores: TreeScores, portions: Iterator[Portion], *, wanted: int | None, budget: RequestBudget
-) -> Iterator[TreeWithChoices]:
-    """Compose and rank the trees of some portions."""
-    plan = reader.plan
+def _best_first(order: TreeOrder, budget: RequestBudget) -> Iterator[TreeWithChoices]:
+    """Compose and rank trees."""
+    reader, scores, wanted = order.reader, order.scores, order.wanted
     batches = ALL_AT_ONCE if wanted is None else ONE_BY_ONE if wanted < MANY else A_FEW_AT_ONCE
     if reader.shares:
         sums = SumsAsRead(reader, scores.classes)
-        pooled = PooledRanking(plan, scores, sums, budget, all_wanted=wanted is None)
-        return map(itemgetter(2, 3), best_first(sums.read(portions), pooled.ranked, batches))
-    compact = CompactFirst(plan, budget, all_wanted=wanted is None)
-    compose = partial(ranked, composer=compact, scores=scores)
-    return map(itemgetter(1, 2), best_first(portions, compose, batches))
+        pooled = PooledRanking(reader.plan, scores, sums, budget, all_wanted=wanted is None)
+        return map(itemgetter(2, 3), best_first(sums.read(order.portions()), pooled.ranked, batches))
+    compose = partial(ranked, composer=CompactFirst(reader.plan, budget, all_wanted=wanted is None), order=order)
+    return map(itemgetter(1, 2), best_first(order.portions(), compose, batches))
+
+
+RankedTree = tuple[Key, Tree, Iterator[Choice]]
+"""A tree with its final key, and its candidates."""
+
+
+def ranked(batch: Sequence[Keyed], composer: Composer[Choice], order: TreeOrder) -> Iterator[RankedTree]:
+    """Compose some trees, and deduct from their scores what their best candidates lack in compactness."""
+    trees = [tree for _key, tree in batch]
+    order.scores.prefer_devices(trees)
+    for (key, tree), composed in zip(batch, composer.composed(trees), strict=True):
+        if composed is not None:
+            yield order.final(key, composed.counts), tree, composed.ways

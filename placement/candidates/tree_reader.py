@@ -1,14 +1,15 @@
 """The trees of a cloud that can serve a plan, as it is or as it would be, taken from its columns."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from itertools import repeat
+from itertools import pairwise, repeat
+from typing import NamedTuple
 
 import numpy as np
 
 from placement.candidates.serving import Serving, Sharing
-from placement.cloud.providers import Flags, Floats, Ints
+from placement.cloud.providers import Flags, Floats, Ints, joined_ranges
 from placement.domain.overlay import Overlay
 from placement.domain.places import Layout, Places
 from placement.domain.search_plan import Plan
@@ -21,8 +22,20 @@ BITS = 63
 """How many bits an element of a column has."""
 
 
+class TreeServers(NamedTuple):
+    """Who can serve in some trees, or all.
+
+    Args:
+        complete: the indices of those in which every demand has a provider, its own or one that shares.
+        own: the positions of their own providers for each demand; those of other trees may be among them.
+    """
+
+    complete: Ints
+    own: Sequence[Ints]
+
+
 class TreeReader:
-    """Takes from columns the trees in which every demand of a plan has a provider, in the order of their root ids.
+    """Takes from columns the trees in which every demand of a plan has a provider.
 
     Whatever depends on several providers at once (summed amounts, ties, isolation) is not checked yet. A tree comes
     with all that composing needs, and laid out if places matter.
@@ -41,18 +54,22 @@ class TreeReader:
         with_places: bool = False,
     ) -> None:
         self.serving = serving
-        self._class_ids = class_ids
+        self.as_it_is = self
+        """What reads the same trees without an overlay."""
+        self.class_ids = class_ids
         self._columns = serving.columns
         self._providers = serving.columns.providers
         self._with_places = with_places
-        self._was_in_vain = False
+        self._everywhere: TreeServers | None = None
 
     def under(self, overlay: Overlay) -> "TreeReader":
         """Return what reads the trees as they would be; must not be repeated."""
         if overlay.is_empty:
             return self
-        serving = self.serving.under(overlay, self._class_ids(overlay.classes))
-        return TreeReader(serving, self._class_ids, with_places=self._with_places)
+        serving = self.serving.under(overlay, self.class_ids(overlay.classes))
+        reader = TreeReader(serving, self.class_ids, with_places=self._with_places)
+        reader.as_it_is = self
+        return reader
 
     @property
     def plan(self) -> Plan:
@@ -60,14 +77,19 @@ class TreeReader:
         return self.serving.plan
 
     @property
-    def is_possible(self) -> bool:
-        """Whether the request's names leave any hope."""
-        return self.serving.is_possible
+    def roots(self) -> Ints:
+        """The roots of all trees of the cloud, by index."""
+        return self._providers.roots
+
+    def tree_indices(self, roots: Collection[int]) -> Ints:
+        """Return the indices of those of some trees that exist, ascending."""
+        trees = self._providers.tree_indices(sorted(roots))
+        return trees[trees >= 0]
 
     @property
-    def only_root(self) -> int | None:
-        """The root of the single tree that in_tree leaves, if it does."""
-        return self.serving.only_root
+    def changed(self) -> Ints:
+        """The indices of the trees in which the overlay changes what is in use."""
+        return self.tree_indices({*self._providers.root_of(self.serving.overlay.changes).values()})
 
     @property
     def root_of(self) -> Mapping[int, int]:
@@ -77,7 +99,7 @@ class TreeReader:
     @property
     def shares(self) -> bool:
         """Whether trees may be served by sharing providers."""
-        return self.is_possible and bool(self.root_of)
+        return self.serving.is_possible and bool(self.root_of)
 
     @property
     def shared_demands(self) -> AbstractSet[int]:
@@ -94,63 +116,61 @@ class TreeReader:
         held = {provider for provider in sharing.root_of if withheld[self._providers.positions([provider])[0]]}
         return sharing._replace(options=[servants - held for servants in sharing.options])
 
-    def sums(
-        self, classes: Sequence[str], found_by: Sequence[str], roots: Collection[int] | None = None
-    ) -> list[SumRow]:
-        """Return the sums of ``classes`` for trees that have any of these or of ``found_by``; None for all trees."""
-        ids = self._class_ids({*classes, *found_by})
-        rows = self._columns.sum_rows([ids.get(name) for name in classes], [ids[name] for name in found_by], roots)
+    def sums(self, classes: Sequence[str], roots: Collection[int] | None = None) -> list[SumRow]:
+        """Return the sums of some classes for trees that have any of these; None for all trees."""
+        ids = self.class_ids(classes)
+        rows = self._columns.sum_rows([ids.get(name) for name in classes], (), roots)
         avoided = self.serving.overlay.avoided
         return [row for row in rows if row[0] not in avoided] if avoided else rows
 
-    def chunks(self, wanted: int | None) -> Iterator[tuple[list[Tree], int]]:
-        """Yield the trees in portions, by root id, each with the highest root id that it covers.
+    def sum_columns(self, classes: Collection[str], trees: Ints | None = None) -> tuple[list[Ints], list[Ints]]:
+        """Return what trees, given by index, have of some classes, and what they use; None for all trees."""
+        ids, number = self.class_ids(classes), len(self.roots) if trees is None else len(trees)
+        sums = [self._columns.sums(ids[name]) if name in ids else None for name in classes]
+        at, nothing = slice(None) if trees is None else trees, np.zeros(number, dtype=np.int64)
+        capacity = [nothing if of_class is None else of_class.capacity[at] for of_class in sums]
+        return capacity, [nothing if of_class is None else of_class.used[at] for of_class in sums]
 
-        Args:
-            wanted: how many candidates are wanted; None reads all trees at once.
-        """
-        if not self.is_possible:
-            return
-        highest = self.serving.ids.highest_root
-        if (root := self.only_root) is not None:
-            yield self.trees_of([root]), root
-            return
-        trees = self._complete_trees
-        size = max(1, len(trees) if wanted is None else wanted)
-        for start in range(0, max(1, len(trees)), size):
-            some = trees[start : start + size]
-            is_last = start + size >= len(trees)
-            yield self._read(some), highest if is_last else int(self._providers.roots[some[-1]])
+    def trees_with(self, name: str) -> Ints:
+        """Return the indices of the trees that have an inventory of a class."""
+        ids = self.class_ids([name])
+        return np.flatnonzero(self._columns.sums(ids[name]).has if name in ids else np.zeros(0, dtype=bool))
 
-    def with_room(self, roots: Iterable[int]) -> list[int] | None:
-        """Return those of some trees that can serve every demand; None before any trees were read in vain."""
-        if not self._was_in_vain:
-            return None
-        complete = {*self._providers.roots[self._complete_trees].tolist()}
-        return [root for root in roots if root in complete]
+    @property
+    def complete(self) -> Ints:
+        """The indices of all trees in which every demand has a provider."""
+        return self._of_all.complete
 
-    def trees_of(self, roots: Sequence[int]) -> list[Tree]:
+    @property
+    def _of_all(self) -> TreeServers:
+        if self._everywhere is None:
+            root = self.serving.only_root if self.serving.is_possible else None
+            at = None if root is None else self._providers.positions_of_trees([root])
+            self._everywhere = self._serving_trees(at)
+        return self._everywhere
+
+    def trees_of(self, roots: Collection[int]) -> list[Tree]:
         """Return those of the trees with these roots that can serve every slot, by root id."""
-        trees = self._providers.tree_indices(sorted(roots))
-        return self._read(trees[trees >= 0])
+        trees = self.tree_indices(roots)
+        serving = self._everywhere or self._serving_trees(self._providers.positions_in(trees))
+        return self._trees(np.intersect1d(serving.complete, trees, assume_unique=True), serving.own)
+
+    def read(self, trees: Ints) -> list[Tree]:
+        """Return some of the complete trees, given by index, ascending."""
+        return self._trees(trees, self._of_all.own)
 
     def all_trees(self) -> list[Tree]:
-        """Return all trees that can serve every slot, by root id."""
-        return self._read(None)
+        """Return all complete trees, by root id."""
+        return self.read(self.complete)
 
-    @cached_property
-    def _complete_trees(self) -> Ints:
-        """The indices of all trees in which every demand has a provider."""
-        return self._complete(None, self._own(None))
-
-    def _own(self, at: Ints | None) -> list[Ints]:
-        """Return the trees' own providers for each demand, among those at some positions; None for all."""
+    def _serving_trees(self, at: Ints | None) -> TreeServers:
+        """Find who can serve among the providers at some positions; None for all."""
+        if not self.serving.is_possible:
+            return TreeServers(np.zeros(0, dtype=np.int64), ())
         own, withheld = [self.serving.own_providers(demand, at) for demand in self.plan.demands], self.serving.withheld
-        return own if withheld is None else [of_demand[~withheld[of_demand]] for of_demand in own]
-
-    def _complete(self, at: Ints | None, own: Sequence[Ints]) -> Ints:
-        """Return the indices of the trees in which every demand has a provider, its own or one that shares."""
-        complete: Flags = np.ones(len(self._providers.roots), dtype=bool)
+        if withheld is not None:
+            own = [of_demand[~withheld[of_demand]] for of_demand in own]
+        complete: Flags = np.ones(len(self.roots), dtype=bool)
         for of_demand, servants in zip(own, self._sharing.options, strict=True):
             has_any = self._shared_with(servants & self._sharing.trees.keys())
             has_any[self._providers.trees[of_demand]] = True
@@ -158,50 +178,39 @@ class TreeReader:
         if complete.any():
             roomy = self.serving.trees_with_room(at)
             complete = complete if roomy is None else complete & roomy
-        return np.flatnonzero(complete)
+        return TreeServers(np.flatnonzero(complete), own)
 
     def _shared_with(self, servants: Collection[int]) -> Flags:
         """Return the possible trees that any of some sharing providers shares with."""
-        flags, possible = np.zeros(len(self._providers.roots), dtype=bool), self.serving.possible_trees
+        flags, possible = np.zeros(len(self.roots), dtype=bool), self.serving.possible_trees
         for provider in servants:
             flags[self._sharing.trees[provider]] = True
         return flags if possible is None or not servants else flags & possible
 
-    def _read(self, trees: Ints | None) -> list[Tree]:
-        """Return what can serve of some trees, given by index; None for all."""
-        at = None if trees is None else self._providers.positions_in(trees)
-        own = self._own(at)
-        complete = self._complete(at, own)
-        if trees is not None:
-            complete = np.intersect1d(complete, trees, assume_unique=True)
+    def _trees(self, complete: Ints, everywhere: Sequence[Ints]) -> list[Tree]:
+        """Return trees, given by index, with their own providers for each demand among those of more trees."""
         if not len(complete):
-            self._was_in_vain = True
             return []
-        is_complete = np.zeros(len(self._providers.roots), dtype=bool)
-        is_complete[complete] = True
-        own = [of_one[is_complete[self._providers.trees[of_one]]] for of_one in own]
-        return self._trees(complete, own)
-
-    def _trees(self, complete: Ints, own: Sequence[Ints]) -> list[Tree]:
-        sharing, roots = self._sharing, self._providers.roots[complete].tolist()
+        starts, ends = self._providers.starts[complete], self._providers.starts[complete + 1]
+        own, options = [], []
+        for of_demand in everywhere:
+            first, after = np.searchsorted(of_demand, starts), np.searchsorted(of_demand, ends)
+            here = of_demand[joined_ranges(first, after)]
+            ids, bounds = self._providers.ids[here].tolist(), np.append(0, np.cumsum(after - first)).tolist()
+            own.append(here)
+            options.append([ids[start:end] for start, end in pairwise(bounds)])
+        sharing, roots = self._sharing, self.roots[complete].tolist()
         everyone = np.unique(np.concatenate([*own, self._sharing_positions]))
         room, met, parents = self._room(own), self._met(everyone), self._parents(complete)
-        options = [*zip(*[self._options(of_demand, complete) for of_demand in own], strict=True)]
         trees = [
             Tree(root, [*of_tree], room, met, parents, sharing.root_of, sharing.root_of.keys())
-            for root, of_tree in zip(roots, options or repeat(()), strict=bool(options))
+            for root, of_tree in zip(roots, zip(*options, strict=True) if options else repeat(()), strict=bool(options))
         ]
         if sharing.trees:
             self._add_sharing(trees, complete)
         if self._with_places:
             self._lay_out(trees, complete, own, parents)
         return trees
-
-    def _options(self, own: Ints, complete: Ints) -> list[list[int]]:
-        """Return the providers of one demand, tree by tree."""
-        trees, ids = self._providers.trees[own], self._providers.ids[own].tolist()
-        first, after = (np.searchsorted(trees, complete, side).tolist() for side in ("left", "right"))
-        return [ids[start:end] for start, end in zip(first, after, strict=True)]
 
     def _add_sharing(self, trees: Sequence[Tree], complete: Ints) -> None:
         """Add each sharing provider to the trees it shares with, even those without a fitting provider of their own."""

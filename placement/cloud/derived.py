@@ -6,8 +6,8 @@ the trees. Whoever asks again learns which trees have changed since, and works o
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Mapping
-from typing import Any, NamedTuple, Protocol, TypeVar
+from collections.abc import Hashable
+from typing import Any, NamedTuple, Protocol
 
 MAX_BYTES = 96 * 2**20
 """The most memory that one worker's values may take, as whoever keeps them estimates it."""
@@ -18,18 +18,6 @@ BYTES_OF_NAME = 2048
 
 BYTES_OF_FACT = 100
 """What a fact about a tree takes."""
-
-MAX_LISTED = 1000
-"""If more trees have changed, facts about all are read again."""
-
-Fact = TypeVar("Fact")
-
-FactByRoot = Mapping[int, Fact]
-"""A fact about trees, by root; trees that it is not true of are missing."""
-
-ReadFacts = Callable[[Collection[int] | None], FactByRoot[Fact]]
-"""Reads the facts of the trees with the given roots; of all if given None."""
-
 
 MAX_CHANGED = 20_000
 """From this many changed trees on, everything is read again: SQLite binds at most 32,766 values per statement."""
@@ -205,21 +193,3 @@ class KeptInState:
         """Keep a value, as ``Derived.keep`` does."""
         if self.derived and self._state:
             self.derived.keep(self._state, name, value, size=size)
-
-    def facts(self, name: Hashable, read: ReadFacts[Fact]) -> FactByRoot[Fact]:
-        """Return facts about all trees, reading those of trees that have changed since they were kept.
-
-        Args:
-            name: identifies the facts: whatever they depend on besides the trees.
-            read: reads them in this snapshot.
-        """
-        kept = self.find(("facts", name))
-        if kept is None or len(kept.changed) > MAX_LISTED:
-            facts = read(None)
-        elif kept.changed:
-            facts = {root: fact for root, fact in kept.value.items() if root not in kept.changed}
-            facts = {**facts, **read(kept.changed)}
-        else:
-            facts = kept.value
-        self.keep(("facts", name), facts, size=BYTES_OF_FACT * len(facts))
-        return facts

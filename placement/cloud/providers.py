@@ -138,9 +138,7 @@ class ProviderColumns:
 
     def positions_in(self, indices: Ints) -> Ints:
         """Return the positions of all providers of some trees."""
-        first, after = self.starts[indices], self.starts[indices + 1]
-        sizes = after - first
-        return np.repeat(first - np.append(0, np.cumsum(sizes)[:-1]), sizes) + np.arange(sizes.sum())
+        return joined_ranges(self.starts[indices], self.starts[indices + 1])
 
 
 def places_in(ascending: Ints, wanted: Ints) -> Ints:
@@ -150,3 +148,13 @@ def places_in(ascending: Ints, wanted: Ints) -> Ints:
     at = np.searchsorted(ascending, wanted)
     at[at == len(ascending)] = 0
     return np.where(ascending[at] == wanted, at, -1)
+
+
+def joined_ranges(first: Ints, after: Ints) -> Ints:
+    """Return the numbers of several ranges, one range after the other.
+
+    >>> joined_ranges(np.array([3, 8]), np.array([5, 9])).tolist()
+    [3, 4, 8]
+    """
+    sizes = after - first
+    return np.repeat(first - np.append(0, np.cumsum(sizes)[:-1]), sizes) + np.arange(sizes.sum())

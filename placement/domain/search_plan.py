@@ -101,16 +101,15 @@ class Plan:
 class NamedIds:
     """The ids of the names in a request. Names that the database does not know are absent.
 
-    ``highest_root`` bounds the ids of roots, and is not compared; ``shares`` says whether any provider shares with
-    other trees; ``levels`` are the traits of the requested levels, None for one that no provider has; ``locks`` are the
-    requested locks that have inventory, each with the trait of its level, None if every provider is a place of it.
+    ``shares`` says whether any provider shares with other trees; ``levels`` are the traits of the requested levels,
+    None for one that no provider has; ``locks`` are the requested locks that have inventory, each with the trait of its
+    level, None if every provider is a place of it.
     """
 
     classes: Mapping[str, int]
     traits: Mapping[str, int]
     aggregates: Mapping[str, int]
     roots: Mapping[str, int]
-    highest_root: int = field(compare=False)
     shares: bool
     levels: tuple[int | None, ...] = ()
     locks: Mapping[int, int | None] = field(default_factory=dict)

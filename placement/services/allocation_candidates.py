@@ -1,39 +1,33 @@
 """Find candidates: the use case behind GET /allocation_candidates."""
 
 import random
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain
 
-from placement.candidates.bounds import BoundedScores, least_places
 from placement.candidates.budget import RequestBudget
 from placement.candidates.explain.conditions import Condition, ConditionKind
 from placement.candidates.explain.explain import quick_cause
 from placement.candidates.explain.masks import ConditionMasks
 from placement.candidates.fragmentation import wanted_by
-from placement.candidates.ranking import Ranking, TreeScores, amounts_of
-from placement.candidates.reading import shared_by
-from placement.candidates.search import Candidate, found_candidates
+from placement.candidates.least_places import least_places
+from placement.candidates.ranking import Ranking, TreeScores, amounts_of, shared_by
+from placement.candidates.search import Candidate, candidates_in, found_candidates
+from placement.candidates.tree_order import TreeOrder
 from placement.candidates.tree_reader import TreeReader
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.places import PlaceLock
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import NamedIds, Plan, plan_for
+from placement.domain.tree import Tree
 from placement.errors import OutOfSteps
 from placement.services.cloud_cache import cloud_in, ids_in
 from placement.services.fragmentation import FragmentationJudge
 from placement.services.resource_classes import classes_in_families
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.summaries import Summaries, TreeMember, tree_summaries
-
-if TYPE_CHECKING:
-    from placement.candidates.reading import CachedOrder, LeastPlaces
-from collections.abc import Iterable
-from collections.abc import Set as AbstractSet
-from itertools import chain
-
-from placement.candidates.search import candidates_in
-from placement.domain.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,47 +142,21 @@ def _found(
     # Places matter only to a ranking, and only if any provider anchors one.
     with_places = ranking is not None and any(ids.levels)
     reader = cloud_in(tx).reader(plan, ids, with_places=with_places, adds_up=True)
-    order = _NO_ORDER
+    order = None
     if ranking is not None:
-        order = _order(tx, reader, ranking=ranking, judge=judge, wanted=wanted)
+        scores = _scores(tx, reader, ranking=ranking, judge=judge)
+        places_tell = with_places and ranking.profile.compactness and wanted is not None and plan.counted
+        least = partial(least_places, reader.serving, plan.counted, levels=ids.levels) if places_tell else None
+        kept, limits = cloud_in(tx).kept, options.limits
+        order = TreeOrder(reader, scores, wanted=wanted, kept=kept, least=least, limits=limits)
     return _Answering(tx, request, options, wanted=wanted, reader=reader, order=order).answer()
 
 
-class _Order(NamedTuple):
-    """What ``found_candidates`` needs to return the best candidates first; nothing for candidates in id order."""
-
-    scores: TreeScores | None = None
-    cached_order: "CachedOrder | None" = None
-    least_places: "LeastPlaces | None" = None
-
-
-_NO_ORDER = _Order()
-
-
-def _order(
-    tx: Transaction,
-    reader: TreeReader,
-    *,
-    ranking: Ranking,
-    judge: FragmentationJudge | None,
-    wanted: int | None,
-) -> _Order:
-    """Score the trees; bound how compact they can be, where that spares composing them."""
-    plan, ids = reader.plan, reader.serving.ids
-    fragmentation = judge.judged(tx, plan, wanted_by(plan)) if judge else None
-    asked = amounts_of(plan), ranking, classes_in_families(tx, ranking), fragmentation
-    shared = shared_by(reader)
-    scores = TreeScores(*asked, shared=shared)
-    cloud = cloud_in(tx)
-    places_tell = any(ids.levels) and ranking.profile.compactness and wanted is not None
-    if not places_tell or not plan.counted:
-        return _Order(scores, cloud.order)
-    return _Order(
-        BoundedScores(*asked, shared=shared),
-        # Unlike bounds, these scores hold beyond this request.
-        lambda _bounded, found_by: cloud.order(scores, found_by),
-        partial(least_places, reader.serving, plan.counted, levels=ids.levels, kept=cloud.kept),
-    )
+def _scores(tx: Transaction, reader: TreeReader, *, ranking: Ranking, judge: FragmentationJudge | None) -> TreeScores:
+    """Return what scores the trees."""
+    fragmentation = judge.judged(tx, reader.plan, wanted_by(reader.plan)) if judge else None
+    asked = amounts_of(reader.plan), ranking, classes_in_families(tx, ranking), fragmentation
+    return TreeScores(*asked, shared=shared_by(reader))
 
 
 class _Answering:
@@ -200,7 +168,7 @@ class _Answering:
         options: the operator's options.
         wanted: how many candidates to generate; None for all.
         reader: reads the trees that can serve the request.
-        order: how to order the candidates.
+        order: the order of the trees; None for candidates in id order.
     """
 
     def __init__(
@@ -211,7 +179,7 @@ class _Answering:
         *,
         wanted: int | None,
         reader: TreeReader,
-        order: _Order,
+        order: TreeOrder | None,
     ) -> None:
         self._tx = tx
         self._request = request
@@ -227,12 +195,10 @@ class _Answering:
         """Search, and return what was found, or why there is nothing."""
         found = found_candidates(
             self._reader,
-            self._order.scores,
+            self._order,
             budget=self._budget,
             wanted=self._wanted,
             breadth_first=self._options.breadth_first,
-            cached_order=self._order.cached_order,
-            least_places=self._order.least_places,
             limits=self._options.limits,
         )
         candidates = _chosen(found, self._request.limit, shuffled=self._options.shuffled)
@@ -244,8 +210,7 @@ class _Answering:
 
     def _cause(self) -> Condition | None:
         """Return why there is no candidate, if that can be determined quickly."""
-        scores = self._order.scores
-        if scores is not None and scores.filters and self._serves_unranked():
+        if self._order is not None and self._order.scores.filters and self._serves_unranked():
             return Condition(ConditionKind.PROPORTION)
         return quick_cause(self._plan, ConditionMasks(self._reader.serving))
 

@@ -8,15 +8,14 @@ from functools import cached_property
 from itertools import count, islice
 from math import prod
 from operator import itemgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from placement.allocators.compactness import Counts
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
-from placement.candidates.frontier import LAST, Key
 from placement.candidates.key_order import KeyOrder, KeyQueue
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
-from placement.candidates.reading import classes_to_find
+from placement.candidates.tree_order import kept_order
 from placement.candidates.tree_reader import TreeReader
 from placement.cloud.derived import KeptInState
 from placement.domain.candidate_request import CandidateRequest
@@ -201,7 +200,7 @@ class TreeWriter:
     @property
     def shares(self) -> bool:
         """Whether other trees may serve any of the request."""
-        return self._tree_reader.shares
+        return self.reader.shares
 
     def is_bounded(self, *, candidates: int, trees: int) -> bool:
         """Tell whether a search that finds this many candidates in this many such trees stays within its limits."""
@@ -223,16 +222,14 @@ class TreeWriter:
         return not budget.was_hit
 
     def _trees(self, roots: Collection[int], of: int) -> Sequence[Tree]:
-        reader = self._tree_reader
-        if not reader.is_possible:
-            return []
         if 2 * len(roots) <= of:
-            return reader.trees_of([*roots])
+            return self.reader.trees_of(roots)
         wanted = {*roots}
-        return [tree for tree in reader.all_trees() if tree.root in wanted]
+        return [tree for tree in self.reader.all_trees() if tree.root in wanted]
 
     @cached_property
-    def _tree_reader(self) -> TreeReader:
+    def reader(self) -> TreeReader:
+        """Reads the trees."""
         with_places = any(self._ids.levels)
         return cloud_in(self._tx).reader(self._plan, self._ids, with_places=with_places, adds_up=True)
 
@@ -246,6 +243,9 @@ class TreeWriter:
         texts = self._write(Answer(self._plan, candidates, providers, frozenset(found)))
         self.written.update({root: WrittenTree(counts, *texts[root]) for root, (counts, _choices) in found.items()})
 
+
+if TYPE_CHECKING:
+    from placement.candidates.frontier import Key
 
 MAX_WITHOUT_LIMIT = 4000
 """Among more trees, a request without a limit is left to the search, which streams its answer."""
@@ -322,27 +322,20 @@ def written_answer(tx: Transaction, question: Question, *, plan: Plan, ids: Name
         return None
     asked, families = amounts_of(plan), classes_in_families(tx, ranking)
     scores = TreeScores(asked, replace(ranking, seed=None), families)
-    order = cloud.order(scores, classes_to_find(plan, scores))
     writer = TreeWriter(tx, plan, ids, limits=options.limits, write=question.write)
+    order = kept_order(writer.reader, scores, cloud.kept)
     if order is None or writer.shares or (question.wanted is None and len(order) > MAX_WITHOUT_LIMIT):
         texts.refuse()
         return None
-    keys = _queue(order, scores, shuffling=None if ranking.is_certain else TreeScores(asked, ranking, families))
-    search = _SearchOfWritten(keys, scores, texts.trees, writer)
+    if not ranking.is_certain:
+        order = KeyOrder(TreeScores(asked, ranking, families).shuffled(order.keys), order.among)
+    search = _SearchOfWritten(KeyQueue(order, filters=scores.filters), scores, texts.trees, writer)
     answer = search.answer(question)
     if answer is None:
         texts.refuse()
     elif writer.written:
         texts.keep(writer.written, writer.names, used=search.trees, has_limit=question.wanted is not None)
     return answer
-
-
-def _queue(order: KeyOrder, scores: TreeScores, *, shuffling: TreeScores | None) -> KeyQueue:
-    """Return the keys of the trees to look at, in order."""
-    keys = KeyQueue(order if shuffling is None else KeyOrder.from_keys(shuffling.shuffled(order)))
-    if scores.filters:
-        keys.without_failing()
-    return keys
 
 
 class _SearchOfWritten:
@@ -380,8 +373,8 @@ class _SearchOfWritten:
         keys, lost = self._keys, self._scores.lost
         found: list[tuple[Key, WrittenTree]] = []
         while len(keys) and self._can_all_be_written:
-            some = keys.taken(size)
-            trees = zip(some, self._written([root for _fails, _negated, root in some]), strict=True)
+            taken = keys.order.keys_at(keys.taken(size))
+            trees = zip(taken, self._written([root for _fails, _negated, root in taken]), strict=True)
             # Roots are unique, so comparing keys decides.
             found += [
                 ((fails, negated + lost(tree.counts), root), tree)
@@ -389,8 +382,7 @@ class _SearchOfWritten:
                 if tree is not None
             ]
             found.sort()
-            rest = keys.first if len(keys) else LAST
-            ready = bisect_left(found, rest, key=itemgetter(0))
+            ready = bisect_left(found, keys.first, key=itemgetter(0))
             yield from [tree for _key, tree in found[:ready]]
             del found[:ready]
             size *= growth

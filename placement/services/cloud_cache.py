@@ -11,11 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.candidates.key_order import KeyOrder
 from placement.candidates.planner.planner_trees import ProviderNames
 from placement.candidates.provider_sets import KnownSets
-from placement.candidates.ranking import TreeScores
-from placement.candidates.reading import kept_order
 from placement.candidates.serving import Serving
 from placement.candidates.tree_reader import TreeReader
 from placement.cloud.columns import CloudColumns
@@ -134,18 +131,6 @@ class CloudInSnapshot:
         """
         serving = self.serving(plan, ids, levels=ids.levels if with_places else (), adds_up=adds_up)
         return TreeReader(serving, partial(self._tx.names.classes.ids, self._tx.connection), with_places=with_places)
-
-    def order(self, scores: TreeScores, found_by: Sequence[str]) -> KeyOrder | None:
-        """Return the keys of all trees, in order; None if they cannot be kept.
-
-        Args:
-            scores: what trees can score.
-            found_by: further classes. Only trees that have any of these or of those of the scores have a key.
-        """
-        if self.moment is None or scores.signature is None or not scores.classes:
-            return None
-        ids = self._tx.names.classes.ids(self._tx.connection, {*scores.classes, *found_by})
-        return kept_order(scores, found_by, ids, columns=self.columns, kept=self.kept)
 
     def reason_for_nothing(self, asked: tuple[object, ...]) -> Any:
         """Return why a request finds nothing; None if it is not known to find nothing.

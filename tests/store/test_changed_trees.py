@@ -12,13 +12,14 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from placement.allocators.ranking_profile import RankingProfile
+from placement.allocators.strategy_fit import Fit, Preference, Profile
 from placement.candidates.ranking import Ranking, TreeScores
 from placement.cloud.derived import ALWAYS_READ_ALONE, MAX_CHANGED, CloudChanges
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.search_plan import plan_for
 from placement.services.allocation_candidates import Answer, SearchOptions, answer_to
 from placement.services.answer_texts import Question, TextsOfTree, written_answer
-from placement.services.cloud_cache import CloudCache, cloud_in
+from placement.services.cloud_cache import CloudCache
 from placement.services.journal import put_in_order
 from placement.services.tree_history import MAX_AGE_S, Moment, TreeHistory
 from placement.store.connection.database import Database
@@ -31,7 +32,7 @@ from placement.store.search.names import ids_for
 from tests.databases import open_database
 from tests.store.conftest import THREE_KINDS
 from tests.store.rows import DISK_GB, MEMORY_MB, VCPU, add_providers, allocate, delete_provider, run, stocking
-from tests.store.sums import sums_by_name
+from tests.store.sums import order_kept, true_order
 
 if TYPE_CHECKING:
     from placement.store.journal.cursor import Cursor
@@ -99,12 +100,12 @@ SCORES = (
 
 
 @reads
-def assert_in_order(tx: Transaction, found_by: Sequence[str] = ()) -> None:
+def assert_in_order(tx: Transaction, further: Sequence[TreeScores] = ()) -> None:
     """Compare cached orders with those given by the sums of the same snapshot."""
-    for scores in SCORES:
-        order = cloud_in(tx).order(scores, found_by)
+    for scores in (*SCORES, *further):
+        order = order_kept(tx, scores)
         assert order is not None
-        assert [*order] == sorted(scores.keys(sums_by_name(tx, scores.classes, found_by)))
+        assert order == true_order(tx, scores)
 
 
 def opened(database: Database) -> Connection:
@@ -202,13 +203,13 @@ def test_an_older_snapshot_than_the_one_before_has_its_own_order(cloud: Database
 
     @reads
     def read_twice(tx: Transaction) -> None:
-        cloud_in(tx).order(SCORES[0], ())
+        order_kept(tx, SCORES[0])
         with cloud.writer.begin() as connection:
             allocate(connection, "late", {(3, VCPU): 500})
         assert_in_order(cloud)
-        order = cloud_in(tx).order(SCORES[0], ())
+        order = order_kept(tx, SCORES[0])
         assert order is not None
-        assert [*order] == sorted(SCORES[0].keys(sums_by_name(tx, SCORES[0].classes, ())))
+        assert order == true_order(tx, SCORES[0])
 
     read_twice(cloud)
     assert_in_order(cloud)
@@ -231,7 +232,12 @@ def test_orders_follow_whatever_happens_to_providers(cloud: Database) -> None:
         with cloud.writer.begin() as connection:
             run(connection, *statements)
         assert_in_order(cloud)
-        assert_in_order(cloud, ["DISK_GB"])
+        assert_in_order(cloud, [TreeScores({"DISK_GB": 1, "VCPU": 1}, Ranking(RankingProfile()))])
+
+
+OF_A = TreeScores(
+    {"CUSTOM_A": 1}, Ranking(RankingProfile(strategy=Profile(fit=Fit({"CUSTOM_A": Preference("LeastAllocated")}))))
+)
 
 
 def test_a_class_that_takes_the_name_of_another_has_an_order_of_its_own(cloud: Database) -> None:
@@ -239,11 +245,11 @@ def test_a_class_that_takes_the_name_of_another_has_an_order_of_its_own(cloud: D
     with cloud.writer.begin() as connection:
         run(connection, add.format(10_001, "CUSTOM_A"), add.format(10_002, "CUSTOM_B"), EMPTIED)
         run(connection, stocking((5, 10_002), total=7))
-    assert_in_order(cloud, ["CUSTOM_A"])
+    assert_in_order(cloud, [OF_A])
     with cloud.writer.begin() as connection:
         for before, after in (("CUSTOM_A", "CUSTOM_C"), ("CUSTOM_B", "CUSTOM_A")):
             run(connection, f"UPDATE resource_classes SET name = '{after}' WHERE name = '{before}'")
-    assert_in_order(cloud, ["CUSTOM_A"])
+    assert_in_order(cloud, [OF_A])
 
 
 def test_an_older_snapshot_is_told_which_trees_may_be_otherwise(cloud: Database) -> None:

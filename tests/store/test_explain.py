@@ -35,7 +35,7 @@ def trees_with_candidates(tx, request: CandidateRequest) -> set[int]:
     """Return the roots of the trees in which GET /allocation_candidates finds candidates."""
     plan = plan_for(request)
     reader = cloud_in(tx).reader(plan, ids_for(tx, plan))
-    trees = [without_sharing(tree) for read, _last in reader.chunks(None) for tree in read]
+    trees = map(without_sharing, reader.all_trees())
     return {root for root, _choice in candidates_in(plan, trees, RequestBudget())}
 
 

@@ -51,8 +51,6 @@ def found(
     """Return the candidates in some trees, or in all, after others were read one by one."""
     plan = plan_for(request)
     reader = cloud_in(tx).reader(plan, ids_for(tx, plan), adds_up=adds_up)
-    if not reader.is_possible:
-        return set()
     for root in first:
         reader.trees_of([root])
     read = reader.all_trees() if roots is None else reader.trees_of(sorted(roots))

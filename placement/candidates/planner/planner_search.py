@@ -15,8 +15,8 @@ from placement.candidates.frontier import ONE_BY_ONE, Key, Keyed, Portion, best_
 from placement.candidates.host_sketches import HostSketch, host_sketch
 from placement.candidates.planner.form_composer import FormComposer
 from placement.candidates.planner.planner_trees import MAX_BATCH, UpcomingTrees, with_stocks
+from placement.candidates.planner.proposal_keys import ProposalKeys
 from placement.candidates.planner.question import PlannerQuestion
-from placement.candidates.planner.tree_order import TreeOrder, order_for
 from placement.candidates.scores import Score, score, score_of_pools
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.places import upwards
@@ -56,10 +56,10 @@ def search_for(
     overlay = overlay.without(question.avoided) if question.avoided else overlay
     wanted = wanted or question.request.limit
     # Narrow and read: little of each tree, most promising first; places are counted only if scores fall short.
-    order = order_for(question, overlay, wanted=wanted)
+    keys = ProposalKeys(question, overlay, wanted=wanted)
     # Rank, then limit: lazily in ``proposals``, so that ten proposals cost no more trees than ten need.
     upcoming = UpcomingTrees(question.details, wanted=wanted, first=min(wanted, first_trees))
-    return PlannerSearch(question, overlay, order=order, upcoming=upcoming)
+    return PlannerSearch(question, overlay, keys=keys, upcoming=upcoming)
 
 
 class PlannerSearch:
@@ -68,18 +68,18 @@ class PlannerSearch:
     Args:
         question: the request in a snapshot.
         overlay: the assumed changes.
-        order: the trees that may serve it, most promising first.
+        keys: ranks proposals, and the trees that may serve it, most promising first.
         upcoming: builds those in detail that are likely to be composed in.
     """
 
     def __init__(
-        self, question: PlannerQuestion, overlay: Overlay, *, order: TreeOrder, upcoming: UpcomingTrees
+        self, question: PlannerQuestion, overlay: Overlay, *, keys: ProposalKeys, upcoming: UpcomingTrees
     ) -> None:
         self.prepared = question.prepared
         self.searched = 0
         self._question = question
         self._profile = question.profile
-        self._order = order
+        self._keys = keys
         # Only these trees, and those likely to come next, are built in detail.
         self._composer = FormComposer(question, overlay)
         self._upcoming = upcoming
@@ -111,17 +111,16 @@ class PlannerSearch:
 
     def proposals(self, *, only: int | None = None) -> Iterator[Proposal]:
         """Yield proposals, best first; ``only`` restricts them to the tree with that root."""
-        portions = self._order.as_needed() if only is None else self._order.only(only)
-        return map(itemgetter(1), self._in_order(portions))
+        return map(itemgetter(1), self._in_order(self._keys.portions(only)))
 
     def distinct(self) -> Iterator[Proposal]:
         """Yield proposals, best first, without repeating what sharing providers alone serve."""
-        portions = _once_of_pools(self._hopeful(self._order.as_needed()))
+        portions = _once_of_pools(self._hopeful(self._keys.portions()))
         return _not_seen(map(itemgetter(1), self._composed_in_order(portions)))
 
     def ranked(self) -> Iterator[RankedProposal]:
         """Yield proposals with their keys, best first."""
-        return self._in_order(self._order.as_needed())
+        return self._in_order(self._keys.portions())
 
     def expected(self, root: int, overlay: Overlay) -> RankedKey | None:
         """Return a lower bound on the keys in a tree that an overlay takes more from; None if it is ruled out.
@@ -131,7 +130,7 @@ class PlannerSearch:
         for tree, as_it_is in self._in_detail([root]):
             part = overlay.within(as_it_is.parents)
             details = as_it_is.under(part)
-            if key := self._order.key(details):
+            if key := self._keys.key(details):
                 self._expected[root] = _TreeTakenFrom(key, tree, details, part.changes.keys())
                 return (*key, FIRST)
         self._composer.rule_out(root)
@@ -148,7 +147,7 @@ class PlannerSearch:
             self._composer.rule_out(root)
             return None
         for proposal in self._composer.found(changed, details):
-            own = self._order.key_of(key, proposal, details)
+            own = self._keys.key_of(key, proposal, details)
             return own and ((*own, FIRST), proposal)
         return None
 
@@ -205,7 +204,7 @@ class PlannerSearch:
 
     def in_order(self, roots: Collection[int]) -> list[int]:
         """Return the roots, most promising first by the trees' sums, without trees that the profile filters out."""
-        return self._order.in_order(roots)
+        return self._keys.order.in_order(roots)
 
     def serving(self, roots: Collection[int]) -> set[int]:
         """Return the roots of those trees in which each demand has an option."""
@@ -217,7 +216,7 @@ class PlannerSearch:
 
     def roots(self) -> Iterator[int]:
         """Yield the roots of trees where the request may fit, most promising first, without composing."""
-        for trees, _rest in self._hopeful(self._order.portions()):
+        for trees, _rest in self._hopeful(self._keys.order.portions(is_bounded=True)):
             for _key, tree in sorted(trees, key=itemgetter(0)):
                 yield tree.root
 
@@ -254,7 +253,7 @@ class PlannerSearch:
         composed = self._composer.composed([tree for _key, tree in batch])
         for (expected, _tree), proposals in zip(batch, composed, strict=True):
             for number, proposal in enumerate(proposals):
-                if key := self._order.key_of(expected, proposal):
+                if key := self._keys.key_of(expected, proposal):
                     yield (*key, number), proposal
 
     def allows(self, proposal: Proposal) -> bool:
@@ -283,7 +282,7 @@ class PlannerSearch:
         """Return the score of a proposal with its parts."""
         requested, own = summed(proposal.amounts.values()), self._question.own(proposal)
         if own is None:
-            return score_of_pools(self._profile, requested, [self._order.pools(proposal)], levels=len(proposal.touched))
+            return score_of_pools(self._profile, requested, [self._keys.pools(proposal)], levels=len(proposal.touched))
         tree = self._composer.known[proposal.root]
         node, fragmentation = ScoredNode(*tree.totals()), self._question.fragmentation(tree, proposal)
         given, touched = summed(own.values()), proposal.touched

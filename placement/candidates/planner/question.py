@@ -9,15 +9,13 @@ from typing import Protocol
 import numpy as np
 
 from placement.allocators.budget import Budget
-from placement.allocators.compactness import Counts
 from placement.allocators.ranking_profile import RankingProfile
-from placement.candidates.bounds import least_places
 from placement.candidates.compose.any_choice import AnyChoice
 from placement.candidates.compose.proposals import Proposal, ProposalComposer
 from placement.candidates.device_judge import DeviceJudge
 from placement.candidates.fragmentation import TreeFragmentation, WantedOfHost, wanted_by
 from placement.candidates.host_sketches import KeptProposals
-from placement.candidates.key_order import KeyOrder
+from placement.candidates.least_places import LeastPlaces, least_places
 from placement.candidates.planner.planner_trees import (
     ChangedProvider,
     Deciding,
@@ -27,9 +25,8 @@ from placement.candidates.planner.planner_trees import (
     TreeUse,
     changed_providers,
 )
-from placement.candidates.ranking import Ranking, TreeScores
-from placement.candidates.reading import SumsAsRead, kept_order, shared_by
-from placement.candidates.serving import Serving
+from placement.candidates.ranking import Ranking, TreeScores, shared_by
+from placement.candidates.tree_order import SumsAsRead
 from placement.candidates.tree_reader import TreeReader
 from placement.cloud.derived import KeptInState
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
@@ -295,33 +292,16 @@ class PlannerQuestion:
             return self._terms.judge.judged(plan, wanted, changed)
         return self._terms.judge.judged(plan, wanted_of(self.request, plan), changed)
 
-    def kept_order(self, scores: TreeScores, found_by: Sequence[str]) -> KeyOrder | None:
-        """Return the kept keys of all trees, ascending; None if none are kept or counts decide.
-
-        Sums of a whole tree do not tell how many providers an open-ended group takes.
-        """
-        if self.counts_decide or not self.cloud.kept.is_known:
-            return None
-        ids = {name: id_ for id_, name in self.cloud.class_names.items()}
-        return kept_order(scores, found_by, ids, columns=self._serving.columns, kept=self.cloud.kept)
-
     def fragmentation(self, tree: PlannerTree, proposal: Proposal) -> float | None:
         """Return the fragmentation score of a proposal; None if the profile ignores that."""
         if self._terms.judge is None:
             return None
         return self._terms.judge.of_devices.score(tree.left(), proposal.amounts)
 
-    def least_places(self, overlay: Overlay) -> Mapping[int, Counts] | None:
-        """Return, by root, lower bounds on the places for the counted demands; None where unknown."""
-        return self._least_places(self.reader(overlay).serving) if overlay.released else self._least_places_as_it_is
-
-    @cached_property
-    def _least_places_as_it_is(self) -> Mapping[int, Counts] | None:
-        return self._least_places(self._serving)
-
-    def _least_places(self, serving: Serving) -> Mapping[int, Counts] | None:
-        kept = self.cloud.kept if serving is self._serving else KeptInState()
-        return least_places(serving, self.prepared.composer.counted, levels=self.level_ids, kept=kept)
+    def least_places(self, overlay: Overlay) -> LeastPlaces | None:
+        """Return lower bounds on the places for the counted demands in each tree; None where unknown."""
+        serving = self.reader(overlay).serving if overlay.released else self._serving
+        return least_places(serving, self.prepared.composer.counted, levels=self.level_ids)
 
 
 def wanted_of(request: PlannerRequest, plan: Plan) -> list[WantedOfHost]:

@@ -4,21 +4,21 @@ import heapq
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from types import MappingProxyType
+
+import numpy as np
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
-from placement.candidates.frontier import FAILS, LAST, ONE_BY_ONE, Portion, best_first
+from placement.candidates.frontier import LAST, ONE_BY_ONE, ROOT, Key, Keyed, Portion, best_first
+from placement.candidates.key_order import KeyOrder, KeyQueue
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
-from placement.candidates.ranking import ranked as compose_ranked
 from placement.candidates.search import Candidate, candidates_in
 from placement.cli.simulation.cloud import LEVELS, Cloud
 from placement.cli.simulation.workload import VCPUS_PER_GPU, Job
 from placement.domain.search_plan import Choice, Plan, plan_for
-from placement.domain.tree import Tree
 
 CandidateChoice = Callable[[Plan, Cloud], Candidate | None]
 
@@ -74,18 +74,24 @@ def ranked(profile: RankingProfile) -> CandidateChoice:
     def choose(plan: Plan, cloud: Cloud) -> Candidate | None:
         scores = TreeScores(amounts_of(plan), Ranking(profile, LEVELS))
         trees = cloud.trees(plan)
-        keys = scores.keys(cloud.sums([tree.root for tree in trees], scores.classes))
-        kept = [(key, tree) for key, tree in zip(keys, trees, strict=True) if not (scores.filters and key[FAILS])]
+        number = len(scores.classes)
+        sums = np.array(cloud.sums([tree.root for tree in trees], scores.classes), dtype=np.int64)
+        roots, *amounts = sums.reshape(-1, 1 + 2 * number).T
+        keys = KeyOrder(scores.keys(roots, amounts[:number], amounts[number:]), np.arange(len(trees)))
+        left = KeyQueue(keys, filters=scores.filters)
+        by_root = {tree.root: tree for tree in trees}
         composer = CompactFirst(plan, RequestBudget(), all_wanted=False)
-        compose = partial(compose_ranked, composer=composer, scores=scores)
-        best = next(best_first([Portion(kept, LAST)], compose, ONE_BY_ONE), None)
-        return None if best is None else _first_of(*best[1:])
+
+        def composed(batch: Sequence[Keyed]) -> Iterator[tuple[Key, Candidate]]:
+            for (fails, negated, root), tree in batch:
+                if found := composer.composed_in(tree):
+                    yield (fails, negated + scores.lost(found.counts), root), (root, next(found.ways))
+
+        portion = Portion([(key, by_root[key[ROOT]]) for key in left], LAST)
+        best = next(best_first([portion], composed, ONE_BY_ONE), None)
+        return None if best is None else best[1]
 
     return choose
-
-
-def _first_of(tree: Tree, choices: Iterator[Choice]) -> Candidate:
-    return tree.root, next(choices)
 
 
 SAMPLES = 100

@@ -99,7 +99,7 @@ class EmptiedTrees:
                 name: requested[name] - (has - used)
                 for name, has, used in zip(requested, row[1 : 1 + number], row[1 + number :], strict=True)
             }
-            for row in (reader.sums(list(requested), ()) if requested else ())
+            for row in (reader.sums(list(requested)) if requested else ())
         }
 
     def unread(self, roots: Iterable[int]) -> list[int]:

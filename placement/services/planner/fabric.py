@@ -118,7 +118,7 @@ class FabricLayout:
         A provider over capacity may push such a sum below what the others in the tree have left.
         """
         number = len(self.classes)
-        rows = self._room.questions[0].cloud.reader.sums(self.classes, ())
+        rows = self._room.questions[0].cloud.reader.sums(self.classes)
         return self._sites({row[0]: [row[at] - row[at + number] for at in range(1, number + 1)] for row in rows})
 
     def sites_by_provider(self) -> list[Site]:
@@ -127,7 +127,7 @@ class FabricLayout:
 
     def _sites(self, free: Free) -> list[Site]:
         questions = self._room.questions
-        if not all(question.cloud.reader.is_possible for question in questions):
+        if not all(question.cloud.reader.serving.is_possible for question in questions):
             return []
         known = {**free}
         if any(question.has_sharing for question in questions):
@@ -150,7 +150,7 @@ class FabricLayout:
     def _in_order(self, roots: Sequence[int]) -> list[int]:
         questions = self._room.questions
         left_out = self._overlay.avoided.union(*[question.avoided for question in questions])
-        only = {question.cloud.reader.only_root for question in questions}
+        only = {question.cloud.reader.serving.only_root for question in questions}
         wanted = [root for root in roots if root not in left_out and (None in only or root in only)]
         return self._room.searches[0].in_order(wanted)
 

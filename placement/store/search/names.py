@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 import os_traits
-from sqlalchemy import BindParameter, Integer, ScalarSelect, bindparam, func, select
+from sqlalchemy import BindParameter, Integer, ScalarSelect, bindparam, select
 
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.places import PlaceLock
@@ -27,7 +27,6 @@ _ROOTS = PreparedStatement(
         resource_providers.c.uuid.in_(bindparam("uuids", expanding=True)), HAS_ROOT
     )
 )
-_HIGHEST_ROOT = select(func.max(resource_providers.c.root_provider_id)).scalar_subquery()
 _IN_USE = resource_provider_traits.c.trait_id
 
 
@@ -53,7 +52,7 @@ ReadAlong = Callable[[Transaction, PreparedScalars, Values], Sequence[Any] | Non
 def _facts(levels: int, locks: int) -> PreparedScalars:
     """Return the facts that steer the search.
 
-    They are the highest root, whether any provider shares, the traits of levels in use, and the lock classes in use.
+    They are whether any provider shares, the traits of levels in use, and the lock classes in use.
     """
     in_use = [
         select(traits.c.id)
@@ -61,7 +60,7 @@ def _facts(levels: int, locks: int) -> PreparedScalars:
         .scalar_subquery()
         for level in range(levels)
     ]
-    return PreparedScalars(_HIGHEST_ROOT, _SHARES, *in_use, *lock_columns(locks))
+    return PreparedScalars(_SHARES, *in_use, *lock_columns(locks))
 
 
 def ids_for(
@@ -92,13 +91,12 @@ def ids_for(
     values |= {**lock_values(locks), "sharing_trait": sharing_trait}
     facts = _facts(len(levels), len(locks))
     read = read_along(tx, facts, values) if read_along else None
-    highest, shares, *in_use = facts.read(tx.connection, values) if read is None else read
+    shares, *in_use = facts.read(tx.connection, values) if read is None else read
     return NamedIds(
         classes=classes,
         traits=trait_ids,
         aggregates=_by_uuid(tx, _AGGREGATES, _aggregate_uuids(request)),
         roots=_by_uuid(tx, _ROOTS, {group.in_tree for group in request.groups if group.in_tree}),
-        highest_root=highest or 0,
         shares=bool(shares),
         levels=tuple(in_use[: len(levels)]),
         locks=_locks(tx, used_locks(locks, in_use[len(levels) :])),

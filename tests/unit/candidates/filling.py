@@ -123,7 +123,6 @@ def _ids(cloud: Cloud) -> NamedIds:
         traits={name: MARKS.index(name) for name in (*TRAITS, SHARES)},
         aggregates={name: MARKS.index(name) for name in AGGREGATES},
         roots={node.uuid: node.root for node in cloud.values()},
-        highest_root=max([node.root for node in cloud.values()], default=0),
         shares=bool(shares_of(cloud)),
     )
 

@@ -11,9 +11,9 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, ScoredNode, Sra, assess
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.slots import SlotComposer
-from placement.candidates.ranking import Ranking, TreeScores, amounts_of
-from placement.candidates.reading import shared_by
+from placement.candidates.ranking import Ranking, TreeScores, amounts_of, shared_by
 from placement.candidates.search import found_candidates
+from placement.candidates.tree_order import TreeOrder
 from placement.domain.quantities import summed
 from placement.domain.search_limits import SearchLimits
 from placement.domain.search_plan import Choice, plan_for
@@ -170,8 +170,8 @@ def lines_by_definition(cloud: Cloud, profile: RankingProfile) -> dict[LineName,
 def search(cloud: Cloud, profile: RankingProfile, wanted: int | None) -> list[tuple[int, Choice]]:
     reader = TreesInMemory(*cloud, shares=True)
     scores = TreeScores(amounts_of(cloud.plan), Ranking(profile), shared=shared_by(reader))
-    limits, budget = A_FEW_AT_A_TIME, RequestBudget()
-    return found_candidates(reader, scores, budget=budget, wanted=wanted, breadth_first=True, limits=limits)
+    order = TreeOrder(reader, scores, wanted=wanted, limits=A_FEW_AT_A_TIME)
+    return found_candidates(reader, order, budget=RequestBudget(), wanted=wanted, breadth_first=True)
 
 
 def lines_of(found: list[tuple[int, Choice]], cloud: Cloud, profile: RankingProfile) -> dict[LineName, Line]:

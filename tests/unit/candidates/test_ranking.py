@@ -11,9 +11,9 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, ScoredNode, Sra, assess
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
-from placement.candidates.ranking import Ranking, TreeScores, amounts_of
-from placement.candidates.reading import shared_by
+from placement.candidates.ranking import Ranking, TreeScores, amounts_of, shared_by
 from placement.candidates.search import found_candidates
+from placement.candidates.tree_order import TreeOrder
 from placement.domain.search_limits import LIMITS, SearchLimits
 from placement.domain.search_plan import Choice, Plan, plan_for
 from placement.domain.tree import Tree
@@ -68,7 +68,8 @@ ONE_BY_ONE = SearchLimits(first_trees=1, growth=1)
 def ranked(cloud: Cloud, ranking: Ranking, wanted: int | None, *, limits: SearchLimits = LIMITS) -> list:
     reader = TreesInMemory(*cloud, shares=True)
     scores = TreeScores(amounts_of(cloud.plan), ranking, shared=shared_by(reader))
-    return found_candidates(reader, scores, budget=RequestBudget(), wanted=wanted, breadth_first=True, limits=limits)
+    order = TreeOrder(reader, scores, wanted=wanted, limits=limits)
+    return found_candidates(reader, order, budget=RequestBudget(), wanted=wanted, breadth_first=True)
 
 
 class Expected(NamedTuple):
@@ -126,9 +127,8 @@ def score_by_definition(plan: Plan, ranking: Ranking, tree: Tree, node: ScoredNo
 def jitter(plan: Plan, ranking: Ranking, root: int) -> float:
     """Return the random part of a tree's score: the difference from the same ranking without randomness."""
     steady = Ranking(ranking.profile, ranking.levels, ranking.near_equal, None)
-    (_, moved_by, _), (_, plain, _) = (
-        TreeScores(amounts_of(plan), one).key_of_nothing(root) for one in (ranking, steady)
-    )
+    row = (root, *[0] * 2 * len(TreeScores(amounts_of(plan), ranking).classes))
+    (_, moved_by, _), (_, plain, _) = (TreeScores(amounts_of(plan), one).key_of_whole(row) for one in (ranking, steady))
     assert 0 <= plain - moved_by < max(ranking.near_equal, 1e-9)
     return plain - moved_by
 

@@ -8,9 +8,9 @@ import pytest
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import Fit, Preference, Profile, ScoredNode
 from placement.candidates.budget import RequestBudget
-from placement.candidates.ranking import Ranking, TreeScores, amounts_of
-from placement.candidates.reading import shared_by
+from placement.candidates.ranking import Ranking, TreeScores, amounts_of, shared_by
 from placement.candidates.search import candidates_in, found_candidates
+from placement.candidates.tree_order import TreeOrder
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.places import Layout
 from placement.domain.search_limits import SearchLimits
@@ -35,8 +35,9 @@ def searched(
 ) -> list:
     ranking = Ranking(profile, ("NUMA",)) if profile else None
     scores = TreeScores(amounts_of(reader.plan), ranking, shared=shared_by(reader)) if ranking else None
+    order = TreeOrder(reader, scores, wanted=wanted) if scores else None
     budget = RequestBudget()
-    found = found_candidates(reader, scores, budget=budget, wanted=wanted, breadth_first=not depth_first)
+    found = found_candidates(reader, order, budget=budget, wanted=wanted, breadth_first=not depth_first)
     assert not budget.was_hit
     return found
 
@@ -44,7 +45,7 @@ def searched(
 def test_the_best_come_first_and_hardly_any_other_tree_is_read():
     reader = hosts()
     assert searched(reader) == [(10, (11,)), (20, (21,)), (30, (31,))]
-    assert reader.read == list(HOSTS)[:16]
+    assert reader.trees_read == list(HOSTS)[:16]
 
 
 def test_hardly_any_other_is_read_where_a_pool_gives_addresses_beside_two_groups_on_the_host():
@@ -56,7 +57,7 @@ def test_hardly_any_other_is_read_where_a_pool_gives_addresses_beside_two_groups
     totals = {root: ScoredNode({"PGPU": 1000}, {"PGPU": 0}) for root in HOSTS}
     reader = TreesInMemory(plan_for(CandidateRequest(groups=groups)), trees, totals, shares=True)
     assert searched(reader) == [(10, (11, 12, 5)), (20, (21, 22, 5)), (30, (31, 32, 5))]
-    assert reader.read == list(HOSTS)[:16]
+    assert reader.trees_read == list(HOSTS)[:16]
 
 
 def test_where_all_are_wanted_all_are_read_at_once_and_come_in_the_same_order():
@@ -64,13 +65,13 @@ def test_where_all_are_wanted_all_are_read_at_once_and_come_in_the_same_order():
     everything = searched(reader, wanted=None)
     assert everything[:3] == few
     assert len(everything) == 200
-    assert reader.read == list(HOSTS)
+    assert reader.trees_read == list(HOSTS)
 
 
 def test_without_a_ranking_trees_are_read_by_id_as_they_are_wanted():
     reader = hosts()
     assert searched(reader, None) == [(10, (11,)), (20, (21,)), (30, (31,))]
-    assert reader.read == [10, 20, 30]
+    assert reader.trees_read == [10, 20, 30]
     assert searched(hosts(), None, depth_first=True) == [(10, (11,)), (10, (12,)), (20, (21,))]
 
 
@@ -90,8 +91,9 @@ def test_a_tree_comes_after_others_if_its_candidates_are_less_compact():
 def test_an_answer_that_grows_too_large_says_that_it_is_incomplete(profile):
     limits = SearchLimits(placements=5)
     scores = TreeScores(amounts_of(PLAN), Ranking(profile)) if profile else None
-    budget = RequestBudget()
-    found = found_candidates(hosts(), scores, budget=budget, wanted=None, breadth_first=True, limits=limits)
+    reader, budget = hosts(), RequestBudget()
+    order = TreeOrder(reader, scores, wanted=None) if scores else None
+    found = found_candidates(reader, order, budget=budget, wanted=None, breadth_first=True, limits=limits)
     assert len(found) == 5
     assert budget.was_hit
 

@@ -1,11 +1,14 @@
 """Trees that were made up instead of being read from columns, for searches."""
 
 import copy
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+
+import numpy as np
 
 from placement.allocators.strategy_fit import ScoredNode
 from placement.candidates.tree_reader import lay_out
+from placement.cloud.providers import Ints
 from placement.domain.places import Layout
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
@@ -22,9 +25,6 @@ class TreesInMemory:
         shares: whether trees missing from the totals may serve all the same.
     """
 
-    is_possible = True
-    only_root = None
-
     def __init__(
         self,
         plan: Plan,
@@ -36,45 +36,43 @@ class TreesInMemory:
     ) -> None:
         self.plan = plan
         self.shares = shares
-        self.read: list[int] = []
+        self.trees_read: list[int] = []
         """The roots of the trees read so far, in the order they were read."""
         self._trees = {tree.root: tree for tree in trees}
         self._totals = totals or {}
         self._layout = layout
+        self.roots = np.array(sorted(self._trees), dtype=np.int64)
+        self.complete = np.arange(len(self.roots))
 
     @property
     def shared_demands(self) -> AbstractSet[int]:
         demands, trees = range(len(self.plan.demands)), self._trees.values()
         return {one for one in demands if any(not tree.sharing.isdisjoint(tree.options[one]) for tree in trees)}
 
-    def sums(
-        self, classes: Sequence[str], found_by: Sequence[str], roots: Collection[int] | None = None
-    ) -> list[tuple[int, ...]]:
+    def sums(self, classes: Sequence[str], roots: Collection[int]) -> list[tuple[int, ...]]:
         return [
             (root, *[int(of.get(name, 0)) for of in (node.allocatable, node.used) for name in classes])
             for root, node in self._totals.items()
-            if (roots is None or root in roots) and any(name in node.allocatable for name in (*classes, *found_by))
+            if root in roots and any(name in node.allocatable for name in classes)
         ]
 
-    def chunks(self, wanted: int | None) -> Iterator[tuple[list[Tree], int]]:
-        if wanted is None:
-            yield self.all_trees(), max(self._trees, default=0)
-            return
-        for root in self._trees:
-            yield self.trees_of([root]), root
+    def sum_columns(self, classes: Sequence[str], trees: None) -> tuple[list[Ints], list[Ints]]:
+        assert trees is None
+        nodes = [self._totals.get(root, ScoredNode({}, {})) for root in self.roots.tolist()]
+        capacity = [[node.allocatable.get(name, 0) for node in nodes] for name in classes]
+        used = [[node.used.get(name, 0) for node in nodes] for name in classes]
+        return [*map(np.array, capacity)], [*map(np.array, used)]
 
-    def with_room(self, roots: object) -> None: ...
-
-    def trees_of(self, roots: Sequence[int]) -> list[Tree]:
-        """Return copies of the trees with these roots, because a search may reorder their options."""
-        wanted = [root for root in self._trees if root in set(roots)]
-        self.read += wanted
-        trees = [copy.copy(self._trees[root]) for root in wanted]
-        for tree in trees:
+    def read(self, trees: Ints) -> list[Tree]:
+        """Return copies of some trees, because a search may reorder their options."""
+        roots = self.roots[trees].tolist()
+        self.trees_read += roots
+        copies = [copy.copy(self._trees[root]) for root in roots]
+        for tree in copies:
             tree.options = [list(options) for options in tree.options]
         if self._layout is not None:
-            lay_out(trees, self._layout, {one: 1.0 for tree in trees for row in tree.options for one in row}, {})
-        return trees
+            lay_out(copies, self._layout, {one: 1.0 for tree in copies for row in tree.options for one in row}, {})
+        return copies
 
     def all_trees(self) -> list[Tree]:
-        return self.trees_of([*self._trees])
+        return self.read(self.complete)

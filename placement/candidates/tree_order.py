@@ -1,0 +1,218 @@
+"""The order in which trees are read and composed: by the highest score that each can have, in portions that grow.
+
+Nothing beats a candidate in one place of each level, so bounds on places are computed only once a composed candidate
+touches more. Thanks to them most trees are ruled out unread.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+import numpy as np
+
+from placement.allocators.compactness import Counts
+from placement.candidates.frontier import LAST, ROOT, Key, Portion
+from placement.candidates.key_order import KeyColumns, KeyOrder, KeyQueue
+from placement.candidates.least_places import LeastPlaces
+from placement.candidates.ranking import TreeScores
+from placement.candidates.tree_reader import TreeReader
+from placement.cloud.derived import KeptInState, reading_all_pays
+from placement.cloud.providers import Ints
+from placement.domain.search_limits import LIMITS, SearchLimits
+from placement.domain.tree import Tree
+
+BYTES_OF_KEY = 40
+"""What a tree's key takes in an order."""
+
+NOTHING_KEPT = KeptInState()
+
+
+def tree_keys(reader: TreeReader, scores: TreeScores, trees: Ints | None = None) -> KeyColumns:
+    """Return the keys of some trees, given by index, or of all."""
+    roots = reader.roots if trees is None else reader.roots[trees]
+    return scores.keys(roots, *reader.sum_columns(scores.classes, trees))
+
+
+def kept_order(reader: TreeReader, scores: TreeScores, kept: KeptInState) -> KeyOrder | None:
+    """Return the keys of all trees, working out only those of trees that have changed; None without a use.
+
+    In order are those of trees that have an inventory of what is asked for.
+
+    Args:
+        reader: reads the trees, without an overlay.
+        scores: what trees can score.
+        kept: keeps the order.
+    """
+    if scores.signature is None or not scores.classes or not scores.requested:
+        return None
+    # A class may take the name of another, which the journal does not record.
+    name = "order", scores.signature, frozenset(reader.class_ids({*scores.classes, *scores.requested}).items())
+    last = kept.find(name)
+    if last is not None and not last.changed:
+        return _order_in(last.value)
+    changed = reader.tree_indices(last.changed) if last is not None else np.zeros(0, dtype=np.int64)
+    before = _order_in(last.value).keys if last is not None else None
+    if before is None or reading_all_pays(len(changed), len(reader.roots)) or not _has_roots(before, reader.roots):
+        keys = tree_keys(reader, scores)
+    else:
+        keys = before.replaced(changed, tree_keys(reader, scores, changed))
+    order = KeyOrder(keys, reader.trees_with(min(scores.requested)))
+    # The signature of scores names their profile by its identity, so the profile is kept as well.
+    kept.keep(name, (scores, order), size=BYTES_OF_KEY * len(keys.roots))
+    return order
+
+
+def _order_in(value: tuple[TreeScores, KeyOrder]) -> KeyOrder:
+    return value[1]
+
+
+def _has_roots(keys: KeyColumns, roots: Ints) -> bool:
+    return keys.roots is roots or np.array_equal(keys.roots, roots)
+
+
+class TreeOrder:
+    """The trees of a cloud for one request, most promising first.
+
+    Args:
+        reader: reads the trees.
+        scores: bounds what trees can score.
+        wanted: how many candidates are wanted; None for all.
+        kept: keeps the keys of trees for scores that were asked for before.
+        least: returns bounds on the places touched in each tree, if there are any; None if places never tell.
+        limits: how large the portions are in which trees are read.
+    """
+
+    def __init__(
+        self,
+        reader: TreeReader,
+        scores: TreeScores,
+        *,
+        wanted: int | None,
+        kept: KeptInState = NOTHING_KEPT,
+        least: Callable[[], LeastPlaces | None] | None = None,
+        limits: SearchLimits = LIMITS,
+    ) -> None:
+        self.reader = reader
+        self.scores = scores
+        self.wanted = wanted
+        self._kept = kept
+        self._least = least
+        self._limits = limits
+        self._falls_short = False
+        """Whether anything composed so far has lost points for the places it touches."""
+        self._if_compact: dict[int, float] = {}
+        """Root -> the negated score of a tree that was read, if its best candidate is as compact as can be."""
+
+    def portions(self, *, is_bounded: bool = False) -> Iterator[Portion]:
+        """Yield the trees that can serve.
+
+        Args:
+            is_bounded: whether to bound the places touched from the start, rather than once a candidate falls short.
+        """
+        keys = self._keys
+        left = KeyQueue(KeyOrder(keys, self.reader.complete), filters=self.scores.filters)
+        size = len(left) if self.wanted is None else max(self._limits.first_trees, self.wanted)
+        while len(left):
+            if self._least and (is_bounded or self._falls_short):
+                least, self._least = self._least(), None
+                if least is not None:
+                    left = self._bounded(keys, left.left(), least)
+                    # Results composed so far may precede everything that is left.
+                    yield Portion([], left.first)
+                    continue
+            taken = np.sort(left.taken(size))
+            bounds = {key[ROOT]: key for key in left.order.keys_at(taken)}
+            self._if_compact.update(zip(bounds, keys.negated[taken].tolist(), strict=True))
+            yield Portion([(bounds[tree.root], tree) for tree in self.reader.read(taken)], left.first)
+            size *= self._limits.growth
+
+    def only(self, root: int) -> Iterator[Portion]:
+        """Yield one tree, unless the profile filters it out."""
+        trees = self.reader.trees_of([root])
+        keys = tree_keys(self.reader, self.scores, self.reader.tree_indices([tree.root for tree in trees]))
+        queue = KeyQueue(KeyOrder(keys, np.arange(len(trees))), filters=self.scores.filters)
+        yield Portion([*zip(queue, trees, strict=False)], LAST)
+
+    def in_order(self, roots: Collection[int]) -> list[int]:
+        """Return the roots by what their trees can score, without trees that the profile filters out."""
+        order = KeyOrder(self._keys, self.reader.tree_indices(roots))
+        return [root for _fails, _negated, root in KeyQueue(order, filters=self.scores.filters)]
+
+    def final(self, key: Key, counts: Counts) -> Key:
+        """Return the key of a result in a tree with this key, given how many places of each level it touches."""
+        fails, negated, root = key
+        self.note(counts)
+        return fails, self._if_compact.get(root, negated) + self.scores.lost(counts), root
+
+    def note(self, counts: Counts) -> None:
+        """Note how many places a composed result touches."""
+        self._falls_short = self._falls_short or self.scores.lost(counts) > 0
+
+    @property
+    def _keys(self) -> KeyColumns:
+        """The keys of all trees, those of trees that an overlay changes worked out anew."""
+        reader = self.reader
+        order = kept_order(reader.as_it_is, self.scores, self._kept) if self._kept.is_known else None
+        if order is None:
+            return tree_keys(reader, self.scores)
+        changed = reader.changed
+        return order.keys.replaced(changed, tree_keys(reader, self.scores, changed)) if len(changed) else order.keys
+
+    def _bounded(self, keys: KeyColumns, left: Ints, least: LeastPlaces) -> KeyQueue:
+        """Return those of the keys left whose trees have enough providers, lowered by bounds on places."""
+        left = np.sort(left[least.enough[left]])
+        negated = keys.negated.copy()
+        if least.counts and len(left):
+            vectors, kind = np.unique(np.stack(least.counts, axis=1)[left], axis=0, return_inverse=True)
+            lost = np.array([self.scores.lost(tuple(counts)) for counts in vectors.tolist()])
+            negated[left] += lost[kind.ravel()]
+        return KeyQueue(KeyOrder(keys._replace(negated=negated), left), filters=False)
+
+
+class SumsAsRead:
+    """The sums of the trees read so far, where candidates have scores rather than trees.
+
+    Args:
+        reader: reads the sums.
+        classes: the classes of the scores.
+    """
+
+    def __init__(self, reader: TreeReader, classes: Sequence[str]) -> None:
+        self._reader = reader
+        self._classes = classes
+        self._rows: dict[int, Sequence[int]] = {}
+        self._asked: set[int] = set()
+
+    def of(self, root: int) -> Sequence[int]:
+        """Return the row of a tree that was read: its root, then its capacity, then its usage of each class."""
+        return self._rows.get(root) or (root, *[0] * 2 * len(self._classes))
+
+    def together(self, roots: Collection[int], root_of: Mapping[int, int]) -> Sequence[int]:
+        """Return one row for several trees added up, under the lowest of their roots.
+
+        The sums of all trees in ``root_of`` are read at once, so that later calls find theirs.
+        """
+        self._ask({*root_of.values()})
+        rows = [self.of(root) for root in sorted(roots)]
+        if len(rows) == 1:
+            return rows[0]
+        return (min(roots, default=0), *map(sum, zip(self.of(0)[1:], *[row[1:] for row in rows], strict=True)))
+
+    def read(self, portions: Iterable[Portion]) -> Iterator[Portion]:
+        """Yield each portion of trees once the sums of its trees are known."""
+        for portion in portions:
+            self._ask({tree.root for _key, tree in portion.trees})
+            yield portion
+
+    def _ask(self, roots: AbstractSet[int]) -> None:
+        unknown = roots - self._asked
+        if unknown and self._classes:
+            self._rows.update([(row[0], row) for row in self._reader.sums(self._classes, unknown)])
+        self._asked |= unknown
+
+
+def by_id(reader: TreeReader, wanted: int | None) -> Iterator[Tree]:
+    """Yield all trees as they are wanted, for requests without an order."""
+    complete = reader.complete
+    size = max(1, len(complete) if wanted is None else wanted)
+    for start in range(0, len(complete), size):
+        yield from reader.read(complete[start : start + size])
