@@ -98,31 +98,23 @@ def _findings(connection: Connection, progress: Progress) -> Iterator[tuple[Find
 
 
 def _of_bad_rows(bad: BadRows) -> _Problem:
-    def put_right(connection: Connection, _owner: Owner) -> bool:
+    def delete_useless(connection: Connection, _owner: Owner) -> bool:
         if bad.useless:
             bad.delete(connection)
         return bad.useless
 
-    return _Problem(bad.what, bad.hits, put_right, lambda _connection: bad.useless)
-
-
-def _without_consumer(connection: Connection) -> Hits:
-    return Hits(incomplete_consumers(connection))
+    return _Problem(bad.what, bad.hits, delete_useless, lambda _connection: bad.useless)
 
 
 def _make_consumers(connection: Connection, owner: Owner) -> bool:
-    every = incomplete_consumers(connection)
-    create_incomplete_consumers(connection, every, project_id=owner.project_id, user_id=owner.user_id)
+    count = incomplete_consumers(connection)
+    create_incomplete_consumers(connection, count, project_id=owner.project_id, user_id=owner.user_id)
     return True
 
 
 def _in_wrong_trees(connection: Connection) -> Hits:
     wrong = wrong_roots(connection)
     return Hits(len(wrong), tuple(f"provider {id_}" for id_ in sorted(wrong)[:EXAMPLES]))
-
-
-def _can_be_planted(connection: Connection) -> bool:
-    return any(root is not None for root in wrong_roots(connection).values())
 
 
 def _plant_again(connection: Connection, _owner: Owner) -> bool:
@@ -155,28 +147,32 @@ def _begin_again(connection: Connection, _owner: Owner) -> bool:
     return True
 
 
-def _count_again(connection: Connection, _owner: Owner) -> bool:
-    try:
-        kept_usage.install(connection)
-    except TriggersRefused:
-        return False
-    return True
+def _again(install: Callable[[Connection], None]) -> Callable[[Connection, Owner], bool]:
+    def repair(connection: Connection, _owner: Owner) -> bool:
+        try:
+            install(connection)
+        except TriggersRefused:
+            return False
+        return True
 
-
-def _begin_journal_again(connection: Connection, _owner: Owner) -> bool:
-    try:
-        journal.install(connection)
-    except TriggersRefused:
-        return False
-    return True
+    return repair
 
 
 PROBLEMS = (
     *(_of_bad_rows(bad) for bad in (*DANGLING, *ODD_AMOUNTS)),
-    _Problem("consumers that hold allocations but are not known", _without_consumer, _make_consumers),
-    _Problem("providers that name the wrong root provider", _in_wrong_trees, _plant_again, _can_be_planted),
+    _Problem(
+        "consumers that hold allocations but are not known",
+        lambda connection: Hits(incomplete_consumers(connection)),
+        _make_consumers,
+    ),
+    _Problem(
+        "providers that name the wrong root provider",
+        _in_wrong_trees,
+        _plant_again,
+        lambda connection: any(root is not None for root in wrong_roots(connection).values()),
+    ),
     _Problem("generations that are missing or negative", _without_generation, _begin_again),
-    _Problem("wrong kept usage or capacity", inexact, _count_again, needs=missing_grant),
-    _Problem("things that are not as the journal tells", untrue, _begin_journal_again, needs=missing_grant),
+    _Problem("wrong kept usage or capacity", inexact, _again(kept_usage.install), needs=missing_grant),
+    _Problem("things that are not as the journal tells", untrue, _again(journal.install), needs=missing_grant),
 )
 """Kept usage and the journal come last, because the other repairs change them."""

@@ -1,7 +1,8 @@
 """Engines: how connections to each kind of database are made, limited, and begin their transactions."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import sqlalchemy
@@ -9,6 +10,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import ExceptionContext
 
 from placement.domain.identity import CURRENT_ORIGIN, Origin
+from placement.settings import DatabaseSettings
 from placement.store.connection import direct
 from placement.store.connection.faults import is_cut_off
 from placement.store.journal.watched import REQUEST_SETTING, REQUEST_VARIABLE, SEPARATOR
@@ -51,18 +53,14 @@ _ERRORS = {"DatabaseError", "InterfaceError"}
 """What every driver calls the classes of its errors (PEP 249)."""
 
 
-@dataclass(frozen=True, slots=True)
-class PoolOptions:
-    """How many connections a process holds, and how long it waits for them.
+STATEMENTS_ARE_LOGGED, ROWS_ARE_LOGGED = 50, 100
+"""Thresholds of ``connection_debug``."""
 
-    ``statement_s`` limits how long a statement waits for PostgreSQL; None means forever, as maintenance needs.
-    """
+_POOL = {"pool_size": 8, "max_overflow": 16, "pool_timeout": 30}
+"""How many connections a process holds, and how long it waits for them, unless the operator says otherwise."""
 
-    size: int = 8
-    overflow: int = 16
-    timeout_s: float = 30.0
-    recycle_s: int = 3600
-    statement_s: int | None = None
+PATIENT = DatabaseSettings(statement_timeout=0)
+"""Statements take as long as they need, as maintenance wants."""
 
 
 def transactions(engine: Engine, kind: str) -> dict[str, Any]:
@@ -70,45 +68,67 @@ def transactions(engine: Engine, kind: str) -> dict[str, Any]:
     return {_BEGIN: _BEGINNINGS[engine.dialect.name][kind]}
 
 
-def engine_for(
-    url: URL | str,
-    pool: PoolOptions = PoolOptions(),
-    *,
-    sqlite_synchronous: bool = True,
-    plain_sqlalchemy: bool = False,
-) -> Engine:
+def engine_for(url: URL | str, settings: DatabaseSettings = PATIENT, **changed: Any) -> Engine:
     """Create the engine for a normalised database URL (``store/connection/url.py``). It connects on first use.
 
-    ``plain_sqlalchemy`` keeps PostgreSQL statements off the fast path (``store/connection/direct.py``).
+    The settings may be given one by one as well. Whatever URL they have does not matter.
     """
-    backend = make_url(url).get_backend_name()
-    if backend == "sqlite":
-        return _sqlite_engine(url, synchronous=sqlite_synchronous)
+    url, settings = make_url(url), replace(settings, **changed)
+    if settings.connection_debug >= STATEMENTS_ARE_LOGGED:
+        level = logging.DEBUG if settings.connection_debug >= ROWS_ARE_LOGGED else logging.INFO
+        logging.getLogger("sqlalchemy.engine").setLevel(level)
+    if (backend := url.get_backend_name()) == "sqlite":
+        return _sqlite_engine(url, synchronous=settings.sqlite_synchronous)
     logging.getLogger(POOL).addFilter(_ONE_LINE)  # has no effect a second time
-    directly = backend == "postgresql" and not plain_sqlalchemy and _can_send_directly()
+    sizes = {"pool_size": settings.max_pool_size, "max_overflow": settings.max_overflow}
+    pool = {**sizes, "pool_timeout": settings.pool_timeout}
+    directly = backend == "postgresql" and not settings.plain_sqlalchemy and _can_send_directly()
     engine = create_engine(
-        url,
+        _with_timeouts(url, settings.connect_timeout),
         execution_options={direct.SENDS_DIRECTLY: True} if directly else {},
-        pool_size=pool.size,
-        max_overflow=pool.overflow,
-        pool_timeout=pool.timeout_s,
-        pool_recycle=pool.recycle_s,
+        pool_recycle=settings.connection_recycle_time,
+        **_POOL | {name: value for name, value in pool.items() if value is not None},
     )
     if backend == "postgresql":
-        _limit_statements(engine, pool.statement_s)
+        _limit_statements(engine, settings.statement_timeout)
         _speak_ourselves(engine, directly=directly)
     else:
-        event.listen(engine, "connect", _read_what_others_wrote)
+        has_limits = {"read_timeout", "write_timeout"} & set(url.query)
+        event.listen(engine, "connect", partial(_prepare_mariadb, settings, limits=not has_limits))
         event.listen(engine, "begin", _begin_on_mariadb)
         event.listen(engine, "handle_error", _tell_lost_connections)
     return engine
 
 
-def _limit_statements(engine: Engine, limit_s: int | None) -> None:
+def _with_timeouts(url: URL, limit_s: int) -> URL:
+    """Add timeouts that a URL does not set itself, so that requests do not wait long for a dead or stopped machine."""
+    names = ["connect_timeout"]
+    if url.get_backend_name() != "postgresql":
+        names += ["read_timeout", "write_timeout"]
+    return url.update_query_dict({name: str(limit_s) for name in names if name not in url.query})
+
+
+def _prepare_mariadb(settings: DatabaseSettings, connection: Any, _record: Any, *, limits: bool) -> None:
+    """Give statements their own limit: until the login is done, the driver's is that of connecting.
+
+    On a Galera node, each transaction waits for what other nodes have acknowledged before it began.
+    """
+    if limits:
+        limit_s = settings.statement_timeout or None
+        vars(connection).update(_read_timeout=limit_s, _write_timeout=limit_s)
+    with connection.cursor() as cursor:
+        if settings.mysql_sql_mode:
+            cursor.execute("SET SESSION sql_mode = %s", (settings.mysql_sql_mode,))
+        cursor.execute("SHOW VARIABLES LIKE 'wsrep_on'")
+        if (switch := cursor.fetchone()) and switch[1] == "ON":
+            cursor.execute("SET SESSION wsrep_sync_wait = @@SESSION.wsrep_sync_wait | 1")
+
+
+def _limit_statements(engine: Engine, limit_s: int) -> None:
     # Imported late: importing psycopg would slow the start on SQLite.
     from placement.store.connection.statement_limit import StatementLimit, TimedConnection  # noqa: PLC0415
 
-    limit = None if limit_s is None else StatementLimit(limit_s)
+    limit = StatementLimit(limit_s) if limit_s else None
 
     @event.listens_for(engine, "do_connect")
     def connect(_dialect: Any, _record: Any, arguments: Any, parameters: Any) -> TimedConnection:
@@ -141,14 +161,6 @@ def _can_send_directly() -> bool:
             missing,
         )
     return missing is None
-
-
-def _read_what_others_wrote(connection: Any, _record: Any) -> None:
-    """On a Galera node, make each transaction wait for what other nodes have acknowledged before it began."""
-    with connection.cursor() as cursor:
-        cursor.execute("SHOW VARIABLES LIKE 'wsrep_on'")
-        if (found := cursor.fetchone()) and found[1] == "ON":
-            cursor.execute("SET SESSION wsrep_sync_wait = @@SESSION.wsrep_sync_wait | 1")
 
 
 def _speak_ourselves(engine: Engine, *, directly: bool) -> None:
@@ -191,7 +203,7 @@ def _has_a_session(connection: Any) -> bool:
     return bool(process == connection.info.backend_pid)
 
 
-def _sqlite_engine(url: URL | str, *, synchronous: bool) -> Engine:
+def _sqlite_engine(url: URL, *, synchronous: bool) -> Engine:
     engine = create_engine(url, connect_args={"timeout": SQLITE_BUSY_TIMEOUT_S, "check_same_thread": False})
 
     @event.listens_for(engine, "connect")

@@ -4,10 +4,11 @@ Deployment tools write ``mysql+pymysql://``, ``postgresql+psycopg2://`` or ``pos
 those drivers. No message from this module shows a URL, because it may contain a password.
 """
 
-import importlib.util
+import inspect
 import logging
 import re
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 
 from sqlalchemy import URL, make_url
@@ -17,31 +18,6 @@ from placement.errors import ConfigurationError
 
 LOG = logging.getLogger(__name__)
 
-MARIADB_PARAMETERS = frozenset(
-    {
-        "charset",
-        "client_flag",
-        "collation",
-        "connect_timeout",
-        "init_command",
-        "local_infile",
-        "read_default_file",
-        "read_default_group",
-        "read_timeout",
-        "sql_mode",
-        "ssl_ca",
-        "ssl_capath",
-        "ssl_cert",
-        "ssl_check_hostname",
-        "ssl_cipher",
-        "ssl_key",
-        "ssl_verify_cert",
-        "ssl_verify_identity",
-        "unix_socket",
-        "use_unicode",
-        "write_timeout",
-    }
-)
 SQLITE_PARAMETERS = frozenset({"uri", "timeout", "check_same_thread", "cached_statements", "detect_types"})
 
 _SEVERAL_HOSTS = re.compile(
@@ -107,26 +83,25 @@ def _postgresql(url: URL) -> URL:
 
 
 def _mariadb(url: URL) -> URL:
-    if importlib.util.find_spec("pymysql") is None:
+    try:
+        driver = import_module("pymysql.connections")
+    except ImportError:
         raise ConfigurationError(
             "MySQL and MariaDB need PyMySQL, which is not installed: pip install 'placement-server[mariadb]'."
-        )
+        ) from None
     dialect = url.drivername.partition("+")[0]
-    return _with_known_query(url.set(drivername=f"{dialect}+pymysql"), MARIADB_PARAMETERS)
+    return _with_known_query(
+        url.set(drivername=f"{dialect}+pymysql"), {*inspect.signature(driver.Connection).parameters}
+    )
 
 
 def _sqlite(url: URL) -> URL:
     url = url.set(drivername="sqlite")
-    if _is_in_memory(url):
+    if url.database in (None, "", ":memory:", "file::memory:") or url.query.get("mode") == "memory":
         raise ConfigurationError(
             "SQLite in memory cannot be shared by the threads of a server; name a file: sqlite:////path/to/a/file."
         )
     return url if "uri" in url.query else _with_known_query(url, SQLITE_PARAMETERS)
-
-
-def _is_in_memory(url: URL) -> bool:
-    database = url.database or ""
-    return database in ("", ":memory:", "file::memory:") or url.query.get("mode") == "memory"
 
 
 def _with_known_query(url: URL, keywords: set[str] | frozenset[str]) -> URL:

@@ -109,38 +109,24 @@ def cursor_from(text: str) -> Cursor:
 def _cursor(parts: Any) -> Cursor:
     seen, portion, last_id, anchor, ahead, *later = parts  # the first release's cursors end here
     (overlap,) = later or [None]
+    if len(ahead) > MAX_AHEAD:
+        raise ValueError(len(ahead))
     return Cursor(
         _seen(seen),
         None if portion is None else _seen(portion),
-        _whole(last_id),
-        None if anchor is None else _anchor(anchor),
-        _ahead(ahead),
-        None if overlap is None else _overlap(overlap),
+        _whole_numbers([last_id], 1)[0],
+        None if anchor is None else _whole_numbers(anchor, 3),
+        _whole_numbers(ahead, len(ahead)),
+        None if overlap is None else _whole_numbers(overlap, 2),
     )
 
 
-def _anchor(parts: Any) -> tuple[int, ...]:
-    id_, microseconds, mark = map(_whole, parts)
-    return id_, microseconds, mark
-
-
-def _overlap(parts: Any) -> tuple[int, ...]:
-    begin, transactions = map(_whole, parts)
-    return begin, transactions
-
-
-def _ahead(parts: Any) -> tuple[int, ...]:
-    if len(parts) > MAX_AHEAD:
-        raise ValueError(len(parts))
-    return tuple(map(_whole, parts))
-
-
 def _seen(parts: Any) -> Seen:
-    end, *still_open = map(_whole, parts)
+    end, *still_open = _whole_numbers(parts, len(parts))
     return Seen(end, tuple(still_open))
 
 
-def _whole(number: Any) -> int:
-    if type(number) is not int or abs(number) > 2**63 - 1:
-        raise ValueError(number)
-    return number
+def _whole_numbers(parts: Any, count: int) -> tuple[int, ...]:
+    if len(parts) != count or any(type(number) is not int or abs(number) > 2**63 - 1 for number in parts):
+        raise ValueError(parts)
+    return tuple(parts)

@@ -63,7 +63,7 @@ def install(connection: Connection) -> None:
         TriggersRefused: MariaDB withholds the privilege; the message names the missing grant.
     """
     remove(connection)
-    _create(connection)
+    resume(connection)
     begin(connection)
 
 
@@ -86,22 +86,18 @@ def bring_up_to_date(connection: Connection, earlier: Collection[str] = EARLIER)
         ours.replace(connection)
 
 
-def resume(connection: Connection) -> None:
-    """Create the triggers where nothing has changed without them: the journal continues.
-
-    Raises:
-        TriggersRefused: as ``install``.
-    """
-    _create(connection)
-
-
 def _keep_writers_out(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
         tables = ", ".join(watched.table for watched in WATCHED)
         connection.exec_driver_sql(f"LOCK TABLE {tables} IN SHARE ROW EXCLUSIVE MODE")
 
 
-def _create(connection: Connection) -> None:
+def resume(connection: Connection) -> None:
+    """Create the triggers where nothing has changed without them: the journal continues.
+
+    Raises:
+        TriggersRefused: as ``install``.
+    """
     _keep_writers_out(connection)
     with refusals_explained(connection, remove, "there is no journal. To have one"):
         SETS[connection.dialect.name].create(connection)

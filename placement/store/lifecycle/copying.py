@@ -84,7 +84,10 @@ def copy(source: Engine, target: Engine, progress: Progress = silent) -> tuple[C
             _copy_table(origin, copied, table, done=done)
         _go_on_counting(copied)
         if keeps_usage:
-            _keep_usage(copied)
+            try:
+                kept_usage.install(copied)
+            except TriggersRefused as refused:
+                raise CopyRefused(refused.message) from refused
         compared = tuple([_compared(origin, copied, table, done=done) for table in _COPIED])
         if found_in_source.keeps_journal:
             journal.resume(copied)
@@ -133,11 +136,14 @@ def _sent_rows(origin: Connection, target: Connection, table: Table) -> Iterator
     rows: Iterable[dict[str, Any]] = (row._asdict() for row in _rows(origin, table))
     if table is resource_providers:
         rows = _parents_first(list(rows))
+    # MariaDB truncates timestamps to whole seconds, except for those of the journal.
+    truncates = target.dialect.name in ("mysql", "mariadb")
     for row in rows:
-        if table is placement_journal:  # its timestamps have fractions of a second in every database
+        if table is placement_journal:
             yield row | journal.mark_of_the_past(target)
         else:
-            yield {name: _storable(value, target) for name, value in row.items()}
+            moments = {name: value for name, value in row.items() if truncates and isinstance(value, datetime)}
+            yield row | {name: moment.replace(microsecond=0) for name, moment in moments.items()}
 
 
 def _parents_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -162,17 +168,6 @@ def _rows(connection: Connection, table: Table) -> Generator[Any, None, None]:
         yield from rows
 
 
-def _is_mariadb(connection: Connection) -> bool:
-    return connection.dialect.name in ("mysql", "mariadb")
-
-
-def _storable(value: Any, target: Connection) -> Any:
-    """Convert a value to what the target can store: MariaDB truncates timestamps to whole seconds."""
-    if isinstance(value, datetime) and _is_mariadb(target):
-        return value.replace(microsecond=0)
-    return value
-
-
 def _go_on_counting(target: Connection) -> None:
     """Advance PostgreSQL's id sequences beyond the copied ids; the other databases do so by themselves."""
     if target.dialect.name != "postgresql":
@@ -183,13 +178,6 @@ def _go_on_counting(target: Connection) -> None:
             if highest is not None and highest > 0:
                 statement = text("SELECT setval(pg_get_serial_sequence(:table, 'id'), :highest)")
                 target.execute(statement, {"table": table.name, "highest": highest})
-
-
-def _keep_usage(target: Connection) -> None:
-    try:
-        kept_usage.install(target)
-    except TriggersRefused as refused:
-        raise CopyRefused(refused.message) from refused
 
 
 def _compared(origin: Connection, target: Connection, table: Table, *, done: _RowsDone) -> Copied:

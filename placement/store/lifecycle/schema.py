@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import Connection, Engine, Table, column, func, inspect, select, table, text
+from sqlalchemy import Connection, Engine, column, func, inspect, select, table, text
 
 import placement
 from placement.store.checks.audit import odd_rows
@@ -214,7 +214,8 @@ def stamp(engine: Engine, revision: str) -> None:
 def _with_triggers(connection: Connection, progress: Progress) -> tuple[str, ...]:
     if kept_usage.triggers_in_place(connection):
         return ()
-    progress(f"Counting the usage of {_row_count(connection, allocations):,} allocations", 0.6)
+    count = connection.execute(select(func.count()).select_from(allocations)).scalar_one()
+    progress(f"Counting the usage of {count:,} allocations", 0.6)
     try:
         kept_usage.install(connection)
     except TriggersRefused as refused:
@@ -271,7 +272,3 @@ def _kind(connection: Connection) -> str:
         return f"SQLite {connection.execute(text('SELECT sqlite_version()')).scalar_one()}"
     version = connection.execute(text("SELECT version()")).scalar_one()
     return str(version).split(" on ", maxsplit=1)[0]
-
-
-def _row_count(connection: Connection, counted: Table) -> int:
-    return connection.execute(select(func.count()).select_from(counted)).scalar_one()
