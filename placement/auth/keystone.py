@@ -112,7 +112,7 @@ def _caller(environ: "WSGIEnvironment") -> Identity:
         user_id=environ.get("HTTP_X_USER_ID", ""),
         project_id=environ.get("HTTP_X_PROJECT_ID"),
         roles=roles_in(environ, "HTTP_X_ROLES"),
-        system_scope=_system_scope(environ[TOKEN]),
+        system_scope=("all" if environ[TOKEN].get("token", {}).get("system", {}).get("all") else None),
         service_roles=roles_in(environ, "HTTP_X_SERVICE_ROLES"),
         domain_id=environ.get("HTTP_X_DOMAIN_ID"),
         user_domain_id=environ.get("HTTP_X_USER_DOMAIN_ID"),
@@ -123,8 +123,3 @@ def _caller(environ: "WSGIEnvironment") -> Identity:
         service_project_domain_id=environ.get("HTTP_X_SERVICE_PROJECT_DOMAIN_ID"),
         is_admin_project=environ.get("HTTP_X_IS_ADMIN_PROJECT", "true").lower() == "true",
     )
-
-
-def _system_scope(token_info: Any) -> str | None:
-    """Return the scope from the token itself, because the middleware lets a service token overwrite the header."""
-    return "all" if token_info.get("token", {}).get("system", {}).get("all") else None

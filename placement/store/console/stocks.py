@@ -158,7 +158,7 @@ class KindCount(NamedTuple):
 def kind_counts(tx: Transaction, *, limit: int) -> list[KindCount]:
     """Return the most numerous kinds of trees."""
     class_ids = [class_id for (class_id,) in tx.tuples(select(INV.resource_class_id).distinct())]
-    bits = _bits(class_ids)
+    bits = {class_id: 1 << place for place, class_id in enumerate(sorted(class_ids)[:MAX_BITS])}
     if not bits:
         return []
     each = per_tree_and_class(tx).subquery("each_class")
@@ -167,10 +167,6 @@ def kind_counts(tx: Transaction, *, limit: int) -> list[KindCount]:
     query = select(trees.c.kind, number).group_by(trees.c.kind).order_by(number.desc(), trees.c.kind).limit(limit)
     names = tx.names.classes.names(tx.connection, bits)
     return [KindCount(_classes(int(kind), bits, names), count) for kind, count in tx.tuples(query)]
-
-
-def _bits(class_ids: Collection[int]) -> dict[int, int]:
-    return {class_id: 1 << place for place, class_id in enumerate(sorted(class_ids)[:MAX_BITS])}
 
 
 def _bit(bits: Mapping[int, int], class_id: ColumnElement[int]) -> ColumnElement[int]:
