@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -85,7 +85,7 @@ def _apply(options: LoggingSettings) -> None:
         _configure_by_file(options)
         return
     logging.basicConfig(handlers=_handlers(options), level="DEBUG" if options.debug else "INFO", force=True)
-    formatter = JsonFormatter(options) if options.use_json else RequestFormatter(options)
+    formatter = (JsonFormatter if options.use_json else RequestFormatter)(options=options)
     for handler in logging.getLogger().handlers:
         handler.setFormatter(formatter)
     for pair in options.default_log_levels:
@@ -101,13 +101,14 @@ def _configure_by_file(options: LoggingSettings) -> None:
     parser = configparser.ConfigParser(interpolation=None)
     parser.read(str(options.log_config_append), encoding="utf-8")
     for section in parser.sections():
-        stand_in = _STAND_INS.get(parser.get(section, "class", fallback=""))
-        if section.startswith("formatter_") and stand_in is not None:
-            parser.set(section, "class", f"{stand_in.__module__}.{stand_in.__name__}")
+        ours = _FORMATTERS.get(parser.get(section, "class", fallback=""))
+        if section.startswith("formatter_") and ours is not None:
+            parser.set(section, "class", f"{__name__}.{ours}")
     logging.config.fileConfig(parser, disable_existing_loggers=False)
     for handler in _all_handlers():
-        if isinstance(handler.formatter, StandIn):
-            handler.setFormatter(handler.formatter.real(options))
+        if isinstance(handler.formatter, RequestFormatter):
+            date_format = handler.formatter.datefmt or options.log_date_format
+            handler.setFormatter(type(handler.formatter)(options=options, datefmt=date_format))
 
 
 def _all_handlers() -> Iterator[logging.Handler]:
@@ -194,9 +195,17 @@ class RequestFormatter(logging.Formatter):
     service does not break logging.
     """
 
-    def __init__(self, options: LoggingSettings) -> None:
-        super().__init__(datefmt=options.log_date_format)
-        self._options = options
+    def __init__(
+        self,
+        fmt: str | None = None,
+        datefmt: str | None = None,
+        *_style: Any,
+        options: LoggingSettings | None = None,
+        **_more: Any,
+    ) -> None:
+        """Take what a logging file says, of which only the format of dates counts, or the options."""
+        self._options = options or LoggingSettings()
+        super().__init__(fmt, datefmt or (options.log_date_format if options else None))
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the text of a record, with the prefix on each line of its traceback."""
@@ -270,23 +279,11 @@ class JsonFormatter(RequestFormatter):
         return json.dumps(document, default=str)
 
 
-class StandIn(logging.Formatter):
-    """Placeholder for oslo.log's message formatter in a file until the options are known."""
-
-    kind: type[RequestFormatter] = RequestFormatter
-
-    def real(self, options: LoggingSettings) -> RequestFormatter:
-        """Return the formatter it stands for; a date format in the file wins over the option's."""
-        return self.kind(replace(options, log_date_format=self.datefmt or options.log_date_format))
-
-
-class JsonStandIn(StandIn):
-    """Placeholder for oslo.log's JSON formatter."""
-
-    kind = JsonFormatter
-
-
-_STAND_INS = {"oslo_log.formatters.ContextFormatter": StandIn, "oslo_log.formatters.JSONFormatter": JsonStandIn}
+_FORMATTERS = {
+    "oslo_log.formatters.ContextFormatter": RequestFormatter.__name__,
+    "oslo_log.formatters.JSONFormatter": JsonFormatter.__name__,
+}
+"""What stands for oslo.log's formatters in a file."""
 
 
 class _FormatValues(dict[str, Any]):

@@ -105,7 +105,7 @@ class Metrics(Meters):
             own = CollectorRegistry()  # never scraped itself: scrapes read the files
             self._make(own)
             self._processes = ProcessGauges(own, database)
-        self._watch(database)
+        database.on_event = self._note
 
     def _make(self, own: CollectorRegistry) -> None:
         def counter(name: str, *labels: str) -> Counter:
@@ -121,22 +121,21 @@ class Metrics(Meters):
         self._candidates = histogram("placement_candidate_search_candidates", AMOUNTS)
         self._budget_hits = counter("placement_candidate_search_budget_hits")
         self._empty = counter("placement_candidate_search_empty", "cause")
-        self._retries = counter("placement_transaction_retries", "reason")
-        self._faults = counter("placement_database_faults", "cause")
-        self._drops = counter("placement_caches_dropped", "reason")
-        self._failed_writes = counter("placement_failed_writes", "cause")
+        self._of_database = {
+            "retry": counter("placement_transaction_retries", "reason"),
+            "fault": counter("placement_database_faults", "cause"),
+            "drop": counter("placement_caches_dropped", "reason"),
+            "failed write": counter("placement_failed_writes", "cause"),
+        }
         self._cache_hits = counter("placement_candidate_cache_hits")
         self._children: dict[tuple[str, str, int], Histogram] = {}
 
-    def _watch(self, database: Database) -> None:
-        database.on_retry = lambda reason: self._retries.labels(reason).inc()
-        database.on_fault = self._failed
-        database.on_drop = lambda reason: self._drops.labels(reason).inc()
-
-    def _failed(self, cause: str, *, is_write: bool) -> None:
-        self._faults.labels(cause).inc()
-        if is_write:
-            self._failed_writes.labels(cause).inc()
+    def _note(self, event: str, cause: str) -> None:
+        """Record what has happened to the database, or that caches were read anew."""
+        if event in self._of_database:
+            self._of_database[event].labels(cause).inc()
+        else:
+            self._processes.note_caches()
 
     def begun(self, record: RequestRecord) -> None:
         """Record that a request has begun."""
@@ -237,7 +236,6 @@ class ProcessGauges:
         self._database = database
         self._introduced: int | None = None
         database.watch_pool(taken=self._connections.inc, given_back=self._connections.dec)
-        database.on_read_anew = self._note_caches
 
     def begin(self, record: RequestRecord) -> None:
         """Note that a request has begun."""
@@ -245,7 +243,7 @@ class ProcessGauges:
             self._introduced = os.getpid()
             self._starts.inc()
             self._most_connections.set(self._database.most_connections)
-            self._note_caches()  # They may have been read before this process was forked.
+            self.note_caches()  # They may have been read before this process was forked.
         self._requests.inc()
         self._note_threads(record)
 
@@ -258,7 +256,8 @@ class ProcessGauges:
         """Note how many clients follow the journal in this process."""
         self._listeners.set(count)
 
-    def _note_caches(self) -> None:
+    def note_caches(self) -> None:
+        """Note when caches were last read from the tables."""
         if self._database.read_anew_at is not None:
             self._cached_since.labels("trees").set(self._database.read_anew_at)
 

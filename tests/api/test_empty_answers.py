@@ -23,7 +23,7 @@ class Lines(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setFormatter(RequestFormatter(LoggingSettings()))
+        self.setFormatter(RequestFormatter(options=LoggingSettings()))
         self.lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -49,7 +49,7 @@ def write_unnoticed(connection: Connection, statement: str) -> None:
 
 def drops_of(database: Database) -> list[str]:
     drops: list[str] = []
-    database.on_drop = drops.append
+    database.on_event = lambda _event, cause: drops.append(cause)
     return drops
 
 

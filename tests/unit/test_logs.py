@@ -95,7 +95,7 @@ def test_a_line_is_the_one_that_oslo_log_writes(caller: Identity | None, sent_id
     options([])
     record = logging.LogRecord("placement.test", logging.INFO, __file__, 1, "%d hosts", (3,), None)
     log_for("req-1", sent_id, caller)
-    ours = RequestFormatter(LoggingSettings()).format(record)
+    ours = RequestFormatter(options=LoggingSettings()).format(record)
     log_for_none()
     who = caller or Identity("")
     record.context = RequestContext(

@@ -71,12 +71,6 @@ auth_url = http://keystone
     assert (settings.logging.debug, settings.logging.log_dir) == (True, "/var/log/placement")
 
 
-def test_options_have_the_defaults_of_settings_made_by_hand() -> None:
-    loaded = load((), CONNECTION, search=False)
-    by_hand = Settings(DatabaseSettings("sqlite:///env.sqlite"))
-    assert (loaded.database, loaded.placement, loaded.logging) == (by_hand.database, by_hand.placement, by_hand.logging)
-
-
 def test_a_number_that_is_left_empty_has_its_default(tmp_path: Path) -> None:
     numbers = [
         (group, option.name)

@@ -41,13 +41,6 @@ class Follower(Protocol):
         """Note that a read failed there."""
 
 
-class FaultListener(Protocol):
-    """Is notified of faults."""
-
-    def __call__(self, cause: str, *, is_write: bool) -> object:
-        """Note a fault of a cause (``store/connection/faults.py``), and whether it failed a write."""
-
-
 class Database:
     """A database with the tables of ``store/tables.py``.
 
@@ -57,6 +50,7 @@ class Database:
     process: side by side they would pick the same places and all but one would lose; ``claim_batches`` plans those that
     wait meanwhile together. ``standby``, if any, serves reads that may be slightly stale; ``primary`` is set on it.
     ``prober`` is the same database for health checks, with a connection of its own.
+    ``on_event`` is told of each retry, fault, failed write and drop of caches with its cause, and of caches read anew.
     ``write_fault`` is the fault of this process's last write, None once one has succeeded. ``file`` is that of SQLite.
     ``cloud_cache`` is what this process keeps of its contents (``services/cloud_cache.py``).
     ``trigger_revision`` is the revision of triggers that ``keeps_usage`` and ``keeps_journal`` are true of
@@ -84,11 +78,8 @@ class Database:
         self.names = Names()
         self.cloud_cache: Any = None
         self.retries: Counter[str] = Counter()
-        self.on_retry: Callable[[str], object] | None = None
-        self.on_fault: FaultListener | None = None
-        self.on_read_anew: Callable[[], object] | None = None
+        self.on_event: Callable[[str, str], object] = lambda _event, _cause: None
         self.read_anew_at: float | None = None
-        self.on_drop: Callable[[str], object] | None = None
         self.write_fault: str | None = None
         self._fault_log = RationedLog(LOG)
         compiled = compiled_statements()
@@ -109,19 +100,16 @@ class Database:
     def note_retry(self, reason: str) -> None:
         """Count a retry of a unit of work and notify the listener."""
         self.retries[reason] += 1
-        if self.on_retry is not None:
-            self.on_retry(reason)
+        self.on_event("retry", reason)
 
     def note_drop(self, reason: str) -> None:
         """Notify the listener that all that was cached of the database is dropped."""
-        if self.on_drop is not None:
-            self.on_drop(reason)
+        self.on_event("drop", reason)
 
     def note_read_anew(self) -> None:
         """Note, and notify the listener, that what is cached of the database is read from its tables again."""
         self.read_anew_at = time.time()
-        if self.on_read_anew is not None:
-            self.on_read_anew()
+        self.on_event("read anew", "")
 
     def note_fault(self, cause: str, words: str, *, kind: str) -> None:
         """Note that a unit of work has been given up: log it and notify the listener.
@@ -131,11 +119,11 @@ class Database:
             words: the database's own message.
             kind: WRITE or READ.
         """
+        self._fault_log.write(logging.WARNING, cause, "The database failed a request (%s): %s", cause, words or "-")
+        self.on_event("fault", cause)
         if kind == WRITE:
             self.write_fault = cause
-        self._fault_log.write(logging.WARNING, cause, "The database failed a request (%s): %s", cause, words or "-")
-        if self.on_fault is not None:
-            self.on_fault(cause, is_write=kind == WRITE)
+            self.on_event("failed write", cause)
 
     @property
     def most_connections(self) -> float:

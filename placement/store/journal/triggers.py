@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from sqlalchemy import Connection, func, insert, select
 
-from placement.store.journal import postgresql_triggers, row_triggers
+from placement.store.journal.trigger_texts import MARIADB, POSTGRESQL, SQLITE
 from placement.store.journal.watched import BEGAN, JOURNAL, WATCHED
 from placement.store.tables import placement_journal, utc_now
 from placement.store.trigger_set import refusals_explained
@@ -18,27 +18,14 @@ _MARKS_ON_POSTGRESQL = (
     "pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest_open"
 )
 
-SETS = {
-    "postgresql": postgresql_triggers.SET,
-    "sqlite": row_triggers.SQLITE,
-    "mysql": row_triggers.MARIADB,
-    "mariadb": row_triggers.MARIADB,
-}
-
+SETS = {"postgresql": POSTGRESQL, "sqlite": SQLITE, "mysql": MARIADB, "mariadb": MARIADB}
 
 EARLIER: Collection[str] = frozenset(
     {
-        "3034a34071aa4142",
-        "9b9b14d0a92e090b",
-        "403d3a02695d94d8",
-        "05fd44b2fdad54ec",
-        "6d70e77d1fc75a39",
-        "95a1fbee6c8d8842",
-        "b0debc8935d6c79b",
-        "bba72890aff2581c",
-        "be17cffbb16e77d4",
+        "3034a34071aa4142", "9b9b14d0a92e090b", "403d3a02695d94d8", "05fd44b2fdad54ec", "6d70e77d1fc75a39",
+        "95a1fbee6c8d8842", "b0debc8935d6c79b", "bba72890aff2581c", "be17cffbb16e77d4",
     }
-)
+)  # fmt: skip
 """Fingerprints of earlier releases' triggers whose rows mean what today's mean, so that the journal continues."""
 
 
