@@ -7,8 +7,8 @@ from pathlib import Path
 from placement.services.cloud_cache import CloudCache
 from placement.store.connection.database import Database
 from placement.store.connection.engines import engine_for
-from placement.store.connection.url import normalised
 from placement.store.lifecycle import schema
+from placement.store.lifecycle.opening import normalised
 
 
 def open_database(url: str) -> Database:

@@ -30,7 +30,7 @@ from placement.errors import (
     Unauthorized,
     Unavailable,
 )
-from placement.rationed_log import RationedLog
+from placement.logs import RationedLog
 from placement.services.planner.refusals import NoCandidate
 
 LOG = logging.getLogger(__name__)

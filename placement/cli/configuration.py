@@ -10,8 +10,8 @@ from placement.errors import ConfigurationError
 from placement.settings import Settings, load, with_own_database
 from placement.store.connection.database import Database
 from placement.store.connection.engines import engine_for
-from placement.store.connection.url import missing_file, normalised
 from placement.store.lifecycle import schema
+from placement.store.lifecycle.opening import missing_file, normalised
 
 F = TypeVar("F", bound=Callable[..., Any])
 

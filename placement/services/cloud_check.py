@@ -14,7 +14,7 @@ from placement.services.background import BackgroundWork
 from placement.services.cloud_cache import cache_of
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
-from placement.store.journal.completeness import doubt_usage
+from placement.store.journal.triggers import doubt_usage
 from placement.store.search.cloud_rows import cloud_rows, newest_root, rows_from_tables
 
 LOG = logging.getLogger(__name__)

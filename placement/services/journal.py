@@ -12,8 +12,7 @@ from placement.store.connection.unit_of_work import Transaction, reads, reads_an
 from placement.store.journal import order, reading
 from placement.store.journal import reading as store
 from placement.store.journal.cursor import BEGINNING, Cursor
-from placement.store.journal.extent import JournalExtent, PrunedRows, extent, prune_some
-from placement.store.journal.history import PastProvider, provider_at
+from placement.store.journal.history import JournalExtent, PastProvider, PrunedRows, extent, provider_at, prune_some
 from placement.store.journal.order import JournalOfAnother, NumberedMeanwhile
 from placement.store.journal.reading import Entry, ToldChange, Wanted
 from placement.store.tables import utc_now

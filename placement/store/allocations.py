@@ -15,7 +15,7 @@ from placement.domain.inventory import Inventory, Supply
 from placement.domain.places import PlaceLock
 from placement.store.connection.prepared import PreparedInsert, PreparedStatement, PreparedUpdate, chunks
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.journal.completeness import have_changed, revision_column
+from placement.store.journal.triggers import have_changed, revision_column
 from placement.store.locks import UsedLocks, lock_columns, lock_values, used_locks
 from placement.store.stock import STEP_SIZE, StockSource
 from placement.store.tables import (

@@ -25,7 +25,7 @@ from placement.services.bulk_read import allocations, capacity
 from placement.services.journal import journal_extent
 from placement.settings import MetricsSettings
 from placement.store.connection.database import Database
-from placement.store.journal.extent import JournalExtent
+from placement.store.journal.history import JournalExtent
 from placement.telemetry.flavor_headroom import FlavorHeadroom, allocation_lines, capacity_lines, heading, with_help
 from placement.telemetry.meanings import MEANINGS
 from placement.telemetry.record import THREADS, Meters, RequestRecord, SearchSeen, ThreadUse

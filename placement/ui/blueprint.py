@@ -14,8 +14,8 @@ from placement.api.errors import SENTENCES, log_unexpected, status_of
 from placement.api.planner.journal import follow_changes
 from placement.api.routing import View
 from placement.errors import NotFound, PlacementError
+from placement.logs import RationedLog
 from placement.open_paths import CONSOLE_PATH
-from placement.rationed_log import RationedLog
 from placement.ui import cloud_map, consumers, overview, search, shares, tree, try_request
 from placement.ui.changes import in_words, sees_journal
 from placement.ui.consumers import PROJECT_RULE

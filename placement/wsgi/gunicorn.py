@@ -1,7 +1,8 @@
 """gunicorn settings for this server: ``gunicorn --config python:placement.wsgi.gunicorn``. Command line options win.
 
 The application is created before the fork and shared by the workers. SIGHUP recreates it; if the configuration is
-invalid then, the previous application stays in force. For workers that each load their own, see ``replaced_worker``.
+invalid then, the previous application stays in force. For workers that each load their own, see
+``stay_while_configuration_is_invalid``.
 """
 
 from typing import Any

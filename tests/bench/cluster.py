@@ -11,8 +11,8 @@ from typing import Any
 import psycopg
 
 from placement.store.connection.engines import engine_for
-from placement.store.connection.url import normalised
 from placement.store.lifecycle import schema
+from placement.store.lifecycle.opening import normalised
 from tests import reference, servers
 from tests.bench import clouds, rows
 from tests.bench.rows import write_cloud

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 import psycopg
 
 from placement.store.connection.engines import engine_for
-from placement.store.connection.url import normalised
 from placement.store.lifecycle import schema
+from placement.store.lifecycle.opening import normalised
 from tests.bench.claims import measure_claims
 from tests.bench.cluster import running_cluster
 from tests.bench.queries import SIMPLE

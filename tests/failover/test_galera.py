@@ -12,9 +12,9 @@ from sqlalchemy import Engine, inspect
 
 from placement.errors import Unavailable
 from placement.store.connection.engines import engine_for
-from placement.store.connection.url import normalised
 from placement.store.lifecycle import schema
 from placement.store.lifecycle.maintenance import TURN, Patience, exclusively
+from placement.store.lifecycle.opening import normalised
 from tests import servers
 from tests.claims import new_uuid
 from tests.failover.galera import Node, Programs, running_cluster

@@ -7,7 +7,7 @@ import psycopg
 from sqlalchemy import make_url, text
 
 from placement.store.connection.engines import engine_for
-from placement.store.connection.url import normalised
+from placement.store.lifecycle.opening import normalised
 from tests.interleavings.lock_waits import LockWaits, MariaDBWaits, PostgreSQLWaits, SQLiteWaits
 from tests.interleavings.races import Arena
 

@@ -49,7 +49,7 @@ def write_unnoticed(connection: Connection, statement: str) -> None:
 
 def drops_of(database: Database) -> list[str]:
     drops: list[str] = []
-    database.on_event = lambda _event, cause: drops.append(cause)
+    database.on_event = lambda event, cause: event == "drop" and drops.append(cause)
     return drops
 
 

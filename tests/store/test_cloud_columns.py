@@ -13,7 +13,7 @@ from placement.services.tree_history import TreeHistory
 from placement.store.connection.database import Database
 from placement.store.connection.engines import engine_for
 from placement.store.connection.unit_of_work import Transaction, reads
-from placement.store.connection.url import normalised
+from placement.store.lifecycle.opening import normalised
 from placement.store.locks import pass_write_gate
 from placement.store.search.cloud_rows import cloud_rows
 from placement.store.search.provider_names import names_in

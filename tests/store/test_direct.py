@@ -22,7 +22,7 @@ from placement.settings.planner.values import FairShareSettings
 from placement.store.connection import direct
 from placement.store.connection.engines import engine_for
 from placement.store.connection.prepared import PreparedStatement
-from placement.store.connection.url import normalised
+from placement.store.lifecycle.opening import normalised
 from placement.store.tables import metadata, placement_journal
 from tests.databases import Pool
 

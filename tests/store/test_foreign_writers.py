@@ -20,8 +20,8 @@ from placement.services.tree_history import TreeHistory
 from placement.store.connection.database import Database
 from placement.store.connection.engines import engine_for
 from placement.store.connection.unit_of_work import Transaction, reads
-from placement.store.connection.url import normalised
 from placement.store.kept_usage import usage_triggers
+from placement.store.lifecycle.opening import normalised
 from placement.store.search.cloud_rows import cloud_rows
 from tests.store.rows import DISK_GB, MEMORY_MB, VCPU, add_providers, allocate, run, stocking
 

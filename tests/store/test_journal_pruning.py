@@ -12,7 +12,7 @@ from placement.services.journal import JournalPruner, put_in_order
 from placement.services.providers import create_provider
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import writes
-from placement.store.journal.extent import NOTHING, ROWS_AT_ONCE, prune_some
+from placement.store.journal.history import NOTHING, ROWS_AT_ONCE, prune_some
 from placement.store.tables import placement_journal, utc_now
 from tests.claims import new_uuid
 

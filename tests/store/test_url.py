@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from placement.errors import ConfigurationError
-from placement.store.connection.url import normalised
+from placement.store.lifecycle.opening import normalised
 
 SECRET = "s3cr3t"
 

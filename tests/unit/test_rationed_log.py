@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from placement.rationed_log import MAX_LINES, WINDOW_S, RationedLog
+from placement.logs import MAX_LINES, WINDOW_S, RationedLog
 
 
 class Clock:

@@ -9,7 +9,7 @@ WORKER = """
 import signal, time
 from types import SimpleNamespace
 from gunicorn.workers.base import Worker
-from placement.wsgi.replaced_worker import stay_while_configuration_is_invalid
+from placement.wsgi import stay_while_configuration_is_invalid
 
 worker = Worker.__new__(Worker)
 worker.alive, worker.cfg = True, SimpleNamespace(workers=10**6)

@@ -27,7 +27,7 @@ from placement.store.console import stocks as store
 from placement.store.console import tree
 from placement.store.console.consumers import roots_of_project
 from placement.store.console.stocks import MAX_CHANGES, MappedHost, disabled_hosts
-from placement.store.journal.extent import complete_since
+from placement.store.journal.history import complete_since
 from placement.store.marks import hosts_in
 from placement.store.search.provider_names import named_providers
 

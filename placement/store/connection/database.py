@@ -17,7 +17,7 @@ from sqlalchemy import Engine, event
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from placement.rationed_log import RationedLog
+from placement.logs import RationedLog
 from placement.store.connection.batching import Batching, FairTurns
 from placement.store.connection.engines import LOOK, READ, WRITE, transactions
 from placement.store.connection.prepared import compiled_statements
@@ -54,7 +54,7 @@ class Database:
     ``write_fault`` is the fault of this process's last write, None once one has succeeded. ``file`` is that of SQLite.
     ``cloud_cache`` is what this process keeps of its contents (``services/cloud_cache.py``).
     ``trigger_revision`` is the revision of triggers that ``keeps_usage`` and ``keeps_journal`` are true of
-    (``store/journal/completeness.py``), ``doubted_revision`` one under which kept usage was found wrong.
+    (``store/journal/triggers.py``), ``doubted_revision`` one under which kept usage was found wrong.
     """
 
     def __init__(

@@ -69,7 +69,7 @@ def transactions(engine: Engine, kind: str) -> dict[str, Any]:
 
 
 def engine_for(url: URL | str, settings: DatabaseSettings = PATIENT, **changed: Any) -> Engine:
-    """Create the engine for a normalised database URL (``store/connection/url.py``). It connects on first use.
+    """Create the engine for a normalised database URL (``store/lifecycle/opening.py``). It connects on first use.
 
     The settings may be given one by one as well. Whatever URL they have does not matter.
     """

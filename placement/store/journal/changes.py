@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from placement.cloud.columns import UseStep
 from placement.cloud.derived import MAX_CHANGED
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.journal.completeness import is_whole
 from placement.store.journal.cursor import Cursor
 from placement.store.journal.order import JournalOfAnother
 from placement.store.journal.tree_rows import Along, NewRows, RowOfTree, new_rows, place_of
+from placement.store.journal.triggers import is_whole
 from placement.store.journal.watched import ALLOCATION, MARK_KINDS, PROVIDER
 
 _NO_STEPS: Mapping[int, Sequence[UseStep]] = MappingProxyType({})
@@ -60,7 +60,7 @@ def look(tx: Transaction, since: Cursor | None, along: Along | None = None) -> J
 
     A writing transaction gets None: the cursor would advance past its own uncommitted rows. For a reader that has seen
     a newer snapshot than this one, everything has changed, and so it has where the triggers may have been missing in
-    any transaction between the two (completeness.py): what follows the journal through here is never without a row.
+    any transaction between the two (triggers.py): what follows the journal through here is never without a row.
 
     Args:
         tx: the snapshot.

@@ -55,7 +55,7 @@ class Cursor:
         ahead: ids of rows that a snapshot showed before they were numbered, ascending; MariaDB only.
         is_exact: whether the snapshot showed nothing but what counts as seen, unlike a standby's while transactions
             are open; not part of the text.
-        triggers: the revision of the triggers that the snapshot showed (completeness.py); not part of the text.
+        triggers: the revision of the triggers that the snapshot showed (triggers.py); not part of the text.
     """
 
     seen: Seen = Seen()

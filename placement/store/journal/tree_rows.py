@@ -38,7 +38,6 @@ from sqlalchemy import (
 
 from placement.store.connection.prepared import NO_VALUES, PreparedScalars, PreparedStatement, Values
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.journal.completeness import trigger_revision
 from placement.store.journal.cursor import BEFORE_ALL, Cursor
 from placement.store.journal.order import (
     POSTGRESQL,
@@ -52,6 +51,7 @@ from placement.store.journal.order import (
     place_on_postgresql,
     verify,
 )
+from placement.store.journal.triggers import trigger_revision
 from placement.store.journal.watched import CHANGED, CONSUMER, GENERATION, MARK_KINDS, NAME_KINDS, PROVIDER
 from placement.store.tables import placement_journal
 
