@@ -53,15 +53,15 @@ class Unauthorized(PlacementError):
 
 
 class Forbidden(PlacementError):
-    """The caller may not do this."""
+    """The caller may not make this request."""
 
 
 class NotFound(PlacementError):
-    """There is no such thing."""
+    """The resource does not exist."""
 
 
 class Gone(PlacementError):
-    """It was there, and is no longer."""
+    """The resource existed, and was deleted."""
 
 
 class Conflict(PlacementError):
@@ -89,7 +89,7 @@ class ProviderNotFound(NotFound):
 
 
 class ConcurrentUpdate(Conflict):
-    """Somebody else changed this at the same time."""
+    """Somebody else changed the resource at the same time."""
 
     code = CONCURRENT_UPDATE
 

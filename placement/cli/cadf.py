@@ -57,8 +57,8 @@ _UNTOLD = frozenset({GENERATION, JOURNAL})
 def write_cadf(context: click.Context, *, once: bool, cursor_file: str | None) -> None:
     """Write changes as CADF events, one JSON document per line, to the destination in [journal] cadf.
 
-    Starts with the oldest row, and later continues where it stopped. Events written just before it was killed may be
-    written again, with the same ids.
+    The command starts with the oldest row, and later continues where it stopped. After a kill, it may write the last
+    events again, with the same ids.
     """
     settings = settings_of(context)
     where = settings.journal.cadf

@@ -191,8 +191,12 @@ def written(form: str) -> dict[str, str]:
 
 
 @click.command()
-@click.option("--output", type=click.Path(file_okay=False, path_type=Path), required=True, help="Where to write them.")
-@click.option("--format", "form", type=click.Choice([*WRITERS]), default="markdown", show_default=True, help="As what.")
+@click.option(
+    "--output", type=click.Path(file_okay=False, path_type=Path), required=True, help="Directory for the pages."
+)
+@click.option(
+    "--format", "form", type=click.Choice([*WRITERS]), default="markdown", show_default=True, help="Form of the pages."
+)
 def docs(*, output: Path, form: str) -> None:
     """Write the reference pages: commands, planner.yaml, metrics, policy rules and limits."""
     output.mkdir(parents=True, exist_ok=True)

@@ -26,7 +26,7 @@ def _command(command: Callable[..., None]) -> Callable[..., None]:
     return server_options(listed(configured(click.pass_context(command))))
 
 
-_yes = click.option("--yes", is_flag=True, help="Do it; without this, only show what would happen.")
+_yes = click.option("--yes", is_flag=True, help="Carry the command out; without --yes, only show what would happen.")
 
 
 @click.group(cls=PlainErrors)

@@ -72,7 +72,7 @@ class ProvidersByName:
             return canonical_uuid(text)
         for uuid, _name in self._find("name", text):
             return uuid
-        raise click.UsageError(f"No resource provider is named {text!r}; one that was deleted is known by its uuid.")
+        raise click.UsageError(f"No resource provider is named {text!r}; name a deleted provider by its uuid.")
 
     def name(self, uuid: str) -> str:
         """Return the name of the provider with a uuid; the uuid itself if it was deleted."""

@@ -171,5 +171,5 @@ def _fields(entry: Any) -> dict[str, Any]:
     """Return a flavor's fields by normalised names."""
     fields = plain_fields(entry) if isinstance(entry, dict) else {}
     if not isinstance(fields.get("name"), str):
-        raise ValueError("it has no name.")
+        raise ValueError("a flavor needs a name.")
     return fields

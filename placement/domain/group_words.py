@@ -34,7 +34,7 @@ def group_paths(
     for name, quantity in written.items():
         groups, base = _split(PREFIX.sub("", name, count=1))
         if is_enumerated(base) and not groups:
-            raise InvalidAt((*where, name), "What is enumerated is asked of a group's provider: gpu/0/enumType.")
+            raise InvalidAt((*where, name), "An enumerated resource stands inside a group: gpu/0/enumType.")
         words = devices.base if groups else devices.host
         resource_class = words.get(base, base)
         full = "/".join([*groups, resource_class])

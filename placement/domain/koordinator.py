@@ -114,7 +114,9 @@ def _rest(requests: Mapping[str, int], devices: DeviceSettings) -> dict[str, Any
     for name, amount in requests.items():
         if type_of(name, devices) is None:
             if not is_requestable(resource_class := devices.host.get(name, name), devices):
-                raise InvalidAt((REQUESTS, name), "This is neither a resource of a device type nor a resource class.")
+                raise InvalidAt(
+                    (REQUESTS, name), "The name is neither a resource of a device type nor a resource class."
+                )
             try:
                 units = math.ceil(quantity_in_manifest(name, resource_class, amount))
                 resources[resource_class] = sum_of_amounts(resources.get(resource_class, 0), units)

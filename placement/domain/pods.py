@@ -128,17 +128,17 @@ def _mapping(value: Any, where: PodPath) -> PodDocument:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise InvalidAt(where, "This is not an object.")
+        raise InvalidAt(where, "The value is not an object.")
     return value
 
 
 def _mappings(value: Any, where: PodPath) -> Iterator[tuple[PodPath, PodDocument]]:
     """Yield the objects of a list, with their paths; manifests may leave it empty."""
     if value is not None and not isinstance(value, list):
-        raise InvalidAt(where, "This is not a list.")
+        raise InvalidAt(where, "The value is not a list.")
     for index, each in enumerate(value or ()):
         if not isinstance(each, Mapping):
-            raise InvalidAt((*where, index), "This is not an object.")
+            raise InvalidAt((*where, index), "The value is not an object.")
         yield (*where, index), each
 
 

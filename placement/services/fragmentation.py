@@ -216,7 +216,7 @@ class FragmentationJudge:
         try:
             self.refresh(database)
         except Exception:
-            LOG.exception("What work to expect on devices could not be read again; what was known stays in force.")
+            LOG.exception("The expected work on devices could not be read again; the previous mix stays in force.")
 
 
 class JudgeInSnapshot:

@@ -163,7 +163,7 @@ def put_in_order(database: Database) -> None:
         except NumberedMeanwhile:
             continue
         return
-    raise Unavailable("Others number the journal's rows all the time; try again.")
+    raise Unavailable("Other readers are numbering the rows of the journal; try again.")
 
 
 @writes

@@ -51,8 +51,8 @@ HTTP_BASIC = (
     cfg.StrOpt(
         "user_file",
         default="/etc/placement/htpasswd",
-        help='File of users and bcrypt hashes, one "name:hash" per line, as "htpasswd -nB NAME" prints it. It is '
-        "reread when it changes.",
+        help='File of users and bcrypt hashes, one "name:hash" per line, as "htpasswd -nB NAME" prints them. The '
+        "server rereads a file that has changed.",
     ),
     cfg.DictOpt(
         "user_roles",
@@ -66,7 +66,7 @@ OSLO_MIDDLEWARE = (
     cfg.BoolOpt(
         "enable_proxy_headers_parsing",
         default=False,
-        help="Trust the X-Forwarded-* headers. Set it only behind a proxy that sets or removes every one of them.",
+        help="Trust the X-Forwarded-* headers. Set this only behind a proxy that sets or removes each header.",
     ),
     cfg.IntOpt(
         "max_request_body_size",
@@ -80,7 +80,7 @@ PROFILER = (
     cfg.BoolOpt(
         "enabled",
         default=False,
-        help="Trace requests that carry a signed trace header, with OSprofiler. Its other options are read, too.",
+        help="Trace requests that carry a signed trace header, with OSprofiler, whose other options count, too.",
     ),
     cfg.StrOpt("connection_string", default="messaging://", secret=True, help="Where OSprofiler sends its traces."),
     cfg.StrOpt("hmac_keys", default="SECRET_KEY", secret=True, help="Keys for the signatures of trace headers."),

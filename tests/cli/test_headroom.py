@@ -122,8 +122,8 @@ def test_one_flavor_is_imported(placement: Command) -> None:
             {"Name": "bad", "VCPUs": 1, "Properties": {"resources1:PGPU": "1", "resources2:PGPU": "1"}},
             "bad: left out: Placement refuses more than one numbered group without group_policy.",
         ),
-        ({"VCPUs": 1}, "flavor 1: left out: it has no name."),
-        (5, "flavor 1: left out: it has no name."),
+        ({"VCPUs": 1}, "flavor 1: left out: a flavor needs a name."),
+        (5, "flavor 1: left out: a flavor needs a name."),
     ],
 )
 def test_a_bad_flavor_is_left_out_with_its_reason(placement: Command, bad: object, reason: str) -> None:

@@ -1,6 +1,7 @@
 """From the planner file to PlannerSettings, and the errors for invalid files."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -319,23 +320,22 @@ class TestTheSample:
     """etc/placement/planner.yaml."""
 
     def test_says_what_holds_without_it(self) -> None:
-        assert load_planner(SAMPLE) == PlannerSettings()
+        sample = load_planner(SAMPLE)
+        assert named(sample.profiles) == ["default", "pack", "gpu"]
+        assert replace(sample, profiles={"default": sample.profiles["default"]}) == PlannerSettings()
 
     def test_shows_every_section(self) -> None:
         text = SAMPLE.read_text()
         assert [name for name in SECTIONS if f"\n{name}:" not in text and f"\n# {name}:" not in text] == []
 
-    def test_shows_a_second_profile_that_can_be_used(self, tmp_path: Path) -> None:
-        before, _, example = SAMPLE.read_text().partition("  # ai:\n")
-        lines = [line.replace("  # ", "  ", 1) for line in ("  # ai:\n" + example).splitlines()]
-        planner = read(tmp_path, before + "\n".join(lines).replace("# Keeps", "  # Keeps"))
-        profile = planner.profiles["ai"].strategy
-        assert named(planner.profiles) == ["default", "ai"]
-        settings = planner.profiles["ai"].fragmentation
-        assert settings is not None
-        assert [flavor.task.share for flavor in settings.flavors.values()] == [250, 1000, 0]
-        assert profile.sra is not None
-        assert profile.proportional == Proportional({"PGPU": {"VCPU": 8}}, exempt="own")
+    def test_shows_fragmentation_so_that_it_can_be_used(self, tmp_path: Path) -> None:
+        before, _, after = SAMPLE.read_text().partition("    # fragmentation:\n")
+        example, _, rest = after.partition("\n\n")
+        lines = [line.replace("    # ", "    ", 1) for line in f"    # fragmentation:\n{example}".splitlines()]
+        gpu = read(tmp_path, f"{before}{chr(10).join(lines)}\n\n{rest}").profiles["gpu"]
+        assert gpu.fragmentation is not None
+        assert [flavor.task.share for flavor in gpu.fragmentation.flavors.values()] == [250, 1000, 0]
+        assert gpu.strategy.proportional == Proportional({"PGPU": {"VCPU": 8}}, exempt="own")
 
 
 @pytest.mark.parametrize("value", ["-1", "101", "nan", "much"])

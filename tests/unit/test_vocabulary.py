@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import placement
+from tests.messages import messages
 
 ROOT = Path(placement.__file__).parent
 TYPE_NAME = re.compile(r"_*([A-Z][a-z0-9]\w*)")
@@ -47,3 +48,10 @@ def test_names_are_found_in_every_form() -> None:
     text = "class _A1: pass\nclass Of:\n  class Inner: pass\nPair = tuple[int, int]\nEither = int | str\nLIMIT = 3\n"
     assert [*type_names(ast.parse(text))] == ["_A1", "Of", "Inner", "Pair", "Either"]
     assert definitions()["Slot"] == ["domain/search_plan.py"]
+
+
+def test_no_message_begins_with_a_pronoun() -> None:
+    """Whoever reads a message has not read the code before it. ``python -m tests.messages`` lists them all."""
+    found = [message for message in messages() if message.kind != "help"]
+    assert len(found) > 100
+    assert [each for each in found if re.match(r"(It|They|One|(This|That|These|Those) (is|are|has|have|needs?))\b", each.text)] == []

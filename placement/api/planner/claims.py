@@ -238,7 +238,7 @@ def _members(call: Call, body: Body) -> Iterator[ClaimMember]:
 
 def _listed(call: Call, body: Body, members: Sequence[Body]) -> Iterator[ClaimMember]:
     if all("request" in one for one in members) and (unused := sorted(REQUESTED & body.keys())):
-        raise InvalidAt((unused[0],), "It applies to no member: each has its own request.")
+        raise InvalidAt((unused[0],), "The key applies to no member, because each member has a request of its own.")
     same: ClaimMember | None = None
     for one in members:
         if "request" in one:

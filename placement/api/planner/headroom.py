@@ -110,7 +110,10 @@ def _taken(
             raise InvalidAt(("requests", name), wrong.message) from wrong
         taken[name] = {class_: amounts[class_] for class_ in counting if amounts.get(class_)}
         if not taken[name]:
-            raise InvalidAt(("requests", name), f"None of these counts towards fair shares; {', '.join(counting)} do.")
+            raise InvalidAt(
+                ("requests", name),
+                f"None of the requested classes counts towards fair shares; {', '.join(counting)} do.",
+            )
     return taken
 
 

@@ -66,9 +66,9 @@ def names_as_groups(request: PlannerRequest, levels: Mapping[str, str]) -> Plann
 def _check_names_beside_groups(request: PlannerRequest) -> None:
     for key in ("containers", "init_containers", "translate"):
         if getattr(request, key):
-            raise InvalidAt((key,), "This is for names alone: no groups and no rules beside them.")
+            raise InvalidAt((key,), "The key is for hierarchical names alone, without groups and rules beside them.")
     if request.distinct:
-        raise InvalidAt(("distinct",), 'Beside groups it is written "group_policy": "isolate".')
+        raise InvalidAt(("distinct",), 'Beside groups, write "group_policy": "isolate" instead.')
 
 
 def _written(path: Path) -> str:
@@ -166,7 +166,7 @@ def planner_request(body: Body, settings: PlannerSettings) -> PlannerRequest:
     if "pod" in body:
         body = _with_pod(body, settings)
     elif about_pods := {"task", "ignore_unknown"} & body.keys():
-        raise InvalidAt((min(about_pods),), "This is for a pod, and there is none.")
+        raise InvalidAt((min(about_pods),), "The key needs a pod, and the request has none.")
     if KOORDINATOR & body.keys():
         said = load_document(SCHEMA, in_planner_words(body, settings.devices))
         body = {
@@ -196,7 +196,7 @@ def ignored_in(settings: PlannerSettings, *bodies: Body) -> list[str]:
 
 def _with_pod(body: Body, settings: PlannerSettings) -> Body:
     if twice := sorted(KOORDINATOR & body.keys()):
-        raise InvalidAt((twice[0],), "The pod already specifies this.")
+        raise InvalidAt((twice[0],), "The pod already specifies what the key says.")
     words = load_document(SCHEMA, _pod(body, settings).words)
     written, of_labels = body.get("root_required", NOTHING), words["root_required"]
     words["root_required"] = Expressions(
@@ -255,7 +255,7 @@ def _in_paths(body: Body, settings: PlannerSettings) -> dict[str, Any]:
     ]
     listed = [one for one in (first, *running) if one]
     if before and not listed:
-        raise InvalidAt(("init_containers",), "They run before containers: there must be containers or paths, too.")
+        raise InvalidAt(("init_containers",), "Init containers run before containers: name containers or paths, too.")
     return {
         "paths": listed[0] if listed else {},
         "containers": tuple(listed[1:]),

@@ -250,7 +250,9 @@ def amounts_of_copy(request: CountedRequest, options: PlannerOptions) -> Amounts
             taken.update(dict(group.resources))
         return taken
     if any(one.everything or one.per_subtree for one in request.groups):
-        raise Invalid('What count "all" or "per-subtree" takes differs from tree to tree; it is not counted by share.')
+        raise Invalid(
+            'The counts "all" and "per-subtree" take different amounts in different trees, and have no share.'
+        )
     return Composers().prepared(request, options).composer.requested
 
 
@@ -308,7 +310,9 @@ def counted(database: Database, settings: FairShareSettings, wishes: Sequence[Wi
                 raise InvalidAt((*wish.where, "resources", name), "There is no such resource class.")
         if not wish.resources.keys() & set(settings.classes):
             counting = ", ".join(settings.classes)
-            raise InvalidAt((*wish.where, "resources"), f"None of these counts towards fair shares; {counting} do.")
+            raise InvalidAt(
+                (*wish.where, "resources"), f"None of the requested classes counts towards fair shares; {counting} do."
+            )
     return [{name: wish.resources[name] for name in settings.classes if name in wish.resources} for wish in wishes]
 
 

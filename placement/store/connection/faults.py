@@ -138,7 +138,7 @@ _NO_SUCH_TABLE = (sqlite3.SQLITE_ERROR, "no such table")
 
 
 class DatabaseFailed(Unavailable):
-    """The database cannot do this at present; try again."""
+    """The database cannot serve the request at present; try again."""
 
     def __init__(self, fault: DatabaseFault, *, retry_after_s: int | None) -> None:
         """Build the answer for work that was not done; no ``retry_after_s`` means that a retry would fail again."""

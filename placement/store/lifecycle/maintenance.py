@@ -185,7 +185,7 @@ def _wait(connection: Connection, node: str, deadline: float) -> None:
             place = "another node" if owner is None else f"the node {owner[1]}"
             raise Unavailable(
                 f"Another process is working on the schema through {place} of the cluster; try again. "
-                f"If it was killed, do so through that node, or drop the table {TURN.name}."
+                f"If that process was killed, upgrade through that node, or drop the table {TURN.name}."
             )
         time.sleep(LOOK_EVERY_S)
 

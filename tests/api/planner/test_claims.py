@@ -173,7 +173,10 @@ def test_each_field_of_a_claim_applies_to_all_members_or_is_refused(api: Api) ->
     register(api)
     for name, value in REQUESTED.items():
         body = {name: value, "members": [{"consumer": consumer(), "request": TWO}]}
-        assert refused(api, body, 400) == f"{name}: It applies to no member: each has its own request."
+        assert (
+            refused(api, body, 400)
+            == f"{name}: The key applies to no member, because each member has a request of its own."
+        )
     body = {"consumer": consumer(), "members": [{"consumer": consumer(), "request": TWO}]}
     assert refused(api, body, 400) == "consumer: Listed members name their own consumers."
 

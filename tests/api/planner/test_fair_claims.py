@@ -243,7 +243,7 @@ def test_the_limit_of_a_queue_in_the_planner_file_holds(app: Flask) -> None:
         ),
         (
             {"enforce": True, "pending": [{"project_id": "p", "resources": {"VCPU": 1}}]},
-            "fair_share.pending[0].resources: None of these counts towards fair shares; PGPU do.",
+            "fair_share.pending[0].resources: None of the requested classes counts towards fair shares; PGPU do.",
         ),
     ],
 )

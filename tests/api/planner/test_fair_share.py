@@ -377,7 +377,7 @@ FAULTS = {
     "a class that does not count": (
         "order",
         {"pending": [{"project_id": "p", "resources": {"DISK_GB": 1}}]},
-        "pending[0].resources: None of these counts towards fair shares; VCPU, PGPU do.",
+        "pending[0].resources: None of the requested classes counts towards fair shares; VCPU, PGPU do.",
     ),
     "a claimant without resources": (
         "reclaim",
@@ -387,7 +387,7 @@ FAULTS = {
     "a claimant of nothing that counts": (
         "reclaim",
         {"claimant": {"project_id": "p", "resources": {"DISK_GB": 1}}},
-        "claimant.resources: None of these counts towards fair shares; VCPU, PGPU do.",
+        "claimant.resources: None of the requested classes counts towards fair shares; VCPU, PGPU do.",
     ),
     "a value that is no number": (
         "reclaim",

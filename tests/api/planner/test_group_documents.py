@@ -97,9 +97,9 @@ def test_nothing_of_a_resource_is_not_asked_for(levels: Api) -> None:
         ({"paths": {"memory": "1 GiB"}}, "write a whole number, or bytes such as 8Gi"),
         ({"paths": {"Gpugrp7/A/gpu/0/cards": 1}}, "gpugrp7: CUSTOM_..."),
         ({"paths": {"gpu/0/enumType": 1}}, "There must be an amount of a resource."),
-        ({"paths": {"cpu": 1, "enumType": 1}}, "What is enumerated is asked of a group's provider: gpu/0/enumType."),
+        ({"paths": {"cpu": 1, "enumType": 1}}, "An enumerated resource stands inside a group: gpu/0/enumType."),
         ({"paths": {"gpu/0/cards": 1, "gpu/0/enumX": 1}}, "paths.gpu/0/enumX: There is no trait CUSTOM_ENUMX_0."),
-        ({"init_containers": [{"cpu": 1}]}, "there must be containers or paths, too."),
+        ({"init_containers": [{"cpu": 1}]}, "name containers or paths, too."),
     ],
 )
 def test_what_is_refused_says_what_to_type(levels: Api, body: dict, sentence: str) -> None:

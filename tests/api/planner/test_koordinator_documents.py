@@ -105,12 +105,12 @@ def test_amounts_of_a_pod_are_what_they_are_in_kubernetes(
 @pytest.mark.parametrize(
     ("spec", "sentence"),
     [
-        ({"containers": 5}, "pod.spec.containers: This is not a list."),
-        ({"containers": {"name": "main"}}, "pod.spec.containers: This is not a list."),
-        ({"containers": [{}], "initContainers": 5}, "pod.spec.initContainers: This is not a list."),
-        ({"containers": [None]}, "pod.spec.containers[0]: This is not an object."),
-        ({"containers": [{"resources": {"requests": 5}}]}, "resources.requests: This is not an object."),
-        ({"containers": [{"resources": {"limits": "4"}}]}, "resources.limits: This is not an object."),
+        ({"containers": 5}, "pod.spec.containers: The value is not a list."),
+        ({"containers": {"name": "main"}}, "pod.spec.containers: The value is not a list."),
+        ({"containers": [{}], "initContainers": 5}, "pod.spec.initContainers: The value is not a list."),
+        ({"containers": [None]}, "pod.spec.containers[0]: The value is not an object."),
+        ({"containers": [{"resources": {"requests": 5}}]}, "resources.requests: The value is not an object."),
+        ({"containers": [{"resources": {"limits": "4"}}]}, "resources.limits: The value is not an object."),
         ({"containers": [{"resources": {"requests": {"cpu": -1}}}]}, "resources.cpu: -1 is not an amount"),
         ({"containers": [{"resources": {"requests": {"cpu": 1e300}}}]}, "resources.cpu: 1e+300 is not an amount"),
     ],
@@ -125,7 +125,7 @@ def test_parts_of_a_pod_have_the_form_they_have_in_kubernetes(api: Api, spec: di
 def test_metadata_of_a_pod_are_objects(api: Api, metadata: object, place: str) -> None:
     answer = api.post(CANDIDATES, {"pod": {**pod(FOUR_AND_ONE), "metadata": metadata}})
     assert answer.status_code == 400
-    assert f"pod.{place}: This is not an object." in answer.json["errors"][0]["detail"]
+    assert f"pod.{place}: The value is not an object." in answer.json["errors"][0]["detail"]
 
 
 @pytest.mark.parametrize(

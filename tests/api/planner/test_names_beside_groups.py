@@ -52,9 +52,9 @@ def test_what_stands_outside_of_groups_adds_to_the_unsuffixed_group(levels: Api)
 @pytest.mark.parametrize(
     ("further", "sentence"),
     [
-        ({"translate": True}, "This is for names alone: no groups and no rules beside them."),
-        ({"containers": [{"cpu": 1}]}, "This is for names alone"),
-        ({"distinct": True}, 'Beside groups it is written "group_policy": "isolate".'),
+        ({"translate": True}, "The key is for hierarchical names alone, without groups and rules beside them."),
+        ({"containers": [{"cpu": 1}]}, "The key is for hierarchical names alone"),
+        ({"distinct": True}, 'Beside groups, write "group_policy": "isolate" instead.'),
         ({"within": [{"groups": ["pcie/R7"], "level": "numa"}]}, "There is no group 'pcie/R7'."),
         ({"paths": {"a/b": 1}}, "paths.a/b: There is no resource class a/b."),
         ({"paths": {"gpu/0/CUSTOM_NO": 1}}, "paths.gpu/0/CUSTOM_NO: There is no resource class CUSTOM_NO."),

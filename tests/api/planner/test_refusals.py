@@ -78,7 +78,10 @@ def hint(**said: object) -> dict[str, object]:
             {"requests": {"koordinator.sh/rdma": 150}},
             "requests: More than one device of the type rdma is requested in multiples of 100, not 150.",
         ),
-        ({"requests": {"tpu": 1}}, "requests.tpu: This is neither a resource of a device type nor a resource class."),
+        (
+            {"requests": {"tpu": 1}},
+            "requests.tpu: The name is neither a resource of a device type nor a resource class.",
+        ),
         (
             {"requests": {"gpu": 1}, "device_allocate_hint": {"tpu": {}}},
             "device_allocate_hint.tpu: There is no device type 'tpu'; there are gpu, rdma, fpga.",
