@@ -54,4 +54,8 @@ def test_no_message_begins_with_a_pronoun() -> None:
     """Whoever reads a message has not read the code before it. ``python -m tests.messages`` lists them all."""
     found = [message for message in messages() if message.kind != "help"]
     assert len(found) > 100
-    assert [each for each in found if re.match(r"(It|They|One|(This|That|These|Those) (is|are|has|have|needs?))\b", each.text)] == []
+    assert [
+        each
+        for each in found
+        if re.match(r"(It|They|One|(This|That|These|Those) (is|are|has|have|needs?))\b", each.text)
+    ] == []
