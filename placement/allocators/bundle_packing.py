@@ -107,13 +107,10 @@ def undominated(bundles: Iterable[Bundle]) -> list[Bundle]:
     kept: list[tuple[int, Bundle]] = []
     for bundle in sorted(unequal.values(), key=lambda one: (len(one), sum(one.values()))):
         cells = sum([1 << cell for cell in bundle])
-        if not any([not others & ~cells and _takes_no_more(other, bundle) for others, other in kept]):
+        rivals = [rival for rival_cells, rival in kept if not rival_cells & ~cells]
+        if not any([all([amount <= bundle[cell] for cell, amount in rival.items()]) for rival in rivals]):
             kept.append((cells, bundle))
     return [bundle for _cells, bundle in kept]
-
-
-def _takes_no_more(one: Bundle, other: Bundle) -> bool:
-    return all([amount <= other.get(cell, 0) for cell, amount in one.items()])
 
 
 class BundlePacking:
@@ -135,20 +132,13 @@ class BundlePacking:
 
     def copies(self, free: Sequence[int], *, budget: Budget) -> Copies:
         """Return how many bundles fit. If the budget runs out, the best packing found is the lower bound."""
-        numbers = tuple(
-            [
-                number
-                for number, bundle in enumerate(self._bundles)
-                if all([free[cell] >= amount for cell, amount in bundle.items()])
-            ]
-        )
+        fits = [all([free[cell] >= amount for cell, amount in bundle.items()]) for bundle in self._bundles]
+        numbers = tuple([number for number, is_fitting in enumerate(fits) if is_fitting])
         if not numbers:
             return exactly(0)
-        fitting = self._of_fitting.get(numbers)
-        if fitting is None:
-            bundles = [self._bundles[number] for number in numbers]
-            fitting = self._of_fitting[numbers] = _Fitting(bundles, self._kinds)
-        return fitting.copies(free, budget)
+        if numbers not in self._of_fitting:
+            self._of_fitting[numbers] = _Fitting([self._bundles[number] for number in numbers], self._kinds)
+        return self._of_fitting[numbers].copies(free, budget)
 
 
 class _Fitting:
@@ -168,20 +158,15 @@ class _Fitting:
         most = self._bound.copies(free)
         # Only cells that may run out before this many bundles are taken matter.
         scarce = tuple([cell for cell, amount in self._largest.items() if free[cell] < amount * most])
-        parts = self._parts.get(scarce)
-        if parts is None:
-            parts = self._parts[scarce] = self._apart({*scarce})
-        if not parts:
+        if scarce not in self._parts:
+            bound_by = [{cell: bundle[cell] for cell in bundle if cell in scarce} for bundle in self._bundles]
+            # If some bundle needs no scarce cell, the bound is met.
+            parts = _apart(undominated(bound_by)) if all(bound_by) else []
+            self._parts[scarce] = [_BundleSearch(part, self._kinds) for part in parts]
+        if not self._parts[scarce]:
             return exactly(most)
-        found = [part.copies(free, budget) for part in parts]
-        return Copies(min(most, sum([one.least for one in found])), min(most, sum([one.most for one in found])))
-
-    def _apart(self, scarce: set[int]) -> "list[_BundleSearch]":
-        """Return a search for each part that shares no scarce cell; none if some bundle needs no scarce cell."""
-        bound_by = [{cell: amount for cell, amount in one.items() if cell in scarce} for one in self._bundles]
-        if not all(bound_by):
-            return []
-        return [_BundleSearch(part, self._kinds) for part in _apart(undominated(bound_by))]
+        copies = [part.copies(free, budget) for part in self._parts[scarce]]
+        return Copies(min(most, sum([part.least for part in copies])), min(most, sum([part.most for part in copies])))
 
 
 def _apart(bundles: Sequence[Bundle]) -> list[list[Bundle]]:
@@ -281,20 +266,15 @@ class _BundleSearch:
         # Branches that are pruned at once are steps as well: of a cell with 2^45 units there may be as many.
         if self._found >= self._most or not self._budget.take():
             raise _CutOff
-        if index == len(self._bundles) or self._is_vain(index, free, taken):
+        # A branch is in vain that cannot improve, or whose state was seen with as many taken.
+        if index == len(self._bundles) or self._seen.get((index, free), -1) >= taken:
             return
+        if not self._bounds[index].allows(self._found - taken + 1, free):
+            return
+        self._seen[index, free] = taken
         items = self._bundles[index]
         for times in range(min([free[cell] // amount for cell, amount in items]), -1, -1):
             left = list(free)
             for cell, amount in items:
                 left[cell] -= times * amount
             self._fill(index + 1, tuple(left), taken + times)
-
-    def _is_vain(self, index: int, free: tuple[int, ...], taken: int) -> bool:
-        """Tell whether a branch can be pruned: it cannot improve, or this state was seen with as many taken."""
-        if self._seen.get((index, free), -1) >= taken:
-            return True
-        if not self._bounds[index].allows(self._found - taken + 1, free):
-            return True
-        self._seen[index, free] = taken
-        return False

@@ -18,7 +18,7 @@ from placement.api.planner.journal_feed import Listeners
 from placement.api.query import Query
 from placement.api.versions import Version, Versioned
 from placement.domain.identity import Identity
-from placement.domain.search_limits import LIMITS, SearchLimits
+from placement.domain.search_plan import LIMITS, SearchLimits
 from placement.errors import Forbidden, Invalid
 from placement.services.background import BackgroundWork
 from placement.services.fair_share.plain_gate import PlainGate

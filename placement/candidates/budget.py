@@ -1,7 +1,7 @@
 """The step budget of one request: it bounds the cost of a search, however hard the request is."""
 
 from placement.allocators.budget import Budget
-from placement.domain.search_limits import LIMITS
+from placement.domain.search_plan import LIMITS
 
 
 class RequestBudget(Budget):

@@ -12,9 +12,8 @@ from placement.allocators.natural_order import natural_order
 from placement.candidates.canonical import CanonicalForm
 from placement.candidates.compose.proposals import Lock, Proposal, Proposals
 from placement.cloud.derived import TIMELESS, Derived
-from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan
-from placement.domain.tree import Tree
+from placement.domain.tree import PlannerTree, Tree
 
 
 class HostSketch(NamedTuple):

@@ -22,8 +22,7 @@ from placement.candidates.frontier import ALL_AT_ONCE, ONE_BY_ONE, Batches, Key,
 from placement.candidates.pooled import PooledRanking
 from placement.candidates.tree_order import SumsAsRead, TreeOrder, by_id
 from placement.candidates.tree_reader import TreeReader
-from placement.domain.search_limits import LIMITS, SearchLimits
-from placement.domain.search_plan import Choice, Plan
+from placement.domain.search_plan import LIMITS, Choice, Plan, SearchLimits
 from placement.domain.tree import Tree
 
 Candidate = tuple[int, Choice]

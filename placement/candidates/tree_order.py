@@ -17,7 +17,7 @@ from placement.candidates.ranking import TreeScores
 from placement.candidates.tree_reader import TreeReader
 from placement.cloud.derived import KeptInState, reading_all_pays
 from placement.cloud.providers import Ints
-from placement.domain.search_limits import LIMITS, SearchLimits
+from placement.domain.search_plan import LIMITS, SearchLimits
 from placement.domain.tree import Tree
 
 BYTES_OF_KEY = 40

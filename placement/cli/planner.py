@@ -13,8 +13,8 @@ from placement.api.planner.headroom import request_of_text, requests_of_flavors
 from placement.cli.configuration import configured
 from placement.cli.output import PlainErrors
 from placement.domain.device_types import DeviceSettings
-from placement.domain.flavor_texts import flavor_of, plain_fields
 from placement.domain.flavors import flavor_query
+from placement.domain.pasting import flavor_of, plain_fields
 from placement.errors import ConfigurationError, Invalid, InvalidAt
 from placement.settings.loading import read
 from placement.settings.planner import PlannerSettings

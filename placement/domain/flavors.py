@@ -7,7 +7,7 @@ nova's own filters consider, such as the NUMA topology inside a host, has no mea
 
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -155,8 +155,7 @@ def flavor_query(flavor: Flavor, *, root_required: Iterable[str] = ()) -> Flavor
     for key, value in specs.items():
         asked.add_explicit(key, value)
     asked.resources[""] |= _processors(flavor, specs)
-    _add_fields(flavor, asked)
-    asked.resources[""] |= _from_specs(specs)
+    _add_implied(flavor, specs, asked)
     asked.traits[""] |= set(_traits(specs, _TRAITS))
     at_root = {ALWAYS_AT_ROOT, *root_required, *_traits(specs, _ROOT_TRAITS)}
     if "accel:device_profile" in specs:
@@ -283,24 +282,18 @@ def _processors(flavor: Flavor, specs: Specs) -> dict[str, int]:
     return {"VCPU": flavor.vcpus - dedicated, "PCPU": dedicated + isolated}
 
 
-def _add_fields(flavor: Flavor, asked: _FlavorDemand) -> None:
-    """Add what the fields of a flavor ask for, unless extra specs do; swap counts as disk."""
-    disk = flavor.disk + flavor.ephemeral + math.ceil(flavor.swap / MIB_PER_GIB)
+def _add_implied(flavor: Flavor, specs: Specs, asked: _FlavorDemand) -> None:
+    """Add what fields ask for, unless extra specs do, and what memory encryption and persistent memory take."""
+    disk = flavor.disk + flavor.ephemeral + math.ceil(flavor.swap / MIB_PER_GIB)  # Swap counts as disk.
     if not asked.includes("VCPU", "PCPU"):
         asked.resources[""]["VCPU"] = flavor.vcpus
     for resource_class, amount in (("MEMORY_MB", flavor.ram), ("DISK_GB", disk)):
         if not asked.includes(resource_class):
             asked.resources[""][resource_class] = amount
-
-
-def _from_specs(specs: Specs) -> dict[str, int]:
-    """Return what is asked for memory encryption and persistent memory."""
-    amounts: dict[str, int] = defaultdict(int)
-    if "hw:mem_encryption" in specs:
-        amounts["MEM_ENCRYPTION_CONTEXT"] = 1
+    names = ["MEM_ENCRYPTION_CONTEXT"] if "hw:mem_encryption" in specs else []
     for label in filter(None, map(str.strip, specs.get("hw:pmem", "").split(","))):
-        amounts[os_resource_classes.normalize_name(f"PMEM_NAMESPACE_{label}")] += 1
-    return amounts
+        names.append(os_resource_classes.normalize_name(f"PMEM_NAMESPACE_{label}"))
+    asked.resources[""] |= Counter(names)
 
 
 def _traits(specs: Specs, table: Mapping[str, Mapping[str, str]]) -> Iterator[str]:

@@ -36,32 +36,32 @@ def in_planner_words(body: Annotations, devices: DeviceSettings) -> dict[str, An
     ({'resources': {'PGPU': 1}, 'count': 4}, 'per-subtree', 'preferred')
     """
     hints = body.get(HINT, {})
-    _check_types(body, devices)
-    amounts = _amounts(body.get(REQUESTS, {}), devices)
-    joint = [name for name in body.get(JOINT, {}).get("deviceTypes", ()) if name in amounts]
-    joint = [name for name in joint if hints.get(name, {}).get("allocateStrategy") != "ApplyForAll"]
-    groups = {
-        _suffix(name): _group(name, _instances(name, amounts[name], body, devices), hints.get(name, {}), devices)
-        for name in amounts
-    }
+    named = body.get(JOINT, {}).get("deviceTypes", ())
+    said: list[tuple[tuple[str, str], str]] = [((JOINT, "deviceTypes"), name) for name in named]
+    for path, name in said + [((HINT, name), name) for name in hints]:
+        if name not in devices.types:
+            raise InvalidAt(path, f"There is no device type {name!r}; there are {', '.join(devices.types)}.")
+    requests = body.get(REQUESTS, {})
+    amounts = _amounts(requests, devices)
+    groups = {_suffix(name): _group(name, amounts[name], body, devices) for name in amounts}
+    joint = [name for name in named if name in amounts and hints.get(name, {}).get("allocateStrategy") != "ApplyForAll"]
     for name in joint[1:]:
-        groups[_suffix(name)] |= _one_in_each_place(groups[_suffix(name)])
+        groups[_suffix(name)] |= {"count": "per-subtree", "at_least": groups[_suffix(name)]["count"]}
+    levels = {"PCIeLevel": devices.same_pcie, "DeviceLevel": THE_DEVICE}
+    exclusive = {name: hint["exclusivePolicy"] for name, hint in hints.items() if hint.get("exclusivePolicy")}
     return {
-        "groups": {**_rest(body.get(REQUESTS, {}), devices), **groups},
+        "groups": {**_besides_devices(requests, devices), **groups},
         "affinity": [_affinity(joint, body[JOINT], devices)] if len(joint) > 1 else [],
-        "exclusive": list(_exclusive(hints, amounts, devices)),
+        "exclusive": [
+            {"groups": [_suffix(name)], "level": levels[policy]}
+            for name, policy in exclusive.items()
+            if name in amounts
+        ],
     }
 
 
 def _suffix(name: str) -> str:
     return f"_{name}"
-
-
-def _check_types(body: Annotations, devices: DeviceSettings) -> None:
-    joint = [((JOINT, "deviceTypes"), name) for name in body.get(JOINT, {}).get("deviceTypes", ())]
-    for path, name in [*joint, *[((HINT, name), name) for name in body.get(HINT, {})]]:
-        if name not in devices.types:
-            raise InvalidAt(path, f"There is no device type {name!r}; there are {', '.join(devices.types)}.")
 
 
 def type_of(resource: str, devices: DeviceSettings) -> str | None:
@@ -98,17 +98,12 @@ def _amounts(requests: Mapping[str, int], devices: DeviceSettings) -> dict[str, 
         # Cores and memory are shares of the same devices, so the larger one counts.
         amounts[name] = max(amounts.get(name, Fraction()), Fraction(amount * kind.whole, for_one))
     for name, kind in devices.types.items():
-        if _shared_by(requests, kind) and name not in amounts:
+        if kind.shared and requests.get(kind.shared) and name not in amounts:
             raise InvalidAt((REQUESTS, str(kind.shared)), "A share is requested by gpu-core or gpu-memory-ratio, too.")
     return amounts
 
 
-def _shared_by(requests: Mapping[str, int], kind: DeviceType) -> int | None:
-    """Return on how many devices shares are requested, None if that is left open."""
-    return None if kind.shared is None else requests.get(kind.shared)
-
-
-def _rest(requests: Mapping[str, int], devices: DeviceSettings) -> dict[str, Any]:
+def _besides_devices(requests: Mapping[str, int], devices: DeviceSettings) -> dict[str, Any]:
     """Return the unsuffixed group for everything but devices; as in Kubernetes, memory and storage are in bytes."""
     resources: dict[str, int] = {}
     for name, amount in requests.items():
@@ -125,9 +120,9 @@ def _rest(requests: Mapping[str, int], devices: DeviceSettings) -> dict[str, Any
     return {"": {"resources": resources}} if resources else {}
 
 
-def _group(name: str, instances: Instances, hint: Annotations, devices: DeviceSettings) -> dict[str, Any]:
-    kind = devices.types[name]
-    count, amount = instances
+def _group(name: str, asked: Fraction, body: Annotations, devices: DeviceSettings) -> dict[str, Any]:
+    kind, hint = devices.types[name], body.get(HINT, {}).get(name, {})
+    count, amount = _instances(name, asked, body, kind)
     resources = {kind.resource_class: amount}
     group: dict[str, Any] = {}
     # Kubernetes writes null for absent values.
@@ -141,12 +136,11 @@ def _group(name: str, instances: Instances, hint: Annotations, devices: DeviceSe
     return {"resources": resources, **group, "count": count}
 
 
-def _instances(name: str, asked: Fraction, body: Annotations, devices: DeviceSettings) -> Instances:
+def _instances(name: str, asked: Fraction, body: Annotations, kind: DeviceType) -> Instances:
     """Return how many devices to request, and how much of each."""
-    kind, hint = devices.types[name], body.get(HINT, {}).get(name, {})
-    if count := _shared_by(body[REQUESTS], kind):
+    hint = body.get(HINT, {}).get(name, {})
+    if count := kind.shared and body[REQUESTS].get(kind.shared):
         return count, _units(name, asked / count, kind)
-    strategy = hint.get("allocateStrategy")
     if asked > kind.whole:
         if asked % kind.whole:
             sentence = (
@@ -156,9 +150,9 @@ def _instances(name: str, asked: Fraction, body: Annotations, devices: DeviceSet
         # As in Koordinator, this means whole devices, whatever the hint says.
         return int(asked // kind.whole), kind.whole
     amount = _units(name, asked, kind)
-    if strategy == "ApplyForAll":
+    if hint.get("allocateStrategy") == "ApplyForAll":
         return "all", amount
-    if strategy == "RequestsAsCount":
+    if hint.get("allocateStrategy") == "RequestsAsCount":
         return amount, kind.whole if hint.get("exclusivePolicy") == "DeviceLevel" else 1
     return 1, amount
 
@@ -180,24 +174,11 @@ def _units(name: str, amount: Fraction, kind: DeviceType) -> int:
     return math.ceil(amount)
 
 
-def _one_in_each_place(group: Annotations) -> dict[str, Any]:
-    return {"count": "per-subtree", "at_least": group["count"]}
-
-
 def _affinity(names: list[str], joint: Annotations, devices: DeviceSettings) -> dict[str, Any]:
     mode = "required" if joint.get("requiredScope") else "preferred"
     level = devices.same_numa if joint.get("requiredScope") == "SameNUMANode" else devices.same_pcie
     groups = [_suffix(name) for name in names]
     return {"groups": groups, "primary": groups[0], "level": level, "mode": mode}
-
-
-def _exclusive(
-    hints: Mapping[str, Annotations], amounts: Mapping[str, Fraction], devices: DeviceSettings
-) -> Iterator[dict[str, Any]]:
-    levels = {"PCIeLevel": devices.same_pcie, "DeviceLevel": THE_DEVICE}
-    for name, hint in hints.items():
-        if name in amounts and hint.get("exclusivePolicy"):
-            yield {"groups": [_suffix(name)], "level": levels[hint["exclusivePolicy"]]}
 
 
 def _traits(selector: Annotations, kind: DeviceType, path: tuple[str, ...]) -> Iterator[str]:
@@ -207,22 +188,12 @@ def _traits(selector: Annotations, kind: DeviceType, path: tuple[str, ...]) -> I
     for index, expression in enumerate(selector.get("matchExpressions", ())):
         key, operator = expression["key"], expression["operator"]
         values = [label_trait(kind.label_prefix, key, value) for value in expression.get("values", ())]
-        if bool(values) == (operator in ("Exists", "DoesNotExist")):
-            raise InvalidAt(
-                (*path, "matchExpressions", index, "values"), f"{operator} has {_some_or_no(operator)} values."
-            )
-        yield from _expression(operator, label_trait(kind.label_prefix, key), values)
-
-
-def _some_or_no(operator: str) -> str:
-    return "no" if operator in ("Exists", "DoesNotExist") else "one or more"
-
-
-def _expression(operator: str, key: str, values: list[str]) -> list[str]:
-    said = {
-        "In": ["in:" + ",".join(values)],
-        "NotIn": [f"!{value}" for value in values],
-        "Exists": [key],
-        "DoesNotExist": [f"!{key}"],
-    }
-    return said[operator]
+        is_bare = operator in ("Exists", "DoesNotExist")
+        if bool(values) == is_bare:
+            where: tuple[str | int, ...] = (*path, "matchExpressions", index, "values")
+            raise InvalidAt(where, f"{operator} has {'no' if is_bare else 'one or more'} values.")
+        if operator == "In":
+            yield "in:" + ",".join(values)
+        else:
+            sign = "" if operator == "Exists" else "!"
+            yield from [f"{sign}{trait}" for trait in values or [label_trait(kind.label_prefix, key)]]

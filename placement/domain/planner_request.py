@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.group_words import enumerated_traits, is_enumerated
+from placement.domain.device_types import enumerated_traits, is_enumerated
 
 THE_DEVICE = "device"
 """As a level of ``Exclusive``: the provider itself."""

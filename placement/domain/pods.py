@@ -203,7 +203,9 @@ class _PodReader:
         both: dict[str, Any] = {}
         for key in ("limits", "requests"):
             both |= _mapping(resources.get(key), (*path, key))
-        self._note_ports(container, where)
+        for port_path, port in _mappings(container.get("ports"), (*where, "ports")):
+            if port.get("hostPort"):
+                self._note_condition((*port_path, "hostPort"))
         return self._quantities(both, path)
 
     def _quantities(self, amounts: Any, where: PodPath) -> PodQuantities:
@@ -265,16 +267,12 @@ class _PodReader:
             self._note_condition(where)
 
     def _note_unread(self, spec: PodDocument, where: PodPath) -> None:
-        for path, is_condition in (*_unread_fields(spec, where), *_unread_affinity(spec, (*where, "affinity"))):
+        """Note fields that are not applied."""
+        for path, is_condition in _unread(spec, where):
             if is_condition:
                 self._note_condition(path)
             else:
                 self._note(path)
-
-    def _note_ports(self, container: PodDocument, where: PodPath) -> None:
-        for path, port in _mappings(container.get("ports"), (*where, "ports")):
-            if port.get("hostPort"):
-                self._note_condition((*path, "hostPort"))
 
     def _note(self, path: PodPath) -> None:
         self._ignored.append(_text(path))
@@ -290,22 +288,19 @@ class _PodReader:
         self._note(path)
 
 
-def _unread_fields(spec: PodDocument, where: PodPath) -> Iterator[tuple[PodPath, bool]]:
-    """Yield the paths of what is not applied, and whether it is a condition."""
+def _unread(spec: PodDocument, where: PodPath) -> Iterator[tuple[PodPath, bool]]:
+    """Yield the paths of fields that are not applied, and whether each is a condition."""
     yield from [((*where, name), name in _HARD_FIELDS) for name in (*_HARD_FIELDS, *_SOFT_FIELDS) if spec.get(name)]
     for path, rule in _mappings(spec.get("topologySpreadConstraints"), (*where, "topologySpreadConstraints")):
         yield path, rule.get("whenUnsatisfiable") != "ScheduleAnyway"
     for path, volume in _mappings(spec.get("volumes"), (*where, "volumes")):
         if "persistentVolumeClaim" in volume or "ephemeral" in volume:
             yield path, False
-
-
-def _unread_affinity(spec: PodDocument, where: PodPath) -> Iterator[tuple[PodPath, bool]]:
-    for kind, rules in _mapping(spec.get("affinity"), where).items():
-        for name, terms in _mapping(rules, (*where, kind)).items():
+    for kind, rules in _mapping(spec.get("affinity"), (*where, "affinity")).items():
+        for name, terms in _mapping(rules, (*where, "affinity", kind)).items():
             is_condition = name.startswith("required")
             if terms and not (is_condition and kind == "nodeAffinity"):
-                yield (*where, kind, name), is_condition
+                yield (*where, "affinity", kind, name), is_condition
 
 
 class _ResourceSums(dict[str, Fraction]):

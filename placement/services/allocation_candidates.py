@@ -19,8 +19,7 @@ from placement.candidates.tree_order import TreeOrder
 from placement.candidates.tree_reader import TreeReader
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.places import PlaceLock
-from placement.domain.search_limits import LIMITS, SearchLimits
-from placement.domain.search_plan import NamedIds, Plan, plan_for
+from placement.domain.search_plan import LIMITS, NamedIds, Plan, SearchLimits, plan_for
 from placement.domain.tree import Tree
 from placement.errors import OutOfSteps
 from placement.services.cloud_cache import cloud_in, ids_in

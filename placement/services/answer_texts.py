@@ -19,8 +19,7 @@ from placement.candidates.tree_order import kept_order
 from placement.candidates.tree_reader import TreeReader
 from placement.cloud.derived import KeptInState
 from placement.domain.candidate_request import CandidateRequest
-from placement.domain.search_limits import SearchLimits
-from placement.domain.search_plan import Choice, NamedIds, Plan, plan_for
+from placement.domain.search_plan import Choice, NamedIds, Plan, SearchLimits, plan_for
 from placement.domain.tree import Tree
 from placement.services.allocation_candidates import Answer, SearchOptions, answer_for, asked_for
 from placement.services.cloud_cache import cloud_in, ids_in

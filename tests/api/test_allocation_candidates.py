@@ -6,7 +6,7 @@ import uuid
 import os_traits
 import pytest
 
-from placement.domain.search_limits import SearchLimits
+from placement.domain.search_plan import SearchLimits
 from placement.settings.values import RankingSettings
 from tests.api.conftest import Api
 from tests.clouds import SHARES, provider

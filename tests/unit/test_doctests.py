@@ -25,8 +25,3 @@ def test_the_examples_give_what_they_show(name: str) -> None:
     found = doctest.testmod(importlib.import_module(name))
     assert found.failed == 0
     assert found.attempted > 0
-
-
-def test_the_public_functions_of_the_strategy_fit_have_examples() -> None:
-    examples = doctest.testmod(importlib.import_module("placement.allocators.strategy_fit")).attempted
-    assert examples >= 10

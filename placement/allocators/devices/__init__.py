@@ -5,9 +5,9 @@ and the best one by ``DeviceObjective``: fewest NUMA nodes, then fewest switches
 natural order of names. Neither labels nor the order of the input matter.
 
 What is identical is searched for once (``identical``), and devices that cannot serve are left out (``request``).
-``search`` builds tables of counts, from single devices up to the host: ``tables`` merges them, ``place_rules`` applies
-rules, and states that lead nowhere are dropped. Counts and costs are packed into one integer each (``counters``,
-``costs``), so that the innermost loops only add.
+``search`` builds tables of counts, from single devices up to the host: ``tables`` merges them and drops states that
+lead nowhere, ``place_rules`` applies rules. Counts and costs are packed into one integer each (``tables``, ``costs``),
+so that the innermost loops only add.
 """
 
 from collections.abc import Mapping
@@ -35,10 +35,7 @@ __all__ = [
 ]
 
 STEPS = 1_000_000
-"""How many pairs of states to look at for one host, and as many again for a way that need not be the best."""
-
-WIDTH = 100
-"""The width of the beam: how many states of a table that second search keeps."""
+"""How many pairs of states to look at for one host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +75,7 @@ def allocate(
         host: its devices.
         request: what to allocate.
         most: the number of ways to find.
-        budget: the steps to spend; at most two million of them are.
+        budget: the steps to spend; at most a million of them are.
 
     Raises:
         ValueError: the request refers to an unknown group or level, repeats a label, or has a group without devices.
@@ -96,11 +93,8 @@ def allocate(
     plan = DevicePlan(host, request)
     if plan.is_hopeless:
         return DeviceAllocations(())
-    budget = Budget(2 * STEPS) if budget is None else budget
-    search = Knapsack(plan, most=most, budget=budget.child(STEPS))
+    budget = Budget(STEPS) if budget is None else budget.child(STEPS)
+    search = Knapsack(plan, most=most, budget=budget)
     ways = search.run()
-    if search.is_cut_off:
-        # Eight groups that differ and want the same devices are too many; a beam search finds some way for most.
-        ways = Knapsack(plan, most=most, budget=budget.child(STEPS), width=WIDTH).run()
     allocations = [DeviceAllocation(plan.devices(cost), plan.costs.objective(cost)) for cost in ways]
     return DeviceAllocations(tuple(allocations), search.is_complete)

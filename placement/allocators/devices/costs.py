@@ -9,7 +9,7 @@ is chosen, so that the integer also records the choice.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from placement.allocators.devices.request import DeviceOption, Host, Joint, Request
+from placement.allocators.devices.request import DeviceOption, Host, Request
 
 _FIELD = 24
 """Bits of a field: sums stay below 16 million."""
@@ -81,21 +81,17 @@ class Costs:
 
     def objective(self, cost: int) -> DeviceObjective:
         """Unpack the objective from a cost."""
-        sums = -(-cost >> self._options)
-        parts = [self._part(sums, place) for place in range(3 * self._levels + 2)]
+        sums, levels = -(-cost >> self._options), self._levels
+        shifts = range(_FIELD * (3 * levels + 1), -1, -_FIELD)
+        fields = tuple([sums >> shift & ((1 << _FIELD) - 1) for shift in shifts])
+        by_level = fields[: 2 * levels]
         return DeviceObjective(
-            missed=self._of(parts, 0, 2),
-            touched=self._of(parts, 1, 2),
-            devices=parts[2 * self._levels],
-            free=tuple(parts[2 * self._levels + 1 : -1]),
-            misfit=parts[-1],
+            missed=by_level[::2],
+            touched=by_level[1::2],
+            devices=fields[2 * levels],
+            free=fields[2 * levels + 1 : -1],
+            misfit=fields[-1],
         )
-
-    def _part(self, sums: int, place: int) -> int:
-        return sums >> (_FIELD * (3 * self._levels + 1 - place)) & ((1 << _FIELD) - 1)
-
-    def _of(self, parts: Sequence[int], first: int, step: int) -> tuple[int, ...]:
-        return tuple(parts[first : 2 * self._levels : step])
 
 
 def own_costs(host: Host, request: Request, options: Sequence[DeviceOption], costs: Costs) -> list[int]:
@@ -115,16 +111,12 @@ def own_costs(host: Host, request: Request, options: Sequence[DeviceOption], cos
 def _missed_in_no_place(host: Host, request: Request, label: str, costs: Costs) -> Iterator[tuple[int, int]]:
     """Yield levels that wishes are about, each with the cost of being in no place of it."""
     stand_for = {group.label: group.stands_for for group in request.groups}
-    wishes = [(rule.level, _absent_around(rule, label, stand_for)) for rule in request.joint]
-    wishes += [(rule.level, int(label in rule.groups)) for rule in request.within]
+    wishes = [(rule.level, int(label in rule.groups)) for rule in request.within]
+    for rule in request.joint:
+        # A primary lacks each secondary, and vice versa.
+        lacked = sum([stand_for[secondary] for secondary in rule.secondaries]) if label == rule.primary else 0
+        wishes.append((rule.level, lacked or int(label in rule.secondaries)))
     for name, number in wishes:
         level = host.levels.index(name)
         if number:
             yield level, number * costs.missed[level]
-
-
-def _absent_around(joint: Joint, label: str, stand_for: dict[str, int]) -> int:
-    """Return how many wishes being in no place misses: a primary lacks each secondary, and vice versa."""
-    if label == joint.primary:
-        return sum([stand_for[secondary] for secondary in joint.secondaries])
-    return 1 if label in joint.secondaries else 0

@@ -14,6 +14,7 @@ whole number of ties in each place.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import NamedTuple
 
 from placement.allocators.devices.request import (
@@ -62,20 +63,23 @@ class IdenticalTies:
 
 def without_identical_ties(host: Host, request: Request) -> tuple[Host, Request, Sequence[IdenticalTies]]:
     """Merge identical ties; return the host and the request without the others, and the merged ties."""
-    ties = [rule for rule in request.within if _can_be_merged(rule, host, request)]
-    if len(ties) < 2:
-        return host, request, ()
-    found: dict[object, list[InOnePlace]] = defaultdict(list)
-    alike = _served_alike(request)
-    for rule in ties:
-        found[_wants(rule, host, request, alike)].append(rule)
-    families = [rules for rules in found.values() if len(rules) > 1]
+    alike: dict[object, list[InOnePlace]] = defaultdict(list)
+    for rule in request.within:
+        if _can_be_merged(rule, host, request):
+            level = host.levels.index(rule.level)
+            places = tuple([device.path[level] for device in host.devices])
+            alike[places, tuple([wants for wants, _group in _in_order(rule, request)])].append(rule)
+    families = [rules for rules in alike.values() if len(rules) > 1]
     if not families:
         return host, request, ()
-    levels = [host.levels.index(rule.level) for rules in families for rule in rules[1:]]
-    left = _without_levels(host, levels)
-    merged = [_identical_ties(rules, left, request, alike) for rules in families]
-    return left, _merged(request, families), merged
+    left = _without_levels(host, [host.levels.index(rule.level) for rules in families for rule in rules[1:]])
+    merged = []
+    for rules in families:
+        groups = [[group for _wants, group in _in_order(rule, request)] for rule in rules]
+        labels = [[group.label for group in of_tie] for of_tie in groups]
+        level = left.levels.index(rules[0].level)
+        merged.append(IdenticalTies(level, labels, [group.count for group in groups[0]]))
+    return left, _with_one_of_each(request, families), merged
 
 
 def _can_be_merged(rule: InOnePlace, host: Host, request: Request) -> bool:
@@ -86,59 +90,31 @@ def _can_be_merged(rule: InOnePlace, host: Host, request: Request) -> bool:
     uncounted = host.levels[len(host.levels) - host.uncounted :]
     if not rule.required or rule.condition is None or rule.level not in uncounted:
         return False
-    groups, bit = _groups(rule, request), 1 << rule.condition
+    groups, bit = [group for group in request.groups if group.label in rule.groups], 1 << rule.condition
     joined = {label for joint in request.joint for label in (joint.primary, *joint.secondaries)}
     return (
         any([all([group.meets.get(name, 0) & bit for name in group.options]) for group in groups])
-        and all(
-            [not group.per_subtree and (group.count == 1 or (group.apart and not group.by_card)) for group in groups]
-        )
+        and not any([group.per_subtree or (group.count > 1 and (not group.apart or group.by_card)) for group in groups])
         and joined.isdisjoint(rule.groups)
     )
 
 
-def _served_alike(request: Request) -> dict[str, int]:
-    """Number the groups, those that the same devices serve equally well alike.
+def _in_order(rule: InOnePlace, request: Request) -> list[tuple[tuple[object, ...], Group]]:
+    """Return the groups of a tie, each with what it needs regardless of which tie it belongs to, sorted by that.
 
-    How well that is does not matter: a plan is for all hosts that differ in nothing else.
+    How well devices serve a group does not matter: a plan is for all hosts that differ in nothing else.
     """
-    options = [group.options for group in request.groups]
-    return {group.label: options.index(group.options) for group in request.groups}
-
-
-def _wants(rule: InOnePlace, host: Host, request: Request, alike: Mapping[str, int]) -> object:
-    """Return a key that identical ties share."""
-    level = host.levels.index(rule.level)
-    return (
-        tuple([device.path[level] for device in host.devices]),
-        tuple(sorted([_wants_of(group, rule, request, alike) for group in _groups(rule, request)])),
-    )
-
-
-def _wants_of(group: Group, rule: InOnePlace, request: Request, alike: Mapping[str, int]) -> tuple[object, ...]:
-    """Return what a group of a tie needs, regardless of which tie it belongs to."""
     assert rule.condition is not None
-    meets = {name: mask & ~(1 << rule.condition) for name, mask in group.meets.items()}
-    others = tuple([n for n, other in enumerate(request.within) if other is not rule and group.label in other.groups])
-    numbers = [tuple(sorted(one.items())) for one in (group.amounts, meets)]
-    rules = (group.apart, group.takes, group.count, group.by_card, group.exclusive, others)
-    return (*numbers, *rules, alike[group.label])
-
-
-def _groups(rule: InOnePlace, request: Request) -> list[Group]:
-    return [group for group in request.groups if group.label in rule.groups]
-
-
-def _in_order(rule: InOnePlace, request: Request, alike: Mapping[str, int]) -> list[Group]:
-    return sorted(_groups(rule, request), key=lambda group: _wants_of(group, rule, request, alike))
-
-
-def _identical_ties(
-    rules: Sequence[InOnePlace], host: Host, request: Request, alike: Mapping[str, int]
-) -> IdenticalTies:
-    orders = [_in_order(rule, request, alike) for rule in rules]
-    labels = [[group.label for group in groups] for groups in orders]
-    return IdenticalTies(host.levels.index(rules[0].level), labels, [group.count for group in orders[0]])
+    options = [group.options for group in request.groups]
+    wanting = []
+    for group in request.groups:
+        if group.label in rule.groups:
+            meets = {name: mask & ~(1 << rule.condition) for name, mask in group.meets.items()}
+            others = [n for n, other in enumerate(request.within) if other is not rule and group.label in other.groups]
+            numbers = [tuple(sorted(one.items())) for one in (group.amounts, meets)]
+            rules = (group.apart, group.takes, group.count, group.by_card, group.exclusive, tuple(others))
+            wanting.append(((*numbers, *rules, options.index(group.options)), group))
+    return sorted(wanting, key=itemgetter(0))
 
 
 def _without_levels(host: Host, levels: Sequence[int]) -> Host:
@@ -148,37 +124,37 @@ def _without_levels(host: Host, levels: Sequence[int]) -> Host:
         return tuple([place for level, place in enumerate(path) if level not in levels])
 
     names = tuple([name for level, name in enumerate(host.levels) if level not in levels])
-    devices = tuple([Device(one.name, left(one.path), one.room, one.card) for one in host.devices])
+    devices = tuple([Device(device.name, left(device.path), device.room, device.card) for device in host.devices])
     return Host(names, devices, host.in_use, host.uncounted - len(levels))
 
 
-def _merged(request: Request, families: Sequence[Sequence[InOnePlace]]) -> Request:
+def _with_one_of_each(request: Request, families: Sequence[Sequence[InOnePlace]]) -> Request:
+    """Return a request in which the first tie of each family stands for all of them; conditions are renumbered."""
     times = {label: len(rules) for rules in families for label in rules[0].groups}
     gone = {label for rules in families for rule in rules[1:] for label in rule.groups}
-    bits = [bit for bit in range(request.conditions) if bit not in _conditions(families)]
-    groups = [_times(group, times.get(group.label, 1), bits) for group in request.groups if group.label not in gone]
-    firsts = {rules[0].level: len(rules) for rules in families}
+    merged = {rule.condition for rules in families for rule in rules}
+    bits = [bit for bit in range(request.conditions) if bit not in merged]
+    groups = []
+    for group in [group for group in request.groups if group.label not in gone]:
+        meets = {
+            name: sum([1 << new for new, old in enumerate(bits) if mask >> old & 1])
+            for name, mask in group.meets.items()
+        }
+        number = times.get(group.label, 1)
+        groups.append(replace(group, count=group.count * number, stands_for=number, meets=meets))
+    stand_for = {rules[0].level: len(rules) for rules in families}
     levels = {rule.level for rules in families for rule in rules[1:]}
-    within = []
-    for rule in request.within:
-        if rule.level in levels:
-            continue
-        labels = tuple([label for label in rule.groups if label not in gone])
-        condition = bits.index(rule.condition) if rule.condition in bits else None
-        within.append(replace(rule, groups=labels, condition=condition, stands_for=firsts.get(rule.level, 1)))
+    within = [
+        replace(
+            rule,
+            groups=tuple([label for label in rule.groups if label not in gone]),
+            condition=bits.index(rule.condition) if rule.condition in bits else None,
+            stands_for=stand_for.get(rule.level, 1),
+        )
+        for rule in request.within
+        if rule.level not in levels
+    ]
     return replace(request, groups=tuple(groups), within=tuple(within), conditions=len(bits))
-
-
-def _conditions(families: Sequence[Sequence[InOnePlace]]) -> set[int | None]:
-    return {rule.condition for rules in families for rule in rules}
-
-
-def _times(group: Group, times: int, bits: Sequence[int]) -> Group:
-    """Return a group that represents this many, renumbering the remaining conditions."""
-    meets = {
-        name: sum([1 << new for new, old in enumerate(bits) if mask >> old & 1]) for name, mask in group.meets.items()
-    }
-    return replace(group, count=group.count * times, stands_for=times, meets=meets)
 
 
 class Family(NamedTuple):
@@ -201,12 +177,16 @@ def without_twins(host: Host, request: Request) -> tuple[Request, Twins]:
         group.label if group.label in primaries | alone or group.stands_for > 1 else _kind(group, request)
         for group in request.groups
     ]
-    numbers, found = Counter(kinds), defaultdict(list)
+    numbers, families = Counter(kinds), defaultdict[object, list[Group]](list)
     for group, kind in zip(request.groups, kinds, strict=True):
         # Comparing which devices may serve two groups takes longest, and most groups differ in something else.
-        found[kind if numbers[kind] == 1 else (kind, _served_by(group))].append(group)
-    groups = tuple([_as_one(family) for family in found.values()])
-    twins = {one.label: Family(of, _is_dealt(of[0], request)) for one, of in zip(groups, found.values(), strict=True)}
+        served_by = frozenset(group.options.items()), frozenset(group.meets.items())
+        families[kind if numbers[kind] == 1 else (kind, served_by)].append(group)
+    groups = tuple([_as_one(family) for family in families.values()])
+    twins = {
+        group.label: Family(family, _is_dealt(family[0], request))
+        for group, family in zip(groups, families.values(), strict=True)
+    }
     if len(groups) == len(request.groups):
         return (request if groups == request.groups else replace(request, groups=groups)), twins
 
@@ -285,11 +265,6 @@ def _kind(group: Group, request: Request) -> object:
     of_equal_count = group.count if is_dealt else None
     kind = (group.apart, group.per_subtree, _counts_cards(group), group.exclusive, group.takes)
     return (frozenset(group.amounts.items()), *kind, rules, joint, of_equal_count)
-
-
-def _served_by(group: Group) -> object:
-    """Return a key that groups share if the same devices may serve them, equally well."""
-    return frozenset(group.options.items()), frozenset(group.meets.items())
 
 
 def _as_one(family: Sequence[Group]) -> Group:

@@ -8,9 +8,8 @@ from functools import partial
 from typing import NamedTuple
 
 from placement.allocators.devices.costs import Costs
-from placement.allocators.devices.counters import Counter, Counters, Pruner
-from placement.allocators.devices.request import Group, Host, InOnePlace, Joint, Request
-from placement.allocators.devices.tables import Table
+from placement.allocators.devices.request import Host, InOnePlace, Joint, Request
+from placement.allocators.devices.tables import Counter, Counters, Pruner, Table
 
 Closing = Callable[[int], int | None]
 """Maps a state of a complete place to the cost that a rule adds; None if the rule forbids the state."""
@@ -132,7 +131,13 @@ class PlaceRules:
         condition; for each divided card, how many of its devices each group has that wants different cards; and whether
         any place is touched, for each level where that is counted.
         """
-        groups = [_counter_of(group) for group in self._request.groups]
+        groups = [
+            # Counts at least to one, even if none is required, so that rules can see whether one is present.
+            Counter(max(group.count, group.stands_for), group.count, saturates=True)
+            if group.per_subtree
+            else Counter(group.count, group.count)
+            for group in self._request.groups
+        ]
         withins = [Counter(1, 0) for _within in self._bound]
         conditions = [Counter(1, 1, saturates=True)] * self._request.conditions
         of_cards = [Counter(most, 0) for _index, most in self.by_card] * self._layout.cards
@@ -161,14 +166,6 @@ class PlaceRules:
             if within.level == name
         ]
 
-    def _marked(self, state: int, level: int) -> int:
-        """Mark a state as touching a place of a level at which other devices may be in none."""
-        partial = self._layout.partial
-        if level not in partial:
-            return state
-        unit = self.counters.units[partial.index(level) - len(partial)]  # These counters come last.
-        return self.counters.settled(state + unit) or state
-
     def _closed_state(self, level: int, state: int) -> "_ClosedState | None":
         """Apply the rules of a level to the state of a complete place; return None if they forbid it."""
         cost = 0
@@ -184,19 +181,25 @@ class PlaceRules:
                 if settled is None:
                     return None
                 state = settled
-        return _ClosedState(self._marked(state, level) if state & self._taking else state, cost)
+        counted = self._layout.partial
+        if state & self._taking and level in counted:
+            # Other devices may be in no place of the level. These counters come last.
+            unit = self.counters.units[counted.index(level) - len(counted)]
+            state = self.counters.settled(state + unit) or state
+        return _ClosedState(state, cost)
 
     def _closings_of(self, level: int, name: str) -> list[Closing]:
         """Return the rules about a level that look at each place by itself."""
-        joint = [self._joint_rule(one, level) for one in self._request.joint if one.level == name]
-        wishes = [one for one in self._request.within if one.level == name and not one.required]
-        ties = [one for one in self._request.within if one.level == name and one.stands_for > 1]
-        return joint + [self._wish(one, level) for one in wishes] + [self._whole_ties(one) for one in ties]
+        joint = [self._joint_rule(rule, level) for rule in self._request.joint if rule.level == name]
+        wishes = [rule for rule in self._request.within if rule.level == name and not rule.required]
+        ties = [rule for rule in self._request.within if rule.level == name and rule.stands_for > 1]
+        return joint + [self._wish(rule, level) for rule in wishes] + [self._whole_ties(rule) for rule in ties]
 
     def _joint_rule(self, joint: Joint, level: int) -> Closing:
         """Wherever primaries are, each secondary is as well: as many as the groups that it stands for."""
         primary = self._index[joint.primary]
-        secondaries = [(self._index[label], self._stand_for(label)) for label in joint.secondaries]
+        stand_for = {group.label: group.stands_for for group in self._request.groups}
+        secondaries = [(self._index[label], stand_for[label]) for label in joint.secondaries]
         value, missed = self.counters.value, self._costs.missed[level]
 
         def required(state: int) -> int | None:
@@ -231,15 +234,5 @@ class PlaceRules:
 
         return closing
 
-    def _stand_for(self, label: str) -> int:
-        return self._request.groups[self._index[label]].stands_for
-
     def _mask(self, labels: Sequence[str]) -> int:
         return self.counters.mask([self._index[label] for label in labels])
-
-
-def _counter_of(group: Group) -> Counter:
-    if group.per_subtree:
-        # Counts at least to one, even if none is required, so that rules can see whether one is present.
-        return Counter(max(group.count, group.stands_for), group.count, saturates=True)
-    return Counter(group.count, group.count)

@@ -129,7 +129,7 @@ class DeviceTable:
 
         Args:
             options: the options of this device, in order.
-            tables: has the steps to spend, and the number of states to keep.
+            tables: has the steps to spend.
         """
         table: Table = {0: [0]}
         room, asked, guard = self._packed_room(options)
@@ -141,7 +141,6 @@ class DeviceTable:
                 still_left, both = left[state] - amounts, settled(state + units)
                 if both is not None and still_left & guard == guard:
                     table[both], left[both] = [known + cost for known in table[state]], still_left
-            table = tables.narrowed(table)
         return table
 
     def _packed_room(self, options: Sequence[DeviceOption]) -> tuple[int, list[int], int]:
@@ -179,10 +178,9 @@ class Knapsack:
         plan: the request and the host.
         most: the number of ways to find.
         budget: the pairs of states to look at.
-        width: how many states of a table to keep; None keeps all, which makes the search exact.
     """
 
-    def __init__(self, plan: DevicePlan, *, most: int, budget: Budget, width: int | None = None) -> None:
+    def __init__(self, plan: DevicePlan, *, most: int, budget: Budget) -> None:
         host, options, self._request = plan.host, plan.options, plan.request
         self._most = most
         self._costs = plan.costs
@@ -200,12 +198,7 @@ class Knapsack:
         order = nesting({device.path for device in self._devices}, len(host.levels))
         self._has_nested_places = order is not None
         self._order = order or range(len(host.levels))
-        self._tables = Tables(self._rules.counters, most=most, budget=budget, width=width)
-
-    @property
-    def is_cut_off(self) -> bool:
-        """Whether the budget did not suffice."""
-        return self._tables.is_over
+        self._tables = Tables(self._rules.counters, most=most, budget=budget)
 
     @property
     def is_complete(self) -> bool:

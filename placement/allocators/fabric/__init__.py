@@ -16,8 +16,7 @@ from collections.abc import Hashable, Sequence
 
 from placement.allocators.assignment import best_assignment
 from placement.allocators.budget import Budget
-from placement.allocators.fabric.search import fewest_sites
-from placement.allocators.fabric.sites import Crew, Holds, Mix, Posting, Site
+from placement.allocators.fabric.search import Crew, Holds, Mix, Posting, Site, fewest_sites
 
 __all__ = ["Budget", "Crew", "Fabric", "Holds", "Mix", "Posting", "Site"]
 
@@ -66,7 +65,14 @@ class Fabric:
                     if (group, name) not in known:
                         crew = Crew(group, self._crew.amounts)
                         known[group, name] = fewest_sites([self._places[name]], crew, most_places=1, budget=budget)
-            chosen = _one_place_each([[known[group, name] for name in names] for group in groups])
+            if len(groups) > len(names):
+                return None
+            # The fewest sites, then the first places.
+            later = len(groups) * len(names) + 1
+            ways = [[known[group, name] for name in names] for group in groups]
+            chosen = best_assignment(
+                [[None if way is None else -len(way) * later - at for at, way in enumerate(row)] for row in ways]
+            )
             if chosen is None:
                 return None
             found = [
@@ -104,12 +110,3 @@ class Fabric:
         for site, too_many in refused:
             site.refused.append(too_many)
         return {site.place for site, _mix in refused}
-
-
-def _one_place_each(ways: Sequence[Sequence[list[Posting] | None]]) -> tuple[int, ...] | None:
-    """Return the number of each group's place, minimising the number of sites, then preferring the first places."""
-    if not ways or len(ways) > len(ways[0]):
-        return None
-    later = len(ways) * len(ways[0]) + 1
-    weights = [[None if one is None else -len(one) * later - at for at, one in enumerate(row)] for row in ways]
-    return best_assignment(weights)

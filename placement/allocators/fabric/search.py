@@ -6,11 +6,116 @@ straight on.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
+from typing import Protocol
 
 from placement.allocators.budget import Budget
-from placement.allocators.fabric.sites import Crew, Mix, Posting, Site, largest_mixes
+
+Mix = tuple[int, ...]
+"""The number of members of each kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """The members of a gang; those that want the same are of one kind.
+
+    Args:
+        members: the number of each kind.
+        amounts: how much of each resource one member of each kind takes.
+    """
+
+    members: Mix
+    amounts: Sequence[Sequence[int]]
+
+
+class Site:
+    """One site. The sites of a place are tried in order.
+
+    Args:
+        name: identifies the site.
+        place: the place it lies in.
+        free: an upper bound on what is free of each resource; None if unknown.
+        part: at most one member may be in each part; None if there is no such rule.
+    """
+
+    __slots__ = ("free", "name", "part", "place", "refused")
+
+    def __init__(
+        self, name: int, place: Hashable, free: Sequence[float] | None = None, *, part: Hashable = None
+    ) -> None:
+        self.name = name
+        self.place = place
+        self.free = None if free is None else tuple(free)
+        self.part = part
+        self.refused: list[Mix] = []
+        """Mixes that it is known not to hold, which rules out all larger ones."""
+
+    def may_hold(self, mix: Mix, crew: Crew) -> bool:
+        """Tell whether nothing known rules out a mix."""
+        if self.part is not None and sum(mix) > 1:
+            return False
+        if any(all(map(int.__ge__, mix, refused)) for refused in self.refused):
+            return False
+        if self.free is None:
+            return True
+        taken = [sum(map(int.__mul__, mix, column)) for column in zip(*crew.amounts, strict=True)]
+        return all(amount <= free for amount, free in zip(taken, self.free, strict=True))
+
+    def most(self, kind: int, crew: Crew) -> int:
+        """Return an upper bound on how many members of a kind it holds when alone."""
+        most = crew.members[kind] if self.part is None else min(1, crew.members[kind])
+        if self.free is not None:
+            room = zip(crew.amounts[kind], self.free, strict=True)
+            most = min([most, *[int(free // amount) for amount, free in room if amount]])
+        for refused in self.refused:
+            if not any([*refused[:kind], *refused[kind + 1 :]]):
+                most = min(most, refused[kind] - 1)
+        return max(0, most)
+
+
+Posting = tuple[Site, Mix]
+"""A site and who goes there."""
+
+
+class Holds(Protocol):
+    """The oracle for what sites hold."""
+
+    def __call__(self, postings: Sequence[Posting]) -> Sequence[Posting]:
+        """Return, for each site that does not hold its posting, a mix no larger than that which it does not hold.
+
+        May add further sites.
+        """
+
+
+def largest_mixes(site: Site, crew: Crew, left: Mix) -> Iterator[Mix]:
+    """Yield the maximal mixes of the remaining members that a site may hold.
+
+    >>> site = Site(1, "here", [6])
+    >>> list(largest_mixes(site, Crew((3, 2), [[3], [2]]), (3, 2)))
+    [(2, 0), (1, 1), (0, 2)]
+    """
+    for mix in _mixes(site, crew, left, ()):
+        larger = (_with_one_more(mix, kind) for kind, number in enumerate(mix) if number < left[kind])
+        if any(mix) and not any(site.may_hold(one, crew) for one in larger):
+            yield mix
+
+
+def _mixes(site: Site, crew: Crew, left: Mix, chosen: Mix) -> Iterator[Mix]:
+    kind = len(chosen)
+    none = (0,) * (len(left) - kind - 1)
+    for number in range(min(left[kind], site.most(kind, crew)), -1, -1):
+        if site.may_hold((*chosen, number, *none), crew):
+            if not none:
+                yield (*chosen, number)
+                return
+            yield from _mixes(site, crew, left, (*chosen, number))
+
+
+def _with_one_more(mix: Mix, kind: int) -> Mix:
+    return (*mix[:kind], mix[kind] + 1, *mix[kind + 1 :])
+
 
 MAX_CELLS = 500_000
 """The largest table to build; beyond that, places are summed regardless of their order."""
@@ -80,8 +185,7 @@ class FabricSums:
 
     def _suffixes_of(self, place: int) -> list[list[list[float]]]:
         """Return the same for each suffix of a place's sites, sum by sum."""
-        sites = self._places[place]
-        columns = [self._suffix_sums(sites, of) for of in range(len(self._worths))]
+        columns = [self._suffix_sums(self._places[place], of) for of in range(len(self._worths))]
         return [list(rows) for rows in zip(*columns, strict=True)]
 
     def _suffix_sums(self, sites: Sequence[Site], of: int) -> list[list[float]]:
@@ -103,7 +207,9 @@ class FabricSums:
         whole = self._whole[of]
         width = max(map(len, whole))
         if len(whole) * most_places * self.most_sites * width > MAX_CELLS and most_places > 1:
-            return self._rough_table(whole, most_places)
+            totals = sorted([sums[-1] for sums in whole], reverse=True)
+            rough = [[sum(totals[:places])] * (self.most_sites + 1) for places in range(most_places + 1)]
+            return [*[rough] * len(whole), [[0.0] * (self.most_sites + 1)] * (most_places + 1)]
         nothing = [0.0] * (self.most_sites + 1)
         rows = [[nothing] * (most_places + 1)]
         for sums in reversed(whole):
@@ -114,12 +220,6 @@ class FabricSums:
             rows.append(row)
         return rows[::-1]
 
-    def _rough_table(self, whole: Sequence[Sequence[float]], most_places: int) -> list[list[list[float]]]:
-        totals = sorted([sums[-1] for sums in whole], reverse=True)
-        row = [[sum(totals[:places])] * (self.most_sites + 1) for places in range(most_places + 1)]
-        nothing = [[0.0] * (self.most_sites + 1)] * (most_places + 1)
-        return [*[row] * len(whole), nothing]
-
 
 def _best(own: Sequence[float], beside: Sequence[float], without: Sequence[float], sites: int) -> float:
     most = min(sites, len(own) - 1)
@@ -128,7 +228,7 @@ def _best(own: Sequence[float], beside: Sequence[float], without: Sequence[float
 
 def _worths(places: Sequence[Sequence[Site]], crew: Crew) -> list[SiteWorth]:
     """Return what to sum: the members of each kind, and each resource if several kinds compete for it."""
-    kinds = _kinds(crew)
+    kinds = len(crew.members)
     alike: dict[Hashable, list[int]] = {}  # Many hosts of a cloud are in the same state.
     known: dict[Site, list[int]] = {}
     for site in [site for sites in places for site in sites]:
@@ -142,10 +242,6 @@ def _worths(places: Sequence[Sequence[Site]], crew: Crew) -> list[SiteWorth]:
     resources = range(len(crew.amounts[0]))
     of_resources: list[SiteWorth] = [lambda site, at=at: max(0, (site.free or [0])[at]) for at in resources]  # type: ignore[misc]
     return of_kinds + of_resources
-
-
-def _kinds(crew: Crew) -> int:
-    return len(crew.members)
 
 
 Chain = tuple[Posting, "Chain"] | None
@@ -229,26 +325,13 @@ class _Dive:
         if site == len(self._places[place]):
             return [(place + 1, BETWEEN, places, sites, left, chosen)]
         here = self._places[place][site]
-        mixes = [] if _is_taken(here, chosen) else [*largest_mixes(here, self._crew, left)]
-        skipped: list[FabricState] = [(place, site + 1, places, sites, left, chosen)]
-        return skipped + [
-            (place, site + 1, places, sites - 1, _without(left, mix), ((here, mix), chosen)) for mix in reversed(mixes)
-        ]
-
-
-def _is_taken(site: Site, chosen: Chain) -> bool:
-    """Tell whether a chosen site is in the same part."""
-    if site.part is None:
-        return False
-    while chosen is not None:
-        (other, _mix), chosen = chosen
-        if other.part == site.part:
-            return True
-    return False
-
-
-def _without(left: Mix, mix: Mix) -> Mix:
-    return tuple(map(int.__sub__, left, mix))
+        taken = [] if here.part is None else [other.part for other, _mix in _listed(chosen)]
+        mixes = [] if here.part in taken else [*largest_mixes(here, self._crew, left)]
+        further: list[FabricState] = [(place, site + 1, places, sites, left, chosen)]
+        for mix in reversed(mixes):
+            still_left = tuple(map(int.__sub__, left, mix))
+            further.append((place, site + 1, places, sites - 1, still_left, ((here, mix), chosen)))
+        return further
 
 
 def _listed(chosen: Chain) -> list[Posting]:

@@ -7,14 +7,14 @@ are assumed to want more of what they use, and what the taker holds is compared 
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 from typing import Literal
 
 from placement.allocators.entries import Number, exact
-from placement.allocators.fair_share.entitlement import NO_LIMIT, Entitlements
+from placement.allocators.fair_share.entitlement import NO_LIMIT
 from placement.allocators.fair_share.order import MAX_STEPS, Behind, Filling, Task, added, fill, order, restored, want
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import SEPARATOR, Amounts, branches_of, way
@@ -163,7 +163,7 @@ def _let_through(
     if not any(amounts.values()):
         return wanted, FAIR
     within = bisect_right(
-        range(wanted), 0, key=lambda count: _exceeds(shares, leaf, _times(amounts, count + 1), limits)
+        range(wanted), 0, key=lambda count: _exceeded(shares, leaf, _times(amounts, count + 1), limits) is not None
     )
     pending = {leaf: [Task(amounts, within)]}
     for competitor in competitors:
@@ -199,28 +199,21 @@ def _times(amounts: Amounts, count: int) -> Amounts:
     return {name: amount * count for name, amount in amounts.items()}
 
 
-def _exceeds(shares: FairShares, claimant: str, more: Amounts, limits: Mapping[str, Number]) -> bool:
-    return _exceeded(shares, claimant, more, limits) is not None
-
-
 def _exceeded(shares: FairShares, claimant: str, more: Amounts, limits: Mapping[str, Number]) -> Limit | None:
     """Return the first limit above the claimant, of the claim's terms or of the tree, that would be exceeded."""
     would_hold = {path: added(amounts, more) for path, amounts in shares.holdings_above(claimant).items()}
     totals = shares.totals()
     for path in filter(limits.__contains__, would_hold):
-        parts = [_part(amount, totals[name]) for name, amount in would_hold[path].items()]
+        held = would_hold[path].items()
+        parts = [Fraction(amount, totals[name]) if totals[name] else Fraction(bool(amount)) for name, amount in held]
         if max(parts, default=Fraction(0)) > exact(limits[path]):
             return Limit(path, float(limits[path]), float(max(parts)))
     for path, left in shares.bounds(claimant)[1:]:
         for name, amount in more.items():
             if amount and amount > left[name]:
-                held = would_hold[path][name]
-                return Limit(path, held - amount + left[name], held, name)
+                would = would_hold[path][name]
+                return Limit(path, would - amount + left[name], would, name)
     return None
-
-
-def _part(amount: int, total: int) -> Fraction:
-    return Fraction(amount, total) if total else Fraction(bool(amount))
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +271,16 @@ def overdraft(shares: FairShares, taken: Mapping[str, Amounts]) -> Overdraft | N
 def beyond_entitlement(shares: FairShares, taken: Mapping[str, Amounts]) -> Overdraft | None:
     """Return the same without regard to who comes first."""
     used = shares.holdings()
-    grown = _additions(taken)
+    grown = sorted(
+        {
+            (path, name)
+            for leaf, amounts in taken.items()
+            for path in way(leaf)
+            for name, amount in amounts.items()
+            if amount > 0
+        },
+        key=lambda item: (item[0].count(SEPARATOR), item),
+    )
     limits = {path: branch.limit for path, branch in branches_of(shares.root)}
     for path, name in grown:
         most = limits.get(path, {}).get(name, NO_LIMIT)
@@ -289,33 +291,16 @@ def beyond_entitlement(shares: FairShares, taken: Mapping[str, Amounts]) -> Over
         most = ceil(entitlements.of(path)[name])
         if used[path][name] > most:
             others = [leaf for leaf in shares.leaves() if taken.get(leaf, {}).get(name, 0) <= 0]
-            left, lacking = shares.free()[name], _lacking(entitlements, used, others, name)
+            missing = [entitlements.of(leaf)[name] - used[leaf][name] for leaf in others]
+            left, lacking = shares.free()[name], sum([amount for amount in missing if amount > 0], Fraction(0))
             if left < lacking:
                 return Overdraft(path, name, used[path][name], most, Shortage(left, float(lacking)))
     return None
 
 
-def _additions(taken: Mapping[str, Amounts]) -> list[tuple[str, str]]:
-    """Return (node, class) wherever leaves below a node took something, outer nodes first."""
-    grown = {
-        (path, name)
-        for leaf, amounts in taken.items()
-        for path in way(leaf)
-        for name, amount in amounts.items()
-        if amount > 0
-    }
-    return sorted(grown, key=lambda item: (item[0].count(SEPARATOR), item))
-
-
 def _given_back(taken: Mapping[str, Amounts]) -> dict[str, Amounts]:
     """Return what leaves gave back: they may want it again."""
     return {leaf: {name: -amount for name, amount in of.items() if amount < 0} for leaf, of in taken.items()}
-
-
-def _lacking(entitlements: Entitlements, used: Mapping[str, Amounts], leaves: Iterable[str], name: str) -> Fraction:
-    """Sum up how far these leaves are below their entitlement to a class."""
-    missing = [entitlements.of(leaf)[name] - used[leaf][name] for leaf in leaves]
-    return sum([amount for amount in missing if amount > 0], Fraction(0))
 
 
 def _comes_first(shares: FairShares, taken: Mapping[str, Amounts], path: str) -> bool:
@@ -326,18 +311,16 @@ def _comes_first(shares: FairShares, taken: Mapping[str, Amounts], path: str) ->
         for leaf in shares.leaves():
             holds = added(shares.usage(leaf), given_back.get(leaf, {}))
             shares.want(leaf, {name: 1 for name, amount in holds.items() if amount})
-        return all([_is_next_for_the_last_unit(shares, leaf, taken[leaf]) for leaf in takers])
-
-
-def _is_next_for_the_last_unit(shares: FairShares, leaf: str, more: Amounts) -> bool:
-    usage, wanted = shares.usage(leaf), shares.wanted(leaf)
-    unit = {name: 1 for name, amount in more.items() if amount > 0}
-    shares.use(leaf, {name: amount - unit.get(name, 0) for name, amount in usage.items()})
-    shares.want(leaf, unit)
-    is_next = shares.first() == leaf
-    shares.use(leaf, usage)
-    shares.want(leaf, wanted)
-    return is_next
+        for leaf in takers:
+            usage, wanted = shares.usage(leaf), shares.wanted(leaf)
+            unit = {name: 1 for name, amount in taken[leaf].items() if amount > 0}
+            shares.use(leaf, {name: amount - unit.get(name, 0) for name, amount in usage.items()})
+            shares.want(leaf, unit)
+            if shares.first() != leaf:
+                return False
+            shares.use(leaf, usage)
+            shares.want(leaf, wanted)
+        return True
 
 
 def is_next(shares: FairShares, leaf: str, tasks: Mapping[str, Amounts]) -> bool:

@@ -130,25 +130,19 @@ def fill(
     """
     queues = {leaf: _LeafTasks(tasks) for leaf, tasks in pending.items()}
     before = {leaf: shares.usage(leaf) for leaf in queues}
-    order = _served(shares, queues, steps=steps, until=until)
+    want(shares, {leaf: queue.head() for leaf, queue in queues.items()})
+    order: list[str] = []
+    while len(order) < steps and not (until and queues[until].entry) and (leaf := shares.first()) is not None:
+        shares.use(leaf, added(shares.usage(leaf), queues[leaf].serve()))
+        shares.want(leaf, queues[leaf].head())
+        order.append(leaf)
+    after = {leaf: shares.usage(leaf) for leaf in queues}
     return Filling(
         served={leaf: tuple(queue.served) for leaf, queue in queues.items()},
-        given={leaf: _difference(shares.usage(leaf), before[leaf]) for leaf in queues},
+        given={leaf: {name: n - before[leaf][name] for name, n in amounts.items()} for leaf, amounts in after.items()},
         order=tuple(order),
         complete=shares.first() is None,
     )
-
-
-def _served(shares: FairShares, queues: Mapping[str, "_LeafTasks"], *, steps: int, until: str | None) -> list[str]:
-    """Serve leaves until nothing fits, and return them in the order they were served."""
-    want(shares, {leaf: queue.head() for leaf, queue in queues.items()})
-    order: list[str] = []
-    while len(order) < steps and not (until and queues[until].is_past_first) and (leaf := shares.first()) is not None:
-        task = queues[leaf].serve()
-        shares.use(leaf, added(shares.usage(leaf), task))
-        shares.want(leaf, queues[leaf].head())
-        order.append(leaf)
-    return order
 
 
 @contextmanager
@@ -178,37 +172,28 @@ def added(amounts: Amounts, more: Amounts) -> dict[str, int]:
 
 
 class _LeafTasks:
-    """The tasks of one leaf, and how many of each entry have been served."""
+    """The tasks of one leaf, how many of each entry have been served, and the entry whose turn it is."""
 
     def __init__(self, tasks: Iterable[Task]) -> None:
         self._tasks = tuple(tasks)
         self.served = [0] * len(self._tasks)
-        self._at = 0
+        self.entry = 0
         self._drop_finished()
-
-    @property
-    def is_past_first(self) -> bool:
-        """Whether all tasks of the first entry have been served."""
-        return self._at > 0
 
     def head(self) -> Amounts:
         """Return the next task; empty if there is none."""
-        return self._tasks[self._at].amounts if self._at < len(self._tasks) else {}
+        return self._tasks[self.entry].amounts if self.entry < len(self._tasks) else {}
 
     def serve(self) -> Amounts:
         """Take the next task off."""
         amounts = self.head()
-        self.served[self._at] += 1
+        self.served[self.entry] += 1
         self._drop_finished()
         return amounts
 
     def _drop_finished(self) -> None:
-        while self._at < len(self._tasks) and self._is_finished(self._tasks[self._at]):
-            self._at += 1
-
-    def _is_finished(self, task: Task) -> bool:
-        return self.served[self._at] == task.count or not any(task.amounts.values())
-
-
-def _difference(after: Amounts, before: Amounts) -> dict[str, int]:
-    return {name: amount - before[name] for name, amount in after.items()}
+        while self.entry < len(self._tasks):
+            task = self._tasks[self.entry]
+            if self.served[self.entry] != task.count and any(task.amounts.values()):
+                return
+            self.entry += 1

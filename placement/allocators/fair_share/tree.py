@@ -1,6 +1,6 @@
 """The tree that shares are computed over: weighted branches, and leaves that use and request resources."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -79,31 +79,28 @@ def in_order(parts: Iterable[Branch | Leaf]) -> list[Branch | Leaf]:
     return sorted(parts, key=lambda part: natural_key(part.name))
 
 
-def leaf_paths(part: Branch | Leaf, above: str = "") -> Iterator[str]:
+def leaf_paths(root: Branch | Leaf) -> Iterator[str]:
     """Yield the paths of all leaves in natural order.
 
     >>> list(leaf_paths(Branch("root", (Leaf("bob"), Branch("eng", (Leaf("ann"),))))))
     ['root/bob', 'root/eng/ann']
     """
-    return (path for path, one in _downwards(part, above, in_order) if isinstance(one, Leaf))
-
-
-def branches_of(branch: Branch, above: str = "") -> Iterator[tuple[str, Branch]]:
-    """Yield all branches with their paths, parents before children."""
-    return ((path, one) for path, one in _downwards(branch, above, tuple) if isinstance(one, Branch))
-
-
-def _downwards(
-    part: Branch | Leaf, above: str, arranged: Callable[[Iterable[Branch | Leaf]], Sequence[Branch | Leaf]]
-) -> Iterator[tuple[str, Branch | Leaf]]:
-    """Yield a part and its descendants with their paths, parents first. Iterative, so that depth is unlimited."""
-    stack = [(above, part)]
+    stack = [(root.name, root)]  # Iterative, here and below, so that depth is unlimited.
     while stack:
-        above, one = stack.pop()
-        path = joined(above, one.name)
-        yield path, one
-        if isinstance(one, Branch):
-            stack += [(path, inner) for inner in reversed(arranged(one.parts))]
+        path, node = stack.pop()
+        if isinstance(node, Leaf):
+            yield path
+        else:
+            stack += [(joined(path, part.name), part) for part in reversed(in_order(node.parts))]
+
+
+def branches_of(root: Branch) -> Iterator[tuple[str, Branch]]:
+    """Yield all branches with their paths, parents before children."""
+    stack = [(root.name, root)]
+    while stack:
+        path, branch = stack.pop()
+        yield path, branch
+        stack += [(joined(path, part.name), part) for part in reversed(branch.parts) if isinstance(part, Branch)]
 
 
 def joined(above: str, name: str) -> str:

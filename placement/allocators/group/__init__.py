@@ -6,10 +6,10 @@ or of its lack of backtracking. ``place`` works on trees of locations instead of
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from placement.allocators.group.objective import USUAL_RULES, Objective, Rules
-from placement.allocators.group.place import Placement, place
+from placement.allocators.group.place import place
 from placement.allocators.group.scorers import Phase
 from placement.allocators.group.tree import Path, Placed, Requirement, join_name, location_tree, requirement_tree
 from placement.allocators.natural_order import natural_key
@@ -94,11 +94,28 @@ def allocate(node: Offer, containers: Sequence[Container], rules: Rules = USUAL_
     {'cpu': 'cpu', 'gpu/0/memory': 'gpu/dev0/memory', 'gpu/1/memory': 'gpu/dev2/memory'}
     """
     root = location_tree(node.allocatable, node.used)
-    requirements = [requirement_tree(one.requested, one.phase, one.recorded) for one in containers]
-    if not any([one.requested for one in containers]):
-        return GroupAllocation(feasible=True, complete=True, mappings=tuple([{} for _one in containers]))
+    requirements = [requirement_tree(each.requested, each.phase, each.recorded) for each in containers]
+    if not any([container.requested for container in containers]):
+        return GroupAllocation(feasible=True, complete=True, mappings=tuple([{} for _container in containers]))
     placement = place(root, requirements, rules)
-    return _allocation(placement, requirements, containers)
+    if placement.objective is None:
+        unmet = {id(requirement) for requirement in placement.unmet}
+        names = [name for requirement in requirements for name, group in _names(requirement, ()) if id(group) in unmet]
+        return GroupAllocation(placement.feasible, placement.complete, unmet=tuple(sorted(names, key=natural_key)))
+    mappings = [dict(_pairs(placed, ())) for placed in placement.placed]
+    return GroupAllocation(
+        placement.feasible,
+        placement.complete,
+        score=float(placement.objective.score),
+        mappings=tuple(
+            [
+                {name: mapping[name] for name in each.requested}
+                for mapping, each in zip(mappings, containers, strict=True)
+            ]
+        ),
+        taken={join_name(path, base): amount for (path, base), amount in placement.taken.items()},
+        objective=placement.objective,
+    )
 
 
 def best_node(
@@ -126,7 +143,7 @@ def best_node(
     fitting = [name for name, result in results.items() if result.feasible]
     if not fitting:
         return None
-    name = max(fitting, key=lambda name: _rank(results[name]))
+    name = max(fitting, key=lambda name: getattr(results[name].objective, "rank", ()))
     return BestNode(name, results[name], complete)
 
 
@@ -137,27 +154,6 @@ def released(used: Mapping[str, int], taken: Mapping[str, int]) -> dict[str, int
     {'cpu': 3, 'memory': 7}
     """
     return {name: amount - taken.get(name, 0) for name, amount in used.items()}
-
-
-def _rank(allocation: GroupAllocation) -> tuple[object, ...]:
-    return () if allocation.objective is None else allocation.objective.rank
-
-
-def _allocation(
-    placement: Placement, requirements: Sequence[Requirement], containers: Sequence[Container]
-) -> GroupAllocation:
-    result = GroupAllocation(placement.feasible, placement.complete)
-    if placement.objective is None:
-        return replace(result, unmet=_unmet_names(placement, requirements))
-    mappings = [dict(_pairs(placed, ())) for placed in placement.placed]
-    ordered = [{name: found[name] for name in one.requested} for found, one in zip(mappings, containers, strict=True)]
-    return replace(
-        result,
-        score=float(placement.objective.score),
-        mappings=tuple(ordered),
-        taken={join_name(path, base): amount for (path, base), amount in placement.taken.items()},
-        objective=placement.objective,
-    )
 
 
 def _pairs(placed: Placed, path: Path) -> Iterator[tuple[str, str]]:
@@ -171,12 +167,6 @@ def _pairs(placed: Placed, path: Path) -> Iterator[tuple[str, str]]:
         yield join_name(path, base), join_name(placed.path, base)
     for part in placed.parts:
         yield from _pairs(part, (*path, (part.requirement.level, part.requirement.label)))
-
-
-def _unmet_names(placement: Placement, requirements: Sequence[Requirement]) -> tuple[str, ...]:
-    unmet = {id(requirement) for requirement in placement.unmet}
-    names = [name for requirement in requirements for name, group in _names(requirement, ()) if id(group) in unmet]
-    return tuple(sorted(names, key=natural_key))
 
 
 def _names(requirement: Requirement, path: Path) -> Iterator[tuple[str, Requirement]]:

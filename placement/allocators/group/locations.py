@@ -70,7 +70,11 @@ class Locations:
         self.scale = lcm(
             ROUNDING, *[_denominator(capacity) for location in self.all for capacity in location.capacities.values()]
         )
-        self._add_up()
+        for node in reversed(self.all):
+            inside = [self.all[child] for child in node.children]
+            scores = [self.score(capacity) for capacity in node.capacities.values()]
+            node.keys = len(scores) + sum([child.keys for child in inside])
+            node.score = sum(scores) + sum([child.score for child in inside])
 
     def _add(self, location: Location, parent: int, path: Path) -> None:
         level = location.level if path else ""
@@ -95,13 +99,6 @@ class Locations:
             scorer = in_units(self._scorer_for(base), capacity.units)
             scored[base] = ScoredCapacity(capacity.allocatable, scorer, Used(capacity.used))
         return scored
-
-    def _add_up(self) -> None:
-        for location in reversed(self.all):
-            inside = [self.all[child] for child in location.children]
-            scores = [self.score(capacity) for capacity in location.capacities.values()]
-            location.keys = len(scores) + sum([child.keys for child in inside])
-            location.score = sum(scores) + sum([child.score for child in inside])
 
     def score(self, capacity: ScoredCapacity, requested: tuple[int, ...] = ()) -> int:
         """Return a resource's scaled score, as it is or after a running container's requests."""

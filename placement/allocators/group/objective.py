@@ -144,21 +144,14 @@ def assess(
         touched.update(locations.trail(0, index_of[path]))
         for base, amount in wanted.items():
             asked[index_of[path], base].append(amount)
-    scores = _scores_after(locations, asked)
-    return None if scores is None else objective_of(locations, weights_for(locations, rules), scores, touched)
-
-
-def _scores_after(locations: Locations, asked: Mapping[tuple[int, str], list[int]]) -> list[int] | None:
-    """Return the sum of scores in each location after amounts are taken, or None if they do not fit."""
     scores = [location.score for location in locations.all]
-    for (index, base), amounts in asked.items():
+    for (index, base), requested in asked.items():
         capacity = locations.all[index].capacities.get(base)
         if capacity is None:
             return None
-        verdict = capacity.scorer.judge(capacity.allocatable, capacity.used, amounts, Phase.RUNNING)
+        verdict = capacity.scorer.judge(capacity.allocatable, capacity.used, requested, Phase.RUNNING)
         if not verdict.fits:
             return None
-        gain = locations.scaled(verdict.score) - locations.score(capacity)
         for location in (0, *locations.trail(0, index)):
-            scores[location] += gain
-    return scores
+            scores[location] += locations.scaled(verdict.score) - locations.score(capacity)
+    return objective_of(locations, weights_for(locations, rules), scores, touched)

@@ -84,26 +84,17 @@ class Requirements:
         only = () if requirement.only is None else (tuple(sorted(requirement.only)),)
         form = (level, amounts, tuple(sorted([part.form for part in parts])), only, phase.value)
         node = RequirementNode(requirement, level, phase, amounts, parts, form)
-        self._measure(node)
-        node.viable = self._viable_locations(node)
+        for part in parts:
+            node.total.update(part.total)
+        node.total.update({(level, base): amount for base, amount in amounts})
+        sizes = [(1, sum([amount for _base, amount in amounts])), *[part.size for part in parts]]
+        node.size = sum([count for count, _amount in sizes]), sum([amount for _count, amount in sizes])
+        if form not in self._viable:
+            inside = self._locations.below(0, level) if level else [0]
+            self._viable[form] = frozenset([location for location in inside if self._could_serve(node, location)])
+        node.viable = self._viable[form]
         node.parts = sorted(parts, key=lambda part: part.rank)
         return node
-
-    def _measure(self, node: RequirementNode) -> None:
-        for part in node.parts_as_given:
-            node.total.update(part.total)
-        node.total.update({(node.level, base): amount for base, amount in node.amounts})
-        parts = [part.size for part in node.parts_as_given]
-        amount = sum([amount for _base, amount in node.amounts])
-        node.size = 1 + sum([count for count, _amount in parts]), amount + sum([amount for _count, amount in parts])
-
-    def _viable_locations(self, node: RequirementNode) -> frozenset[int]:
-        known = self._viable.get(node.form)
-        if known is None:
-            inside = self._locations.below(0, node.level) if node.level else [0]
-            known = frozenset([location for location in inside if self._could_serve(node, location)])
-            self._viable[node.form] = known
-        return known
 
     def _could_serve(self, node: RequirementNode, location: int) -> bool:
         place = self._locations.all[location]
@@ -133,13 +124,14 @@ class Requirements:
 
     def exclude_each_other(self, nodes: Sequence[RequirementNode]) -> bool:
         """Tell whether no two of these requirements could ever share a location; False if that is not certain."""
-        kinds: dict[Form, list[RequirementNode]] = {}
+        forms: dict[Form, list[RequirementNode]] = {}
         for node in nodes:
-            kinds.setdefault(node.form, []).append(node)
+            forms.setdefault(node.form, []).append(node)
         # Two of a form represent all of its pairs.
-        some = [node for alike in kinds.values() for node in alike[:2]]
-        return all([self._are_apart(one, other) for one, other in combinations(some, 2)])
-
-    def _are_apart(self, one: RequirementNode, other: RequirementNode) -> bool:
-        both = one.total + other.total
-        return not any([self.has_room(location, both) for location in one.viable & other.viable])
+        return not any(
+            [
+                self.has_room(location, node.total + other.total)
+                for node, other in combinations([node for alike in forms.values() for node in alike[:2]], 2)
+                for location in node.viable & other.viable
+            ]
+        )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from placement.allocators.group.locations import Locations, ScoredCapacity
+from placement.allocators.group.locations import Locations
 from placement.allocators.group.objective import Objective, Weights, objective_of
 from placement.allocators.group.requirements import RequirementNode
 from placement.allocators.group.scorers import Phase, Scorer, Used
@@ -86,10 +86,7 @@ class Picks:
         self._locations = locations
         self._distinct = distinct
         self.all: list[Pick] = []
-        self._siblings = 0
-        self._add_containers(nodes)
-
-    def _add_containers(self, nodes: Sequence[RequirementNode]) -> None:
+        self._sibling_groups = 0
         for number, node in enumerate(nodes):
             pick = Pick(len(self.all), (node,), OUTERMOST, number)
             self.all.append(pick)
@@ -99,50 +96,38 @@ class Picks:
                 self._note(pick, pick.index + 1, last=pick.end - 1)
 
     def _add_parts(self, outer: Pick) -> None:
-        numbers = self._sibling_numbers(outer.node.parts)
-        placed: dict[int, list[Pick]] = {}
+        counts = Counter([part.level for part in outer.node.parts])
+        apart = [level for level, count in counts.items() if self._distinct and count > 1 and level != ANYWHERE]
+        groups = {level: self._sibling_groups + number for number, level in enumerate(apart, start=1)}
+        self._sibling_groups += len(apart)
+        placed: dict[int, list[Pick]] = {group: [] for group in groups.values()}
         for part in outer.node.parts:
-            number = numbers[part.level]
-            pick = Pick(len(self.all), self._chain(part, may_start=not number), outer.index, outer.container, number)
+            group, chain = groups.get(part.level, 0), [part]
+            # Enclosing requirements that ask for nothing but a single part are placed with it.
+            while not (group or chain[-1].amounts) and len(chain[-1].parts) == 1:
+                chain.append(chain[-1].parts[0])
+            pick = Pick(len(self.all), tuple(chain), outer.index, outer.container, group)
             self.all.append(pick)
-            if number:
-                placed.setdefault(number, []).append(pick)
+            if group:
+                placed[group].append(pick)
             self._add_parts(pick)
-        for number, siblings in placed.items():
+        for group, siblings in placed.items():
             for pick in siblings[:-1]:
-                self._note(pick, -number, last=siblings[-1].index)
+                self._note(pick, -group, last=siblings[-1].index)
         outer.end = len(self.all)
-
-    def _sibling_numbers(self, parts: Sequence[RequirementNode]) -> dict[str, int]:
-        """Return level -> a new group number if several parts of it must not share a location, else 0."""
-        numbers = {}
-        for level, count in Counter([part.level for part in parts]).items():
-            apart = self._distinct and count > 1 and level != ANYWHERE
-            self._siblings += apart
-            numbers[level] = self._siblings if apart else 0
-        return numbers
 
     def _note(self, pick: Pick, note: int, *, last: int) -> None:
         """Mark a pick's location until the ``last`` pick has been placed."""
         pick.notes = (*pick.notes, note)
         self.all[last].ends.append((pick.index, note))
 
-    def _chain(self, node: RequirementNode, *, may_start: bool) -> tuple[RequirementNode, ...]:
-        """Return a node, extended inwards as long as the last one asks for nothing but a single part."""
-        chain = [node]
-        if may_start:
-            while not chain[-1].amounts and len(chain[-1].parts) == 1:
-                chain.append(chain[-1].parts[0])
-        return tuple(chain)
-
     def options(self, pick: Pick, around: int) -> list[Option]:
         """Return what a pick may take inside a location, in natural order."""
-        found = pick.options.get(around)
-        if found is None:
-            found = pick.options[around] = self._find(pick, around)
-        return found
+        if around not in pick.options:
+            pick.options[around] = self._options(pick, around)
+        return pick.options[around]
 
-    def _find(self, pick: Pick, around: int) -> list[Option]:
+    def _options(self, pick: Pick, around: int) -> list[Option]:
         if pick.parent == OUTERMOST:
             return [Option(0, (0,), ())] if 0 in pick.node.viable else []
         chains: list[tuple[int, ...]] = [()]
@@ -190,8 +175,10 @@ class State:
         """Pick -> its location, once it is placed."""
         self.records: list[Record] = [((), False, (), 0, 0)] * len(locations.all)
         self._log: list[list[tuple[int, Record]]] = []
-        for location in reversed(range(len(locations.all))):
-            self.records[location] = self._first_record(location)
+        for node in reversed(locations.all):
+            changing = [node.capacities[base] for base in self._positions[node.index]]
+            states = [(each.used, (), SETTLED, each.used, locations.score(each)) for each in changing]
+            self.records[node.index] = self._record(node.index, tuple(states), node.score, touched=False, notes=())
 
     def _capacities_that_change(self) -> tuple[list[dict[str, int]], list[list[int]]]:
         """Return by location: each requested resource's position, and the kinds of these resources."""
@@ -203,14 +190,10 @@ class State:
             of_level = asked.get(location.level, set()) | asked.get(ANYWHERE, set())
             bases = sorted([base for base in location.capacities if base in of_level])
             positions.append({base: position for position, base in enumerate(bases)})
-            kinds.append([self._kind(location.capacities[base]) for base in bases])
+            of_bases = [(location.capacities[base].allocatable, location.capacities[base].scorer) for base in bases]
+            self._kind_values += [kind for kind in dict.fromkeys(of_bases) if kind not in self._kind_values]
+            kinds.append([self._kind_values.index(kind) for kind in of_bases])
         return positions, kinds
-
-    def _kind(self, capacity: ScoredCapacity) -> int:
-        kind = (capacity.allocatable, capacity.scorer)
-        if kind not in self._kind_values:
-            self._kind_values.append(kind)
-        return self._kind_values.index(kind)
 
     def _number(self, what: object) -> int:
         return self._numbers.setdefault(what, len(self._numbers))
@@ -223,24 +206,10 @@ class State:
             inside = sum([self._locations.all[child].score for child in location.children])
             changing = sum([self._locations.score(location.capacities[base]) for base in positions])
             allowed = tuple([only is None or location.path in only for only in restrictions])
-            staying = (
-                location.level,
-                tuple(positions),
-                tuple(kinds),
-                location.keys,
-                location.score - inside - changing,
-                allowed,
-            )
+            score = location.score - inside - changing
+            staying = (location.level, tuple(positions), tuple(kinds), location.keys, score, allowed)
             numbers.append(self._number(("fixed", staying)))
         return numbers
-
-    def _first_record(self, location: int) -> Record:
-        node = self._locations.all[location]
-        capacities: list[CapacityState] = []
-        for base in self._positions[location]:
-            capacity = node.capacities[base]
-            capacities.append((capacity.used, (), SETTLED, capacity.used, self._locations.score(capacity)))
-        return self._record(location, tuple(capacities), node.score, touched=False, notes=())
 
     def _record(
         self, location: int, capacities: tuple[CapacityState, ...], score: int, *, touched: bool, notes: tuple[int, ...]

@@ -59,11 +59,8 @@ __all__ = [
     "assess",
     "best_first",
     "can_serve",
-    "fit_score",
-    "keeps_proportion",
     "resource_class",
     "scorer_for",
-    "sra_score",
 ]
 
 _NOTHING: NodeAmounts = MappingProxyType({})
@@ -89,68 +86,6 @@ def can_serve(requested: NodeAmounts, node: ScoredNode) -> bool:
     False
     """
     return all(amount <= node.idle(name) for name, amount in asked_amounts(requested).items())
-
-
-def fit_score(fit: Fit, requested: NodeAmounts, node: ScoredNode, own: NodeAmounts | None = None) -> Fraction:
-    """Score how well a request fits a node: from 0 to 100 x ``fit.weight``, exactly.
-
-    The score is the weighted mean, over the classes that are both requested and configured, of used'/allocatable
-    (MostAllocated) or (allocatable - used')/allocatable (LeastAllocated), where used' = used + requested. It is 0 if
-    any of these classes is short. A class that the node lacks contributes 0 and keeps its weight in the mean. If no
-    requested class is configured, every node gets 0.
-
-    ``own`` is what the node itself provides of the request where others may provide the rest: it is charged no more
-    than that, and a class of which it provides nothing, or more than it has left, counts as one that it lacks. By
-    default the node provides everything, as in Volcano.
-
-    Source: Volcano's ResourceStrategyFit; RS-01 to RS-23, RS-30.
-
-    Raises:
-        ValueError: an amount is negative.
-
-    >>> packed = Fit({"PGPU": Preference("MostAllocated", 2), "VCPU": Preference("LeastAllocated", 1)})
-    >>> float(fit_score(packed, {"VCPU": 2, "PGPU": 2}, ScoredNode({"VCPU": 16, "PGPU": 8}, {"VCPU": 4, "PGPU": 2})))
-    541.6666666666666
-    """
-    return assess(Profile(fit=fit), requested, node, own).fit
-
-
-def sra_score(sra: Sra, requested: NodeAmounts, node: ScoredNode) -> Fraction:
-    """Score how well a node keeps scarce resources free: from 0 to 100 x ``sra.weight``, exactly.
-
-    The score is the weight of the scarce resources that do not count against the node, relative to the weight of all.
-    One counts if the node has it, in use or not, and the request does not ask for it. In ``upstream`` mode it counts
-    whether requested or not, and a node that lacks a requested class gets 0.
-
-    Source: Volcano's ResourceStrategyFit; RS-25 to RS-29, RS-31.
-
-    Raises:
-        ValueError: an amount is negative.
-
-    >>> scarce, node = Sra({"CUSTOM_T4": 1, "CUSTOM_A10": 1}, weight=2), ScoredNode({"VCPU": 16, "CUSTOM_T4": 10})
-    >>> int(sra_score(scarce, {"VCPU": 2}, node)), int(sra_score(scarce, {"VCPU": 2, "CUSTOM_T4": 2}, node))
-    (100, 200)
-    """
-    return assess(Profile(sra=sra), requested, node).sra
-
-
-def keeps_proportion(policy: Proportional, requested: NodeAmounts, node: ScoredNode) -> bool:
-    """Tell whether a node that serves the request keeps enough idle for its idle primary resources.
-
-    For each primary class that the node has: idle secondary - requested secondary >= idle primary x ratio; equality
-    passes. ``policy.exempt`` exempts requests for a primary; with ``own``, idle primary is what such a request leaves.
-    Comparison is exact, without rounding.
-
-    Source: Volcano's ResourceStrategyFit; RS-32 to RS-39.
-
-    Raises:
-        ValueError: an amount is negative.
-
-    >>> policy, node = Proportional({"PGPU": {"VCPU": 8}}), ScoredNode({"VCPU": 74, "PGPU": 8})
-    >>> keeps_proportion(policy, {"VCPU": 10}, node), keeps_proportion(policy, {"VCPU": 11}, node)
-    (True, False)
-    """
-    return assess(Profile(proportional=policy), requested, node).keeps_proportion
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +117,14 @@ class Assessment:
 
 
 def assess(profile: Profile, requested: NodeAmounts, node: ScoredNode, own: NodeAmounts | None = None) -> Assessment:
-    """Judge a node by a profile; ``own`` as for ``fit_score``.
+    """Judge a node by a profile, exactly.
 
-    Everything except the mean of ``fit`` is judged as if only the node's own part had been requested.
+    ``own`` is what the node itself provides of the request where others may provide the rest: it is charged no more
+    than that, and a class of which it provides nothing, or more than it has left, counts as one that it lacks. By
+    default the node provides everything, as in Volcano. Everything except the mean of ``fit`` is judged as if only the
+    node's own part had been requested.
+
+    Source: Volcano's ResourceStrategyFit; RS-01 to RS-39.
 
     Raises:
         ValueError: an amount is negative.
@@ -195,11 +135,12 @@ def assess(profile: Profile, requested: NodeAmounts, node: ScoredNode, own: Node
     """
     scorer = scorer_for(profile, requested, node.allocatable, None if own is None else OwnPart.exactly(own))
     allocatable, used = ([row.get(name, 0) for name in scorer.classes] for row in node)
+    fit, sra = scorer.exactly(allocatable, used)
     return Assessment(
         can_serve=can_serve(requested if own is None else own, node),
         keeps_proportion=scorer.keeps_proportion(allocatable, used),
-        fit=scorer.exact_fit(allocatable, used),
-        sra=scorer.exact_sra(allocatable),
+        fit=fit,
+        sra=sra,
         maximum=profile.maximum,
     )
 

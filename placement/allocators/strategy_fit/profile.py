@@ -61,6 +61,11 @@ _DEFAULT_PREFERENCES = {"VCPU": Preference("LeastAllocated"), "MEMORY_MB": Prefe
 class Fit:
     """The strategy fit: packs some resources, spreads others.
 
+    The score is the weighted mean, over the classes that are both requested and configured, of used'/allocatable
+    (MostAllocated) or (allocatable - used')/allocatable (LeastAllocated), where used' = used + requested. It is 0 if
+    any of these classes is short. A class that the node lacks contributes 0 and keeps its weight in the mean. If no
+    requested class is configured, every node gets 0.
+
     Args:
         resources: class or family -> preference. By default VCPU and MEMORY_MB are spread, with equal weights.
         weight: scores range from 0 to 100 times this; 0 disables the policy.
@@ -90,6 +95,9 @@ CUSTOM_GPU_*, found 'CUSTOM_GPU_**'
 class Sra:
     """Scarce resource avoidance: keeps requests off nodes that have scarce resources.
 
+    The score is the weight of the scarce resources that do not count against the node, relative to the weight of all.
+    One counts if the node has it, in use or not, and the request does not ask for it.
+
     Args:
         resources: scarce class or family -> how scarce it is. A family counts once, whichever of its classes is
             present.
@@ -117,6 +125,8 @@ class Sra:
 @dataclass(frozen=True, slots=True)
 class Proportional:
     """A reserve for scarce resources: some of other classes has to stay idle for each idle unit of a primary one.
+
+    For each primary class that the node has: idle secondary - requested secondary >= idle primary x ratio, exactly.
 
     Args:
         reserve: primary class or family -> secondary class -> units of the secondary for each idle unit of the

@@ -5,7 +5,7 @@ matched and weights as integers. Per node, there remain integer arithmetic and o
 the float nearest to the exact value: equally good nodes get the same float, whatever the order of their classes.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from fractions import Fraction
@@ -154,11 +154,12 @@ def _reserves(policy: Proportional, part: OwnPart, universe: set[str]) -> tuple[
         for primary in members[pattern]
         for secondary, units in secondaries.items()
     )
-    return tuple(reserve for reserve in reserves if not _is_within_its_share(reserve))
-
-
-def _is_within_its_share(reserve: Reserve) -> bool:
-    return reserve.primary_amount > 0 and reserve.secondary_amount <= reserve.primary_amount * reserve.ratio
+    # A request that takes no more than the share of the units that it asks for is exempt.
+    return tuple(
+        reserve
+        for reserve in reserves
+        if not (reserve.primary_amount and reserve.secondary_amount <= reserve.primary_amount * reserve.ratio)
+    )
 
 
 def _members(patterns: Mapping[str, object], universe: set[str]) -> dict[str, list[str]]:
@@ -179,53 +180,6 @@ def _whole(weights: list[Number]) -> list[int]:
     return [int(weight * scale) for weight in fractions]
 
 
-MAX_COMPILED = 512
-"""Scorers of a profile, some kilobytes each."""
-
-AmountScore = Callable[[Sequence[int], Sequence[int]], float]
-"""(allocatable, used), each in the order of ``NodeScorer.classes`` -> score."""
-
-ProportionCheck = Callable[[Sequence[int], Sequence[int]], bool]
-"""The same arguments -> whether the proportion is kept."""
-
-_Positions = Mapping[str, int]
-_Mean = Callable[[Sequence[int], Sequence[int]], tuple[int, int]]
-_Avoided = Callable[[Sequence[int]], int]
-
-
-@dataclass(frozen=True, slots=True)
-class NodeScorer:
-    """A profile and a request, compiled to score many nodes.
-
-    Whether a node can serve the request at all has to be checked separately.
-
-    Args:
-        classes: the classes whose capacity and usage a scorer takes, in this order; 0 where a node lacks one.
-        score: the sum of the scores, from 0 to ``maximum``.
-        fit, sra: the scores themselves; 0 if the profile has no such policy.
-        normalised: the same from 0 to 100.
-        exact_fit, exact_sra: the same two scores as fractions.
-        keeps_proportion: whether the node keeps its reserve for scarce resources.
-        maximum: 100 times the sum of the policies' weights.
-        terms: what the scores consist of, for callers that work out those of many nodes at once.
-        factors: how to put the terms together.
-        is_alone: whether the node provides all of the request itself.
-    """
-
-    classes: tuple[str, ...]
-    score: AmountScore
-    fit: AmountScore
-    sra: AmountScore
-    normalised: AmountScore
-    exact_fit: Callable[[Sequence[int], Sequence[int]], Fraction]
-    exact_sra: Callable[[Sequence[int]], Fraction]
-    keeps_proportion: ProportionCheck
-    maximum: float
-    terms: ScoringTerms
-    factors: "ScoreFactors"
-    is_alone: bool
-
-
 class ScoreFactors(NamedTuple):
     """How a score is put together: the mean's fraction and the avoided weight, as integers over one denominator.
 
@@ -240,6 +194,109 @@ class ScoreFactors(NamedTuple):
     common: int
 
 
+class NodeScorer:
+    """A profile and a request, compiled to score many nodes.
+
+    Methods take the capacity and the usage of ``classes``, in this order; 0 where a node lacks one. Whether a node can
+    serve the request at all has to be checked separately.
+
+    Args:
+        profile: the policies.
+        terms: what the scores consist of, for callers that work out those of many nodes at once.
+        is_alone: whether the node provides all of the request itself.
+    """
+
+    def __init__(self, profile: Profile, terms: ScoringTerms, *, is_alone: bool) -> None:
+        self.terms = terms
+        self.classes = terms.classes
+        self.is_alone = is_alone
+        self.maximum = float(profile.maximum)
+        """100 times the sum of the policies' weights."""
+        self.factors = _factors(profile, terms, Fraction(1))
+        """How to put the terms together."""
+        scale = MAX_NODE_SCORE / profile.maximum if profile.maximum else Fraction()
+        self._normalising = _factors(profile, terms, scale)
+        at = {name: position for position, name in enumerate(terms.classes)}
+        self._fit = [(at[term.name], term) for term in terms.fit if term.most]
+        self._scarce = [(term.weight, [at[name] for name in term.names]) for term in terms.scarce if term.names]
+        self._all_scarce = sum([term.weight for term in terms.scarce])
+        self._needed = [at[name] for name in terms.needed]
+        self._reserves = [(at[term.primary], at[term.secondary], term) for term in terms.reserves]
+
+    def score(self, allocatable: Sequence[int], used: Sequence[int]) -> float:
+        """Return the sum of the scores, from 0 to ``maximum``."""
+        return self._weighed(allocatable, used, self.factors)
+
+    def fit(self, allocatable: Sequence[int], used: Sequence[int]) -> float:
+        """Return the strategy fit alone; 0 if the profile has no such policy."""
+        return self._weighed(allocatable, used, self.factors._replace(avoided=0))
+
+    def sra(self, allocatable: Sequence[int], used: Sequence[int]) -> float:
+        """Return the score for scarce resources alone; 0 if the profile has no such policy."""
+        return self._weighed(allocatable, used, self.factors._replace(mean=0))
+
+    def normalised(self, allocatable: Sequence[int], used: Sequence[int]) -> float:
+        """Return the sum of the scores on a scale from 0 to 100."""
+        return self._weighed(allocatable, used, self._normalising)
+
+    def exactly(self, allocatable: Sequence[int], used: Sequence[int]) -> tuple[Fraction, Fraction]:
+        """Return the two scores as fractions."""
+        mean, avoided, common = self.factors
+        fit = Fraction(mean, common) * Fraction(*self._mean(allocatable, used))
+        return fit, Fraction(avoided * self._avoided(allocatable), common)
+
+    def keeps_proportion(self, allocatable: Sequence[int], used: Sequence[int]) -> bool:
+        """Tell whether the node keeps its reserve for scarce resources."""
+        for primary, secondary, term in self._reserves:
+            if allocatable[primary] > 0:
+                units, per = term.ratio.as_integer_ratio()
+                kept = max(0, allocatable[primary] - used[primary] - term.primary_amount) * units
+                if (allocatable[secondary] - used[secondary] - term.secondary_amount) * per < kept:
+                    return False
+        return True
+
+    def _weighed(self, allocatable: Sequence[int], used: Sequence[int], factors: ScoreFactors) -> float:
+        numerator, denominator = self._mean(allocatable, used)
+        whole = numerator * factors.mean + denominator * self._avoided(allocatable) * factors.avoided
+        # One division of two integers, hence rounded once, to the nearest float.
+        return whole / (denominator * factors.common)
+
+    def _mean(self, allocatable: Sequence[int], used: Sequence[int]) -> tuple[int, int]:
+        """Return the sum of weight x ratio over the requested classes, as numerator and denominator."""
+        numerator, denominator = 0, 1
+        for position, term in self._fit:
+            there = allocatable[position]
+            if there > 0:
+                after = used[position] + term.least
+                if after > there:
+                    if self.is_alone:
+                        return 0, 1
+                    continue
+                counting = min(used[position] + term.most, there) if term.packs else there - after
+                numerator = numerator * there + term.weight * denominator * counting
+                denominator *= there
+        return numerator, denominator
+
+    def _avoided(self, allocatable: Sequence[int]) -> int:
+        """Return the weight of the scarce resources that do not count against a node."""
+        if any([allocatable[position] <= 0 for position in self._needed]):
+            return 0
+        there = [weight for weight, at in self._scarce if any([allocatable[position] > 0 for position in at])]
+        return self._all_scarce - sum(there)
+
+
+def _factors(profile: Profile, terms: ScoringTerms, scale: Fraction) -> ScoreFactors:
+    per_mean = scale * _per_unit(profile.fit, [term.weight for term in terms.fit])
+    per_avoided = scale * _per_unit(profile.sra, [term.weight for term in terms.scarce])
+    common = lcm(per_mean.denominator, per_avoided.denominator)
+    return ScoreFactors(int(per_mean * common), int(per_avoided * common), common)
+
+
+def _per_unit(policy: Fit | Sra | None, weights: list[int]) -> Fraction:
+    """Return the score per unit of weight; 0 if the policy or every weight is missing."""
+    return MAX_NODE_SCORE * exact(policy.weight) / sum(weights) if policy and any(weights) else Fraction()
+
+
 def scorer_for(
     profile: Profile, requested: Mapping[str, int], known: Iterable[str] = (), own: OwnPart | None = None
 ) -> NodeScorer:
@@ -249,7 +306,7 @@ def scorer_for(
         profile: the policies.
         requested: resource class -> amount.
         known: every class that nodes may have; needed where scarce or primary classes are given as a family.
-        own: how much of the request a node provides itself, as for ``fit_score``. Where that is uncertain, the score is
+        own: how much of the request a node provides itself, as for ``assess``. Where that is uncertain, the score is
             an upper bound over all ways to share it with others.
 
     Raises:
@@ -261,33 +318,15 @@ def scorer_for(
     >>> scorer.score((0, 16), (0, 0)), scorer.score((8, 16), (0, 0)), scorer.normalised((0, 16), (0, 0))
     (1750.0, 750.0, 87.5)
     """
-    terms = terms_of(profile, requested, known, own)
-    at = {name: position for position, name in enumerate(terms.classes)}
-    mean, avoided = _mean(terms, at, is_alone=own is None), _avoided(terms, at)
-    factors = _factors(profile, terms, Fraction(1))
-    normalising = _factors(profile, terms, MAX_NODE_SCORE / profile.maximum if profile.maximum else Fraction())
-    return NodeScorer(
-        classes=terms.classes,
-        score=_score(mean, avoided, factors),
-        fit=_score(mean, avoided, _factors(Profile(fit=profile.fit), terms, Fraction(1))),
-        sra=_score(mean, avoided, _factors(Profile(sra=profile.sra), terms, Fraction(1))),
-        normalised=_score(mean, avoided, normalising),
-        exact_fit=lambda allocatable, used: Fraction(factors.mean, factors.common) * Fraction(*mean(allocatable, used)),
-        exact_sra=lambda allocatable: Fraction(factors.avoided * avoided(allocatable), factors.common),
-        keeps_proportion=_verdict(terms, at),
-        maximum=float(profile.maximum),
-        terms=terms,
-        factors=factors,
-        is_alone=own is None,
-    )
+    return NodeScorer(profile, terms_of(profile, requested, known, own), is_alone=own is None)
+
+
+MAX_COMPILED = 512
+"""Scorers of a profile, some kilobytes each."""
 
 
 class Scorers:
-    """The scorers of one profile, each compiled once: a service gets the same few requests over and over.
-
-    Args:
-        profile: the policies.
-    """
+    """The scorers of one profile, each compiled once: a service gets the same few requests over and over."""
 
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
@@ -303,94 +342,3 @@ class Scorers:
                 self._compiled.clear()
             scorer = self._compiled[request] = scorer_for(self._profile, requested, known, own)
         return scorer
-
-
-def _factors(profile: Profile, terms: ScoringTerms, scale: Fraction) -> ScoreFactors:
-    per_mean = scale * _per_unit(profile.fit, [term.weight for term in terms.fit])
-    per_avoided = scale * _per_unit(profile.sra, [term.weight for term in terms.scarce])
-    common = lcm(per_mean.denominator, per_avoided.denominator)
-    return ScoreFactors(int(per_mean * common), int(per_avoided * common), common)
-
-
-def _score(mean: _Mean, avoided: _Avoided, factors: ScoreFactors) -> AmountScore:
-    """Return the sum of the scores, each an integer times a constant, over one common denominator."""
-
-    def score(allocatable: Sequence[int], used: Sequence[int]) -> float:
-        numerator, denominator = mean(allocatable, used)
-        whole = numerator * factors.mean + denominator * avoided(allocatable) * factors.avoided
-        # One division of two integers, hence rounded once, to the nearest float.
-        return whole / (denominator * factors.common)
-
-    return score
-
-
-def _per_unit(policy: Fit | Sra | None, weights: list[int]) -> Fraction:
-    """Return the score per unit of weight; 0 if the policy or every weight is missing."""
-    return MAX_NODE_SCORE * exact(policy.weight) / sum(weights) if policy and any(weights) else Fraction()
-
-
-def _mean(terms: ScoringTerms, at: _Positions, *, is_alone: bool) -> _Mean:
-    """Return a function for the sum of weight x ratio over the requested classes, as numerator and denominator."""
-    numbered = tuple((at[term.name], term.weight, term.least, term.most, term.packs) for term in terms.fit if term.most)
-
-    def mean(allocatable: Sequence[int], used: Sequence[int]) -> tuple[int, int]:
-        numerator, denominator = 0, 1
-        for position, weight, least, most, packs in numbered:
-            there = allocatable[position]
-            if there > 0:
-                after = used[position] + least
-                if after > there:
-                    if is_alone:
-                        return 0, 1
-                    continue
-                counting = min(used[position] + most, there) if packs else there - after
-                numerator = numerator * there + weight * denominator * counting
-                denominator *= there
-        return numerator, denominator
-
-    return mean
-
-
-def _avoided(terms: ScoringTerms, at: _Positions) -> _Avoided:
-    """Return a function for the weight of the scarce resources that do not count against a node."""
-    everything = sum(term.weight for term in terms.scarce)
-    scarce = tuple((term.weight, tuple(at[name] for name in term.names)) for term in terms.scarce if term.names)
-    needed = tuple(at[name] for name in terms.needed)
-
-    def avoided(allocatable: Sequence[int]) -> int:
-        for position in needed:
-            if allocatable[position] <= 0:
-                return 0
-        left = everything
-        for weight, positions in scarce:
-            for position in positions:
-                if allocatable[position] > 0:
-                    left -= weight
-                    break
-        return left
-
-    return avoided
-
-
-def _verdict(terms: ScoringTerms, at: _Positions) -> ProportionCheck:
-    """Return the integer check that all reserves are kept."""
-    numbered = tuple(
-        (
-            at[term.primary],
-            term.primary_amount,
-            at[term.secondary],
-            term.secondary_amount,
-            *term.ratio.as_integer_ratio(),
-        )
-        for term in terms.reserves
-    )
-
-    def keeps_proportion(allocatable: Sequence[int], used: Sequence[int]) -> bool:
-        for primary, primary_amount, secondary, secondary_amount, units, per in numbered:
-            if allocatable[primary] > 0:
-                kept = max(0, allocatable[primary] - used[primary] - primary_amount) * units
-                if (allocatable[secondary] - used[secondary] - secondary_amount) * per < kept:
-                    return False
-        return True
-
-    return keeps_proportion

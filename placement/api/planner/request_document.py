@@ -15,7 +15,7 @@ from placement.api.fields import BodyPath, load_document
 from placement.api.planner.request_fields import ALL, PER_SUBTREE, Expressions
 from placement.api.planner.request_schemas import MAX_ADDED_IN_ALL, RequestSchema
 from placement.domain.candidate_request import RequestGroup
-from placement.domain.group_words import PREFIX, enumerated_traits, group_paths, is_enumerated
+from placement.domain.device_types import PREFIX, enumerated_traits, group_paths, is_enumerated
 from placement.domain.koordinator import KEYS as KOORDINATOR
 from placement.domain.koordinator import in_planner_words
 from placement.domain.names import both_spellings

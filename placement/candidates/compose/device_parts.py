@@ -14,9 +14,8 @@ from placement.candidates.canonical import UsefulRoom
 from placement.candidates.device_judge import DeviceJudge
 from placement.domain.places import Levels, upwards
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
-from placement.domain.planner_tree import NO_STOCKS, PlannerTree, ProviderStocks
 from placement.domain.search_plan import Plan, Slot
-from placement.domain.tree import Tree
+from placement.domain.tree import NO_STOCKS, PlannerTree, ProviderStocks, Tree
 
 Heads = tuple[tuple[frozenset[str], frozenset[int]], ...]
 """For each same_subtree the suffixes of its groups, and heads to choose one from.

@@ -42,9 +42,8 @@ from placement.candidates.compose.proposals import Proposal, Proposals
 from placement.candidates.device_judge import DeviceJudge
 from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
-from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan
-from placement.domain.tree import Tree
+from placement.domain.tree import PlannerTree, Tree
 
 ChosenProviders = list[list[int]]
 """For each part the providers that serve it."""

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from placement.candidates.compose.proposals import Lock
 from placement.domain.places import upwards
 from placement.domain.planner_request import THE_DEVICE
-from placement.domain.planner_tree import NO_STOCKS, PlannerTree, Stock
+from placement.domain.tree import NO_STOCKS, PlannerTree, Stock
 
 
 class Locks:

@@ -20,11 +20,10 @@ from placement.candidates.compose.free_places import WantedFree
 from placement.candidates.compose.locks import Locks
 from placement.candidates.compose.proposals import GroupScore, Proposal, Proposals
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.group_words import enumerated_traits, is_enumerated
+from placement.domain.device_types import enumerated_traits, is_enumerated
 from placement.domain.places import Levels
 from placement.domain.planner_request import ContainerPaths, PlannerRequest
-from placement.domain.planner_tree import NO_STOCKS, PlannerTree, Stock
-from placement.domain.tree import Tree
+from placement.domain.tree import NO_STOCKS, PlannerTree, Stock, Tree
 
 
 class UnknownLevel(ValueError):

@@ -7,8 +7,7 @@ from typing import NamedTuple, Protocol
 from placement.allocators.budget import Budget
 from placement.allocators.compactness import Counts
 from placement.candidates.compose.free_places import WantedFree
-from placement.domain.planner_tree import PlannerTree
-from placement.domain.tree import Tree
+from placement.domain.tree import PlannerTree, Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from placement.candidates.explain.near_misses import MAX_EXAMPLES, most_trees_fi
 from placement.candidates.planner.planner_trees import Deciding
 from placement.candidates.serving import Serving
 from placement.cloud.providers import Flags, Ints
-from placement.domain.group_words import is_enumerated
+from placement.domain.device_types import is_enumerated
 from placement.domain.planner_request import (
     Affinity,
     ContainerPaths,
@@ -41,9 +41,8 @@ from placement.domain.planner_request import (
     PlannerRequest,
     Within,
 )
-from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan
-from placement.domain.tree import Tree
+from placement.domain.tree import PlannerTree, Tree
 
 FREE_PLACES = Condition(ConditionKind.HELD)
 """Needed by every request, though none asks for it: places that nobody else holds exclusively."""

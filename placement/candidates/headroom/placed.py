@@ -15,9 +15,8 @@ from placement.candidates.planner.planner_trees import with_stocks
 from placement.cloud.providers import Ints
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.places import upwards
-from placement.domain.planner_tree import PlannerTree
 from placement.domain.search_plan import Plan
-from placement.domain.tree import Tree
+from placement.domain.tree import PlannerTree, Tree
 
 MAX_WAYS = 250
 """How many ways to serve a request in a tree are packed: each is a level of the search."""

@@ -7,8 +7,7 @@ from placement.candidates.compose.proposals import Proposal, Proposals
 from placement.candidates.host_sketches import FoundInHost, host_sketch, read_off
 from placement.candidates.planner.question import PlannerQuestion
 from placement.domain.overlay import Overlay
-from placement.domain.planner_tree import PlannerTree
-from placement.domain.tree import Tree
+from placement.domain.tree import PlannerTree, Tree
 
 
 class FormComposer:

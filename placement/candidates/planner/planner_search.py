@@ -20,9 +20,8 @@ from placement.candidates.planner.question import PlannerQuestion
 from placement.candidates.scores import Score, score, score_of_pools
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.places import upwards
-from placement.domain.planner_tree import NO_STOCKS, NamedMember, PlannerTree
 from placement.domain.quantities import summed
-from placement.domain.tree import Tree
+from placement.domain.tree import NO_STOCKS, NamedMember, PlannerTree, Tree
 
 RankedKey = tuple[bool, float, int, int]
 """A proposal's key: its tree's key but with its own score, followed by its number in the tree."""

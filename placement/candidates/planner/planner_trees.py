@@ -21,9 +21,8 @@ from placement.candidates.serving import Serving
 from placement.cloud.columns import CloudColumns
 from placement.cloud.providers import Flags, Ints, places_in
 from placement.domain.places import Layout, Parents, Places, Position, with_all_above
-from placement.domain.planner_tree import NO_STOCKS, NamedMember, PlannerTree, ProviderStocks, Stock
 from placement.domain.search_plan import Plan
-from placement.domain.tree import Tree
+from placement.domain.tree import NO_STOCKS, NamedMember, PlannerTree, ProviderStocks, Stock, Tree
 
 MAX_BATCH = 64
 """The most trees built together: few enough to waste little."""

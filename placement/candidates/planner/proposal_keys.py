@@ -10,8 +10,8 @@ from placement.candidates.planner.question import PlannerQuestion
 from placement.candidates.ranking import MAX_SCORE, ScoresByCount, TreeScores, shared_by
 from placement.candidates.tree_order import SumsAsRead, TreeOrder
 from placement.domain.overlay import Overlay
-from placement.domain.planner_tree import PlannerTree
 from placement.domain.quantities import ResourceAmounts, summed
+from placement.domain.tree import PlannerTree
 
 
 class ProposalKeys:

@@ -33,10 +33,9 @@ from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
-from placement.domain.planner_tree import PlannerTree
 from placement.domain.quantities import ResourceAmounts
 from placement.domain.search_plan import Plan
-from placement.domain.tree import Tree
+from placement.domain.tree import PlannerTree, Tree
 
 
 @dataclass(frozen=True, slots=True, eq=False)

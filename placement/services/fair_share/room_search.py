@@ -37,7 +37,7 @@ from placement.allocators.fair_share.tenants import (
 )
 from placement.candidates.planner.planner_search import PlannedCandidate, search_for
 from placement.domain.overlay import AS_IT_IS, Overlay
-from placement.domain.planner_tree import NamedMember
+from placement.domain.tree import NamedMember
 from placement.services.fair_share.giving_back import (
     Reclaim,
     ReclaimOptions,

@@ -13,8 +13,7 @@ from placement.candidates.tree_reader import TreeReader
 from placement.domain.overlay import AS_IT_IS
 from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
-from placement.domain.planner_tree import PlannerTree, ProviderStocks
-from placement.domain.tree import Tree
+from placement.domain.tree import PlannerTree, ProviderStocks, Tree
 from placement.services.cloud_cache import cloud_in, ids_in
 from placement.services.fair_share.giving_back import ReclaimOptions
 from placement.services.fair_share.rule_places import PlaceRule, RulePlaces, place_rules, places_of_rules

@@ -18,8 +18,8 @@ from placement.candidates.planner.planner_search import PlannedCandidate, Planne
 from placement.candidates.planner.question import PlannerQuestion
 from placement.domain.overlay import AS_IT_IS, MoreTrees, Overlay
 from placement.domain.planner_request import PlannerRequest
-from placement.domain.planner_tree import NamedMember
 from placement.domain.search_plan import Plan, plan_for
+from placement.domain.tree import NamedMember
 from placement.errors import OutOfSteps
 from placement.services.cloud_cache import cloud_in
 from placement.services.explain import Explained, condition_masks

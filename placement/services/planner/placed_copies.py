@@ -13,8 +13,7 @@ from placement.candidates.planner.question import PlannerQuestion
 from placement.cloud.providers import Ints
 from placement.domain.overlay import Overlay
 from placement.domain.planner_request import PlannerRequest
-from placement.domain.planner_tree import PlannerTree
-from placement.domain.tree import Tree
+from placement.domain.tree import PlannerTree, Tree
 from placement.services.planner.changes import emptied
 from placement.services.planner.questions import Composers, PlannerOptions, question_for
 from placement.store.connection.unit_of_work import Transaction

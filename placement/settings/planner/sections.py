@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from placement.domain.device_types import DeviceSettings, DeviceType
 from placement.domain.fabric import THE_HOST
-from placement.domain.flavor_texts import NUMBERS
 from placement.domain.flavors import Flavor, flavor_query
+from placement.domain.pasting import NUMBERS
 from placement.domain.planner_request import THE_DEVICE
 from placement.settings.planner.document import DocumentEntry, Reader, read_document
 from placement.settings.planner.fair_share import read_fair_share

@@ -17,9 +17,7 @@ from placement.allocators.strategy_fit import (
     assess,
     best_first,
     can_serve,
-    fit_score,
     scorer_for,
-    sra_score,
 )
 
 FOO, T4, A10 = "CUSTOM_FOO", "CUSTOM_NVIDIA_COM_T4", "CUSTOM_NVIDIA_COM_A10"
@@ -43,8 +41,9 @@ def total(profile: Profile, requested: dict[str, int], node: ScoredNode) -> Frac
 
 
 def fit_total(fit: Fit, requested: dict[str, int], node: ScoredNode) -> Fraction:
-    assert fit_score(fit, requested, node) == total(Profile(fit=fit), requested, node)
-    return fit_score(fit, requested, node)
+    score = assess(Profile(fit=fit), requested, node).fit
+    assert score == total(Profile(fit=fit), requested, node)
+    return score
 
 
 def fit(weight=10, **resources: Preference) -> Fit:
@@ -218,7 +217,7 @@ SEED_TASKS = {
 
 def sra_totals(policy: Sra, requested: dict[str, int], nodes: list[ScoredNode]) -> list[Fraction | None]:
     """Return the score of each node that can serve the request, or of all in a mode that gives the others 0."""
-    scores = [sra_score(policy, requested, node) for node in nodes]
+    scores = [assess(Profile(sra=policy), requested, node).sra for node in nodes]
     assert scores == [total(Profile(sra=policy), requested, node) for node in nodes]
     if policy.mode == "upstream":
         return list(scores)
@@ -344,14 +343,14 @@ def test_RS_31_in_our_mode_the_needed_t4_costs_nothing() -> None:  # noqa: N802
 def test_a_family_of_scarce_resources_counts_once_and_only_for_what_is_not_asked_for() -> None:
     policy = Sra({"CUSTOM_NVIDIA_COM_*": 3, "PGPU": 1}, weight=1)
     node = ScoredNode({"VCPU": 8, T4: 1, A10: 1})
-    assert sra_score(policy, {"VCPU": 1}, node) == 25
-    assert sra_score(policy, {T4: 1}, node) == 25, "the A10 is still there for nothing"
-    assert sra_score(policy, {T4: 1, A10: 1}, node) == 100
+    assert assess(Profile(sra=policy), {"VCPU": 1}, node).sra == 25
+    assert assess(Profile(sra=policy), {T4: 1}, node).sra == 25, "the A10 is still there for nothing"
+    assert assess(Profile(sra=policy), {T4: 1, A10: 1}, node).sra == 100
 
 
 def test_scarce_resources_count_whether_in_use_or_not() -> None:
     used_up = ScoredNode({"VCPU": 8, "PGPU": 2}, {"PGPU": 2})
-    assert sra_score(Sra({"PGPU": 1}, weight=1), {"VCPU": 1}, used_up) == 0
+    assert assess(Profile(sra=Sra({"PGPU": 1}, weight=1)), {"VCPU": 1}, used_up).sra == 0
 
 
 def test_scarce_resources_of_no_weight_give_no_score() -> None:

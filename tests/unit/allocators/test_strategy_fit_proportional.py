@@ -10,15 +10,15 @@ from placement.allocators.strategy_fit import (
     Profile,
     Proportional,
     ScoredNode,
+    assess,
     best_first,
-    keeps_proportion,
     scorer_for,
 )
 
 
 def holds(policy: Proportional, requested: dict[str, int], node: ScoredNode) -> bool:
     """Return whether the reserve is kept, checking that the compiled form gives the same."""
-    kept = keeps_proportion(policy, requested, node)
+    kept = assess(Profile(proportional=policy), requested, node).keeps_proportion
     scorer = scorer_for(Profile(proportional=policy), requested, node.allocatable)
     amounts = [tuple(side.get(name, 0) for name in scorer.classes) for side in (node.allocatable, node.used)]
     assert scorer.keeps_proportion(*amounts) == kept

@@ -15,8 +15,7 @@ from placement.candidates.ranking import Ranking, TreeScores, amounts_of, shared
 from placement.candidates.search import found_candidates
 from placement.candidates.tree_order import TreeOrder
 from placement.domain.quantities import summed
-from placement.domain.search_limits import SearchLimits
-from placement.domain.search_plan import Choice, plan_for
+from placement.domain.search_plan import Choice, SearchLimits, plan_for
 from placement.domain.tree import Tree
 from tests.examples import examples
 from tests.unit.candidates.searches import CLASSES, moved, requests, searches_of, with_places

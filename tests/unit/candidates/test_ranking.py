@@ -14,8 +14,7 @@ from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of, shared_by
 from placement.candidates.search import found_candidates
 from placement.candidates.tree_order import TreeOrder
-from placement.domain.search_limits import LIMITS, SearchLimits
-from placement.domain.search_plan import Choice, Plan, plan_for
+from placement.domain.search_plan import LIMITS, Choice, Plan, SearchLimits, plan_for
 from placement.domain.tree import Tree
 from tests.examples import examples
 from tests.unit.candidates.searches import CLASSES, devices, moved, requests, searches_of, with_places

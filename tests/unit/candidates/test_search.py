@@ -13,8 +13,7 @@ from placement.candidates.search import candidates_in, found_candidates
 from placement.candidates.tree_order import TreeOrder
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.places import Layout
-from placement.domain.search_limits import SearchLimits
-from placement.domain.search_plan import plan_for
+from placement.domain.search_plan import SearchLimits, plan_for
 from placement.domain.tree import Tree
 from tests.unit.candidates.trees_in_memory import TreesInMemory
 

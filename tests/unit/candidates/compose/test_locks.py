@@ -1,7 +1,7 @@
 """Locks are taken in an order that does not depend on the process, although strings hash differently in each."""
 
 from placement.candidates.compose.locks import Locks
-from placement.domain.planner_tree import PlannerTree, ProviderStocks, Stock
+from placement.domain.tree import PlannerTree, ProviderStocks, Stock
 
 NODES = range(101, 121)
 DEVICES = range(1, 21)
