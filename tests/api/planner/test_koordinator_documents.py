@@ -1,9 +1,11 @@
-"""The pods of Koordinator's proposal "Device Allocate Hint APIs", pasted unchanged."""
+"""The pods of Koordinator's proposal "Device Allocate Hint APIs": devices.yaml has those of the document."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.api.conftest import Api
 from tests.planner_hosts import CANDIDATES, EIGHT_SWITCHES, only, register
@@ -11,6 +13,7 @@ from tests.planner_hosts import CANDIDATES, EIGHT_SWITCHES, only, register
 pytestmark = pytest.mark.any_database
 
 SAME_PCIE = {"deviceTypes": ["gpu", "rdma"], "requiredScope": "SamePCIe"}
+TABLE = yaml.safe_load(Path(__file__).with_name("devices.yaml").read_text(encoding="utf-8"))
 JOINT, HINT = "scheduling.koordinator.sh/device-joint-allocate", "scheduling.koordinator.sh/device-allocate-hint"
 FOUR_AND_ONE = {"nvidia.com/gpu": 4, "koordinator.sh/rdma": 1}
 
@@ -29,29 +32,17 @@ def pod(requests: dict[str, Any], **annotations: object) -> dict[str, Any]:
     }
 
 
+@pytest.mark.parametrize("row", [pytest.param(row, id=row["says"]) for row in TABLE["pods"]])
+def test_pods_of_the_document_get_the_devices_that_it_names(api: Api, row: dict[str, Any]) -> None:
+    register(api, numa_nodes=TABLE["machines"][row["machine"]])
+    assert only(api, {"pod": row["pod"]}) == row["gives"]
+    template = {"kind": "Job", "spec": {"template": {key: row["pod"][key] for key in ("metadata", "spec")}}}
+    assert only(api, {"pod": template}) == row["gives"]
+
+
 @pytest.mark.parametrize(
     ("asked", "expected"),
     [
-        pytest.param(
-            pod(FOUR_AND_ONE, joint=SAME_PCIE),
-            {"_gpu": "gpu0 gpu1 gpu2 gpu3", "_rdma": "nic0 nic1 nic2 nic3"},
-            id="forced to be on the same PCIe",
-        ),
-        pytest.param(
-            pod(FOUR_AND_ONE, joint=SAME_PCIE, hint={"rdma": {"vfSelector": {}, "exclusivePolicy": "PCIeLevel"}}),
-            {"_gpu": "gpu0 gpu1 gpu2 gpu3", "_rdma": "nic0-vf nic1-vf nic2-vf nic3-vf"},
-            id="and exclusive",
-        ),
-        pytest.param(
-            pod({"koordinator.sh/rdma": 100}, hint={"rdma": {"allocateStrategy": "ApplyForAll"}}),
-            {"_rdma": " ".join(f"nic{number}" for number in range(8))},
-            id="apply for all NICs",
-        ),
-        pytest.param(
-            pod({"koordinator.sh/rdma": 2}, hint={"rdma": {"vfSelector": {}, "allocateStrategy": "RequestsAsCount"}}),
-            {"_rdma": "nic0-vf nic1-vf"},
-            id="one VF from each of the two NICs",
-        ),
         pytest.param(
             pod({"koordinator.sh/rdma": "1"}, hint={"rdma": {"vfSelector": None, "selector": None}}),
             {"_rdma": "nic0"},
@@ -64,11 +55,9 @@ def pod(requests: dict[str, Any], **annotations: object) -> dict[str, Any]:
         ),
     ],
 )
-def test_seed_004_pods_as_written(api: Api, asked: dict[str, Any], expected: dict[str, str]) -> None:
+def test_pods_beside_those_of_the_document(api: Api, asked: dict[str, Any], expected: dict[str, str]) -> None:
     register(api, numa_nodes=EIGHT_SWITCHES)
     assert only(api, {"pod": asked}) == expected
-    template = {"kind": "Job", "spec": {"template": {key: asked[key] for key in ("metadata", "spec")}}}
-    assert only(api, {"pod": template}) == expected
 
 
 def test_containers_of_a_pod_add_up(api: Api) -> None:
