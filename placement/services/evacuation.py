@@ -19,7 +19,7 @@ from placement.store.console import tree as store
 from placement.store.console.stocks import DISABLED
 from placement.store.console.tree import PlacedAmount, TreePart
 from placement.store.providers import required_provider
-from placement.store.search.provider_names import Named, named_providers
+from placement.store.search.names import Named, named_providers
 
 MAX_CONSUMERS = 1000
 

@@ -21,7 +21,7 @@ from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads, writes
 from placement.store.marks import traits_matching
 from placement.store.planner_rows import lock_learnt, read_learnt, write_learnt
-from placement.store.search.devices import (
+from placement.store.search.cloud_rows import (
     ProviderAmount,
     capacity_by_provider,
     traits_of_devices,

@@ -14,7 +14,7 @@ from placement.domain.search_plan import Plan, plan_for
 from placement.services.allocation_candidates import SearchOptions, answer_to
 from placement.services.cloud_cache import cloud_in, ids_in
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
-from placement.store.search.provider_names import Named, named_providers
+from placement.store.search.names import Named, named_providers
 
 
 @dataclass(frozen=True, slots=True)

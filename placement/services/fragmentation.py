@@ -33,7 +33,7 @@ from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.changes import look
 from placement.store.journal.cursor import Cursor
-from placement.store.search.devices import (
+from placement.store.search.cloud_rows import (
     ProviderAmount,
     left_by_provider,
 )

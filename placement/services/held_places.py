@@ -15,8 +15,7 @@ from placement.services.claims import Situation
 from placement.store.allocations import StockKey
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.locks import ExclusivePlace, UsedLocks, held_around
-from placement.store.search.provider_names import named_providers, parents_in
-from placement.store.search.ranges import Extent
+from placement.store.search.names import named_providers, parents_in
 
 
 class HeldExclusively(Conflict):
@@ -44,7 +43,7 @@ def refuse_held_places(tx: Transaction, claims: Sequence[Claim], situation: Situ
     held = held_around(tx, locks, [*ids.values()]) if locks and ids else []
     if not held:
         return
-    parents = parents_in(tx, Extent.around({place.root for place in held}))
+    parents = parents_in(tx, {place.root for place in held})
     before: dict[str, dict[StockKey, int]] = defaultdict(dict)
     for row in situation.held:
         before[row.consumer_uuid][row.provider_id, row.class_id] = row.used

@@ -10,8 +10,7 @@ from placement.store import providers as trees
 from placement.store.connection.unit_of_work import Transaction, reads, reads_once, writes
 from placement.store.names import NameTable
 from placement.store.provider_list import ProviderList
-from placement.store.search.provider_names import parents_in
-from placement.store.search.ranges import Extent
+from placement.store.search.names import parents_in
 
 NO_SUCH_PARENT = "parent provider UUID does not exist."
 
@@ -100,7 +99,7 @@ def _move(tx: Transaction, uuid: str, move: Move) -> None:
         raise ProviderNotFound(uuid)
     moved = found[uuid]
     parent = None if move.parent_uuid is None else found.get(move.parent_uuid)
-    moving = subtree(parents_in(tx, Extent.listed([moved.root_id])), moved.id)
+    moving = subtree(parents_in(tx, [moved.root_id]), moved.id)
     if reason := _refusal(moved, move, parent=parent, moving=moving):
         raise Invalid(f"Unable to save resource provider {uuid}: {reason}")
     trees.move_providers(tx, moving, to_root=parent.root_id if parent else moved.id)

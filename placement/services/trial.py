@@ -15,7 +15,7 @@ from placement.services.explain import Explained, explained
 from placement.services.fragmentation import FragmentationJudge
 from placement.services.scores import request_columns, scoring_by
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
-from placement.store.search.provider_names import Named, named_providers
+from placement.store.search.names import Named, named_providers
 
 
 @dataclass(frozen=True, slots=True)

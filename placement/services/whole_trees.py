@@ -14,8 +14,7 @@ from placement.store.consumers import Consumer, advance_consumers, delete_consum
 from placement.store.inventories import forget_reserved, reserve_all, unreserve
 from placement.store.locks import pass_write_gate
 from placement.store.providers import LockedProvider, delete_provider, lock_providers, required_provider
-from placement.store.search.provider_names import names_in, parents_in
-from placement.store.search.ranges import Extent
+from placement.store.search.names import names_in, parents_in
 
 SHOWN = 5
 """How many consumers a refusal names."""
@@ -100,11 +99,10 @@ def remove_tree(tx: Transaction, uuid: str, consumers: Collection[str]) -> None:
 def _locked_tree(tx: Transaction, uuid: str) -> _LockedTree:
     """Lock all providers of a tree in the order of their ids, so that claims on them wait."""
     root_id = required_provider(tx, uuid).root_id
-    tree = Extent.listed([root_id])
-    parents = parents_in(tx, tree)
+    parents = parents_in(tx, [root_id])
     generations = lock_providers(tx, parents)
     # Whoever adds or moves a provider locks the root, so a tree that is still the same stays so.
-    if root_id not in generations or generations.keys() != parents.keys() or parents_in(tx, tree) != parents:
+    if root_id not in generations or generations.keys() != parents.keys() or parents_in(tx, [root_id]) != parents:
         raise ConcurrentUpdate("The tree was changed at the same time; try again.")
     names = names_in(tx, [root_id])[root_id]
     providers = {id_: LockedProvider(id_, names[id_][0], generation) for id_, generation in generations.items()}

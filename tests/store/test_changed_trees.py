@@ -27,7 +27,7 @@ from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.journal.changes import look
 from placement.store.journal.triggers import begin
 from placement.store.locks import pass_write_gate
-from placement.store.search.devices import ProviderAmount, left_by_provider
+from placement.store.search.cloud_rows import ProviderAmount, left_by_provider
 from placement.store.search.names import ids_for
 from tests.databases import open_database
 from tests.store.conftest import THREE_KINDS

@@ -16,7 +16,7 @@ from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.lifecycle.opening import normalised
 from placement.store.locks import pass_write_gate
 from placement.store.search.cloud_rows import cloud_rows
-from placement.store.search.provider_names import names_in
+from placement.store.search.names import names_in
 from tests.store.conftest import THREE_KINDS
 from tests.store.rows import (
     DISK_GB,

@@ -11,8 +11,7 @@ from placement.domain.search_plan import plan_for
 from placement.store.allocations import allocations_of_provider
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
-from placement.store.search.cloud_rows import cloud_rows
-from placement.store.search.devices import left_by_provider
+from placement.store.search.cloud_rows import cloud_rows, left_by_provider
 from placement.store.search.names import ids_for
 from tests.store.rows import VCPU, add_providers, allocate, run
 from tests.store.rows_read import reading

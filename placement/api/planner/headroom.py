@@ -29,7 +29,7 @@ from placement.services.fair_share.shares import ShareRoom, amounts_of_copy, by_
 from placement.services.planner.questions import PlannerOptions
 from placement.services.planner.request_rooms import Headrooms, Listing, RequestRoom, headrooms
 from placement.settings.planner.values import FairShareSettings
-from placement.store.search.provider_names import Named
+from placement.store.search.names import Named
 
 MAX_REQUESTS = 200
 MAX_LISTED = 1000

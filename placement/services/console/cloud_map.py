@@ -29,7 +29,7 @@ from placement.store.console.consumers import roots_of_project
 from placement.store.console.stocks import MAX_CHANGES, MappedHost, disabled_hosts
 from placement.store.journal.history import complete_since
 from placement.store.marks import hosts_in
-from placement.store.search.provider_names import named_providers
+from placement.store.search.names import named_providers
 
 USUAL_CLASS = "VCPU"
 MAX_PROJECTS = 100

@@ -14,7 +14,7 @@ from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import overview as store
 from placement.store.console.overview import Bearers, ClassStock, CloudCounts, LatestChange, NamesInUse
 from placement.store.console.stocks import ClassTotals, disabled_hosts, stocks_of_trees
-from placement.store.search.provider_names import named_providers
+from placement.store.search.names import named_providers
 
 MAX_BITS = 62
 """The most classes that distinguish kinds; no cloud has more."""

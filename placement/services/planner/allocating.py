@@ -20,7 +20,7 @@ from placement.store.allocations import held_by
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, writes
 from placement.store.planner_rows import RememberedClaim, remember_claims, remembered_claims, sweep_now_and_then
-from placement.store.search.provider_names import named_providers
+from placement.store.search.names import named_providers
 
 
 class Outdated(Exception):

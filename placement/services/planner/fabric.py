@@ -15,7 +15,7 @@ from placement.services.planner.host_room import HostRoom, host_room
 from placement.services.planner.refusals import NoCandidate, refusal, refusal_of_gang, shortage
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.marks import hosts_in
-from placement.store.search.provider_names import named_providers
+from placement.store.search.names import named_providers
 
 if TYPE_CHECKING:
     from placement.candidates.planner.question import Prepared

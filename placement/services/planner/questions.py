@@ -21,7 +21,7 @@ from placement.services.fragmentation import FragmentationJudge
 from placement.services.resource_classes import classes_in_families
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.resource_classes import all_classes
-from placement.store.search.provider_names import roots_of_providers
+from placement.store.search.names import roots_of_providers
 
 
 @dataclass(frozen=True, slots=True)

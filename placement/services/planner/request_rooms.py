@@ -35,7 +35,7 @@ from placement.services.planner.changes import AS_THEY_ARE, Changes, overlay_of
 from placement.services.planner.placed_copies import PlacedCopies, placed_copies
 from placement.services.planner.questions import Composers, PlannerOptions
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
-from placement.store.search.provider_names import Named, named_providers, roots_by_aggregate
+from placement.store.search.names import Named, named_providers, roots_by_aggregate
 
 NO_OPTIONS: Mapping[str, PlannerOptions] = MappingProxyType({})
 

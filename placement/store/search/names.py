@@ -1,21 +1,32 @@
-"""Resolve the names in a candidate request to ids, and read the few facts that steer the search."""
+"""The ids of the names in a request, with the few facts that steer the search; and what providers are called."""
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import os_traits
-from sqlalchemy import BindParameter, Integer, ScalarSelect, bindparam, select
+from sqlalchemy import BindParameter, Integer, ScalarSelect, bindparam, func, select
 
-from placement.domain.candidate_request import CandidateRequest
 from placement.domain.places import PlaceLock
 from placement.domain.search_plan import NamedIds, Plan
 from placement.errors import Invalid
 from placement.store.connection.prepared import PreparedScalars, PreparedStatement, Values
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.locks import UsedLocks, lock_columns, lock_values, used_locks
-from placement.store.search.ranges import HAS_ROOT
-from placement.store.tables import placement_aggregates, resource_provider_traits, resource_providers, traits
+from placement.store.search.ranges import HAS_ROOT, RowsByIds
+from placement.store.tables import (
+    placement_aggregates,
+    resource_provider_aggregates,
+    resource_provider_traits,
+    resource_providers,
+    traits,
+)
+
+_RP = resource_providers.c
+_IN = resource_provider_aggregates.c
+
 
 _AGGREGATES = PreparedStatement(
     select(placement_aggregates.c.uuid, placement_aggregates.c.id).where(
@@ -23,9 +34,14 @@ _AGGREGATES = PreparedStatement(
     )
 )
 _ROOTS = PreparedStatement(
-    select(resource_providers.c.uuid, resource_providers.c.root_provider_id).where(
-        resource_providers.c.uuid.in_(bindparam("uuids", expanding=True)), HAS_ROOT
-    )
+    select(_RP.uuid, _RP.root_provider_id).where(_RP.uuid.in_(bindparam("uuids", expanding=True)), HAS_ROOT)
+)
+_MEMBERS = PreparedStatement(
+    select(_RP.root_provider_id, placement_aggregates.c.uuid)
+    .join(resource_provider_aggregates, _IN.resource_provider_id == _RP.id)
+    .join(placement_aggregates, placement_aggregates.c.id == _IN.aggregate_id)
+    .where(HAS_ROOT)
+    .distinct()
 )
 _IN_USE = resource_provider_traits.c.trait_id
 
@@ -84,7 +100,8 @@ def ids_for(
         Invalid: a resource class or trait does not exist. Unknown aggregates and providers are not errors: they are
             just empty.
     """
-    request = plan.request
+    groups = plan.request.groups
+    aggregates = [uuids for group in groups for uuids in (*group.member_of, group.forbidden_aggregates)]
     classes, trait_ids = _known_names(tx, plan)
     values: dict[str, object] = {f"level_{index}": name for index, name in enumerate(levels)}
     sharing_trait = trait_ids.get(os_traits.MISC_SHARES_VIA_AGGREGATE, -1)
@@ -95,8 +112,8 @@ def ids_for(
     return NamedIds(
         classes=classes,
         traits=trait_ids,
-        aggregates=_by_uuid(tx, _AGGREGATES, _aggregate_uuids(request)),
-        roots=_by_uuid(tx, _ROOTS, {group.in_tree for group in request.groups if group.in_tree}),
+        aggregates=_by_uuid(tx, _AGGREGATES, {uuid for uuids in aggregates for uuid in uuids}),
+        roots=roots_of_providers(tx, {group.in_tree for group in groups if group.in_tree}),
         shares=bool(shares),
         levels=tuple(in_use[: len(levels)]),
         locks=_locks(tx, used_locks(locks, in_use[len(levels) :])),
@@ -116,7 +133,7 @@ def _known_names(tx: Transaction, plan: Plan) -> tuple[dict[str, int], dict[str,
     Raises:
         Invalid: one does not exist.
     """
-    class_names, trait_names = _class_names(plan.request), plan.trait_names
+    class_names, trait_names = {name for group in plan.request.groups for name in group.resources}, plan.trait_names
     classes = tx.names.classes.ids(tx.connection, class_names)
     if unknown := sorted(class_names - classes.keys()):
         raise Invalid(f"Invalid resource class in resources parameter: No such resource class {unknown[0]}.")
@@ -131,12 +148,59 @@ def _by_uuid(tx: Transaction, statement: PreparedStatement, uuids: Iterable[str]
     return dict(tx.tuples(statement, {"uuids": wanted})) if wanted else {}
 
 
-def _class_names(request: CandidateRequest) -> set[str]:
-    return {name for group in request.groups for name in group.resources}
+class Named(NamedTuple):
+    """A provider with its uuids and name, as shown to people."""
+
+    id: int
+    uuid: str
+    name: str
+    root_uuid: str
 
 
-def _aggregate_uuids(request: CandidateRequest) -> set[str]:
-    uuids: set[str] = set()
-    for group in request.groups:
-        uuids.update(*group.member_of, group.forbidden_aggregates)
-    return uuids
+def named_providers(tx: Transaction, ids: Iterable[int]) -> dict[int, Named]:
+    """Return the names of some providers."""
+    wanted = sorted(set(ids))
+    return {row[0]: Named(*row) for row in tx.tuples(_NAMED, {"ids": wanted})} if wanted else {}
+
+
+def parents_in(tx: Transaction, roots: Collection[int]) -> dict[int, int | None]:
+    """Return the parent of each provider of some trees, None for roots; others may be included."""
+    return dict(_PARENTS.read(tx, roots))
+
+
+def names_in(tx: Transaction, roots: Collection[int]) -> dict[int, dict[int, tuple[str, str | None]]]:
+    """Return the uuid and the name, if it has one, of each provider of some trees, by root; others may be included."""
+    names: dict[int, dict[int, tuple[str, str | None]]] = defaultdict(dict)
+    for root, id_, uuid, name in _NAMES.read(tx, roots):
+        names[root][id_] = uuid, name
+    return names
+
+
+_PARENTS = RowsByIds(select(_RP.id, _RP.parent_provider_id), _RP.root_provider_id, spread=math.inf)
+_NAMES = RowsByIds(select(_RP.root_provider_id, _RP.id, _RP.uuid, _RP.name), _RP.root_provider_id, spread=math.inf)
+
+
+_ROOT = resource_providers.alias("root")
+_NAMED = PreparedStatement(
+    select(
+        resource_providers.c.id,
+        resource_providers.c.uuid,
+        func.coalesce(resource_providers.c.name, resource_providers.c.uuid),
+        func.coalesce(_ROOT.c.uuid, resource_providers.c.uuid),
+    )
+    .outerjoin(_ROOT, _ROOT.c.id == _RP.root_provider_id)
+    .where(_RP.id.in_(bindparam("ids", expanding=True)))
+)
+
+
+def roots_by_aggregate(tx: Transaction) -> Mapping[str, frozenset[int]]:
+    """Map each aggregate to the roots of the trees that have a provider in it."""
+    roots_of: dict[str, set[int]] = defaultdict(set)
+    for root, uuid in tx.tuples(_MEMBERS):
+        roots_of[uuid].add(root)
+    return {uuid: frozenset(roots) for uuid, roots in roots_of.items()}
+
+
+def roots_of_providers(tx: Transaction, uuids: Collection[str]) -> dict[str, int]:
+    """Return the root of the tree of each provider that exists."""
+    return _by_uuid(tx, _ROOTS, uuids)

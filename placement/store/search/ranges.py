@@ -1,15 +1,16 @@
-"""Restrict WHERE clauses to ranges and lists of ids."""
+"""Queries for ranges and lists of ids."""
 
-from collections.abc import Collection, Mapping, Sequence
-from enum import Enum
-from typing import Any, NamedTuple
+from collections.abc import Collection
+from typing import Any
 
-from sqlalchemy import ColumnElement, Integer, bindparam, select
+from sqlalchemy import ColumnElement, Integer, Select, bindparam, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import GenericFunction
 from sqlalchemy.types import NullType
 
+from placement.store.connection.prepared import PreparedStatement, chunks
+from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import resource_providers
 
 LISTED = 500
@@ -26,55 +27,30 @@ def is_between(column: Any, first: str, last: str) -> ColumnElement[bool]:
     return column.between(*bounds)  # type: ignore[no-any-return]
 
 
-class Scope(Enum):
-    """Which trees a statement covers."""
+class RowsByIds:
+    """A query by ids: listed, or, if there are many close together, as one range with everything in between.
 
-    ALL = "all"
-    RANGE = "a range of root ids: first_root, last_root"
-    LISTED = "a list of root ids: roots"
+    Args:
+        rows: the query.
+        column: the column with the ids.
+        spread: as a range, if it spans at most so many ids for each.
+    """
 
+    def __init__(self, rows: Select[Any], column: Any, *, spread: float) -> None:
+        listed = rows.where(column.in_(bindparam("ids", expanding=True)))
+        self._listed = PreparedStatement(listed, by_key=True)
+        self._between = PreparedStatement(rows.where(is_between(column, "first", "last")))
+        self._spread = spread
 
-class Extent(NamedTuple):
-    """A set of trees: the kind of condition that selects it, and the ids to bind."""
-
-    scope: Scope
-    values: Mapping[str, Any]
-
-    @classmethod
-    def between(cls, first: int, last: int) -> "Extent":
-        """Return the trees with root ids in a range, inclusive."""
-        return cls(Scope.RANGE, {"first_root": first, "last_root": last})
-
-    @classmethod
-    def listed(cls, roots: Sequence[int]) -> "Extent":
-        """Return the trees with these root ids."""
-        return cls(Scope.LISTED, {"roots": list(roots)})
-
-    @classmethod
-    def around(cls, roots: Collection[int]) -> "Extent":
-        """Return the trees with these root ids; if there are many, those with ids in between are included."""
-        return cls.listed(sorted(roots)) if len(roots) <= LISTED else cls.between(min(roots), max(roots))
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether it has no trees for certain."""
-        return self.scope is Scope.LISTED and not self.values["roots"]
-
-
-EVERYWHERE = Extent(Scope.ALL, {})
+    def read(self, tx: Transaction, ids: Collection[int]) -> list[Any]:
+        """Return the rows of some ids, perhaps with those of ids in between."""
+        if len(ids) > LISTED and (last := max(ids)) - (first := min(ids)) < self._spread * len(ids):
+            return tx.tuples(self._between, {"first": first, "last": last})
+        return [row for chunk in chunks(sorted(ids)) for row in tx.tuples(self._listed, {"ids": list(chunk)})]
 
 
 HAS_ROOT = resource_providers.c.root_provider_id.is_not(None)
 """Providers of releases before Rocky have no root until "db upgrade" gives them one: searches pass them over."""
-
-
-def within(root_id: Any, scope: Scope) -> list[ColumnElement[bool]]:
-    """Return the conditions that a tree is in scope, given the column with its root id."""
-    if scope is Scope.RANGE:
-        return [is_between(root_id, "first_root", "last_root")]
-    if scope is Scope.LISTED:
-        return [root_id.in_(bindparam("roots", expanding=True))]
-    return [root_id.is_not(None)]
 
 
 _PROVIDERS_OF_ROOTS = (

@@ -3,18 +3,18 @@
 The providers themselves are read earlier if all candidates are wanted and the search needs them as well.
 """
 
+import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import Select, bindparam, select
+from sqlalchemy import select
 
 from placement.domain.inventory import whole_capacity
-from placement.store.connection.prepared import PreparedStatement, chunks
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.ranges import LISTED, is_between
+from placement.store.search.ranges import RowsByIds
 from placement.store.stock import StockSource
 from placement.store.tables import inventories, resource_provider_traits, resource_providers
 
@@ -86,7 +86,7 @@ def providers_of_trees(
     """
     if members is None:
         members = _members(tx, roots)
-    return ProvidersOfTrees(roots, members, _of_providers(tx, _traits, members))
+    return ProvidersOfTrees(roots, members, _TRAITS.read(tx, members))
 
 
 def tree_summaries(tx: Transaction, roots: Collection[int], known: ProvidersOfTrees | None = None) -> Summaries:
@@ -103,8 +103,9 @@ def tree_summaries(tx: Transaction, roots: Collection[int], known: ProvidersOfTr
     if len(known_roots) > len(roots):
         members = {id_: member for id_, member in members.items() if member.root_id in roots}
     members = _with_links(tx, members)
-    keeps_usage = tx.database.keeps_usage
-    stocks, class_ids = _grouped(_of_providers(tx, partial(_stocks, keeps_usage=keeps_usage), members))
+    stocks: dict[int, list[StockRow]] = defaultdict(list)
+    for row in _stocks(keeps_usage=tx.database.keeps_usage).read(tx, members):
+        stocks[row[0]].append(row[1:])
     traits: dict[int, list[int]] = defaultdict(list)
     for provider, trait in pairs:
         traits[provider].append(trait)
@@ -115,78 +116,40 @@ def tree_summaries(tx: Transaction, roots: Collection[int], known: ProvidersOfTr
         members,
         stocks,
         traits,
-        tx.names.classes.names(tx.connection, class_ids),
+        tx.names.classes.names(tx.connection, {row[0] for rows in stocks.values() for row in rows}),
         tx.names.traits.names(tx.connection, {trait for _provider, trait in pairs}),
     )
 
 
 def _with_links(tx: Transaction, members: dict[int, TreeMember]) -> dict[int, TreeMember]:
     """Add the parents and roots that have no root themselves, and so are in no tree: usually none."""
-    tree_of = {link: member[2] for member in members.values() for link in member[2:] if link not in members}
-    tree_of.pop(None, None)
-    rows = tx.tuples(_BY_ID, {"ids": sorted(tree_of)}) if tree_of else ()
+    links = {link: member[2] for member in members.values() for link in member[2:] if link not in members}
+    tree_of = {link: root for link, root in links.items() if link is not None}
+    rows = _BY_ID.read(tx, tree_of)
     added = {id_: TreeMember(id_, uuid, tree_of[id_], parent) for id_, uuid, parent in rows}
     return _with_links(tx, {**members, **added}) if added else members
 
 
 def _members(tx: Transaction, roots: Collection[int]) -> dict[int, TreeMember]:
-    listed = len(roots) <= LISTED
-    values: dict[str, Any] = {"ids": sorted(roots)} if listed else {"first": min(roots), "last": max(roots)}
-    rows = tx.tuples(_providers(listed=listed), values)
     # The same as TreeMember._make, but without a Python call for each of many thousands.
-    found = map(partial(tuple.__new__, TreeMember), rows)
-    return {member[0]: member for member in found if listed or member[2] in roots}
-
-
-def _of_providers(
-    tx: Transaction, statement: Callable[..., PreparedStatement], providers: Collection[int]
-) -> list[Any]:
-    """Return the rows of a statement for some providers; others with ids in between may be included."""
-    if len(providers) <= LISTED:
-        return tx.tuples(statement(listed=True), {"ids": list(providers)})
-    first, last = min(providers), max(providers)
-    if last - first < MAX_BETWEEN * len(providers):
-        return tx.tuples(statement(listed=False), {"first": first, "last": last})
-    return [row for ids in chunks(sorted(providers)) for row in tx.tuples(statement(listed=True), {"ids": ids})]
-
-
-def _grouped(rows: list[Any]) -> tuple[dict[int, list[StockRow]], set[int]]:
-    """Group rows by provider id, the first column; also return all classes in them."""
-    stocks: dict[int, list[StockRow]] = defaultdict(list)
-    for row in rows:
-        stocks[row[0]].append(row[1:])
-    return stocks, {row[1] for row in rows}
+    members, wanted = map(partial(tuple.__new__, TreeMember), _MEMBERS.read(tx, roots)), frozenset(roots)
+    return {member[0]: member for member in members if member[2] in wanted}
 
 
 _RP = resource_providers.c
 _INV = inventories.c
 _HAS = resource_provider_traits.c
 
-
-_BY_ID = PreparedStatement(
-    select(_RP.id, _RP.uuid, _RP.parent_provider_id).where(_RP.id.in_(bindparam("ids", expanding=True)))
+_BY_ID = RowsByIds(select(_RP.id, _RP.uuid, _RP.parent_provider_id), _RP.id, spread=MAX_BETWEEN)
+_MEMBERS = RowsByIds(
+    select(_RP.id, _RP.uuid, _RP.root_provider_id, _RP.parent_provider_id), _RP.root_provider_id, spread=math.inf
 )
-
-
-def _among(statement: Select[Any], column: Any, *, listed: bool) -> PreparedStatement:
-    condition = column.in_(bindparam("ids", expanding=True)) if listed else is_between(column, "first", "last")
-    return PreparedStatement(statement.where(condition), by_key=listed)
+_TRAITS = RowsByIds(select(_HAS.resource_provider_id, _HAS.trait_id), _HAS.resource_provider_id, spread=MAX_BETWEEN)
 
 
 @lru_cache(maxsize=2)
-def _providers(*, listed: bool) -> PreparedStatement:
-    columns = select(_RP.id, _RP.uuid, _RP.root_provider_id, _RP.parent_provider_id)
-    return _among(columns, _RP.root_provider_id, listed=listed)
-
-
-@lru_cache(maxsize=4)
-def _stocks(*, listed: bool, keeps_usage: bool) -> PreparedStatement:
+def _stocks(*, keeps_usage: bool) -> RowsByIds:
     stock = StockSource(keeps_usage=keeps_usage)
     amounts = (_INV.total, _INV.reserved, _INV.allocation_ratio, stock.used)
     columns = select(_INV.resource_provider_id, _INV.resource_class_id, *amounts).select_from(stock.rows)
-    return _among(columns, _INV.resource_provider_id, listed=listed)
-
-
-@lru_cache(maxsize=2)
-def _traits(*, listed: bool) -> PreparedStatement:
-    return _among(select(_HAS.resource_provider_id, _HAS.trait_id), _HAS.resource_provider_id, listed=listed)
+    return RowsByIds(columns, _INV.resource_provider_id, spread=MAX_BETWEEN)
