@@ -47,10 +47,10 @@ class Budget:
 
     def _hit(self) -> bool:
         """Use up what is left, here and in all parents, and mark them all as hit."""
-        rest = self.left
+        left = self.left
         budget: Budget | None = self
         while budget is not None:
-            budget._left -= rest
+            budget._left -= left
             budget.was_hit = True
             budget = budget._parent
         return False

@@ -23,9 +23,7 @@ def drawn(wanted: Mapping[frozenset[int], int], room: Mapping[int, int]) -> int:
 
     O(sets x pools) per path. Paths are few, as each exhausts a set or a pool.
 
-    Args:
-        wanted: the pools that demands may draw from -> how many such demands there are.
-        room: pool -> its units.
+    ``wanted`` has the number of demands by the pools that they may draw from, ``room`` the units of each pool.
 
     >>> drawn({frozenset({1}): 2, frozenset({1, 2}): 3}, {1: 2, 2: 2})
     4
@@ -105,7 +103,7 @@ def undominated(bundles: Iterable[Bundle]) -> list[Bundle]:
     """
     unequal = {tuple(sorted(bundle.items())): bundle for bundle in bundles}
     kept: list[tuple[int, Bundle]] = []
-    for bundle in sorted(unequal.values(), key=lambda one: (len(one), sum(one.values()))):
+    for bundle in sorted(unequal.values(), key=lambda bundle: (len(bundle), sum(bundle.values()))):
         cells = sum([1 << cell for cell in bundle])
         rivals = [rival for rival_cells, rival in kept if not rival_cells & ~cells]
         if not any([all([amount <= bundle[cell] for cell, amount in rival.items()]) for rival in rivals]):
@@ -116,9 +114,7 @@ def undominated(bundles: Iterable[Bundle]) -> list[Bundle]:
 class BundlePacking:
     """Bundles to pack into cells, whatever is free in them; reuses what does not depend on that.
 
-    Args:
-        bundles: the ways to take a copy, preferably ``undominated``.
-        kinds: the sets of cells to bound jointly: those of one class.
+    Bundles are the ways to take a copy, preferably ``undominated``; kinds the sets of cells to bound jointly.
 
     >>> packing = BundlePacking([{0: 2, 1: 2}, {0: 3}, {1: 3}], [{0}, {1}, {0, 1}])
     >>> packing.copies([5, 6], budget=Budget(100))
@@ -174,7 +170,7 @@ def _apart(bundles: Sequence[Bundle]) -> list[list[Bundle]]:
     parts: list[tuple[set[int], list[Bundle]]] = []
     for bundle in bundles:
         cells, joined = {*bundle}, [bundle]
-        for part in [one for one in parts if not one[0].isdisjoint(bundle)]:
+        for part in [part for part in parts if not part[0].isdisjoint(bundle)]:
             cells |= part[0]
             joined += part[1]
             parts.remove(part)

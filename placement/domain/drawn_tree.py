@@ -11,11 +11,7 @@ from placement.domain.places import upwards
 class Drawing:
     """The part of a tree to draw, by ids.
 
-    Args:
-        top: the topmost provider drawn.
-        children: the children to draw below each provider drawn.
-        hidden: provider drawn -> how many of its descendants are not drawn, nor below another one drawn, if any.
-        is_whole: whether nothing is above the top.
+    ``hidden`` has how many descendants of a provider drawn are not drawn, nor below another one drawn, if any.
     """
 
     top: int
@@ -32,12 +28,7 @@ class Drawing:
 def drawing(parents: Mapping[int, int | None], focus: int, *, most: int, deepest: int) -> Drawing:
     """Choose what to draw: the whole tree if it fits, otherwise what is below ``focus``, nearest first.
 
-    Args:
-        parents: the parent of each provider of the tree. Siblings are drawn in this order, but those with children
-            first.
-        focus: the selected provider.
-        most: the maximum number of providers.
-        deepest: the maximum number of levels.
+    Siblings are drawn in the order of ``parents``, but those with children first.
     """
     below = _children(parents)
     above = ancestors(parents, focus)

@@ -12,12 +12,7 @@ PlaceNames = Mapping[str, Collection[str]]
 
 @dataclass(frozen=True, slots=True)
 class FabricLevel:
-    """A level of the fabric, such as racks.
-
-    Args:
-        name: the kind of place, such as rack.
-        places: its places; unused for hosts.
-    """
+    """A level of the fabric, such as racks."""
 
     name: str
     places: PlaceNames = field(default_factory=dict)
@@ -47,9 +42,7 @@ class Together:
 class GangRules:
     """A gang's rules for the fabric.
 
-    Args:
-        together: where members should be close to each other.
-        apart: the level at which no two members may be in one place.
+    No two members may be in one place of the level ``apart``.
     """
 
     together: Together | None = None
@@ -67,9 +60,7 @@ ANYWHERE = GangRules()
 def names_of_hosts(names: PlaceNames, members: Mapping[str, Collection[int]]) -> dict[int, str]:
     """Return the name of each host's place, the first one if there are several.
 
-    Args:
-        names: the places of one level, in order.
-        members: aggregate -> the roots of the trees that have a provider in it.
+    ``members`` maps aggregates to the roots of the trees that have a provider in them.
 
     >>> names_of_hosts({"b1": ["x"], "b2": ["y", "z"]}, {"x": [1], "y": [1, 2], "z": [3]})
     {1: 'b1', 2: 'b2', 3: 'b2'}

@@ -100,9 +100,7 @@ class Flavor:
 class FlavorQuery:
     """The query for a flavor.
 
-    Args:
-        query: the query string of GET /allocation_candidates.
-        without_meaning: the extra specs that it does not express.
+    ``without_meaning`` has the extra specs that the query does not express.
     """
 
     query: str
@@ -137,9 +135,7 @@ class _FlavorDemand:
 def flavor_query(flavor: Flavor, *, root_required: Iterable[str] = ()) -> FlavorQuery:
     """Return the query that nova sends to Placement for a flavor.
 
-    Args:
-        flavor: the flavor.
-        root_required: the traits that request filters of this cloud's nova add for each flavor.
+    ``root_required`` has the traits that request filters of this cloud's nova add for each flavor.
 
     >>> flavor_query(Flavor(vcpus=2, ram=2048, disk=20, extra_specs={"resources:PCPU": "2", "hw:numa_nodes": "2"}))
     ... # doctest: +NORMALIZE_WHITESPACE

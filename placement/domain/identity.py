@@ -51,4 +51,4 @@ CURRENT_ORIGIN: ContextVar[Origin | None] = ContextVar("placement_origin", defau
 
 
 def _plain(text: str) -> str:
-    return "".join([one for one in text if one.isprintable() and one != "\\"])[:MAX_ORIGIN_LENGTH]
+    return "".join([letter for letter in text if letter.isprintable() and letter != "\\"])[:MAX_ORIGIN_LENGTH]

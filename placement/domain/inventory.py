@@ -100,10 +100,7 @@ def check_fit(
     A provider that is over capacity, because its inventory shrank, still accepts a change that does not increase its
     usage; otherwise nothing could be moved away from it step by step.
 
-    Args:
-        portions: the amounts to take.
-        supplies: the inventories; nothing can be taken where there is none.
-        freed: what the same change gives back.
+    ``freed`` is what the same change gives back.
 
     Raises:
         DoesNotFit: for the first portion that does not fit.

@@ -56,5 +56,5 @@ def similar_names(name: str, known: Iterable[str]) -> list[str]:
     (['VCPU', 'PCPU'], ['FPGA'])
     """
     names, words = sorted(known), {*name.split("_")} - {"CUSTOM"}
-    related = [one for one in names if not words.isdisjoint(one.split("_"))]
+    related = [other for other in names if not words.isdisjoint(other.split("_"))]
     return [*dict.fromkeys([*get_close_matches(name, names, n=MAX_SUGGESTED), *related])][:MAX_SUGGESTED]

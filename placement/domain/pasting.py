@@ -163,7 +163,7 @@ def _of_command(options: str) -> Iterator[tuple[str, str]]:
 
 def _in_capitals(query: str) -> str:
     """Upper-case the names of classes and traits, which are always in upper case."""
-    return "&".join([_parameter(one) for one in query.split("&")])
+    return "&".join([_parameter(text) for text in query.split("&")])
 
 
 def _parameter(text: str) -> str:

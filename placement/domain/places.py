@@ -241,7 +241,8 @@ class Layout:
     def _positions(self) -> dict[int, Position]:
         """Place -> the position of whatever is in it."""
         nowhere: Position = (None,) * len(self._levels)
-        levels_of = {bits: [one for one in self._levels if bits >> one & 1] for bits in {*self._level_bits.values()}}
+        all_bits = {*self._level_bits.values()}
+        levels_of = {bits: [level for level in self._levels if bits >> level & 1] for bits in all_bits}
         positions: dict[int, Position] = {}
         for place in self._outermost_first():
             found = positions[self._outer[place]] if place in self._outer else nowhere
@@ -276,9 +277,7 @@ class Layout:
     def positions_of(self, providers: Set[int], inside: Mapping[int, int]) -> dict[int, Position]:
         """Return the positions of providers.
 
-        Args:
-            providers: the providers.
-            inside: the innermost places of those that are not places themselves.
+        ``inside`` has the innermost places of those that are not places themselves.
 
         >>> layout = Layout({1: None, 2: 1, 3: 2}, {2: 0b1}, {2: 1}, levels=2)
         >>> layout.positions_of({1, 3}, layout.inside({1, 3}))
@@ -291,9 +290,7 @@ class Layout:
     def around(self, fits: Mapping[int, float], inside: Mapping[int, int]) -> dict[int, float]:
         """Return how much fits around each provider: in its innermost place and inside it, or else on itself.
 
-        Args:
-            fits: provider -> how much fits on it.
-            inside: the innermost places of those that are not places themselves.
+        ``inside`` has the innermost places of those that are not places themselves.
         """
         sums = defaultdict(float, fits)
         for provider, place in inside.items():

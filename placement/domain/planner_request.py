@@ -66,10 +66,7 @@ class Exclusive:
 class ContainerPaths(NamedTuple):
     """What one container asks for by hierarchical names.
 
-    Args:
-        prefix: what stands before its names in the answer.
-        paths: the amount of each name.
-        is_initial: whether it runs before the others.
+    ``prefix`` stands before its names in the answer; ``is_initial`` says that it runs before the others.
     """
 
     prefix: str
@@ -122,7 +119,7 @@ class PlannerRequest:
     def plain(self) -> CandidateRequest:
         """The part that the database can narrow by: the conditions on each provider and on the root."""
         return CandidateRequest(
-            groups=tuple(one.group for one in self.groups),
+            groups=tuple(each.group for each in self.groups),
             isolate=self.isolate,
             root_required=self.root_required,
             root_forbidden=self.root_forbidden,
@@ -132,9 +129,9 @@ class PlannerRequest:
     def requested(self) -> Mapping[str, int]:
         """The total requested of each class as far as it is known; what depends on the tree counts once."""
         amounts: Counter[str] = Counter()
-        for one in self.groups:
-            for name, amount in one.group.resources.items():
-                amounts[name] += amount * one.count
+        for each in self.groups:
+            for name, amount in each.group.resources.items():
+                amounts[name] += amount * each.count
         return amounts
 
     def all_paths(self) -> Iterator[ContainerPaths]:

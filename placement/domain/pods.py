@@ -54,9 +54,7 @@ _POD_LEVEL = ("cpu", "memory", "hugepages-")
 class PastedPod:
     """What a pod requests.
 
-    Args:
-        words: its request under Koordinator's three keys, with annotations parsed, and ``root_required``.
-        ignored: the paths of what is not applied.
+    ``words`` has its request under Koordinator's three keys, with annotations parsed, and ``root_required``.
     """
 
     words: dict[str, Any]

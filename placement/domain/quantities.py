@@ -44,20 +44,12 @@ def amount_in(resource_class: str, quantity: int | str) -> int:
     """
     if isinstance(quantity, int):
         return quantity
-    match = re.fullmatch(QUANTITY, quantity)
-    if match is None:
-        raise ValueError(f"{quantity!r} is not an amount; write a whole number, or bytes such as 8Gi.")
-    number, unit = Fraction(match["number"]), match["unit"].removesuffix("B")
-    if not unit:
-        if number.denominator != 1:
-            raise ValueError(
-                f"{resource_class} is counted in whole units; write {-(-number // 1)} instead of {quantity}."
-            )
-        return int(number)
-    of_class = _bytes_in_one(resource_class)
-    if of_class is None:
-        raise ValueError(f"{resource_class} is not counted in bytes; write a whole number instead of {quantity}.")
-    return ceil(number * _bytes(unit) / of_class)
+    number, unit = _number_and_unit(QUANTITY, quantity)
+    if unit:
+        return ceil(number * _bytes(unit) / _bytes_in_one(resource_class, quantity))
+    if number.denominator != 1:
+        raise ValueError(f"{resource_class} is counted in whole units; write {ceil(number)} instead of {quantity}.")
+    return int(number)
 
 
 def quantity_in_manifest(name: str, resource_class: str, quantity: object) -> Fraction:
@@ -74,21 +66,26 @@ def quantity_in_manifest(name: str, resource_class: str, quantity: object) -> Fr
     >>> quantity_in_manifest("memory", "MEMORY_MB", 1073741824), quantity_in_manifest("memory", "MEMORY_MB", "1.5Gi")
     (Fraction(1024, 1), Fraction(1536, 1))
     """
-    match = None if isinstance(quantity, bool) else re.fullmatch(_IN_MANIFESTS, str(quantity))
+    number, unit = _number_and_unit(_IN_MANIFESTS, quantity)
+    is_of_bytes = name != resource_class and resource_class.endswith(tuple(_UNIT_OF_CLASS))
+    number *= _PARTS.get(unit) or _bytes(unit)
+    in_bytes = is_of_bytes or unit not in {"", *_PARTS}
+    return number / _bytes_in_one(resource_class, quantity) if in_bytes else number
+
+
+def _number_and_unit(pattern: str, quantity: object) -> tuple[Fraction, str]:
+    match = None if isinstance(quantity, bool) else re.fullmatch(pattern, str(quantity))
     if match is None:
         raise ValueError(f"{quantity!r} is not an amount; write a whole number, or bytes such as 8Gi.")
-    number, unit = Fraction(match["number"]), match["unit"].removesuffix("B")
-    of_class = _bytes_in_one(resource_class)
-    in_bytes = unit not in {"", *_PARTS} or (of_class is not None and name != resource_class)
-    if in_bytes and of_class is None:
-        raise ValueError(f"{resource_class} is not counted in bytes; write a whole number instead of {quantity}.")
-    number *= _PARTS.get(unit) or _bytes(unit)
-    return number / of_class if in_bytes and of_class else number
+    return Fraction(match["number"]), match["unit"].removesuffix("B")
 
 
-def _bytes_in_one(resource_class: str) -> int | None:
-    """Return how many bytes one of a class is, None if it is not counted in bytes."""
-    return next((size for end, size in _UNIT_OF_CLASS.items() if resource_class.endswith(end)), None)
+def _bytes_in_one(resource_class: str, quantity: object) -> int:
+    """Return how many bytes one of a class is."""
+    for end, size in _UNIT_OF_CLASS.items():
+        if resource_class.endswith(end):
+            return size
+    raise ValueError(f"{resource_class} is not counted in bytes; write a whole number instead of {quantity}.")
 
 
 def _bytes(unit: str) -> int:
@@ -107,8 +104,8 @@ def summed(amounts: Iterable[ResourceAmounts]) -> dict[str, int]:
     {'VCPU': 3, 'PGPU': 1}
     """
     total: Counter[str] = Counter()
-    for one in amounts:
-        total.update(one)
+    for portion in amounts:
+        total.update(portion)
     return dict(total)
 
 

@@ -94,7 +94,7 @@ class Plan:
     def counted(self) -> list[tuple[int, int]]:
         """(demand, number) for isolated granular groups that need several distinct providers of one demand."""
         granular = [slot.demand for slot in self.slots if slot.is_granular and slot.resources]
-        return [(one, number) for one, number in Counter(granular).items() if self.request.isolate and number > 1]
+        return [(demand, count) for demand, count in Counter(granular).items() if self.request.isolate and count > 1]
 
 
 @dataclass(frozen=True, slots=True)

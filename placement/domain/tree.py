@@ -41,9 +41,7 @@ class Tree:
 
         The fullest come first, ties by id. All slots then prefer the same NUMA node.
 
-        Args:
-            places: the places of all levels.
-            around: option -> how much of the whole request fits where it lies (``domain.places``).
+        ``around`` has how much of the whole request fits where an option lies (``Layout.around``).
         """
         self.places = places
         for options in self.options:
@@ -121,15 +119,7 @@ NO_STOCKS = ProviderStocks()
 
 
 class NamedMember(NamedTuple):
-    """A provider of a tree.
-
-    Args:
-        id: its id.
-        uuid: its uuid.
-        root_id: the root of its tree.
-        parent_id: its parent, None for a root.
-        own_name: its name, if it has one.
-    """
+    """A provider of a tree."""
 
     id: int
     uuid: str
@@ -188,7 +178,7 @@ class PlannerTree:
     def left(self) -> dict[int, dict[str, int]]:
         """Return what each of the tree's own providers has left of each class."""
         own = self.own(self.stocks)
-        return {one: {name: stock.left for name, stock in self.stocks[one].items()} for one in own}
+        return {provider: {name: stock.left for name, stock in self.stocks[provider].items()} for provider in own}
 
     def under(self, overlay: Overlay) -> "PlannerTree":
         """Return the tree with an overlay applied."""
@@ -208,5 +198,7 @@ class PlannerTree:
         """Return the providers on which, or below which, anything is allocated."""
         used = self.used
         if used is None:
-            used = [one for one, stocks in self.stocks.items() if any(stock.used for stock in stocks.values())]
+            used = [
+                provider for provider, stocks in self.stocks.items() if any(stock.used for stock in stocks.values())
+            ]
         return with_all_above(used, self.parents)

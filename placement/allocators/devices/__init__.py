@@ -71,11 +71,7 @@ def allocate(
 ) -> DeviceAllocations:
     """Find the best ways to serve a request on a host.
 
-    Args:
-        host: its devices.
-        request: what to allocate.
-        most: the number of ways to find.
-        budget: the steps to spend; at most a million of them are.
+    Finds up to ``most`` ways, and spends at most a million steps.
 
     Raises:
         ValueError: the request refers to an unknown group or level, repeats a label, or has a group without devices.

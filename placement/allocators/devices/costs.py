@@ -42,10 +42,7 @@ class DeviceObjective:
 class Costs:
     """The layout of costs.
 
-    Args:
-        levels: how many levels there are.
-        options: the number of options.
-        uncounted: how many of the last levels cost nothing.
+    Touching places of the last ``uncounted`` levels costs nothing.
     """
 
     def __init__(self, levels: int, options: int, *, uncounted: int = 0) -> None:

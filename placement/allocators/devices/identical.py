@@ -111,7 +111,7 @@ def _in_order(rule: InOnePlace, request: Request) -> list[tuple[tuple[object, ..
         if group.label in rule.groups:
             meets = {name: mask & ~(1 << rule.condition) for name, mask in group.meets.items()}
             others = [n for n, other in enumerate(request.within) if other is not rule and group.label in other.groups]
-            numbers = [tuple(sorted(one.items())) for one in (group.amounts, meets)]
+            numbers = [tuple(sorted(numbers.items())) for numbers in (group.amounts, meets)]
             rules = (group.apart, group.takes, group.count, group.by_card, group.exclusive, tuple(others))
             wanting.append(((*numbers, *rules, options.index(group.options)), group))
     return sorted(wanting, key=itemgetter(0))

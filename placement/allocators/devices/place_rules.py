@@ -4,76 +4,59 @@ States of tables are read and written here; how devices nest in places, and whic
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import NamedTuple
 
 from placement.allocators.devices.costs import Costs
-from placement.allocators.devices.request import Host, InOnePlace, Joint, Request
+from placement.allocators.devices.request import InOnePlace, Joint, Request
 from placement.allocators.devices.tables import Counter, Counters, Pruner, Table
 
 Closing = Callable[[int], int | None]
 """Maps a state of a complete place to the cost that a rule adds; None if the rule forbids the state."""
 
 
-class _ClosedState(NamedTuple):
-    """The state of a complete place with the rules of its level applied, and the cost that they add."""
-
-    state: int
-    cost: int
-
-
-class _ClosedStates(dict[int, _ClosedState | None]):
-    """The states of complete places of one level after its rules, None for forbidden ones: they recur."""
-
-    def __init__(self, closed: Callable[[int], _ClosedState | None]) -> None:
-        super().__init__({0: None})  # A place of which nothing is taken is none.
-        self._closed = closed
-
-    def __missing__(self, state: int) -> _ClosedState | None:
-        closed = self[state] = self._closed(state)
-        return closed
-
-
-class SearchLayout(NamedTuple):
-    """What the states and costs of a search depend on besides its request.
+class PlaceRules:
+    """The rules of one request in searches of one kind of host.
 
     Args:
-        host: the host.
+        request: the request.
+        levels: the names of the host's levels.
         costs: the layout of costs.
         partial: the levels at which it is counted whether any place is touched.
         cards: how many cards have devices in different places.
         most: the number of ways to keep for each state.
     """
 
-    host: Host
-    costs: Costs
-    partial: tuple[int, ...]
-    cards: int
-    most: int
-
-
-class PlaceRules:
-    """The rules of one request in searches of one layout."""
-
-    def __init__(self, request: Request, layout: SearchLayout) -> None:
+    def __init__(
+        self,
+        request: Request,
+        levels: Sequence[str],
+        costs: Costs,
+        *,
+        partial: tuple[int, ...],
+        cards: int,
+        most: int,
+    ) -> None:
         self._request = request
-        self._layout = layout
-        self._costs, levels = layout.costs, layout.host.levels
+        self._costs = costs
+        self._partial = partial
+        self._cards = cards
+        self._most = most
         self._index = {group.label: index for index, group in enumerate(request.groups)}
         self._bound = [within for within in request.within if within.required and within.stands_for == 1]
         """The rules that bind groups to one place. Those that stand for several may be served in several places."""
-        self.by_card = [(index, one.stands_for) for index, one in enumerate(request.groups) if one.by_card]
+        self.by_card = [(index, group.stands_for) for index, group in enumerate(request.groups) if group.by_card]
         """The groups that want different cards, each with how many devices of one card it may have."""
         self._nth_by_card = {index: place for place, (index, _most) in enumerate(self.by_card)}
         self.counters = Counters(self._all_counters())
         self.pruner = Pruner(request.groups, self.counters)
         """Tells which states the devices that are left cannot complete."""
         self._own_masks = [self.counters.mask([index]) for index in range(len(request.groups))]
-        self._taking = self.counters.mask([index for index, one in enumerate(request.groups) if one.takes])
-        self._apart = self.counters.mask([index for index, one in enumerate(request.groups) if one.apart])
+        self._taking = self.counters.mask([index for index, group in enumerate(request.groups) if group.takes])
+        self._apart = self.counters.mask([index for index, group in enumerate(request.groups) if group.apart])
         self._closings = [self._closings_of(level, name) for level, name in enumerate(levels)]
         self._bounds = [self._bounds_of(name) for name in levels]
-        self._after_rules = [_ClosedStates(partial(self._closed_state, level)) for level in range(len(levels))]
+        # A place of which nothing is taken is none.
+        self._after_rules: list[dict[int, tuple[int, int] | None]] = [{0: None} for _level in levels]
+        """By level, states of complete places -> the state after its rules and the cost that they add: they recur."""
 
     def rules_at(self, level: int) -> int:
         """Return how many rules there are about a level."""
@@ -82,10 +65,7 @@ class PlaceRules:
     def units(self, group: int, meets: int, card: int | None = None) -> int:
         """Return what a device adds to a state by serving a group, and by the conditions that it meets.
 
-        Args:
-            group: the group.
-            meets: the conditions, as bits.
-            card: the number of the card that it is of, if that has devices in different places.
+        ``meets`` has the conditions as bits, ``card`` the number of its card if that has devices in different places.
         """
         units = self.counters.units
         first = len(self._request.groups) + len(self._bound)
@@ -112,14 +92,16 @@ class PlaceRules:
             devices: how many devices in it could have been taken.
             done: the divided cards that have no device elsewhere; states need not tell them apart any more.
         """
-        costs, most, taking, after_rules = self._costs, self._layout.most, self._taking, self._after_rules[level]
-        touched = costs.touched[level] + devices * costs.free[level]
+        most, taking, after_rules = self._most, self._taking, self._after_rules[level]
+        touched = self._costs.touched[level] + devices * self._costs.free[level]
         kept = ~self.counters.mask([index for card in done for index in self._of_card(card)])
         closed: Table = {0: table[0]} if 0 in table else {}
         for state, of_state in table.items():
+            if state not in after_rules:
+                after_rules[state] = self._closed_state(level, state)
             after = after_rules[state]
             if after is not None:
-                state_after, further = after.state & kept, after.cost + touched if state & taking else after.cost
+                state_after, further = after[0] & kept, after[1] + touched if state & taking else after[1]
                 costs_after, known = [cost + further for cost in of_state], closed.get(state_after)
                 closed[state_after] = costs_after if known is None else sorted([*known, *costs_after])[:most]
         return closed
@@ -140,8 +122,8 @@ class PlaceRules:
         ]
         withins = [Counter(1, 0) for _within in self._bound]
         conditions = [Counter(1, 1, saturates=True)] * self._request.conditions
-        of_cards = [Counter(most, 0) for _index, most in self.by_card] * self._layout.cards
-        touched = [Counter(1, 0, saturates=True)] * len(self._layout.partial)
+        of_cards = [Counter(most, 0) for _index, most in self.by_card] * self._cards
+        touched = [Counter(1, 0, saturates=True)] * len(self._partial)
         return groups + withins + conditions + of_cards + touched
 
     def _of_card(self, card: int) -> range:
@@ -166,7 +148,7 @@ class PlaceRules:
             if within.level == name
         ]
 
-    def _closed_state(self, level: int, state: int) -> "_ClosedState | None":
+    def _closed_state(self, level: int, state: int) -> tuple[int, int] | None:
         """Apply the rules of a level to the state of a complete place; return None if they forbid it."""
         cost = 0
         for rule in self._closings[level]:
@@ -181,12 +163,11 @@ class PlaceRules:
                 if settled is None:
                     return None
                 state = settled
-        counted = self._layout.partial
-        if state & self._taking and level in counted:
+        if state & self._taking and level in self._partial:
             # Other devices may be in no place of the level. These counters come last.
-            unit = self.counters.units[counted.index(level) - len(counted)]
+            unit = self.counters.units[self._partial.index(level) - len(self._partial)]
             state = self.counters.settled(state + unit) or state
-        return _ClosedState(state, cost)
+        return state, cost
 
     def _closings_of(self, level: int, name: str) -> list[Closing]:
         """Return the rules about a level that look at each place by itself."""
@@ -210,8 +191,8 @@ class PlaceRules:
         def preferred(state: int) -> int:
             primaries = value(state, primary)
             there = [(value(state, index), number) for index, number in secondaries]
-            absent = sum([max(0, number - some) for some, number in there])
-            alone = primaries * absent if primaries else sum([some for some, _number in there])
+            absent = sum([max(0, number - present) for present, number in there])
+            alone = primaries * absent if primaries else sum([present for present, _number in there])
             return alone * missed
 
         return required if joint.required else preferred

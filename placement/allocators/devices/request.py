@@ -137,9 +137,7 @@ class Request:
 def nesting(paths: Collection[PlacePath], levels: int) -> tuple[int, ...] | None:
     """Return the levels from the outside in; None if some places overlap without one enclosing the other.
 
-    Args:
-        paths: the places of devices, one for each level, None for no place.
-        levels: the number of levels.
+    ``paths`` has the places of devices, one for each level, None for no place.
 
     >>> nesting([("pcie0", "numa0"), ("pcie1", "numa0"), (None, "numa1")], levels=2)
     (1, 0)

@@ -15,7 +15,7 @@ from math import inf
 from placement.allocators.budget import Budget
 from placement.allocators.devices.costs import Costs, own_costs
 from placement.allocators.devices.identical import shared_out, without_identical_ties, without_twins
-from placement.allocators.devices.place_rules import PlaceRules, SearchLayout
+from placement.allocators.devices.place_rules import PlaceRules
 from placement.allocators.devices.request import (
     THE_DEVICE,
     Device,
@@ -42,10 +42,6 @@ def host_key(host: Host, request: Request) -> Hashable:
 
 class DevicePlan:
     """A request on a host, ready to be searched.
-
-    Args:
-        host: the host.
-        request: the request.
 
     Raises:
         ValueError: the request refers to an unknown group or level, repeats a label, or has a group without devices.
@@ -108,77 +104,12 @@ STEPS_FOR_AN_OPTION = 5
 """The cost of adding an option of one device to a state, in pairs of states."""
 
 
-class DeviceTable:
-    """Lays out the ways to use any one device of a host.
-
-    Args:
-        request: the request.
-        rules: its rules.
-        own: the options' own costs.
-        cards: the cards whose devices are in different places.
-    """
-
-    def __init__(self, request: Request, rules: PlaceRules, own: Sequence[int], cards: DividedCards) -> None:
-        self._groups = request.groups
-        self._rules = rules
-        self._own = own
-        self._cards = cards
-
-    def table(self, options: Sequence[DeviceOption], tables: Tables) -> Table:
-        """Return the table of a device.
-
-        Args:
-            options: the options of this device, in order.
-            tables: has the steps to spend.
-        """
-        table: Table = {0: [0]}
-        room, asked, guard = self._packed_room(options)
-        left, settled, before = {0: room}, self._rules.counters.settled, self._rules.before
-        for option, amounts in zip(options, asked, strict=True):
-            tables.budget.take(STEPS_FOR_AN_OPTION * len(table))
-            units, cost = self._units(option), self._own[option.number]
-            for state in [] if tables.is_over else before(option.group, option.turn, table):
-                still_left, both = left[state] - amounts, settled(state + units)
-                if both is not None and still_left & guard == guard:
-                    table[both], left[both] = [known + cost for known in table[state]], still_left
-        return table
-
-    def _packed_room(self, options: Sequence[DeviceOption]) -> tuple[int, list[int], int]:
-        """Return a device's room, what each option asks of it, and the guard bits, each as one number.
-
-        Each class has a field in these numbers, topped by a guard bit. So one subtraction takes from all classes, and
-        clears the guard bit of each that has too little.
-        """
-        room, guard, asked = 0, 0, [0] * len(options)
-        wanted = [self._groups[option.group].amounts for option in options]
-        shift = 0
-        for name, left in options[0].device.room.items() if options else ():
-            amounts = [of.get(name, 0) for of in wanted]
-            together = sum(amounts)  # More room makes no difference.
-            asked = [packed | amount << shift for packed, amount in zip(asked, amounts, strict=True)]
-            room |= int(max(0, min(left, together))) << shift
-            shift += together.bit_length()
-            guard |= 1 << shift
-            shift += 1
-        return room | guard, asked, guard
-
-    def _units(self, option: DeviceOption) -> int:
-        meets = self._groups[option.group].meets.get(option.device.name, 0)
-        return self._rules.units(option.group, meets, self._cards.number(option.device.whole))
-
-
 _TableOf = tuple[Sequence[Device], Table]
 """Some devices, and their table."""
 
 
 class Knapsack:
-    """The search for one request on one host.
-
-    Args:
-        plan: the request and the host.
-        most: the number of ways to find.
-        budget: the pairs of states to look at.
-    """
+    """The search for one request on one host."""
 
     def __init__(self, plan: DevicePlan, *, most: int, budget: Budget) -> None:
         host, options, self._request = plan.host, plan.options, plan.request
@@ -187,9 +118,15 @@ class Knapsack:
         self._devices = list({option.device.name: option.device for option in options}.values())
         by_card = any([group.by_card for group in self._request.groups])
         self._cards = DividedCards(self._devices if by_card else ())
-        layout = SearchLayout(host, plan.costs, _partial_levels(host, options), len(self._cards), most)
-        self._rules = PlaceRules(self._request, layout)
-        self._device_table = DeviceTable(self._request, self._rules, plan.own_costs(), self._cards)
+        self._rules = PlaceRules(
+            self._request,
+            host.levels,
+            plan.costs,
+            partial=_partial_levels(host, options),
+            cards=len(self._cards),
+            most=most,
+        )
+        self._own_costs = plan.own_costs()
         self._options: dict[str, list[DeviceOption]] = defaultdict(list)
         for option in options:
             self._options[option.device.name].append(option)
@@ -233,7 +170,7 @@ class Knapsack:
         for device in devices:
             places[device.name if level is None else device.path[level]].append(device)
         if level is None:
-            parts = [([one], self._device_table.table(self._options[one.name], self._tables)) for one in devices]
+            parts = [([device], self._table_of_one(self._options[device.name])) for device in devices]
         else:
             parts = [(inside, self._closed(place, inside, depth, spare)) for place, inside in places.items()]
         return self._in_cards(parts) if self._rules.by_card else parts
@@ -260,6 +197,41 @@ class Knapsack:
             else:
                 combined[card] = devices, table
         return list(combined.values())
+
+    def _table_of_one(self, options: Sequence[DeviceOption]) -> Table:
+        """Return the table of a device, given its options in order."""
+        table: Table = {0: [0]}
+        room, asked, guard = self._packed_room(options)
+        left, settled, groups = {0: room}, self._rules.counters.settled, self._request.groups
+        for option, amounts in zip(options, asked, strict=True):
+            self._tables.budget.take(STEPS_FOR_AN_OPTION * len(table))
+            meets = groups[option.group].meets.get(option.device.name, 0)
+            units = self._rules.units(option.group, meets, self._cards.number(option.device.whole))
+            cost, before = self._own_costs[option.number], self._rules.before(option.group, option.turn, table)
+            for state in [] if self._tables.is_over else before:
+                still_left, both = left[state] - amounts, settled(state + units)
+                if both is not None and still_left & guard == guard:
+                    table[both], left[both] = [known + cost for known in table[state]], still_left
+        return table
+
+    def _packed_room(self, options: Sequence[DeviceOption]) -> tuple[int, list[int], int]:
+        """Return a device's room, what each option asks of it, and the guard bits, each as one number.
+
+        Each class has a field in these numbers, topped by a guard bit. So one subtraction takes from all classes, and
+        clears the guard bit of each that has too little.
+        """
+        room, guard, asked = 0, 0, [0] * len(options)
+        wanted = [self._request.groups[option.group].amounts for option in options]
+        shift = 0
+        for name, left in options[0].device.room.items() if options else ():
+            amounts = [of_group.get(name, 0) for of_group in wanted]
+            together = sum(amounts)  # More room makes no difference.
+            asked = [packed | amount << shift for packed, amount in zip(asked, amounts, strict=True)]
+            room |= int(max(0, min(left, together))) << shift
+            shift += together.bit_length()
+            guard |= 1 << shift
+            shift += 1
+        return room | guard, asked, guard
 
 
 def _partial_levels(host: Host, options: Sequence[DeviceOption]) -> tuple[int, ...]:

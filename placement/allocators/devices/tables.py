@@ -166,10 +166,7 @@ _Partners = Sequence[Sequence[tuple[int, int]]]
 class Tables:
     """Merges the tables of one search.
 
-    Args:
-        counters: the layout of states.
-        most: how many ways to keep for each state.
-        budget: the pairs of states to look at.
+    ``most`` is how many ways to keep for each state; the budget counts the pairs of states looked at.
     """
 
     def __init__(self, counters: Counters, *, most: int, budget: Budget) -> None:

@@ -40,9 +40,7 @@ class Fabric:
     def together(self, *, most_places: int, budget: Budget) -> list[Posting] | None:
         """Return who goes where, in the fewest places and at most the given number; None if there is no way.
 
-        Args:
-            most_places: the number of places allowed.
-            budget: the steps to spend. If it is hit, there may be a better answer, or any.
+        If the budget is hit, there may be a better answer, or any.
         """
         places = [*self._places.values()]
         while True:
@@ -53,9 +51,7 @@ class Fabric:
     def together_each(self, groups: Sequence[Mix], *, budget: Budget) -> list[Posting] | None:
         """Return who goes where with each group in one place and no two groups in the same; None if there is no way.
 
-        Args:
-            groups: how many members of each kind each group has.
-            budget: as for ``together``.
+        ``groups`` has how many members of each kind each group has.
         """
         names = [*self._places]
         known: dict[tuple[Mix, Hashable], list[Posting] | None] = {}
@@ -81,7 +77,7 @@ class Fabric:
             refused = self._refused(found)
             if not refused:
                 return found
-            known = {key: one for key, one in known.items() if key[1] not in refused}
+            known = {key: way for key, way in known.items() if key[1] not in refused}
 
     def roomiest(self, *, budget: Budget) -> tuple[Hashable, int]:
         """Return the place that holds the most members of a single-kind crew, and how many; asks sites."""

@@ -21,9 +21,7 @@ Mix = tuple[int, ...]
 class Crew:
     """The members of a gang; those that want the same are of one kind.
 
-    Args:
-        members: the number of each kind.
-        amounts: how much of each resource one member of each kind takes.
+    ``amounts`` has how much of each resource one member of each kind takes.
     """
 
     members: Mix
@@ -98,7 +96,7 @@ def largest_mixes(site: Site, crew: Crew, left: Mix) -> Iterator[Mix]:
     """
     for mix in _mixes(site, crew, left, ()):
         larger = (_with_one_more(mix, kind) for kind, number in enumerate(mix) if number < left[kind])
-        if any(mix) and not any(site.may_hold(one, crew) for one in larger):
+        if any(mix) and not any(site.may_hold(other, crew) for other in larger):
             yield mix
 
 
@@ -124,13 +122,7 @@ SiteWorth = Callable[[Site], float]
 
 
 class FabricSums:
-    """Upper bounds for the sites of some places.
-
-    Args:
-        places: the sites of each place, in order.
-        crew: the members.
-        most_places: the number of places allowed.
-    """
+    """Upper bounds for the sites of some places."""
 
     def __init__(self, places: Sequence[Sequence[Site]], crew: Crew, *, most_places: int) -> None:
         self._crew = crew
@@ -139,7 +131,7 @@ class FabricSums:
         self._needs = self.need(crew.members)
         self._suffixes = cache(self._suffixes_of)
         self._whole = [[self._prefix(sites, of) for sites in places] for of in range(len(self._worths))]
-        self.most_sites = sum(sorted([max(map(len, one)) for one in zip(*self._whole, strict=True)])[-most_places:])
+        self.most_sites = sum(sorted([max(map(len, sums)) for sums in zip(*self._whole, strict=True)])[-most_places:])
         self._tables = [self._table(of, most_places) for of in range(len(self._worths))]
 
     def need(self, left: Mix) -> list[int]:
@@ -199,7 +191,7 @@ class FabricSums:
                     del negated[bisect_left(negated, -known)]
                 insort(negated, -value)
                 best[part] = value
-            found.append(self._summed([-one for one in negated[: self.most_sites]], of))
+            found.append(self._summed([-value for value in negated[: self.most_sites]], of))
         return found[::-1]
 
     def _table(self, of: int, most_places: int) -> list[list[list[float]]]:
@@ -260,11 +252,7 @@ def fewest_sites(
 ) -> list[Posting] | None:
     """Return where a crew may go: the fewest places, then the fewest sites, ties by order.
 
-    Args:
-        places: the sites of each place, in order.
-        crew: the members.
-        most_places: the number of places allowed.
-        budget: one step for each state looked at; if it is hit, there may be a better answer, or any.
+    Takes one step for each state looked at; if the budget is hit, there may be a better answer, or any.
     """
     for number in range(1, min(most_places, len(places)) + 1):
         sums = FabricSums(places, crew, most_places=number)

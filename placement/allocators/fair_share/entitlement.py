@@ -83,11 +83,7 @@ def _level(amount: Fraction, vessels: Sequence[Vessel]) -> tuple[int, int, list[
 class Entitlements:
     """The entitlements of a tree's nodes, computed lazily from the root down.
 
-    Args:
-        root: the tree.
-        totals: class -> the total.
-        wanted: leaf -> the classes that it wants; it is entitled to nothing of others.
-        classes: the classes to compute.
+    ``wanted`` maps each leaf to the classes that it wants; it is entitled to nothing of others.
     """
 
     def __init__(
@@ -157,9 +153,7 @@ class Entitlements:
 class ClassWeight(NamedTuple):
     """What a part of a branch weighs in the order of service, in one class.
 
-    Args:
-        weight: the weight, as an exact fraction.
-        beforehand: the fraction of the class that it counts as having besides what it has.
+    ``beforehand`` is the fraction of the class that it counts as having besides what it has.
     """
 
     weight: Fraction
@@ -202,17 +196,12 @@ def _weights_in(
     level = max(levels, default=Fraction(0))
     # Where all goes to promises, the level at which everybody would be without them serves for comparison.
     unit = level or Fraction(total) / sum([weight for _inner, _part, weight in parts])
-    amounts = [
-        level * weight if amount is None else _promised_amount(entitlements.of(inner)[name], part, name)
-        for (inner, part, weight), amount in zip(parts, promised, strict=True)
-    ]
-    nothing = [
-        ClassWeight(BEGUN / unit, BEGUN / total if entitlements.is_asked(inner, name) else Fraction(0))
-        for inner, _part, _weight in parts
-    ]
-    return [ClassWeight(amount / unit) if amount else none for amount, none in zip(amounts, nothing, strict=True)]
-
-
-def _promised_amount(entitled: Fraction, part: Branch | Leaf, name: str) -> Fraction:
-    """Return what a part with a promise gets; what it deserves also if others left it less, or it wants nothing."""
-    return Fraction(part.deserved[name]) if isinstance(part, Branch) and name in part.deserved else entitled
+    weights = []
+    for (inner, part, weight), promise in zip(parts, promised, strict=True):
+        amount = level * weight if promise is None else entitlements.of(inner)[name]
+        if isinstance(part, Branch) and name in part.deserved:
+            # Also if others left it less, or it wants nothing.
+            amount = Fraction(part.deserved[name])
+        nothing = ClassWeight(BEGUN / unit, BEGUN / total if entitlements.is_asked(inner, name) else Fraction(0))
+        weights.append(ClassWeight(amount / unit) if amount else nothing)
+    return weights

@@ -65,10 +65,7 @@ class _Prospects(NamedTuple):
 class FewestSearch:
     """A search among kinds of things.
 
-    Args:
-        choices: the kinds to choose from, and the needs as sums.
-        budget: one step per choice looked at.
-        fits: the oracle; by default, what is enough by sums fits.
+    Takes one step for each choice looked at. Without an oracle, what is enough by sums fits.
     """
 
     def __init__(self, choices: Choices, budget: Budget, *, fits: Fits | None = None) -> None:
@@ -95,8 +92,7 @@ class FewestSearch:
     def best(self, below: Cost | None = None) -> CostedChoice | None:
         """Return the fewest things, among those the least valuable; a greedy answer if the budget runs out.
 
-        Args:
-            below: an upper bound; only cheaper choices count.
+        With ``below``, only cheaper choices count.
         """
         if self.bound is None or not self._asked([len(kind.values) for kind in self._kinds]):
             return None
@@ -287,10 +283,6 @@ def fewest(choices: Choices, *, steps: int) -> Fewest:
 
     The result is proven optimal where everything was searched, where a single thing is enough, or where it meets a
     lower bound derived from sums.
-
-    Args:
-        choices: what to choose from.
-        steps: the most partial choices to look at.
     """
     budget = Budget(steps)
     search = FewestSearch(choices, budget)

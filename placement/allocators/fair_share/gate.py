@@ -85,13 +85,8 @@ def decide(
     claim's turn comes while it still fits, the claim is fair; nothing is left idle for the sake of those who could not
     use it.
 
-    Args:
-        shares: the tree and its usage; restored afterwards.
-        claimant: the leaf that claims.
-        task: what it claims.
-        competitors: who else waits; the claimant's own entries come after the claim.
-        limits: branch -> the largest fraction of any class that it may hold, 0..1; applies above the claimant.
-        steps: the most tasks to hand out.
+    Entries of the claimant among the competitors come after the claim. ``limits`` has the largest fraction of any
+    class, 0..1, that branches above the claimant may hold. ``shares`` is restored afterwards.
 
     Raises:
         ValueError, KeyError: as ``FairShares``.
@@ -121,12 +116,7 @@ def decide_some(
 
     Those that come later are among those who wait. What is let through stays in use in ``shares``.
 
-    Args:
-        shares: the tree and its usage.
-        claims: who claims what; the counts are finite.
-        competitors: who else waits.
-        limits: as in ``decide``.
-        steps: the most tasks to hand out, shared evenly among the claims.
+    Counts are finite; steps are shared evenly among the claims.
 
     Returns:
         How many tasks of each claim are let through, and the decision about the next one: ``fair`` if all are.
@@ -228,12 +218,8 @@ class Shortage:
 class Overdraft:
     """A node that holds too much of a class.
 
-    Args:
-        path: the node.
-        resource_class: the class.
-        holds: how much of it the node holds.
-        most: how much it may hold: its limit, or its entitlement rounded up to a whole unit.
-        shortage: why it may not hold more than its entitlement; None if the limit is exceeded.
+    It may hold ``most``: its limit, or its entitlement rounded up to a whole unit. Without a ``shortage``, the limit is
+    exceeded.
     """
 
     path: str
@@ -251,9 +237,7 @@ def overdraft(shares: FairShares, taken: Mapping[str, Amounts]) -> Overdraft | N
     before all others even with all but the last unit of what it took. A limit may never be exceeded. What leaves take
     counts for their queues whatever other leaves give back.
 
-    Args:
-        shares: the tree and its usage, including what was taken.
-        taken: leaf -> the change in its usage; negative where it gave back.
+    ``shares`` includes what was taken; ``taken`` has the change in each leaf's usage, negative where it gave back.
 
     >>> from placement.allocators.fair_share.tree import Branch, Leaf
     >>> root = Branch("root", (Leaf("ann"), Leaf("bob")))
@@ -300,7 +284,7 @@ def beyond_entitlement(shares: FairShares, taken: Mapping[str, Amounts]) -> Over
 
 def _given_back(taken: Mapping[str, Amounts]) -> dict[str, Amounts]:
     """Return what leaves gave back: they may want it again."""
-    return {leaf: {name: -amount for name, amount in of.items() if amount < 0} for leaf, of in taken.items()}
+    return {leaf: {name: -n for name, n in amounts.items() if n < 0} for leaf, amounts in taken.items()}
 
 
 def _comes_first(shares: FairShares, taken: Mapping[str, Amounts], path: str) -> bool:

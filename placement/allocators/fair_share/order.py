@@ -111,11 +111,7 @@ def fill(
     A leaf's entries are served in order: one that does not fit holds up those behind it. Leaves that are not named wait
     for nothing.
 
-    Args:
-        shares: the tree and its usage.
-        pending: leaf -> its tasks.
-        steps: the most tasks to hand out.
-        until: stop once this leaf has got all of its first entry.
+    Stops after so many tasks, or once the leaf ``until`` has got all of its first entry.
 
     Raises:
         ValueError, KeyError: as ``FairShares``.

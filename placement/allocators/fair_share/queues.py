@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from placement.allocators.entries import Number, exact
-from placement.allocators.fair_share.tree import SEPARATOR, Amounts, Branch, Leaf, joined
+from placement.allocators.fair_share.tree import SEPARATOR, Amounts, Branch, Leaf, joined, way
 
 ROOT, DEFAULT_QUEUE = "root", "default"
 
@@ -14,9 +14,7 @@ ROOT, DEFAULT_QUEUE = "root", "default"
 class Contradiction(ValueError):
     """Two queues contradict each other.
 
-    Args:
-        first, second: the indexes of the two in the list.
-        text: how the second contradicts the first; names both.
+    ``first`` and ``second`` are their indexes in the list; the text names both.
     """
 
     def __init__(self, first: int, second: int, text: str) -> None:
@@ -128,7 +126,7 @@ def tree_of(queues: Sequence[Queue], default: str | None = None) -> QueueTree:
             raise Contradiction(0, number, f"{line.path} does not begin with {root}, as {queues[0].path} does")
     weights = _weights(lines)
     _check_nesting(lines, queue_paths={*weights} - {path.rpartition(SEPARATOR)[0] for path in weights})
-    _check_promises(lines)
+    _check_promises(lines, root)
     capacities = {line.path: line.capacity for line in lines if line.capacity != QueueCapacity()}
     return QueueTree(
         root, MappingProxyType(weights), MappingProxyType(_members(lines)), added.path, MappingProxyType(capacities)
@@ -139,13 +137,13 @@ def _weights(lines: Sequence[Queue]) -> dict[str, Number]:
     """Return path -> weight, parents before children; 1 where no line specifies it."""
     said: dict[str, tuple[int, Number]] = {}
     for number, line in enumerate(lines):
-        for path, weight in zip(_ways(line.path)[1:], line.weights[1:], strict=False):
+        for path, weight in zip(way(line.path), line.weights[1:], strict=False):
             if weight is not None:
                 first, before = said.setdefault(path, (number, weight))
                 if exact(before) != exact(weight):
                     text = f"{line.path} gives {path} the weight {weight}, {lines[first].path} gives it {before}"
                     raise Contradiction(first, number, text)
-    below_root = [path for line in lines for path in _ways(line.path)[1:]]
+    below_root = [path for line in lines for path in way(line.path)]
     return {path: said[path][1] if path in said else 1 for path in dict.fromkeys(below_root)}
 
 
@@ -163,7 +161,7 @@ def _check_nesting(lines: Sequence[Queue], *, queue_paths: set[str]) -> None:
             raise Contradiction(number, below, text)
 
 
-def _check_promises(lines: Sequence[Queue]) -> None:
+def _check_promises(lines: Sequence[Queue], root: str) -> None:
     """Refuse promises to queues that, singly or in total, exceed what a line states for a queue around them.
 
     What a queue is promised counts for the queues around it, up to the first whose line states a promise of its own:
@@ -174,7 +172,7 @@ def _check_promises(lines: Sequence[Queue]) -> None:
     for number, line in enumerate(lines):
         for promise, bounds in (("guarantee", _GUARANTEE_BOUNDS), ("deserved", _DESERVED_BOUNDS)):
             for name, amount in getattr(line.capacity, promise).items():
-                for above in reversed(_ways(line.path)[:-1]):
+                for above in [root, *way(line.path)][-2::-1]:
                     together[above, promise, name] += amount
                     promised = together[above, promise, name]
                     stated = lines[numbers[above]].capacity if above in numbers else QueueCapacity()
@@ -199,12 +197,6 @@ def _members(lines: Sequence[Queue]) -> dict[str, str]:
             if first != number:
                 raise Contradiction(first, number, f"{member} is in {lines[first].path} and in {line.path}")
     return {member: lines[number].path for member, number in members.items()}
-
-
-def _ways(path: str) -> list[str]:
-    """Return the path of every node from the root down to this one."""
-    names = path.split(SEPARATOR)
-    return [SEPARATOR.join(names[:end]) for end in range(1, len(names) + 1)]
 
 
 def _quoted(member: str) -> str:

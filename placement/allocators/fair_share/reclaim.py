@@ -59,12 +59,7 @@ def reclaim(
 
     Infeasible also if the claimant would not be served next then (see ``is_fair_to_take``).
 
-    Args:
-        shares: the tree, its usage and what its leaves wait for.
-        claimant: the leaf.
-        task: what it wants.
-        held: what may be given back; what the claimant holds is left alone.
-        steps: the most partial choices to look at.
+    What the claimant holds is left alone.
 
     Raises:
         ValueError, KeyError: as ``FairShares``.
@@ -143,14 +138,6 @@ def preempt(
     things in other queues of no higher priority, go by entitlement: only for a claimant that is entitled to them, and
     only as far as their owner exceeds its entitlement. The objective is to minimise the highest priority given back,
     then the number of things, then their priorities.
-
-    Args:
-        shares: the tree, its usage and what its leaves wait for.
-        claimant: the leaf.
-        task: what it wants.
-        priority: the priority of the task.
-        held: what may be given back.
-        steps: the most partial choices to look at for each priority tried.
 
     Raises:
         ValueError, KeyError: as ``FairShares``.

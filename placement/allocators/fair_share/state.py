@@ -80,12 +80,6 @@ class FairShares:
     classes that become exhausted or available with it. A class is exhausted when no leaf waits for a task that fits and
     includes it, whether because nobody asks for it or because too little is left: nobody can be given more of it.
 
-    Args:
-        root: the tree.
-        totals: the total of each class that counts.
-        usage: leaf -> its usage, by default nothing.
-        tasks: leaf -> the task it waits for, by default nothing.
-
     Raises:
         ValueError: from here and every method, for a negative amount or a class that does not count.
         KeyError: a leaf is not in the tree.
@@ -274,9 +268,7 @@ class FairShares:
     ) -> Entitlements:
         """Return what each node is entitled to if everybody wants more of what it uses or waits for.
 
-        Args:
-            classes: the classes to compute; by default, all.
-            more: leaf -> amounts of other classes that it wants as well.
+        ``more`` has amounts of other classes that leaves want as well.
         """
         wanted = {
             leaf: {

@@ -45,11 +45,7 @@ class ClaimRights:
 
     ``needs`` is what has to become free: (branch, class) -> amount, for the root and every limit in the way.
 
-    Args:
-        shares: the tree, its usage and what its leaves wait for.
-        claimant: the leaf.
-        task: what it wants.
-        classes: the classes in which entitlements are protected; by default, the lacking ones.
+    Entitlements are protected in ``classes``, by default the lacking ones.
     """
 
     def __init__(
@@ -88,12 +84,13 @@ class ClaimRights:
     def _first_entitled(self) -> int:
         """The first of the claimant's nodes from which on all are entitled to what they would hold."""
         nodes = way(self.claimant)
-        beyond = [number for number, path in enumerate(nodes, start=1) if not self._is_entitled(path)]
+        beyond = [
+            number
+            for number, path in enumerate(nodes, start=1)
+            for name in self.classes
+            if self.used[path][name] + self.task.get(name, 0) > self.entitlements.of(path)[name]
+        ]
         return max(beyond, default=0)
-
-    def _is_entitled(self, path: str) -> bool:
-        entitled, used = self.entitlements.of(path), self.used[path]
-        return all([used[name] + self.task.get(name, 0) <= entitled[name] for name in self.classes])
 
     def surplus(self, path: str) -> dict[str, int]:
         """Return class -> how many whole units a node may give."""
@@ -105,18 +102,19 @@ class ClaimRights:
     def partings(self, leaves: Iterable[str]) -> tuple[Parting, ...]:
         """Return the levels that decide about these leaves, with their figures."""
         givers = {self.keepers(leaf)[0] for leaf in dict.fromkeys(leaves) if self.keepers(leaf)}
-        return tuple([self._shown(way(self.claimant)[len(way(giver)) - 1], giver) for giver in sorted(givers)])
-
-    def _shown(self, ours: str, theirs: str) -> Parting:
-        entitled = self.entitlements.of
-        return Parting(
-            claimant=ours,
-            giver=theirs,
-            claims={name: self.used[ours][name] + self.task.get(name, 0) for name in self.classes},
-            claimant_entitled={name: float(amount) for name, amount in entitled(ours).items()},
-            holds={name: self.used[theirs][name] for name in self.classes},
-            giver_entitled={name: float(amount) for name, amount in entitled(theirs).items()},
-        )
+        entitled, partings = self.entitlements.of, []
+        for theirs in sorted(givers):
+            ours = way(self.claimant)[len(way(theirs)) - 1]
+            parting = Parting(
+                claimant=ours,
+                giver=theirs,
+                claims={name: self.used[ours][name] + self.task.get(name, 0) for name in self.classes},
+                claimant_entitled={name: float(amount) for name, amount in entitled(ours).items()},
+                holds={name: self.used[theirs][name] for name in self.classes},
+                giver_entitled={name: float(amount) for name, amount in entitled(theirs).items()},
+            )
+            partings.append(parting)
+        return tuple(partings)
 
 
 @dataclass(frozen=True, slots=True)

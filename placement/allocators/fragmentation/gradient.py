@@ -32,8 +32,7 @@ class Fragmentation:
     To a task, all of a host's free devices are useless if it does not fit there; otherwise those with too little left
     or of the wrong kind are. Fragmentation is the mean over expected tasks; tasks without devices waste none.
 
-    Args:
-        expected: task -> how often it is expected, in any unit.
+    ``expected`` has how often each task is expected, in any unit.
     """
 
     def __init__(self, expected: Mapping[DeviceTask, float]) -> None:
@@ -46,7 +45,7 @@ class Fragmentation:
         counts = [task.devices for task in self._tasks]
         self._by_count = {count: _set_of([count == other for other in counts]) for count in sorted({*counts})}
         self._weight = lru_cache(KEPT)(_sum_over(weights))
-        self._users = lru_cache(KEPT)(self._that_can_use)
+        self._users = lru_cache(KEPT)(lambda device: _set_of([task.can_use(device) for task in self._tasks]))
         self._of = lru_cache(KEPT)(self._computed)  # Many hosts of a cloud are in the same state.
 
     def of(self, host: FreeHost) -> float:
@@ -61,9 +60,6 @@ class Fragmentation:
             fitting &= thresholds.met_by(left)
         used = sum([device.left * self._weight(fitting & of) for device, of in zip(devices, users, strict=True)])
         return sum([device.left for device in devices]) * self._weight_of_devices - used
-
-    def _that_can_use(self, device: FreeDevice) -> int:
-        return _set_of([task.can_use(device) for task in self._tasks])
 
     def _with_enough_of(self, users: Sequence[int]) -> int:
         """Return the tasks that can use as many devices as they ask for, given which tasks can use each device."""
@@ -95,16 +91,13 @@ def _set_of(members: Sequence[bool]) -> int:
 
 def _sum_over(weights: Sequence[float]) -> Callable[[int], float]:
     """Return a function that sums the weights of a set, looking up eight members at a time."""
-    tables = [_sums(weights[first : first + 8]) for first in range(0, len(weights), 8)]
+    tables = []
+    for first in range(0, len(weights), 8):
+        sums = [0.0]  # Of every subset of eight weights, indexed by its bit mask.
+        for weight in weights[first : first + 8]:
+            sums += [known + weight for known in sums]
+        tables.append(sums)
     return lambda members: sum(map(getitem, tables, members.to_bytes(len(tables), "little")))
-
-
-def _sums(weights: Sequence[float]) -> list[float]:
-    """Return the sum of every subset of some weights, indexed by its bit mask."""
-    found = [0.0]
-    for weight in weights:
-        found += [known + weight for known in found]
-    return found
 
 
 ROUNDS = 400

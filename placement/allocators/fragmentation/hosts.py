@@ -20,9 +20,7 @@ class FreeDevice(NamedTuple):
 class FreeHost:
     """What is free on a host.
 
-    Args:
-        free: resource class -> free amount, devices excluded.
-        devices: all its devices, including full ones.
+    ``free`` excludes devices, which include full ones.
     """
 
     free: Mapping[str, int]
@@ -49,11 +47,7 @@ TaskForm = tuple[tuple[tuple[str, int], ...], int, int, frozenset[str]]
 class DeviceTask:
     """Work to be placed on one host.
 
-    Args:
-        amounts: resource class -> amount, devices excluded.
-        devices: how many distinct devices it takes a share of.
-        share: the units it takes of each.
-        kinds: the acceptable kinds of device; empty if any will do.
+    It takes ``share`` units of so many distinct devices of acceptable kinds; of any, if none is named.
 
     Raises:
         InvalidEntry: devices without a share, or a share without devices.
@@ -114,9 +108,7 @@ _FAMILY = re.compile(r"[A-Z0-9_]+\*?")
 class ExpectedWork:
     """A kind of work that is expected.
 
-    Args:
-        task: what it takes of one host.
-        weight: its frequency relative to the others.
+    ``weight`` is its frequency relative to the others.
 
     Raises:
         InvalidEntry: the weight is negative or not a number.

@@ -45,11 +45,7 @@ def size_of(work: Work) -> Work:
 
 
 class LearntMix:
-    """Counts of work. Not safe for threads.
-
-    Args:
-        since: when counting began, in seconds.
-    """
+    """Counts of work. Not safe for threads."""
 
     def __init__(self, since: float) -> None:
         self.since = since

@@ -36,10 +36,7 @@ class CostWeights(NamedTuple):
 class Outlook:
     """Expected work, and the costs of placements that follow from it.
 
-    Args:
-        expected: task -> how often it is expected, in any unit.
-        supply: the total supply.
-        weights: the weight of each part of the cost.
+    ``expected`` has how often each task is expected, in any unit.
     """
 
     def __init__(
@@ -61,10 +58,7 @@ class Outlook:
     def cost(self, host: FreeHost, task: DeviceTask, device: FreeDevice | None = None) -> float:
         """Return the cost of placing a task on a host, in whole devices; negative if that reduces fragmentation.
 
-        Args:
-            host: a host that the task fits on.
-            task: the task.
-            device: the device to take its share from; by default the best ones.
+        It takes its share from ``device``, by default from the best ones.
         """
         chosen = self.best_devices(host, task) if device is None else (host.devices.index(device),)
         return self.cost_on(host, task, chosen)
@@ -102,9 +96,9 @@ class Outlook:
         if not task.devices or not task.fits(host):
             return []
         best = self.best_devices(host, task)
-        one = replace(task, devices=1)
+        single = replace(task, devices=1)
         others = [number for number in task.usable(host) if number not in best]
-        return [*sorted(best), *sorted(others, key=lambda number: self.cost_on(host, one, (number,)))]
+        return [*sorted(best), *sorted(others, key=lambda number: self.cost_on(host, single, (number,)))]
 
     def cost_on(self, host: FreeHost, task: DeviceTask, chosen: tuple[int, ...]) -> float:
         """Return the cost if a task takes its shares from the devices with these numbers."""

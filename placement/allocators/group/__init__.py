@@ -76,11 +76,6 @@ def allocate(node: Offer, containers: Sequence[Container], rules: Rules = USUAL_
     Groups that a request leaves out are filled in. Sibling groups may share a location unless the rules say
     ``distinct``.
 
-    Args:
-        node: the node.
-        containers: what to place together.
-        rules: what makes a placement good.
-
     Raises:
         ValueError: a name or an amount is invalid, a scorer returned a score outside 0..1, or the request has more than
             200 groups.
@@ -123,10 +118,7 @@ def best_node(
 ) -> BestNode | None:
     """Return the node on which the containers are placed best, ties by natural order (equation 1).
 
-    Args:
-        nodes: the nodes by name.
-        containers: what to place together.
-        rules: what makes a placement good. Without levels, each node counts its own, the outermost first.
+    Without levels in the rules, each node counts its own, the outermost first.
 
     Returns:
         None if the containers fit nowhere.
@@ -157,12 +149,7 @@ def released(used: Mapping[str, int], taken: Mapping[str, int]) -> dict[str, int
 
 
 def _pairs(placed: Placed, path: Path) -> Iterator[tuple[str, str]]:
-    """Yield each requested name inside a group with the name of what it got (the paper's equation 15).
-
-    Args:
-        placed: the group and its location.
-        path: the group's path in the request.
-    """
+    """Yield each requested name inside a group with the name of what it got (the paper's equation 15)."""
     for base in placed.requirement.amounts:
         yield join_name(path, base), join_name(placed.path, base)
     for part in placed.parts:

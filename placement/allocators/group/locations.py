@@ -53,10 +53,6 @@ class LocationNode:
 class Locations:
     """All locations of a tree in preorder; ``all[0]`` is the root.
 
-    Args:
-        root: the tree.
-        scorer_for: maps a resource's base name to its scorer.
-
     Raises:
         ValueError: an amount is negative, or two siblings have the same level and name.
     """

@@ -43,10 +43,6 @@ class Weights:
     """Packs an objective into one integer, so that comparing and adding are cheap and exact.
 
     Each component outweighs the whole range of all that follow it.
-
-    Args:
-        locations: the locations.
-        levels: the levels whose touched locations count, most important first.
     """
 
     def __init__(self, locations: Locations, levels: Sequence[str]) -> None:
@@ -72,11 +68,7 @@ class Weights:
 def objective_of(locations: Locations, weights: Weights, scores: Sequence[int], touched: Iterable[int]) -> Objective:
     """Return the objective of a state.
 
-    Args:
-        locations: the locations.
-        weights: which levels count.
-        scores: location -> its scaled sum of scores.
-        touched: the locations that serve something or contain one that does.
+    ``scores`` has the scaled sum of each location; touched are those that serve something or contain one that does.
     """
     counts = dict.fromkeys(weights.levels, 0)
     for location in touched:
@@ -121,10 +113,7 @@ def assess(
 ) -> Objective | None:
     """Return the objective of taking amounts at given locations, or None if they do not fit there.
 
-    Args:
-        root: the locations.
-        amounts: a location and what is taken there; a location may be repeated.
-        rules: what makes a placement good; only levels and scorers apply.
+    Of the rules, only levels and scorers apply.
 
     Raises:
         ValueError: as for ``place``.

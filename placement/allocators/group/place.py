@@ -97,7 +97,11 @@ def place(
     if places is None:
         return Placement(feasible=False, complete=complete)
     location_of = {id(node): location for node, location in places}
-    state = _replayed(State(locations, weights, picks.all), picks.all, location_of)
+    state = State(locations, weights, picks.all)
+    for pick in picks.all:
+        after = state.capacities_after(pick, location_of[id(pick.node)])
+        assert after is not None, "What was found fits."
+        state.place(pick, location_of[id(pick.node)], after)
     placed = tuple([_placed(node, locations, location_of) for node in given])
     return Placement(feasible=True, complete=complete, placed=placed, objective=state.objective(), taken=state.taken())
 
@@ -106,15 +110,6 @@ def _hopeless(node: RequirementNode) -> list[Requirement]:
     """Return the innermost requirements that fit nowhere."""
     inside = [requirement for part in node.parts_as_given for requirement in _hopeless(part)]
     return inside or ([] if node.viable else [node.requirement])
-
-
-def _replayed(state: State, picks: Sequence[Pick], location_of: Mapping[int, int]) -> State:
-    for pick in picks:
-        location = location_of[id(pick.node)]
-        after = state.capacities_after(pick, location)
-        assert after is not None, "What was found fits."
-        state.place(pick, location, after)
-    return state
 
 
 def _placed(node: RequirementNode, locations: Locations, location_of: Mapping[int, int]) -> Placed:
@@ -145,17 +140,15 @@ class _BranchAndBound:
         self._limit = 2 * weights.score * weights.square
         gains = [0]
         for pick in reversed(self._picks):
-            gains.append(gains[-1] + (self._largest_gain(pick) if pick.counts else 0))
+            places = [locations.all[location].capacities for location in pick.node.viable if pick.counts]
+            rises = [sum([self._rise(place[base], amount) for base, amount in pick.node.amounts]) for place in places]
+            gains.append(gains[-1] + max(rises, default=0))
         tightest = len(locations.all) * weights.square**2
         self._bounds = [gain * weights.score + tightest for gain in reversed(gains)]
         """By depth, the most that all picks from there on can be worth."""
 
-    def _largest_gain(self, pick: Pick) -> int:
-        places = [self._locations.all[location].capacities for location in pick.node.viable]
-        gains = [sum([self._gain(place[base], amount) for base, amount in pick.node.amounts]) for place in places]
-        return max(gains, default=0)
-
-    def _gain(self, capacity: ScoredCapacity, amount: int) -> int:
+    def _rise(self, capacity: ScoredCapacity, amount: int) -> int:
+        """Return the most by which an amount can raise the score of a resource."""
         if not capacity.scorer.diminishing:
             return self._locations.scale
         return self._locations.score(capacity, (amount,)) - self._locations.score(capacity)

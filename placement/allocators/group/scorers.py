@@ -34,10 +34,7 @@ class Used(NamedTuple):
 class Verdict(NamedTuple):
     """A scorer's result.
 
-    Args:
-        fits: whether the requests fit.
-        score: how well the resource is used afterwards, 0 to 1; without requests, its present score.
-        used: the usage afterwards.
+    The score, 0 to 1, says how well the resource is used afterwards; without requests, at present.
     """
 
     fits: bool

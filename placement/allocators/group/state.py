@@ -75,11 +75,7 @@ class Pick:
 class Picks:
     """Turns requirements into picks.
 
-    Args:
-        locations: the locations.
-        nodes: the containers' nodes in search order.
-        distinct: whether parts of one requirement that have the same level must not share a location; those that may
-            be ``ANYWHERE`` always may.
+    If ``distinct``, parts of one requirement that have the same level must not share a location, except ``ANYWHERE``.
     """
 
     def __init__(self, locations: Locations, nodes: Sequence[RequirementNode], *, distinct: bool) -> None:
@@ -156,10 +152,7 @@ SETTLED = -1
 class State:
     """The state of all locations.
 
-    Args:
-        locations: the locations.
-        weights: how the objective is packed.
-        picks: those that will be placed; they determine which resources can change.
+    The picks that will be placed determine which resources can change.
     """
 
     def __init__(self, locations: Locations, weights: Weights, picks: Sequence[Pick]) -> None:

@@ -95,12 +95,7 @@ MAX_GROUPS = 32
 
 @dataclass(slots=True)
 class NamedGroup:
-    """The resources of one group and the groups inside it.
-
-    Args:
-        base: the base resources.
-        inside: the nested groups by (group name, index).
-    """
+    """The resources of one group and the groups inside it."""
 
     base: dict[str, int] = field(default_factory=dict)
     inside: dict[tuple[str, str], "NamedGroup"] = field(default_factory=dict)
@@ -154,10 +149,6 @@ def partition(amounts: Mapping[str, int]) -> NamedGroup:
 def location_tree(allocatable: Mapping[str, int], used: Mapping[str, int]) -> Location:
     """Build the tree of locations that allocatable resource names spell out.
 
-    Args:
-        allocatable: the total of each resource.
-        used: how much of it is in use, by default nothing.
-
     Raises:
         ValueError: something is used but not allocatable, or a name is invalid.
     """
@@ -177,10 +168,7 @@ def location_tree(allocatable: Mapping[str, int], used: Mapping[str, int]) -> Lo
 def requirement_tree(requested: Mapping[str, int], phase: Phase, recorded: Mapping[str, str]) -> Requirement:
     """Build the requirement that requested resource names spell out.
 
-    Args:
-        requested: the amount of each resource.
-        phase: when the container runs.
-        recorded: resource -> what it was placed on before.
+    ``recorded`` maps resources to what they were placed on before.
 
     Raises:
         ValueError: a name is invalid, or a recorded placement contradicts the resource's groups.
@@ -224,9 +212,7 @@ def translated(requested: Requirement, root: Location) -> Requirement:
     Where a level occurs at several depths, the shallowest counts. Placement does not need this: a group may be served
     at any depth. But groups that nobody asks for keep nothing apart, while each group here gets outer ones of its own.
 
-    Args:
-        requested: the request for the root.
-        root: the locations; their names do not matter, nor do locations without a level.
+    Names of locations do not matter, nor do locations without a level.
 
     >>> device = Location("dev0", "gpu")
     >>> root = Location(children=(Location("0", "grp1", children=(Location("0", "grp0", children=(device,)),)),))

@@ -92,11 +92,7 @@ def can_serve(requested: NodeAmounts, node: ScoredNode) -> bool:
 class Assessment:
     """A profile's judgement of one node.
 
-    Args:
-        can_serve: whether the node has what is asked for. If not, the rest is meaningless.
-        keeps_proportion: whether the reserve for scarce resources is kept; True if the profile has no such policy.
-        fit, sra: the scores, from 0 to 100 times the policy's weight; 0 if the profile has no such policy.
-        maximum: the upper bound of their sum.
+    If it cannot serve the request, the rest is meaningless. Without a policy, its score is 0 and the proportion kept.
     """
 
     can_serve: bool

@@ -181,13 +181,7 @@ def _whole(weights: list[Number]) -> list[int]:
 
 
 class ScoreFactors(NamedTuple):
-    """How a score is put together: the mean's fraction and the avoided weight, as integers over one denominator.
-
-    Args:
-        mean: the factor of the mean's numerator.
-        avoided: the factor of the avoided weight.
-        common: the denominator of both factors.
-    """
+    """How a score is put together: the mean's fraction and the avoided weight, as integers over one denominator."""
 
     mean: int
     avoided: int
@@ -200,10 +194,7 @@ class NodeScorer:
     Methods take the capacity and the usage of ``classes``, in this order; 0 where a node lacks one. Whether a node can
     serve the request at all has to be checked separately.
 
-    Args:
-        profile: the policies.
-        terms: what the scores consist of, for callers that work out those of many nodes at once.
-        is_alone: whether the node provides all of the request itself.
+    ``terms`` is for callers that work out the scores of many nodes at once.
     """
 
     def __init__(self, profile: Profile, terms: ScoringTerms, *, is_alone: bool) -> None:
@@ -217,7 +208,8 @@ class NodeScorer:
         scale = MAX_NODE_SCORE / profile.maximum if profile.maximum else Fraction()
         self._normalising = _factors(profile, terms, scale)
         at = {name: position for position, name in enumerate(terms.classes)}
-        self._fit = [(at[term.name], term) for term in terms.fit if term.most]
+        # Tuples, because thousands of nodes are scored.
+        self._fit = [(at[term.name], term.weight, term.least, term.most, term.packs) for term in terms.fit if term.most]
         self._scarce = [(term.weight, [at[name] for name in term.names]) for term in terms.scarce if term.names]
         self._all_scarce = sum([term.weight for term in terms.scarce])
         self._needed = [at[name] for name in terms.needed]
@@ -257,32 +249,38 @@ class NodeScorer:
 
     def _weighed(self, allocatable: Sequence[int], used: Sequence[int], factors: ScoreFactors) -> float:
         numerator, denominator = self._mean(allocatable, used)
-        whole = numerator * factors.mean + denominator * self._avoided(allocatable) * factors.avoided
+        mean, avoided, common = factors
         # One division of two integers, hence rounded once, to the nearest float.
-        return whole / (denominator * factors.common)
+        return (numerator * mean + denominator * self._avoided(allocatable) * avoided) / (denominator * common)
 
     def _mean(self, allocatable: Sequence[int], used: Sequence[int]) -> tuple[int, int]:
         """Return the sum of weight x ratio over the requested classes, as numerator and denominator."""
         numerator, denominator = 0, 1
-        for position, term in self._fit:
+        for position, weight, least, most, packs in self._fit:
             there = allocatable[position]
             if there > 0:
-                after = used[position] + term.least
+                after = used[position] + least
                 if after > there:
                     if self.is_alone:
                         return 0, 1
                     continue
-                counting = min(used[position] + term.most, there) if term.packs else there - after
-                numerator = numerator * there + term.weight * denominator * counting
+                counting = min(used[position] + most, there) if packs else there - after
+                numerator = numerator * there + weight * denominator * counting
                 denominator *= there
         return numerator, denominator
 
     def _avoided(self, allocatable: Sequence[int]) -> int:
         """Return the weight of the scarce resources that do not count against a node."""
-        if any([allocatable[position] <= 0 for position in self._needed]):
-            return 0
-        there = [weight for weight, at in self._scarce if any([allocatable[position] > 0 for position in at])]
-        return self._all_scarce - sum(there)
+        for position in self._needed:
+            if allocatable[position] <= 0:
+                return 0
+        left = self._all_scarce
+        for weight, positions in self._scarce:
+            for position in positions:
+                if allocatable[position] > 0:
+                    left -= weight
+                    break
+        return left
 
 
 def _factors(profile: Profile, terms: ScoringTerms, scale: Fraction) -> ScoreFactors:
