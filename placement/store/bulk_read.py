@@ -12,7 +12,7 @@ from placement.store.connection.prepared import PreparedStatement, chunks
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.cursor import Cursor
 from placement.store.journal.order import JournalOfAnother, cursor_of
-from placement.store.providers import RP
+from placement.store.providers import NAME, PARENT, ROOT, RP
 from placement.store.stock import StockSource
 from placement.store.tables import (
     allocations,
@@ -28,17 +28,12 @@ MAX_AHEAD = 200
 """The most unnumbered rows that a cursor may list: it has to fit into a header."""
 
 _INV = inventories.c
-_PARENT = resource_providers.alias("parent")
-_ROOT = resource_providers.alias("root")
-
+# Outer joins: a provider without a root is shown as well.
+_OWNERS = resource_providers.outerjoin(ROOT, RP.root_provider_id == ROOT.c.id).outerjoin(
+    PARENT, RP.parent_provider_id == PARENT.c.id
+)
 _PROVIDERS = (
-    select(RP.id, RP.uuid, RP.name, RP.generation, _PARENT.c.uuid, _ROOT.c.uuid)
-    .select_from(
-        resource_providers.outerjoin(_ROOT, RP.root_provider_id == _ROOT.c.id).outerjoin(
-            _PARENT, RP.parent_provider_id == _PARENT.c.id
-        )
-    )
-    .order_by(RP.id)
+    select(RP.id, RP.uuid, RP.name, RP.generation, PARENT.c.uuid, ROOT.c.uuid).select_from(_OWNERS).order_by(RP.id)
 )
 
 
@@ -48,10 +43,8 @@ CapacityRow = tuple[str, str, int, float, int, int, int]
 AllocationRow = tuple[str, str, str, int]
 """Provider name, consumer uuid, resource class name, amount."""
 
-_NAME = func.coalesce(resource_providers.c.name, resource_providers.c.uuid)
-
 _ALLOCATIONS = (
-    select(_NAME, allocations.c.consumer_id, resource_classes.c.name, allocations.c.used)
+    select(NAME, allocations.c.consumer_id, resource_classes.c.name, allocations.c.used)
     .select_from(
         allocations.join(resource_providers, resource_providers.c.id == allocations.c.resource_provider_id).join(
             resource_classes, resource_classes.c.id == allocations.c.resource_class_id
@@ -169,7 +162,7 @@ def _rows(*, keeps_usage: bool) -> Select[CapacityRow]:
     )
     return (
         select(
-            _NAME,
+            NAME,
             resource_classes.c.name,
             columns.total,
             columns.allocation_ratio,

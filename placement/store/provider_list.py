@@ -12,7 +12,7 @@ from sqlalchemy.sql.functions import GenericFunction
 from placement.domain.inventory import UNBOUNDED
 from placement.domain.provider import ProviderFilter
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.providers import RP
+from placement.store.providers import CHANGED_AT, PARENT, ROOT, RP, WITH_PARENTS
 from placement.store.stock import StockSource
 from placement.store.tables import (
     placement_aggregates,
@@ -43,15 +43,9 @@ def _its_bytes(element: Any, compiler: SQLCompiler, **options: Any) -> str:
 ProviderRow = tuple[str, str, int, str | None, str]
 """uuid, name, generation, uuid of the parent, uuid of the root."""
 
-_ROOT = resource_providers.alias("root")
-_PARENT = resource_providers.alias("parent")
 _ALL = (
-    select(RP.uuid, RP.name, RP.generation, _PARENT.c.uuid, _ROOT.c.uuid, func.coalesce(RP.updated_at, RP.created_at))
-    .select_from(
-        resource_providers.join(_ROOT, RP.root_provider_id == _ROOT.c.id).outerjoin(
-            _PARENT, RP.parent_provider_id == _PARENT.c.id
-        )
-    )
+    select(RP.uuid, RP.name, RP.generation, PARENT.c.uuid, ROOT.c.uuid, CHANGED_AT)
+    .select_from(WITH_PARENTS)
     .order_by(RP.id)
 )
 _OWNER, _TRAIT = resource_provider_traits.c.resource_provider_id, resource_provider_traits.c.trait_id

@@ -24,23 +24,19 @@ from placement.store.tables import (
 
 RP = resource_providers.c
 
-_ROOT = resource_providers.alias("root")
-_PARENT = resource_providers.alias("parent")
+ROOT = resource_providers.alias("root")
+IN_TREES = resource_providers.join(ROOT, RP.root_provider_id == ROOT.c.id)
+"""Providers with the roots of their trees. Whatever else a provider is joined with, these are its columns."""
+
+PARENT = resource_providers.alias("parent")
+WITH_PARENTS = IN_TREES.outerjoin(PARENT, RP.parent_provider_id == PARENT.c.id)
+
+NAME, ROOT_NAME = func.coalesce(RP.name, RP.uuid), func.coalesce(ROOT.c.name, ROOT.c.uuid)
+CHANGED_AT = func.coalesce(RP.updated_at, RP.created_at)
 _PROVIDER = select(
-    RP.id,
-    RP.uuid,
-    RP.name,
-    RP.generation,
-    RP.root_provider_id,
-    _ROOT.c.uuid,
-    RP.parent_provider_id,
-    _PARENT.c.uuid,
-    func.coalesce(RP.updated_at, RP.created_at),
-).select_from(
-    resource_providers.join(_ROOT, RP.root_provider_id == _ROOT.c.id).outerjoin(
-        _PARENT, RP.parent_provider_id == _PARENT.c.id
-    )
-)
+    *(RP.id, RP.uuid, RP.name, RP.generation, RP.root_provider_id, ROOT.c.uuid),
+    *(RP.parent_provider_id, PARENT.c.uuid, CHANGED_AT),
+).select_from(WITH_PARENTS)
 _BY_UUID = PreparedStatement(_PROVIDER.where(RP.uuid == bindparam("uuid")))
 _IDS_BY_UUIDS = PreparedStatement(
     select(RP.uuid, RP.id).where(RP.uuid.in_(bindparam("uuids", expanding=True)), RP.root_provider_id.is_not(None)),

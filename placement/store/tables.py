@@ -24,6 +24,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 from sqlalchemy.dialects import mysql
+from sqlalchemy.schema import SchemaItem
 
 metadata = MetaData()
 
@@ -33,26 +34,20 @@ def utc_now() -> datetime:
     return datetime.now(UTC).replace(tzinfo=None)
 
 
-def _timestamps() -> tuple[Column[datetime], Column[datetime]]:
-    return (
-        Column("created_at", DateTime, default=utc_now),
-        Column("updated_at", DateTime, onupdate=utc_now),
-    )
+def _reference_table(name: str, *columns: SchemaItem) -> Table:
+    moments = Column("created_at", DateTime, default=utc_now), Column("updated_at", DateTime, onupdate=utc_now)
+    return Table(name, metadata, *moments, *columns)
 
 
-resource_classes = Table(
+resource_classes = _reference_table(
     "resource_classes",
-    metadata,
-    *_timestamps(),
     Column("id", Integer, primary_key=True, nullable=False),
     Column("name", String(255), nullable=False),
     UniqueConstraint("name", name="uniq_resource_classes0name"),
 )
 
-resource_providers = Table(
+resource_providers = _reference_table(
     "resource_providers",
-    metadata,
-    *_timestamps(),
     Column("id", Integer, primary_key=True, nullable=False),
     Column("uuid", String(36), nullable=False),
     Column("name", Unicode(200)),
@@ -65,10 +60,8 @@ resource_providers = Table(
     Index("resource_providers_parent_provider_id_idx", "parent_provider_id"),
 )
 
-inventories = Table(
+inventories = _reference_table(
     "inventories",
-    metadata,
-    *_timestamps(),
     Column("id", Integer, primary_key=True, nullable=False),
     Column("resource_provider_id", Integer, nullable=False),
     Column("resource_class_id", Integer, nullable=False),
@@ -84,10 +77,8 @@ inventories = Table(
     Index("inventories_resource_class_id_idx", "resource_class_id"),
 )
 
-allocations = Table(
+allocations = _reference_table(
     "allocations",
-    metadata,
-    *_timestamps(),
     Column("id", Integer, primary_key=True, nullable=False),
     Column("resource_provider_id", Integer, nullable=False),
     Column("consumer_id", String(36), nullable=False),
@@ -98,37 +89,29 @@ allocations = Table(
     Index("allocations_consumer_id_idx", "consumer_id"),
 )
 
-resource_provider_aggregates = Table(
+resource_provider_aggregates = _reference_table(
     "resource_provider_aggregates",
-    metadata,
-    *_timestamps(),
     Column("resource_provider_id", Integer, primary_key=True, nullable=False, autoincrement=False),
     Column("aggregate_id", Integer, primary_key=True, nullable=False, autoincrement=False),
     Index("resource_provider_aggregates_aggregate_id_idx", "aggregate_id"),
 )
 
-placement_aggregates = Table(
+placement_aggregates = _reference_table(
     "placement_aggregates",
-    metadata,
-    *_timestamps(),
     Column("id", Integer, primary_key=True, autoincrement=True),
     Column("uuid", String(36)),
     UniqueConstraint("uuid", name="uniq_placement_aggregates0uuid"),
 )
 
-traits = Table(
+traits = _reference_table(
     "traits",
-    metadata,
-    *_timestamps(),
     Column("id", Integer, primary_key=True, nullable=False, autoincrement=True),
     Column("name", Unicode(255), nullable=False),
     UniqueConstraint("name", name="uniq_traits0name"),
 )
 
-resource_provider_traits = Table(
+resource_provider_traits = _reference_table(
     "resource_provider_traits",
-    metadata,
-    *_timestamps(),
     Column("trait_id", Integer, ForeignKey("traits.id"), primary_key=True, nullable=False, autoincrement=False),
     Column(
         "resource_provider_id",
@@ -141,37 +124,29 @@ resource_provider_traits = Table(
     Index("resource_provider_traits_resource_provider_trait_idx", "resource_provider_id", "trait_id"),
 )
 
-projects = Table(
+projects = _reference_table(
     "projects",
-    metadata,
-    *_timestamps(),
     Column("id", Integer, primary_key=True, nullable=False, autoincrement=True),
     Column("external_id", String(255), nullable=False),
     UniqueConstraint("external_id", name="uniq_projects0external_id"),
 )
 
-users = Table(
+users = _reference_table(
     "users",
-    metadata,
-    *_timestamps(),
     Column("id", Integer, primary_key=True, nullable=False, autoincrement=True),
     Column("external_id", String(255), nullable=False),
     UniqueConstraint("external_id", name="uniq_users0external_id"),
 )
 
-consumer_types = Table(
+consumer_types = _reference_table(
     "consumer_types",
-    metadata,
-    *_timestamps(),
     Column("id", Integer, primary_key=True, nullable=False, autoincrement=True),
     Column("name", Unicode(255), nullable=False),
     UniqueConstraint("name", name="uniq_consumer_types0name"),
 )
 
-consumers = Table(
+consumers = _reference_table(
     "consumers",
-    metadata,
-    *_timestamps(),
     Column("id", Integer, primary_key=True, nullable=False, autoincrement=True),
     Column("uuid", String(36), nullable=False),
     Column("project_id", Integer, nullable=False),

@@ -12,7 +12,8 @@ from placement.cloud.providers import Floats, Ints
 from placement.services.cloud_cache import cloud_in
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import overview as store
-from placement.store.console.overview import Bearers, ClassStock, CloudCounts, LatestChange, NamesInUse
+from placement.store.console.overview import Bearers, ClassStock, CloudCounts, NamesInUse
+from placement.store.console.providers import ConsoleProvider, latest_changes
 from placement.store.console.stocks import ClassTotals, disabled_hosts, stocks_of_trees
 from placement.store.search.names import named_providers
 
@@ -204,7 +205,7 @@ class Overview:
     more_kinds: int
     tree_stocks: Mapping[int, list[ClassTotals]]
     devices: list[Scattering]
-    changes: list[LatestChange]
+    changes: list[ConsoleProvider]
     attention: Attention
 
 
@@ -226,7 +227,7 @@ def overview(tx: Transaction, *, locks: Collection[str] = ()) -> Overview:
         more_kinds=number - len(kinds),
         tree_stocks=stocks_of_trees(tx, {tree.id for kind in kinds for tree in (*kind.fullest, *kind.emptiest)}),
         devices=scattering(columns, names, but=AMOUNTS | set(locks)),
-        changes=store.latest_changes(tx, limit=CHANGES),
+        changes=latest_changes(tx, limit=CHANGES),
         attention=_attention(tx, columns, names),
     )
 

@@ -9,15 +9,13 @@ from sqlalchemy import ColumnElement, FromClause, Select, distinct, exists, func
 
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.console.stocks import summed
-from placement.store.providers import RP
+from placement.store.providers import IN_TREES, NAME, ROOT, ROOT_NAME, RP
 from placement.store.search.ranges import HAS_ROOT
 from placement.store.tables import allocations, consumer_types, consumers, projects, resource_providers, users
 
 UUID_LENGTH = 36
 
 _C = consumers.c
-
-_ROOT = resource_providers.alias("root")
 
 _SOURCE = (
     consumers.join(projects, projects.c.id == _C.project_id)
@@ -48,7 +46,7 @@ HELD = OF_PROJECT.join(allocations, A.consumer_id == consumers.c.uuid)
 
 HELD_IN_TREES = HELD.join(resource_providers, RP.id == A.resource_provider_id)
 
-IN_TREES = allocations.join(resource_providers, RP.id == A.resource_provider_id)
+ALLOCATIONS_IN_TREES = allocations.join(resource_providers, RP.id == A.resource_provider_id)
 
 
 MANY = 10_000
@@ -125,17 +123,11 @@ def sums_of(tx: Transaction, uuids: Collection[str]) -> dict[str, dict[str, int]
 
 def held_by(tx: Transaction, uuid: str, *, first: int, most: int) -> list[HeldAmount]:
     """Return a page of what a consumer holds, tree by tree."""
-    root_name = func.coalesce(_ROOT.c.name, _ROOT.c.uuid)
-    name = func.coalesce(RP.name, RP.uuid)
     query = (
-        select(RP.uuid, name, _ROOT.c.uuid, root_name, A.resource_class_id, A.used)
-        .select_from(
-            allocations.join(resource_providers, RP.id == A.resource_provider_id).join(
-                _ROOT, _ROOT.c.id == RP.root_provider_id
-            )
-        )
+        select(RP.uuid, NAME, ROOT.c.uuid, ROOT_NAME, A.resource_class_id, A.used)
+        .select_from(IN_TREES.join(allocations, A.resource_provider_id == RP.id))
         .where(A.consumer_id == uuid)
-        .order_by(root_name, _ROOT.c.id, name, RP.id, A.resource_class_id)
+        .order_by(ROOT_NAME, ROOT.c.id, NAME, RP.id, A.resource_class_id)
         .offset(first)
         .limit(most)
     )
@@ -215,7 +207,7 @@ def hosts_of_project(tx: Transaction, project: str, *, first: int, most: int) ->
         .subquery("each")
     )
     query = (
-        select(RP.id, RP.uuid, func.coalesce(RP.name, RP.uuid), each.c.number)
+        select(RP.id, RP.uuid, NAME, each.c.number)
         .select_from(each.join(resource_providers, RP.id == each.c.root_id))
         .order_by(each.c.number.desc(), RP.id)
     )

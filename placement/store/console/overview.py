@@ -1,4 +1,4 @@
-"""The whole cloud in a few statements: how much there is of each class, the latest changes, and what is called what."""
+"""The whole cloud in a few statements: how much there is of each class, and what is called what."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from sqlalchemy import func, or_, select
 
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.console.stocks import INV, ClassTotals, amounts
-from placement.store.providers import RP
+from placement.store.providers import CHANGED_AT, RP
 from placement.store.search.ranges import HAS_ROOT
 from placement.store.tables import (
     consumers,
@@ -38,17 +38,6 @@ class ClassStock(NamedTuple):
     providers: int
 
 
-class LatestChange(NamedTuple):
-    """A provider, the root of its tree, and when it last changed (naive UTC)."""
-
-    uuid: str
-    name: str
-    generation: int
-    changed_at: datetime | None
-    root_uuid: str
-    root_name: str
-
-
 def counts(tx: Transaction) -> CloudCounts:
     """Return the numbers of trees, providers and consumers."""
     query = select(
@@ -75,25 +64,9 @@ def class_stocks(tx: Transaction) -> list[ClassStock]:
     ]
 
 
-def latest_changes(tx: Transaction, *, limit: int) -> list[LatestChange]:
-    """Return the providers that changed last, newest change first."""
-    root = resource_providers.alias("root")
-    changed_at = func.coalesce(RP.updated_at, RP.created_at)
-    root_name = func.coalesce(root.c.name, root.c.uuid)
-    query = (
-        select(RP.uuid, func.coalesce(RP.name, RP.uuid), RP.generation, changed_at, root.c.uuid, root_name)
-        .select_from(resource_providers.join(root, RP.root_provider_id == root.c.id))
-        # Databases disagree on whether nulls come first or last.
-        .where(changed_at.is_not(None))
-        .order_by(changed_at.desc(), RP.id.desc())
-        .limit(limit)
-    )
-    return [LatestChange(*row) for row in tx.execute(query)]
-
-
 def unchanged_trees(tx: Transaction, since: datetime) -> int:
     """Return how many trees have no provider that changed since a moment (naive UTC)."""
-    changed = select(RP.root_provider_id).where(func.coalesce(RP.updated_at, RP.created_at) >= since, HAS_ROOT)
+    changed = select(RP.root_provider_id).where(since <= CHANGED_AT, HAS_ROOT)
     roots = RP.id == RP.root_provider_id
     query = select(func.count()).select_from(resource_providers).where(roots, RP.id.not_in(changed))
     return int(tx.execute(query).scalar_one())

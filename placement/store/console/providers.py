@@ -14,7 +14,7 @@ from placement.store.console.consumers import counted
 from placement.store.console.stocks import MAX_CHANGES, free_in_trees, of_kind, tree_loads, with_disabled
 from placement.store.journal.order import J
 from placement.store.marks import roots_in
-from placement.store.providers import RP
+from placement.store.providers import CHANGED_AT, IN_TREES, NAME, ROOT, ROOT_NAME, RP
 from placement.store.tables import resource_providers
 
 
@@ -39,7 +39,6 @@ class ConsoleProvider(NamedTuple):
 SORTED_BY_NATURE = 20_000
 """A longer list is sorted by the database, which does not compare numbers in names by value."""
 
-_ROOT = resource_providers.alias("root")
 _MEMBER = resource_providers.alias("member")
 _SIZE = (
     select(func.count())
@@ -48,16 +47,14 @@ _SIZE = (
     .correlate(resource_providers)
     .scalar_subquery()
 )
-_COLUMNS = select(
-    RP.id,
-    RP.uuid,
-    func.coalesce(RP.name, RP.uuid),
-    RP.generation,
-    func.coalesce(RP.updated_at, RP.created_at),
-    _ROOT.c.uuid,
-    func.coalesce(_ROOT.c.name, _ROOT.c.uuid),
-    _SIZE,
-).select_from(resource_providers.join(_ROOT, RP.root_provider_id == _ROOT.c.id))
+_COLUMNS = select(RP.id, RP.uuid, NAME, RP.generation, CHANGED_AT, ROOT.c.uuid, ROOT_NAME, _SIZE).select_from(IN_TREES)
+
+
+def latest_changes(tx: Transaction, *, limit: int) -> list[ConsoleProvider]:
+    """Return the providers that changed last, newest change first."""
+    # Databases disagree on whether nulls come first or last.
+    query = _COLUMNS.where(CHANGED_AT.is_not(None)).order_by(CHANGED_AT.desc(), RP.id.desc()).limit(limit)
+    return [ConsoleProvider(*row) for row in tx.execute(query)]
 
 
 class ListOrder(StrEnum):
@@ -120,7 +117,6 @@ class Listed:
     def rows(self, order: ListOrder, *, first: int, most: int) -> list[ConsoleProvider]:
         """Return a page of the list."""
         by_name = (RP.parent_provider_id.is_not(None), RP.name, RP.id)
-        changed_at = func.coalesce(RP.updated_at, RP.created_at)
         query = _COLUMNS.where(*self._conditions)
         if order in (ListOrder.FULLEST, ListOrder.EMPTIEST):
             loads = tree_loads(self._tx)
@@ -130,7 +126,7 @@ class Listed:
             query = query.order_by(by, *by_name)
         elif order is ListOrder.CHANGED:
             # Databases disagree on whether nulls come first; MariaDB's timestamps are whole seconds.
-            query = query.order_by(changed_at.is_(None), changed_at.desc(), RP.id.desc())
+            query = query.order_by(CHANGED_AT.is_(None), CHANGED_AT.desc(), RP.id.desc())
         elif (ids := self._in_natural_order()) is not None:
             places = {id_: place for place, id_ in enumerate(ids[first : first + most])}
             rows = [ConsoleProvider(*row) for row in self._tx.execute(_COLUMNS.where(RP.id.in_(places)))]
@@ -158,7 +154,7 @@ def _of_each(facets: Facets) -> list[ColumnElement[bool]]:
         for word in facets.words
     ]
     if facets.changed_since is not None:
-        written = func.coalesce(RP.updated_at, RP.created_at) >= facets.changed_since
+        written = facets.changed_since <= CHANGED_AT
         told = RP.uuid.in_(_told_of_since(facets.changed_since))
         conditions.append(or_(written, told) if facets.by_journal else written)
     return conditions

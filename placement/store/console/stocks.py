@@ -29,7 +29,7 @@ from placement.allocators.natural_order import natural_key
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.order import J
 from placement.store.journal.watched import ALLOCATION
-from placement.store.providers import RP
+from placement.store.providers import NAME, RP
 from placement.store.search.ranges import HAS_ROOT
 from placement.store.stock import StockSource, stock_by_tree
 from placement.store.tables import inventories, projects, resource_provider_traits, resource_providers
@@ -226,8 +226,7 @@ class MappedHost(NamedTuple):
 
 def hosts(tx: Transaction) -> list[MappedHost]:
     """Return the roots of all trees, in the natural order of their names."""
-    name = func.coalesce(RP.name, RP.uuid)
-    rows = tx.tuples(select(RP.id, RP.uuid, name).where(RP.parent_provider_id.is_(None)))
+    rows = tx.tuples(select(RP.id, RP.uuid, NAME).where(RP.parent_provider_id.is_(None)))
     return [MappedHost(*row) for row in sorted(rows, key=lambda row: (natural_key(row[2]), row[0]))]
 
 

@@ -11,8 +11,8 @@ from sqlalchemy import ColumnElement, Join, Select, and_, distinct, func, select
 from placement.allocators.natural_order import natural_key
 from placement.store.bulk_read import BulkRead, bulk_read
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.console.consumers import IN_TREES, A, sums_held
-from placement.store.providers import RP
+from placement.store.console.consumers import ALLOCATIONS_IN_TREES, A, sums_held
+from placement.store.providers import NAME, RP
 from placement.store.tables import (
     consumer_types,
     consumers,
@@ -113,7 +113,7 @@ def holders(tx: Transaction, part: TreePart, *, first: int, most: int) -> list[T
             func.count(distinct(A.resource_provider_id)).label("providers"),
             func.min(A.created_at).label("since"),
         )
-        .select_from(IN_TREES)
+        .select_from(ALLOCATIONS_IN_TREES)
         .where(*part.conditions)
         .group_by(A.consumer_id)
         .order_by(A.consumer_id)
@@ -132,7 +132,7 @@ def holders(tx: Transaction, part: TreePart, *, first: int, most: int) -> list[T
     )
     rows = [*tx.execute(query)]  # with times as such
     of_these = [A.consumer_id.in_([row[0] for row in rows]), *part.conditions]
-    sums = sums_held(tx, IN_TREES, A.consumer_id, where=of_these) if rows else {}
+    sums = sums_held(tx, ALLOCATIONS_IN_TREES, A.consumer_id, where=of_these) if rows else {}
     return [TreeHolder(uuid, project, type_, count, since, sums[uuid]) for uuid, project, type_, count, since in rows]
 
 
@@ -140,7 +140,7 @@ def placed_amounts(tx: Transaction, part: TreePart, *, most: int) -> tuple[list[
     """Return what the first ``most`` consumers hold in a part of a tree, and whether there are more of them."""
     some = (
         select(A.consumer_id)
-        .select_from(IN_TREES)
+        .select_from(ALLOCATIONS_IN_TREES)
         .where(*part.conditions)
         .distinct()
         .order_by(A.consumer_id)
@@ -159,7 +159,7 @@ def placed_amounts(tx: Transaction, part: TreePart, *, most: int) -> tuple[list[
             A.created_at,
         )
         .select_from(
-            IN_TREES.join(some, some.c.consumer_id == A.consumer_id)
+            ALLOCATIONS_IN_TREES.join(some, some.c.consumer_id == A.consumer_id)
             .join(consumers, consumers.c.uuid == A.consumer_id)
             .join(projects, projects.c.id == consumers.c.project_id)
             .join(users, users.c.id == consumers.c.user_id)
@@ -186,7 +186,7 @@ def sharers(tx: Transaction, provider_ids: Collection[int], *, root_id: int, mos
     """Return the providers of other trees that share with a tree through an aggregate of some of its providers."""
     trait = tx.names.traits.ids(tx.connection, [SHARES])[SHARES]
     query = (
-        select(RP.uuid, func.coalesce(RP.name, RP.uuid), placement_aggregates.c.uuid)
+        select(RP.uuid, NAME, placement_aggregates.c.uuid)
         .select_from(_relatives())
         .join(
             resource_provider_traits,
@@ -195,7 +195,7 @@ def sharers(tx: Transaction, provider_ids: Collection[int], *, root_id: int, mos
         .join(placement_aggregates, placement_aggregates.c.id == _MEMBER.c.aggregate_id)
         .where(_MEMBER.c.resource_provider_id.in_(sorted(provider_ids)), RP.root_provider_id != root_id)
         .distinct()
-        .order_by(func.coalesce(RP.name, RP.uuid), placement_aggregates.c.uuid)
+        .order_by(NAME, placement_aggregates.c.uuid)
         .limit(most)
     )
     return [Sharer(*row) for row in tx.tuples(query)]
@@ -213,7 +213,7 @@ def served(tx: Transaction, provider_ids: Collection[int], *, root_id: int, most
         .subquery("roots")
     )
     query: Select[tuple[str, str, int]] = (
-        select(RP.uuid, func.coalesce(RP.name, RP.uuid), func.count().over())
+        select(RP.uuid, NAME, func.count().over())
         .select_from(roots.join(resource_providers, RP.id == roots.c.id))
         .order_by(RP.name, RP.id)
         .limit(most)
