@@ -78,10 +78,15 @@ class PasswordFile:
         digest = self._digest(user, password, stored)
         if self._remembered.get(digest, 0.0) > self._clock():
             return True
-        right = _matches(password, stored) and stored_hash is not None
-        if right:
-            self._remember(digest)
-        return right
+        try:
+            matches = bcrypt.checkpw(password.encode()[:BCRYPT_BYTES], stored)
+        except ValueError:  # a NUL byte, or a hash with parameters that bcrypt rejects
+            matches = False
+        if is_right := matches and stored_hash is not None:
+            if len(self._remembered) >= MAX_REMEMBERED:
+                self._remembered = {}
+            self._remembered[digest] = self._clock() + REMEMBERED_S
+        return is_right
 
     def _refresh(self) -> None:
         """Reread the file if it has changed. A missing file admits nobody."""
@@ -102,11 +107,6 @@ class PasswordFile:
         lengths = b",".join(str(len(part)).encode() for part in parts)
         return hmac.digest(self._key, b"\0".join((lengths, *parts)), hashlib.sha256)
 
-    def _remember(self, digest: bytes) -> None:
-        if len(self._remembered) >= MAX_REMEMBERED:
-            self._remembered = {}
-        self._remembered[digest] = self._clock() + REMEMBERED_S
-
 
 def _parse(text: bytes, path: Path) -> dict[str, bytes]:
     hashes: dict[str, bytes] = {}
@@ -126,13 +126,6 @@ def _decoy(hashes: Hashes) -> bytes:
     """Return a hash that no password matches, as costly as the costliest in the file."""
     rounds = max((int(stored[4:6]) for stored in hashes.values()), default=DEFAULT_ROUNDS)
     return bcrypt.gensalt(rounds) + b"." * 31
-
-
-def _matches(password: str, stored: bytes) -> bool:
-    try:
-        return bcrypt.checkpw(password.encode()[:BCRYPT_BYTES], stored)
-    except ValueError:  # a NUL byte, or a hash with parameters that bcrypt rejects
-        return False
 
 
 CHALLENGE = ("WWW-Authenticate", 'Basic realm="placement", charset="UTF-8"')

@@ -98,13 +98,8 @@ class _TokenCheck(AuthProtocol):  # type: ignore[misc]
         except Exception:
             LOG.exception("The token cannot be checked")
             request.environ[UNCHECKED] = True
-        _drop_empty(request.environ)
-
-
-def _drop_empty(environ: "WSGIEnvironment") -> None:
-    """Remove headers that the middleware set to None; WSGI allows only text."""
-    for name in [name for name, value in environ.items() if value is None]:
-        del environ[name]
+        for name in [name for name, value in request.environ.items() if value is None]:
+            del request.environ[name]  # the middleware's; WSGI allows only text
 
 
 def _caller(environ: "WSGIEnvironment") -> Identity:
@@ -112,7 +107,8 @@ def _caller(environ: "WSGIEnvironment") -> Identity:
         user_id=environ.get("HTTP_X_USER_ID", ""),
         project_id=environ.get("HTTP_X_PROJECT_ID"),
         roles=roles_in(environ, "HTTP_X_ROLES"),
-        system_scope=("all" if environ[TOKEN].get("token", {}).get("system", {}).get("all") else None),
+        # From the token itself, because the middleware lets a service token overwrite the header.
+        system_scope="all" if environ[TOKEN].get("token", {}).get("system", {}).get("all") else None,
         service_roles=roles_in(environ, "HTTP_X_SERVICE_ROLES"),
         domain_id=environ.get("HTTP_X_DOMAIN_ID"),
         user_domain_id=environ.get("HTTP_X_USER_DOMAIN_ID"),

@@ -39,19 +39,14 @@ def strategy_from(settings: Settings) -> AuthStrategy:
     if name == "http_basic":
         return cast("AuthStrategy", import_module("placement.auth.http_basic").HttpBasic.from_settings(settings))
     if name == "keystone":
-        return _keystone(settings)
+        try:
+            return cast("AuthStrategy", import_module("placement.auth.keystone").Keystone(settings))
+        except ImportError as error:
+            raise ConfigurationError(
+                "[api] auth_strategy is keystone (the default wherever anything is configured), and keystonemiddleware "
+                "is not installed: pip install 'placement-server[keystone]', or choose another auth_strategy."
+            ) from error
     raise ConfigurationError(f"[api] auth_strategy is {name!r}; it must be keystone, http_basic or noauth2.")
-
-
-def _keystone(settings: Settings) -> AuthStrategy:
-    try:
-        module = import_module("placement.auth.keystone")
-    except ImportError as error:
-        raise ConfigurationError(
-            "[api] auth_strategy is keystone (the default wherever anything is configured), and keystonemiddleware is "
-            "not installed: pip install 'placement-server[keystone]', or choose another auth_strategy."
-        ) from error
-    return cast("AuthStrategy", module.Keystone(settings))
 
 
 class NoAuth:
@@ -71,7 +66,8 @@ class NoAuth:
 
     def identify(self, environ: "WSGIEnvironment") -> Identity | None:
         """Return the caller named by the token; an empty token is a token, too."""
-        if self._local_only and (not _is_local(environ) or _is_forwarded(environ)):
+        is_forwarded = any(name == "HTTP_FORWARDED" or name.startswith("HTTP_X_FORWARDED") for name in environ)
+        if self._local_only and (is_forwarded or not _is_local(environ)):
             raise Forbidden(
                 "No authentication is configured, so only callers on the same machine are served. "
                 "Set [api] auth_strategy to serve others."
@@ -108,10 +104,6 @@ def _is_local(environ: "WSGIEnvironment") -> bool:
     if isinstance(address, IPv6Address) and address.ipv4_mapped:
         return address.ipv4_mapped.is_loopback
     return address.is_loopback
-
-
-def _is_forwarded(environ: "WSGIEnvironment") -> bool:
-    return any(name == "HTTP_FORWARDED" or name.startswith("HTTP_X_FORWARDED") for name in environ)
 
 
 def roles_in(environ: "WSGIEnvironment", name: str) -> tuple[str, ...]:

@@ -63,7 +63,8 @@ def load(
     """
     environ = os.environ if environ is None else environ
     source = read(config_files, environ, config_dirs=config_dirs, search=search)
-    files = _found(source, environ)
+    variables = sorted(name for name in environ if name.startswith("OS_"))
+    files = [*source.config_file, *source.config_dir, *variables]
     try:
         settings = _settings(source, configured=bool(files))
     except (cfg.Error, ValueError) as error:
@@ -124,14 +125,10 @@ def _default_files(environ: Mapping[str, str], *, search: bool) -> list[str] | N
     return None if search else []
 
 
-def _found(source: cfg.ConfigOpts, environ: Mapping[str, str]) -> list[str]:
-    """Return the files, directories and variables found that configure this server."""
-    variables = sorted(name for name in environ if name.startswith("OS_"))
-    return [*source.config_file, *source.config_dir, *variables]
-
-
 def _settings(source: cfg.ConfigOpts, *, configured: bool) -> Settings:
-    _read_all(source)
+    for group, options in OPTIONS.items():  # so that an invalid one is reported here, even if only a library reads it
+        for option in options:
+            getattr(source if group is None else source[group], option.dest)
     basic = source.http_basic
     return Settings(
         database=_group(DatabaseSettings, source.placement_database),
@@ -158,23 +155,12 @@ def _settings(source: cfg.ConfigOpts, *, configured: bool) -> Settings:
     )
 
 
-def _read_all(source: cfg.ConfigOpts) -> None:
-    """Read each option, so that an invalid one is reported here, even if only a library reads it later."""
-    for group, options in OPTIONS.items():
-        values = source if group is None else source[group]
-        for option in options:
-            getattr(values, option.dest)
-
-
 def _group(kind: type[Group], values: Any) -> Group:
     """Return a group's value, whose fields are named like its options."""
     read = ((field.name, getattr(values, field.name)) for field in dataclasses.fields(cast("Any", kind)))
     # An empty number is None, so it has the field's default, like an option that is not set.
-    return kind(**{name: _frozen(value) for name, value in read if value is not None})
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    given = {name: value for name, value in read if value is not None}
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
 
 
 def _roles(user: str, text: str) -> tuple[str, ...]:
@@ -187,14 +173,11 @@ def _roles(user: str, text: str) -> tuple[str, ...]:
 
 
 def _ignored(source: cfg.ConfigOpts) -> tuple[str, ...]:
-    return tuple(
-        f"[{group}] {name}" for group, names in NO_EFFECT.items() for name in names if _is_set(source, group, name)
-    )
+    def is_set(group: str, name: str) -> bool:
+        location = source.get_location(name, None if group == "DEFAULT" else group)
+        return location is not None and location.location.is_user_controlled
 
-
-def _is_set(source: cfg.ConfigOpts, group: str, name: str) -> bool:
-    location = source.get_location(name, None if group == "DEFAULT" else group)
-    return location is not None and location.location.is_user_controlled
+    return tuple(f"[{group}] {name}" for group, names in NO_EFFECT.items() for name in names if is_set(group, name))
 
 
 def _sentence(error: Exception) -> str:

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any
 
 from sqlalchemy import Column, Table, bindparam, delete, literal_column, select, union_all, update
 
@@ -96,17 +95,9 @@ def insert_consumers(tx: Transaction, owners: dict[str, ConsumerOwner]) -> None:
     If another transaction inserts the same consumer, the unique uuid makes one of the two fail; its unit of work runs
     again and finds the consumer.
     """
-    tx.insert(_INSERT, [_inserted(uuid, owner) for uuid, owner in sorted(owners.items())])
-
-
-def _inserted(uuid: str, owner: ConsumerOwner) -> dict[str, Any]:
-    return {
-        "uuid": uuid,
-        "generation": 1,
-        "project_id": owner.project_id,
-        "user_id": owner.user_id,
-        "consumer_type_id": owner.type_id,
-    }
+    names = ("uuid", "generation", "project_id", "user_id", "consumer_type_id")
+    rows = [(uuid, 1, owner.project_id, owner.user_id, owner.type_id) for uuid, owner in sorted(owners.items())]
+    tx.insert(_INSERT, [dict(zip(names, row, strict=True)) for row in rows])
 
 
 def advance_consumers(tx: Transaction, changes: Sequence[tuple[Consumer, ConsumerOwner]]) -> None:
@@ -119,13 +110,10 @@ def advance_consumers(tx: Transaction, changes: Sequence[tuple[Consumer, Consume
     for consumer, owner in changes:
         alike[consumer.generation, owner].append(consumer.id)
     for (seen, owner), ids in alike.items():
+        values = {"seen": seen, "project": owner.project_id, "user": owner.user_id, "type": owner.type_id}
         for chunk in chunks(ids):
-            if tx.change(_ADVANCE, {"ids": chunk, **_advanced(seen, owner)}) != len(chunk):
+            if tx.change(_ADVANCE, {"ids": chunk, **values}) != len(chunk):
                 raise ConcurrentUpdate
-
-
-def _advanced(seen: int, owner: ConsumerOwner) -> dict[str, Any]:
-    return {"seen": seen, "project": owner.project_id, "user": owner.user_id, "type": owner.type_id}
 
 
 def delete_consumers(tx: Transaction, ids: Collection[int]) -> None:

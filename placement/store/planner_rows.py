@@ -5,7 +5,7 @@ A row of planner_claims may outlive its consumer; sweeps delete it eventually.
 
 import random
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import orjson
@@ -64,16 +64,7 @@ def remember_claims(tx: Transaction, claims: Collection[RememberedClaim]) -> Non
     """Remember claims, replacing earlier ones of the same consumers."""
     for chunk in chunks([claim.consumer_uuid for claim in claims]):
         tx.change(_FORGET, {"uuids": chunk})
-    tx.insert(_INSERT, [_inserted(one) for one in claims])
-
-
-def _inserted(claim: RememberedClaim) -> dict[str, Any]:
-    return {
-        "consumer_uuid": claim.consumer_uuid,
-        "digest": claim.digest,
-        "generation": claim.generation,
-        "answer": claim.answer,
-    }
+    tx.insert(_INSERT, [asdict(claim) for claim in claims])
 
 
 def sweep_now_and_then(tx: Transaction) -> None:

@@ -79,8 +79,20 @@ def conditions_of(
     tx: Transaction, wanted: ProviderFilter, *, class_ids: Mapping[str, int], trait_ids: Mapping[str, int]
 ) -> list[ColumnElement[bool]]:
     """Translate a filter into conditions on rows of resource_providers."""
-    conditions = [*_of_identity(wanted), *_of_traits_not_had(wanted, trait_ids), *_of_aggregates_not_in(wanted)]
-    passing = [*_having_traits(wanted, trait_ids), *_in_aggregates(wanted), *_having_room(tx, wanted, class_ids)]
+    conditions = [*_of_identity(wanted)]
+    passing: list[Select[int]] = []
+    if wanted.required:
+        id_sets = {frozenset(trait_ids[name] for name in names) for names in wanted.required}
+        passing.append(_having_one_of_each(select(_OWNER), _OWNER, key=_TRAIT, sets=id_sets))
+    if wanted.forbidden:
+        forbidden_ids = sorted(trait_ids[name] for name in wanted.forbidden)
+        conditions.append(RP.id.not_in(select(_OWNER).where(_TRAIT.in_(forbidden_ids))))
+    if wanted.member_of:
+        passing.append(_having_one_of_each(_MEMBERS, _MEMBER, key=_AGGREGATE, sets=set(wanted.member_of)))
+    if wanted.forbidden_aggregates:
+        conditions.append(RP.id.not_in(_MEMBERS.where(_AGGREGATE.in_(sorted(wanted.forbidden_aggregates)))))
+    if wanted.resources:
+        passing.append(_having_room(tx, wanted.resources, class_ids))
     if passing:
         # Intersected into one set of ids: each set of its own would be another join, and PostgreSQL, which
         # underestimates such sets, would compare every provider of one with every provider of the next.
@@ -105,29 +117,6 @@ def _of_identity(wanted: ProviderFilter) -> Iterator[ColumnElement[bool]]:
         )
 
 
-def _having_traits(wanted: ProviderFilter, trait_ids: Mapping[str, int]) -> Iterator[Select[int]]:
-    if wanted.required:
-        id_sets = {frozenset(trait_ids[name] for name in names) for names in wanted.required}
-        yield _having_one_of_each(select(_OWNER), _OWNER, key=_TRAIT, sets=id_sets)
-
-
-def _of_traits_not_had(wanted: ProviderFilter, trait_ids: Mapping[str, int]) -> Iterator[ColumnElement[bool]]:
-    if wanted.forbidden:
-        ids = sorted(trait_ids[name] for name in wanted.forbidden)
-        yield RP.id.not_in(select(_OWNER).where(_TRAIT.in_(ids)))
-
-
-def _in_aggregates(wanted: ProviderFilter) -> Iterator[Select[int]]:
-    if wanted.member_of:
-        yield _having_one_of_each(_MEMBERS, _MEMBER, key=_AGGREGATE, sets=set(wanted.member_of))
-
-
-def _of_aggregates_not_in(wanted: ProviderFilter) -> Iterator[ColumnElement[bool]]:
-    if wanted.forbidden_aggregates:
-        forbidden = _AGGREGATE.in_(sorted(wanted.forbidden_aggregates))
-        yield RP.id.not_in(_MEMBERS.where(forbidden))
-
-
 def _having_one_of_each(
     query: Select[int], provider: ColumnElement[int], *, key: ColumnElement[Any], sets: Set[frozenset[Any]]
 ) -> Select[int]:
@@ -138,28 +127,22 @@ def _having_one_of_each(
     """
     query = query.where(key.in_(sorted(frozenset[Any]().union(*sets))))
     single = sorted(only for keys in sets if len(keys) == 1 for only in keys)
-    counts = [_count_of(key.in_(sorted(keys))) >= 1 for keys in sets if len(keys) > 1]
+    counts = [func.count(case((key.in_(sorted(keys)), 1))) >= 1 for keys in sets if len(keys) > 1]
     if single:
-        counts.append(_count_of(key.in_(single)) == len(single))
+        counts.append(func.count(case((key.in_(single), 1))) == len(single))
     # With a single set, any link is enough.
     return query.group_by(provider).having(and_(*counts)) if len(sets) > 1 else query
 
 
-def _count_of(condition: ColumnElement[bool]) -> ColumnElement[int]:
-    return func.count(case((condition, 1)))
-
-
-def _having_room(tx: Transaction, wanted: ProviderFilter, ids: Mapping[str, int]) -> Iterator[Select[int]]:
-    """Yield a query for providers that can serve all amounts alone: ``domain.inventory.Inventory.fits`` in SQL."""
-    if not wanted.resources:
-        return
+def _having_room(tx: Transaction, amounts: Mapping[str, int], ids: Mapping[str, int]) -> Select[int]:
+    """Return a query for providers that can serve all amounts alone: ``domain.inventory.Inventory.fits`` in SQL."""
     stock = StockSource(keeps_usage=tx.database.keeps_usage)
     have = stock.inventory.c
     asked = case(
         # max_unit never exceeds UNBOUNDED, so larger amounts are equivalent; the clamp keeps sums within BIGINT.
-        {ids[name]: literal(min(amount, UNBOUNDED + 1), BigInteger) for name, amount in wanted.resources.items()},
+        {ids[name]: literal(min(amount, UNBOUNDED + 1), BigInteger) for name, amount in amounts.items()},
         value=have.resource_class_id,
     )
     fitting = select(have.resource_provider_id).select_from(stock.rows)
     fitting = fitting.where(have.resource_class_id.in_(sorted(ids.values())), stock.fits(asked))
-    yield fitting.group_by(have.resource_provider_id).having(func.count() == len(ids))
+    return fitting.group_by(have.resource_provider_id).having(func.count() == len(ids))

@@ -41,6 +41,19 @@ STEP_SIZE: Any = case(
 """The step of an inventory. No amount is a multiple of 0, and none fits the step that is read in its place."""
 
 
+_SUMMED = (
+    select(
+        allocations.c.resource_provider_id,
+        allocations.c.resource_class_id,
+        # MariaDB sums integers to decimals.
+        cast(func.sum(allocations.c.used), BigInteger).label("used"),
+    )
+    .group_by(allocations.c.resource_provider_id, allocations.c.resource_class_id)
+    .subquery("summed_usages")
+)
+"""The usage by provider and class, where it is not kept; what has no row has no usage."""
+
+
 class StockSource:
     """Inventories joined with their usage, and expressions over both.
 
@@ -52,7 +65,7 @@ class StockSource:
     __slots__ = ("inventory", "usage")
 
     def __init__(self, *, keeps_usage: bool, name: str = "") -> None:
-        usage = usage_source(keeps_usage=keeps_usage)
+        usage = provider_usages if keeps_usage else _SUMMED
         self.inventory: FromClause = inventories.alias(f"inv{name}") if name else inventories
         self.usage: FromClause = usage.alias(f"use{name}") if name else usage
 
@@ -172,26 +185,6 @@ def stock_by_tree(*, keeps_usage: bool) -> FromClause:
         .where(owner.root_provider_id.is_not(None))
         .subquery()
     )
-
-
-_SUMMED = (
-    select(
-        allocations.c.resource_provider_id,
-        allocations.c.resource_class_id,
-        # MariaDB sums integers to decimals.
-        cast(func.sum(allocations.c.used), BigInteger).label("used"),
-    )
-    .group_by(allocations.c.resource_provider_id, allocations.c.resource_class_id)
-    .subquery("summed_usages")
-)
-
-
-def usage_source(*, keeps_usage: bool) -> FromClause:
-    """Return a selectable with ``resource_provider_id``, ``resource_class_id`` and ``used``.
-
-    A provider and class without a row has no usage.
-    """
-    return provider_usages if keeps_usage else _SUMMED
 
 
 _CAPACITY = {

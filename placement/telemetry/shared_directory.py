@@ -75,8 +75,6 @@ def _live_gauges(directory: Path) -> Iterator[tuple[Path, int]]:
 def _lives(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
+    except OSError as error:
+        return isinstance(error, PermissionError)
     return True
