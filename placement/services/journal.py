@@ -154,7 +154,7 @@ def _newest(tx: Transaction) -> Cursor:
 
 def put_in_order(database: Database) -> None:
     """On MariaDB, number every journal row that is committed by now."""
-    if database.dialect not in {"mysql", "mariadb"}:
+    if database.dialect != "mysql":
         return
     for _ in range(NUMBERING_TRIES):
         try:

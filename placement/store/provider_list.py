@@ -35,7 +35,6 @@ def _itself(element: Any, compiler: SQLCompiler, **options: Any) -> str:
 
 
 @compiles(exactly, "mysql")
-@compiles(exactly, "mariadb")
 def _its_bytes(element: Any, compiler: SQLCompiler, **options: Any) -> str:
     return f"BINARY {compiler.process(element.clauses, **options)}"
 

@@ -193,7 +193,6 @@ _CAPACITY = {
     "sqlite": "CAST(coalesce(max(min({0}, {1}), -{1}), {1}) AS INTEGER)",
     "mysql": "TRUNCATE(GREATEST(LEAST({0}, {1}), -{1}), 0)",
 }
-_CAPACITY["mariadb"] = _CAPACITY["mysql"]
 
 
 _RATIO = "CASE WHEN abs({0}) BETWEEN 1e290 AND 1.7976931348623157e308 THEN sign({0}) * 1e290 ELSE {0} END"
@@ -257,6 +256,5 @@ def _cast(element: Any, compiler: SQLCompiler, **options: Any) -> str:
 
 
 @compiles(whole, "mysql")
-@compiles(whole, "mariadb")
 def _truncate_to_no_digits(element: Any, compiler: SQLCompiler, **options: Any) -> str:
     return f"TRUNCATE({compiler.process(element.clauses, **options)}, 0)"

@@ -34,15 +34,13 @@ WHERE NOT has_schema_privilege(current_schema(), 'CREATE')
 DOUBTED = "are missing, or were disabled, or come from a dump"
 """Why triggers may not have been there all the time."""
 
-_IN_MARIADB = "SELECT trigger_name, action_statement FROM information_schema.triggers WHERE trigger_schema = DATABASE()"
 _STANDING = {
     "postgresql": "SELECT t.tgname, p.prosrc, CAST(t.xmin AS text), obj_description(t.oid, 'pg_trigger') "
     "FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid "
     "WHERE t.tgrelid = ANY (SELECT to_regclass(name) FROM unnest(CAST(:tables AS text[])) AS name) "
     "AND t.tgenabled IN ('O', 'A') AND NOT t.tgisinternal",
     "sqlite": "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'",
-    "mysql": _IN_MARIADB,
-    "mariadb": _IN_MARIADB,
+    "mysql": "SELECT trigger_name, action_statement FROM information_schema.triggers WHERE trigger_schema = DATABASE()",
 }
 """Queries for the triggers in place: their names and bodies. On PostgreSQL the body is the function's, and there follow
 the transaction that last changed the trigger, and its comment.
@@ -124,7 +122,7 @@ class TriggerSet:
 
         On MariaDB, where DDL commits, one statement replaces each trigger; elsewhere the transaction covers it all.
         """
-        if connection.dialect.name in {"mysql", "mariadb"}:
+        if connection.dialect.name == "mysql":
             for trigger in self.triggers:
                 connection.exec_driver_sql(trigger.create.replace("CREATE", "CREATE OR REPLACE", 1))
         else:
@@ -220,7 +218,7 @@ def missing_grant(connection: Connection) -> str | None:
     if connection.dialect.name == "postgresql":
         tables = [table.name for table in REFERENCE_TABLES]
         return "; ".join(connection.execute(_MISSING_ON_POSTGRESQL, {"tables": tables}).scalars()) or None
-    return _missing_on_mariadb(connection) if connection.dialect.name in {"mysql", "mariadb"} else None
+    return _missing_on_mariadb(connection) if connection.dialect.name == "mysql" else None
 
 
 def _missing_on_mariadb(connection: Connection) -> str | None:

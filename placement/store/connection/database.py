@@ -89,7 +89,7 @@ class Database:
 
     @property
     def dialect(self) -> str:
-        """The kind of database: ``sqlite``, ``postgresql``, ``mysql`` or ``mariadb``."""
+        """The kind of database: ``sqlite``, ``postgresql``, or ``mysql``, which stands for MariaDB, too."""
         return self.engine.dialect.name
 
     @property

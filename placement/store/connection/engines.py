@@ -38,7 +38,6 @@ _BEGINNINGS = {
         LOOK: "",
     },
 }
-_BEGINNINGS["mariadb"] = _BEGINNINGS["mysql"]
 
 SQLITE_BUSY_TIMEOUT_S = 15.0
 

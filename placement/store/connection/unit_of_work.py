@@ -120,7 +120,7 @@ class Transaction:
 
     @property
     def dialect(self) -> str:
-        """The kind of database: ``sqlite``, ``postgresql``, ``mysql`` or ``mariadb``."""
+        """The kind of database: ``sqlite``, ``postgresql``, or ``mysql``, which stands for MariaDB, too."""
         return self.database.dialect
 
     def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[*tuple[Any, ...]]:

@@ -95,7 +95,7 @@ def extent(tx: Transaction) -> JournalExtent:
     newest = tx.execute(_ROWS.order_by(J.id.desc()).limit(1)).first()
     if first is None or newest is None:
         return JournalExtent(0, 0.0, 0.0)
-    late = tx.execute(_UNNUMBERED).first() if tx.dialect in ("mysql", "mariadb") else None
+    late = tx.execute(_UNNUMBERED).first() if tx.dialect == "mysql" else None
     return JournalExtent(newest.id - first.id + 1, _age_s(first.time), _age_s(late.time) if late else 0.0)
 
 

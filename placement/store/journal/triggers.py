@@ -38,7 +38,7 @@ _MARKS_ON_POSTGRESQL = (
     "pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest_open"
 )
 
-SETS = {"postgresql": POSTGRESQL, "sqlite": SQLITE, "mysql": MARIADB, "mariadb": MARIADB}
+SETS = {"postgresql": POSTGRESQL, "sqlite": SQLITE, "mysql": MARIADB}
 
 EARLIER: Collection[str] = frozenset(
     {

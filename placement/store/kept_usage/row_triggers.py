@@ -69,7 +69,7 @@ _UNSTOCK_ON_MARIADB = (
 )
 _STOCK_ON_MARIADB = (
     "INSERT INTO provider_usages (resource_provider_id, resource_class_id, used, root_provider_id, capacity) "  # noqa: S608
-    f"SELECT NEW.resource_provider_id, NEW.resource_class_id, 0, root_provider_id, {capacity_text('mariadb', 'NEW')} "
+    f"SELECT NEW.resource_provider_id, NEW.resource_class_id, 0, root_provider_id, {capacity_text('mysql', 'NEW')} "
     "FROM resource_providers WHERE id = NEW.resource_provider_id FOR UPDATE "
     "ON DUPLICATE KEY UPDATE root_provider_id = VALUES(root_provider_id), capacity = VALUES(capacity)"
 )

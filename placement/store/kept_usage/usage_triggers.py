@@ -104,11 +104,9 @@ _SETS = {
     "postgresql": postgresql_triggers.SET,
     "sqlite": row_triggers.SQLITE,
     "mysql": row_triggers.MARIADB,
-    "mariadb": row_triggers.MARIADB,
 }
 _INSTALL: dict[str, Callable[[Connection], None]] = {
     "postgresql": _install_postgresql,
     "sqlite": _install_in_one_transaction,
     "mysql": _install_mariadb,
-    "mariadb": _install_mariadb,
 }

@@ -137,7 +137,7 @@ def _sent_rows(origin: Connection, target: Connection, table: Table) -> Iterator
     if table is resource_providers:
         rows = _parents_first(list(rows))
     # MariaDB truncates timestamps to whole seconds, except for those of the journal.
-    truncates = target.dialect.name in ("mysql", "mariadb")
+    truncates = target.dialect.name == "mysql"
     for row in rows:
         if table is placement_journal:
             yield row | journal.mark_of_the_past(target)

@@ -145,7 +145,6 @@ _ALONE = {
     "sqlite": _alone_on_sqlite,
     "postgresql": _alone_on_postgresql,
     "mysql": _alone_on_mariadb,
-    "mariadb": _alone_on_mariadb,
 }
 
 

@@ -251,7 +251,7 @@ def _names_in(connection: Connection, table: Table) -> set[str]:
 @contextmanager
 def zero_is_an_id(connection: Connection) -> Iterator[None]:
     """Let MariaDB store 0, the id of VCPU, which it otherwise takes as a request for the next number."""
-    if connection.dialect.name not in ("mysql", "mariadb"):
+    if connection.dialect.name != "mysql":
         yield
         return
     mode = connection.exec_driver_sql("SELECT @@SESSION.sql_mode").scalar_one()

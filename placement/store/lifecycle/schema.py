@@ -75,7 +75,6 @@ def connection_limit(tx: Transaction) -> int | None:
         "postgresql": "SELECT current_setting('max_connections')::int"
         " - current_setting('superuser_reserved_connections')::int",
         "mysql": "SELECT @@max_connections",
-        "mariadb": "SELECT @@max_connections",
     }.get(tx.dialect)
     return None if query is None else int(tx.execute(text(query)).scalar_one())
 

@@ -125,7 +125,7 @@ def _position(primary: Engine) -> Any:
     """Return the primary's log position, or None if it cannot be had, perhaps because the primary is down."""
     try:
         with looking(primary) as connection:
-            return connection.execute(text(_POSITION[_kind(primary)])).scalar_one()
+            return connection.execute(text(_POSITION[primary.dialect.name])).scalar_one()
     except PlacementError:
         return None
 
@@ -136,12 +136,8 @@ def _follows(standby: Engine, position: Any) -> bool:
     while True:
         # A new transaction each time: an open one would hold up replay.
         with looking(standby) as connection:
-            if connection.execute(text(_HAS_REACHED[_kind(standby)]), {"position": position}).scalar_one():
+            if connection.execute(text(_HAS_REACHED[standby.dialect.name]), {"position": position}).scalar_one():
                 return True
         if time.monotonic() > deadline:
             return False
         time.sleep(PAUSE_S)
-
-
-def _kind(engine: Engine) -> str:
-    return "mysql" if engine.dialect.name == "mariadb" else engine.dialect.name
