@@ -291,13 +291,3 @@ def test_a_statement_runs_again_on_its_cursor_unless_that_holds_many_rows(postgr
         assert cursors[1] is not cursors[3]
         assert direct.rows_of(connection, few, [7]) == [(7,)]
     engine.dispose()
-
-
-def test_a_connection_keeps_the_statements_that_ran_last(postgresql_url: str) -> None:
-    engine = opened_anew(postgresql_url)
-    texts = [f"SELECT {number}, $1::bigint" for number in range(direct.MAX_STATEMENTS + 1)]
-    with engine.connect() as connection:
-        for text_ in [*texts[:-1], texts[0], texts[-1]]:
-            direct.rows_of(connection, text_, [1])
-        assert [*connection.connection.info[direct._STATEMENTS]] == [*texts[2:-1], texts[0], texts[-1]]
-    engine.dispose()

@@ -4,12 +4,9 @@ import random
 from collections.abc import Callable
 
 import pytest
-from sqlalchemy import text
 
 from placement.store.connection.database import Database
-from placement.store.journal.triggers import install, remove, triggers_in_place
 from placement.store.lifecycle import schema
-from placement.store.lifecycle.maintenance import exclusively
 from tests.store.replayed import assert_same, journal_rows, replayed, tables_of
 from tests.store.rows import VCPU, add_providers, allocate, delete_provider, run, stocking
 from tests.store.test_triggers import STATEMENTS
@@ -122,18 +119,6 @@ def test_a_deleted_provider_is_told_with_its_uuid(migrated: Database) -> None:
     assert (row.kind, row.action, row.provider_uuid) == ("provider", "deleted", "provider-1")
 
 
-@pytest.mark.parametrize("table", ["allocations", "consumers", "resource_provider_traits"])
-def test_a_missing_trigger_is_noticed(migrated: Database, table: str) -> None:
-    with exclusively(migrated.engine) as connection:
-        on_table = f" ON {table}" if migrated.dialect == "postgresql" else ""
-        run(connection, f"DROP TRIGGER placement_journal_{table}_deleted{on_table}")
-        assert not triggers_in_place(connection)
-        install(connection)
-        assert triggers_in_place(connection)
-        row = journal_rows(connection)[-1]
-    assert (row.kind, row.action) == ("journal", "began")
-
-
 def test_without_a_journal_nothing_is_written(migrated: Database) -> None:
     schema.upgrade(migrated.engine, keep_journal=False)
     assert not schema.current(migrated.engine).keeps_journal
@@ -171,11 +156,3 @@ def test_a_user_who_may_write_nothing_but_allocations_is_told_of(postgresql: Dat
         )
         assert journal_rows(connection)[-1].consumer_uuid == "c"
         connection.rollback()
-
-
-def test_removed_triggers_write_nothing(migrated: Database) -> None:
-    with exclusively(migrated.engine) as connection:
-        remove(connection)
-        before = connection.execute(text("SELECT count(*) FROM placement_journal")).scalar_one()
-        add_providers(connection, 1)
-        assert connection.execute(text("SELECT count(*) FROM placement_journal")).scalar_one() == before

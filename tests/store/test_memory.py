@@ -5,14 +5,8 @@ from sqlalchemy import literal_column, select
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.services.allocation_candidates import SearchOptions, allocation_candidates
 from placement.store.connection.database import Database
-from placement.store.connection.prepared import MAX_CHARACTERS, Memory, PreparedStatement
+from placement.store.connection.prepared import MAX_CHARACTERS
 from placement.store.connection.unit_of_work import Transaction, reads
-
-
-def test_of_a_statement_that_is_made_postgresql_needs_the_text_alone(postgresql: Database) -> None:
-    prepared = PreparedStatement(lambda: select(literal_column("1")))
-    assert [reads(lambda tx: tx.tuples(prepared))(postgresql) for _ in range(2)] == [[(1,)], [(1,)]]
-    assert "statement" not in vars(prepared)
 
 
 def test_on_postgresql_a_search_that_finds_nothing_leaves_no_statement_compiled(postgresql: Database) -> None:
@@ -20,15 +14,6 @@ def test_on_postgresql_a_search_that_finds_nothing_leaves_no_statement_compiled(
     request = CandidateRequest(groups=(RequestGroup(resources={"VCPU": 1, "MEMORY_MB": 1}),))
     assert not allocation_candidates(postgresql, request, SearchOptions()).candidates
     assert not postgresql.reader.get_execution_options()["compiled_cache"]
-
-
-def test_what_fits_is_kept_and_what_is_too_heavy_replaces_it() -> None:
-    memory: Memory[str, int] = Memory(lambda _key, value: value, most=10)
-    memory["one"] = 4
-    memory["two"] = 6
-    assert memory == {"one": 4, "two": 6}
-    memory["three"] = 1
-    assert memory == {"three": 1}
 
 
 LENGTH = 20_000

@@ -22,11 +22,6 @@ def settings(connection: Connection) -> list[str]:
     return [connection.execute(text(f"SHOW {name}")).scalar_one() for name in SETTINGS]
 
 
-@writes
-def settings_of_a_writer(tx: Transaction) -> list[str]:
-    return settings(tx.connection)
-
-
 @reads
 def settings_of_a_reader(tx: Transaction) -> list[str]:
     return settings(tx.connection)
@@ -87,14 +82,6 @@ def test_a_reader_that_asked_nothing_leaves_the_next_transaction_alone(either: D
     writes(delete_everything)(either)
     writes(lambda tx: None)(either)
     assert reads(providers_that_appear)(either) == 0
-
-
-def test_readers_have_a_snapshot_and_may_not_write(postgresql: Database):
-    assert settings_of_a_reader(postgresql) == ["repeatable read", "on"]
-
-
-def test_writers_see_what_others_have_committed(postgresql: Database):
-    assert settings_of_a_writer(postgresql) == ["read committed", "off"]
 
 
 def test_a_lookup_is_no_transaction(postgresql: Database):

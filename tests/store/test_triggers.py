@@ -143,25 +143,6 @@ def test_what_is_there_is_counted_when_the_triggers_are_made(migrated: Database)
         assert kept_stock(connection) == {(1, VCPU): (1, 8), (2, MEMORY_MB): (2, 10)}
 
 
-@pytest.mark.parametrize(
-    ("trigger", "table"),
-    [
-        ("updated", "allocations"),
-        ("stocked", "inventories"),
-        ("provider_moved", "resource_providers"),
-        ("provider_deleted", "resource_providers"),
-    ],
-)
-def test_a_missing_trigger_is_noticed(migrated: Database, trigger: str, table: str) -> None:
-    with exclusively(migrated.engine) as connection:
-        assert triggers_in_place(connection)
-        on_table = f" ON {table}" if migrated.dialect == "postgresql" else ""
-        run(connection, f"DROP TRIGGER provider_usages_{trigger}{on_table}")
-        assert not triggers_in_place(connection)
-        install(connection)
-        assert triggers_in_place(connection)
-
-
 def test_triggers_made_while_others_write_lose_nothing(migrated: Database) -> None:
     with migrated.writer.begin() as connection:
         remove(connection)
