@@ -192,7 +192,15 @@ class _Bound(NamedTuple):
 
     def copies(self, free: Sequence[int]) -> int:
         """Return the bound: n bundles take at least n times the least of each kind, and no more than what is free."""
-        return min([_most_of(kind, free) for kind in self.kinds])
+        bounds = []
+        for kind in self.kinds:
+            usable = [(free[cell] - free[cell] % unit, largest) for cell, unit, largest in kind.cells]
+            fitting, before = sum([much for much, _largest in usable]) // kind.least, -1
+            while fitting != before:
+                before = fitting
+                fitting = sum([min(much, before * largest) for much, largest in usable]) // kind.least
+            bounds.append(fitting)
+        return min(bounds)
 
     def allows(self, copies: int, free: Sequence[int]) -> bool:
         """Tell whether the bound is at least so many: then each kind has enough, as it has for any smaller number."""
@@ -217,15 +225,6 @@ def _bounds(bundles: Sequence[Bundle], kinds: Sequence[Collection[int]]) -> list
         taken = [tuple([(cell, *units[cell]) for cell in kind if cell in units]) for kind in kinds]
         bounds.append(_Bound([_CellSet(much, cells) for much, cells in zip(least, taken, strict=True) if much]))
     return bounds[::-1]
-
-
-def _most_of(kind: _CellSet, free: Sequence[int]) -> int:
-    usable = [(free[cell] - free[cell] % unit, largest) for cell, unit, largest in kind.cells]
-    fitting, before = sum([much for much, _largest in usable]) // kind.least, -1
-    while fitting != before:
-        before = fitting
-        fitting = sum([min(much, before * largest) for much, largest in usable]) // kind.least
-    return fitting
 
 
 class _CutOff(Exception):

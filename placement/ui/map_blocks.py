@@ -8,7 +8,7 @@ from math import isqrt
 from typing import NamedTuple
 
 from placement.allocators.bundle_packing import Copies
-from placement.domain.fabric import names_of_hosts
+from placement.domain.planner_request import names_of_hosts
 from placement.domain.quantities import amount_in_words
 from placement.services.console.cloud_map import CloudMap
 from placement.store.console.stocks import MappedHost

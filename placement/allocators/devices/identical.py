@@ -91,7 +91,7 @@ def _can_be_merged(rule: InOnePlace, host: Host, request: Request) -> bool:
     if not rule.required or rule.condition is None or rule.level not in uncounted:
         return False
     groups, bit = [group for group in request.groups if group.label in rule.groups], 1 << rule.condition
-    joined = {label for joint in request.joint for label in (joint.primary, *joint.secondaries)}
+    joined = {label for joint in request.joint for label in joint.groups}
     return (
         any([all([group.meets.get(name, 0) & bit for name in group.options]) for group in groups])
         and not any([group.per_subtree or (group.count > 1 and (not group.apart or group.by_card)) for group in groups])

@@ -1,7 +1,7 @@
 """The device allocator's input: the devices of one host, the request, and which device may serve which group."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -104,6 +104,11 @@ class Joint:
     level: str
     required: bool = True
 
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """All of them."""
+        return self.primary, *self.secondaries
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InOnePlace:
@@ -132,6 +137,11 @@ class Request:
     joint: tuple[Joint, ...] = ()
     within: tuple[InOnePlace, ...] = ()
     conditions: int = 0
+
+    @property
+    def rules(self) -> tuple[Joint | InOnePlace, ...]:
+        """All rules about places."""
+        return *self.joint, *self.within
 
 
 def nesting(paths: Collection[PlacePath], levels: int) -> tuple[int, ...] | None:
@@ -217,7 +227,8 @@ def options_of(host: Host, request: Request) -> list[DeviceOption]:
     devices = sorted(host.devices, key=lambda device: natural_key(device.name))
     options: list[DeviceOption] = []
     for index, group in enumerate(request.groups):
-        demanded = [host.levels.index(level) for level in _demanded_levels(request, group.label)]
+        rules = [rule for rule in request.rules if rule.required and group.label in rule.groups]
+        demanded = [host.levels.index(rule.level) for rule in rules]
         is_choosy, is_repeated = bool(demanded or group.exclusive), group.turns > 1
         for device in devices:
             if device.name in group.options and not (is_choosy and not _remains(host, demanded, group, device)):
@@ -240,12 +251,3 @@ def _remains(host: Host, demanded: Sequence[int], group: Group, device: Device) 
     places = dict(zip(host.levels, device.path, strict=True)) | {THE_DEVICE: device.name}
     reserved = [places.get(level) for level in group.exclusive]
     return not any([place is None or place in host.in_use for place in reserved])
-
-
-def _demanded_levels(request: Request, label: str) -> Iterator[str]:
-    for joint in request.joint:
-        if joint.required and label in (joint.primary, *joint.secondaries):
-            yield joint.level
-    for within in request.within:
-        if within.required and label in within.groups:
-            yield within.level

@@ -69,10 +69,6 @@ class DevicePlan:
         rooms = {option.device.name: option.device.room for option in self.options}.values()
         return any([amount > sum([room.get(name, inf) for room in rooms]) for name, amount in wanted.items()])
 
-    def own_costs(self) -> list[int]:
-        """Return what each option costs by itself."""
-        return own_costs(self.host, self.request, self.options, self.costs)
-
     def devices(self, cost: int) -> dict[str, tuple[str, ...]]:
         """Return the devices that each group gets, by label, from the cost that records them."""
         chosen = [self.options[number] for number in self.costs.chosen(cost)]
@@ -86,9 +82,8 @@ class DevicePlan:
 
 def _check(host: Host, request: Request) -> None:
     labels = [group.label for group in request.groups]
-    named = {label for joint in request.joint for label in (joint.primary, *joint.secondaries)}
-    named.update(*[within.groups for within in request.within])
-    levels = {joint.level for joint in request.joint} | {within.level for within in request.within}
+    named = {label for rule in request.rules for label in rule.groups}
+    levels = {rule.level for rule in request.rules}
     exclusive = {level for group in request.groups for level in group.exclusive} - {THE_DEVICE}
     if unknown := sorted(named - set(labels)):
         raise ValueError(f"There is no group {unknown[0]!r}.")
@@ -126,7 +121,7 @@ class Knapsack:
             cards=len(self._cards),
             most=most,
         )
-        self._own_costs = plan.own_costs()
+        self._own_costs = own_costs(host, plan.request, options, plan.costs)
         self._options: dict[str, list[DeviceOption]] = defaultdict(list)
         for option in options:
             self._options[option.device.name].append(option)

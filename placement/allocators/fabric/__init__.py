@@ -3,6 +3,7 @@
 Members go to the fewest places and there to the fewest sites, ties by the order of sites. The search starts from bounds
 on what sites hold. It then asks the chosen sites whether they really hold their members, records each refusal and
 starts over. This ends with an optimal answer, and asks few sites.
+
 >>> sites = [Site(1, "a", [2]), Site(2, "a", [2]), Site(3, "b", [1]), Site(4, "b", [3])]
 >>> crew = Crew(members=(4,), amounts=[[1]])
 >>> fabric = Fabric(sites, crew, lambda postings: [])
@@ -14,9 +15,76 @@ starts over. This ends with an optimal answer, and asks few sites.
 
 from collections.abc import Hashable, Sequence
 
-from placement.allocators.assignment import best_assignment
 from placement.allocators.budget import Budget
 from placement.allocators.fabric.search import Crew, Holds, Mix, Posting, Site, fewest_sites
+
+WeightMatrix = Sequence[Sequence[int | None]]
+"""For each row the weight of each column; None forbids the pair."""
+
+
+def best_assignment(weights: WeightMatrix) -> tuple[int, ...] | None:
+    """Return the column of each row so that the sum of weights is maximal, or None if there is no way.
+
+    Kuhn's Hungarian method, O(rows^2 x columns). Weights are integers of any size, so that several objectives can be
+    packed into one number.
+
+    >>> best_assignment([[5, 4], [5, 1]])
+    (1, 0)
+    >>> best_assignment([[5, None], [5, None]]) is None
+    True
+    """
+    method = _Hungarian(weights)
+    if not all([method.admit(row) for row in range(len(weights))]):
+        return None
+    column_of = {row: column for column, row in method.row_of.items()}
+    return tuple([column_of[row] for row in range(len(weights))])
+
+
+class _Hungarian:
+    """The method row by row. Invariant: the rows admitted so far have an optimal assignment."""
+
+    def __init__(self, weights: WeightMatrix) -> None:
+        self._weights = weights
+        self.row_of: dict[int, int] = {}
+        self._row_prices = [max([weight for weight in row if weight is not None], default=0) for row in weights]
+        self._column_prices = [0] * (len(weights[0]) if weights else 0)
+
+    def admit(self, row: int) -> bool:
+        """Match one more row, along the cheapest augmenting path; return False if it cannot be matched."""
+        waiting: dict[int, int] = {}  # column -> how far its reduced cost is from 0
+        before: dict[int, int] = {}  # column -> the column from whose row it was reached
+        reached: list[int] = []
+        here, last = row, -1
+        while True:
+            for column, weight in enumerate(self._weights[here]):
+                if weight is not None and column not in reached:
+                    distance = self._row_prices[here] + self._column_prices[column] - weight
+                    if column not in waiting or distance < waiting[column]:
+                        waiting[column], before[column] = distance, last
+            if not waiting:
+                return False
+            # Among equals, an unmatched column ends the search at once.
+            last = min(waiting, key=lambda column: (waiting[column], column in self.row_of, column))
+            step = waiting.pop(last)
+            self._lower([row, *[self.row_of[column] for column in reached]], reached, step)
+            waiting = {column: distance - step for column, distance in waiting.items()}
+            reached.append(last)
+            if last not in self.row_of:
+                break
+            here = self.row_of[last]
+        while last >= 0:
+            origin = before[last]
+            self.row_of[last] = row if origin < 0 else self.row_of[origin]
+            last = origin
+        return True
+
+    def _lower(self, rows: Sequence[int], columns: Sequence[int], step: int) -> None:
+        """Adjust prices so that one more column becomes tight; the present assignment stays optimal."""
+        for row in rows:
+            self._row_prices[row] -= step
+        for column in columns:
+            self._column_prices[column] += step
+
 
 __all__ = ["Budget", "Crew", "Fabric", "Holds", "Mix", "Posting", "Site"]
 

@@ -77,7 +77,7 @@ class Locations:
         node = LocationNode(len(self.all), parent, level, path, self._scored(location.capacities, path))
         self.all.append(node)
         seen = set()
-        for child in sorted(location.children, key=_order):
+        for child in sorted(location.children, key=lambda child: (natural_key(child.level), natural_key(child.name))):
             step = (child.level, child.name)
             if step in seen:
                 raise ValueError(f"There are two locations {'/'.join(step)} beside each other.")
@@ -155,10 +155,6 @@ def levels_outside_in(locations: Iterable[LocationNode]) -> tuple[str, ...]:
         if location.path:
             depth[location.level] = min(depth.get(location.level, len(location.path)), len(location.path))
     return tuple(sorted(depth, key=lambda level: (depth[level], natural_key(level))))
-
-
-def _order(location: Location) -> tuple[object, object]:
-    return natural_key(location.level), natural_key(location.name)
 
 
 def _denominator(capacity: ScoredCapacity) -> int:

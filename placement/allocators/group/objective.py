@@ -45,8 +45,8 @@ class Weights:
     Each component outweighs the whole range of all that follow it.
     """
 
-    def __init__(self, locations: Locations, levels: Sequence[str]) -> None:
-        self.levels = tuple(levels)
+    def __init__(self, locations: Locations, levels: Sequence[str] | None) -> None:
+        self.levels = tuple(levels_outside_in(locations.all) if levels is None else levels)
         common = lcm(*[max(1, location.keys) for location in locations.all])
         self.square = common * locations.scale
         """The square of this represents a squared mean score of 1."""
@@ -103,11 +103,6 @@ class Rules:
 USUAL_RULES = Rules()
 
 
-def weights_for(locations: Locations, rules: Rules) -> Weights:
-    """Return how the objective is packed under these rules."""
-    return Weights(locations, levels_outside_in(locations.all) if rules.levels is None else rules.levels)
-
-
 def assess(
     root: Location, amounts: Sequence[tuple[Path, Mapping[str, int]]], rules: Rules = USUAL_RULES
 ) -> Objective | None:
@@ -143,4 +138,4 @@ def assess(
             return None
         for location in (0, *locations.trail(0, index)):
             scores[location] += locations.scaled(verdict.score) - locations.score(capacity)
-    return objective_of(locations, weights_for(locations, rules), scores, touched)
+    return objective_of(locations, Weights(locations, rules.levels), scores, touched)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from placement.allocators.budget import Budget
 from placement.allocators.group.apart import Apart
 from placement.allocators.group.locations import Locations, ScoredCapacity
-from placement.allocators.group.objective import USUAL_RULES, Objective, Rules, Weights, weights_for
+from placement.allocators.group.objective import USUAL_RULES, Objective, Rules, Weights
 from placement.allocators.group.requirements import RequirementNode, Requirements
 from placement.allocators.group.state import OUTERMOST, CapacityState, Option, Pick, Picks, State
 from placement.allocators.group.tree import Location, Path, Placed, Requirement
@@ -83,7 +83,7 @@ def place(
     unmet = tuple([requirement for node in given for requirement in _hopeless(node)])
     if unmet:
         return Placement(feasible=False, complete=True, unmet=unmet)
-    weights = weights_for(locations, rules)
+    weights = Weights(locations, rules.levels)
     ordered = sorted(given, key=lambda node: node.rank_of_container)
     picks = Picks(locations, ordered, distinct=rules.distinct)
     apart = Apart(locations, weights, built, distinct=rules.distinct)

@@ -19,9 +19,8 @@ from placement.api.planner.request_document import Body, explains, ignored_in, p
 from placement.api.planner.request_schemas import ClaimSchema, RequestSchema
 from placement.api.routing import PLANNER_PATH, Route
 from placement.domain.allocation import Claim
-from placement.domain.fabric import ANYWHERE, THE_HOST, FabricLevel, GangRules, Together
 from placement.domain.names import canonical_uuid
-from placement.domain.planner_request import PlannerRequest
+from placement.domain.planner_request import ANYWHERE, THE_HOST, FabricLevel, GangRules, PlannerRequest, Together
 from placement.errors import Conflict, InvalidAt, PlacementError
 from placement.services.planner.claims import ClaimTerms, Outcome, claim, claim_what_fits
 from placement.services.planner.drafting import ClaimMember

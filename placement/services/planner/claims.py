@@ -18,8 +18,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
-from placement.domain.fabric import ANYWHERE, GangRules
 from placement.domain.overlay import AS_IT_IS
+from placement.domain.planner_request import ANYWHERE, GangRules
 from placement.errors import ConcurrentUpdate, Conflict, PlacementError
 from placement.services.planner.allocating import Outdated, allocate, known_answers, written
 from placement.services.planner.changes import released

@@ -7,8 +7,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from placement.allocators.fabric import Budget, Crew, Fabric, Mix, Posting, Site
-from placement.domain.fabric import FabricLevel, GangRules, Together, names_of_hosts
 from placement.domain.overlay import Overlay
+from placement.domain.planner_request import FabricLevel, GangRules, Together, names_of_hosts
 from placement.services.planner.drafting import ClaimMember, Draft, Drafting
 from placement.services.planner.gang import GangPlan, one_by_one
 from placement.services.planner.host_room import HostRoom, host_room

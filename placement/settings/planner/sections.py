@@ -15,10 +15,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from placement.domain.device_types import DeviceSettings, DeviceType
-from placement.domain.fabric import THE_HOST
 from placement.domain.flavors import Flavor, flavor_query
 from placement.domain.pasting import NUMBERS
-from placement.domain.planner_request import THE_DEVICE
+from placement.domain.planner_request import THE_DEVICE, THE_HOST
 from placement.settings.planner.document import DocumentEntry, Reader, read_document
 from placement.settings.planner.fair_share import read_fair_share
 from placement.settings.planner.profiles import read_default_profile, read_profiles

@@ -15,21 +15,13 @@ from placement.allocators.group.scorers import (
     scorer_by_name,
 )
 
-RUNNING, INITIALISATION = Phase.RUNNING, Phase.INITIALISATION
+RUNNING = Phase.RUNNING
 
 
 def test_running_containers_add_up():
     """The paper's equations 19 to 21."""
     verdict = judge_quantity(10, Used(3, own=1), [2, 4], RUNNING)
     assert verdict == Verdict(True, Fraction(9, 10), Used(9, own=7))
-
-
-@pytest.mark.parametrize(
-    ("requested", "fits", "score"), [(0, True, 0), (1, False, 0)], ids=["GA-14 nothing", "GA-14 something"]
-)
-def test_of_nothing_only_nothing_can_be_had(requested, fits, score):
-    verdict = judge_quantity(0, Used(), [requested], RUNNING)
-    assert (verdict.fits, verdict.score) == (fits, score)
 
 
 @pytest.mark.parametrize(
@@ -50,12 +42,6 @@ def test_values_asked_for_before_count_for_the_score_of_an_attribute():
 def test_each_request_for_an_attribute_must_fit_by_itself():
     """If joined into one mask, an unsatisfiable request would pass or not depending on the order of the others."""
     assert not judge_enumeration(0b0110, Used(), [0b0010, 0b1000], RUNNING).fits
-
-
-@pytest.mark.parametrize(("asked", "added"), [(60, 0), (150, 50)], ids=["GA-25 less", "GA-25 more"])
-def test_initialisation_takes_only_what_running_containers_do_not(asked, added):
-    verdict = judge_quantity(1000, Used(300, own=100), [asked], INITIALISATION)
-    assert verdict.used.total - 300 == added
 
 
 def test_what_is_over_capacity_still_gives_nothing_to_those_who_want_nothing():
