@@ -3,8 +3,9 @@
 Bodies are marshmallow schemas with the fields of ``api/fields.py``; there are no others.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
+from uuid import UUID
 
 from marshmallow import fields as marshmallow_fields
 
@@ -15,54 +16,71 @@ from placement.domain.names import NAME_PATTERN
 
 Json = dict[str, Any]
 
-TEXT: Json = {"type": "string"}
-UUID: Json = {"type": "string", "format": "uuid"}
-COUNT: Json = {"type": "integer", "minimum": 0}
-NUMBER: Json = {"type": "number"}
-FLAG: Json = {"type": "boolean"}
+
+class Ready(Json):
+    """A JSON Schema, unlike an object of which ``shape`` has yet to make one."""
 
 
-def record(members: Mapping[str, Json], optional: Mapping[str, Json] | None = None) -> Json:
-    """Return the schema of an object with exactly these members, of which those in ``optional`` may be absent."""
-    every = {**members, **(optional or {})}
-    return {"type": "object", "required": [*members], "properties": every, "additionalProperties": False}
+_KINDS: dict[type[Any], Ready] = {
+    str: Ready(type="string"),
+    UUID: Ready(type="string", format="uuid"),
+    int: Ready(type="integer", minimum=0),
+    float: Ready(type="number"),
+    bool: Ready(type="boolean"),
+    object: Ready(),
+}
 
 
-def array(items: Json) -> Json:
-    """Return the schema of a list."""
-    return {"type": "array", "items": items}
+def shape(example: Any) -> Ready:
+    """Return the schema of what is written as in Python: a type, a list of one type, or an object's members.
+
+    An object has exactly these members, of which those whose names end in ``?`` may be absent. An ``int`` is a count,
+    an ``object`` is anything.
+    """
+    if isinstance(example, Ready):
+        return example
+    if isinstance(example, list):
+        (items,) = example
+        return Ready(type="array", items=shape(items))
+    if isinstance(example, dict):
+        required = [name for name in example if not name.endswith("?")]
+        optional = [name for name in example if name.endswith("?")]
+        members = {name.removesuffix("?"): shape(example[name]) for name in required + optional}
+        return Ready(type="object", required=required, properties=members, additionalProperties=False)
+    return _KINDS[example]
 
 
-def one_of(words: Iterable[str]) -> Json:
+def one_of(words: Iterable[str]) -> Ready:
     """Return the schema of a text with a fixed set of values."""
-    return {"type": "string", "enum": [str(word) for word in words]}
+    return Ready(type="string", enum=[str(word) for word in words])
 
 
-def by_uuid(values: Json) -> Json:
+def by_uuid(values: Any) -> Ready:
     """Return the schema of an object whose keys are uuids."""
-    return {"type": "object", "propertyNames": {"format": "uuid"}, "additionalProperties": values}
+    return Ready(type="object", propertyNames={"format": "uuid"}, additionalProperties=shape(values))
 
 
-def by_class(values: Json) -> Json:
+def by_class(values: Any) -> Ready:
     """Return the schema of an object whose keys are resource classes."""
-    return {"type": "object", "propertyNames": {"pattern": f"^{NAME_PATTERN}$"}, "additionalProperties": values}
+    return Ready(type="object", propertyNames={"pattern": f"^{NAME_PATTERN}$"}, additionalProperties=shape(values))
 
 
-def by_name(values: Json) -> Json:
+def by_name(values: Any) -> Ready:
     """Return the schema of an object with arbitrary keys."""
-    return {"type": "object", "additionalProperties": values}
+    return Ready(type="object", additionalProperties=shape(values))
 
 
-def or_null(schema: Json) -> Json:
+def or_null(value: Any) -> Ready:
     """Return the schema of a value that may also be null."""
+    schema = shape(value)
     if isinstance(schema.get("type"), str) and "enum" not in schema:
-        return {**schema, "type": [schema["type"], "null"]}
-    return {"anyOf": [schema, {"type": "null"}]}
+        return Ready({**schema, "type": [schema["type"], "null"]})
+    return Ready(anyOf=[schema, {"type": "null"}])
 
 
-def shared(name: str) -> Json:
+def shared(name: str) -> Ready:
     """Return a reference to one of the document's shared schemas."""
-    return {"$ref": f"#/components/schemas/{name}"}
+    return Ready({"$ref": f"#/components/schemas/{name}"})
 
 
 def schema_json(schema: Schema) -> Json:
@@ -104,16 +122,8 @@ def _bounded(field: Any) -> Json:
 def _text(field: fields.JsonText) -> Json:
     pattern = None if field.pattern is None else f"^{field.pattern}$"
     shown = {"type": "string", "minLength": field.shortest, "maxLength": field.longest, "pattern": pattern}
-    return _without_none({**shown, "enum": _words(field)})
-
-
-def _words(field: fields.JsonText) -> list[str] | None:
     words = getattr(field, "words", None)
-    return None if words is None else list(words)
-
-
-def _uuid(_field: fields.Uuid) -> Json:
-    return {"type": "string", "format": "uuid"}
+    return _without_none({**shown, "enum": None if words is None else list(words)})
 
 
 def _array(field: fields.Array) -> Json:
@@ -140,14 +150,6 @@ def _object(field: fields.Object) -> Json:
     return schema_json(schema)
 
 
-def _exact(field: fields.Exact) -> Json:
-    return {"type": field.kind}
-
-
-def _anything(_field: Any) -> Json:
-    return {}
-
-
 def _without_none(values: Json) -> Json:
     return {name: value for name, value in values.items() if value is not None}
 
@@ -156,10 +158,10 @@ _CONVERTERS: dict[type[Any], Callable[[Any], Json]] = {
     fields.Integer: _bounded,
     fields.JsonNumber: _bounded,
     fields.JsonText: _text,
-    fields.Uuid: _uuid,
+    fields.Uuid: lambda _field: shape(UUID),
     fields.Array: _array,
     fields.Mapping: _mapping,
     fields.Object: _object,
-    fields.Exact: _exact,
-    marshmallow_fields.Raw: _anything,
+    fields.Exact: lambda field: {"type": field.kind},
+    marshmallow_fields.Raw: lambda _field: {},
 }

@@ -5,25 +5,22 @@ The API's tests validate every answer that they receive against it, at the micro
 
 from placement.api.versions import MINIMUM, Version, Versioned
 from placement.openapi.answers import plain, planner
-from placement.openapi.shapes import TEXT, Json, array, record, shared
+from placement.openapi.shapes import Json, Ready, shape, shared
 
-_ERROR = record(
-    {"status": {"type": "integer"}, "title": TEXT, "detail": TEXT},
-    {
-        "code": TEXT,
-        "request_id": TEXT,
-        "min_version": TEXT,
-        "max_version": TEXT,
-        "explanation": shared("Explanation"),
-    },
-)
+_ERROR = {
+    "status": Ready(type="integer"),
+    "title": str,
+    "detail": str,
+    "code?": str,
+    "request_id?": str,
+    "min_version?": str,
+    "max_version?": str,
+    "explanation?": shared("Explanation"),
+}
 ERRORS = shared("Errors")
 
-COMPONENTS: dict[str, Json] = {
-    "Errors": record({"errors": array(_ERROR)}),
-    **plain.COMPONENTS,
-    **planner.COMPONENTS,
-}
+_SHARED = {"Errors": {"errors": [_ERROR]}} | plain.COMPONENTS | planner.COMPONENTS
+COMPONENTS: dict[str, Json] = {name: shape(example) for name, example in _SHARED.items()}
 """The shared schemas, by name."""
 
 _ANSWERS: dict[tuple[str, str, int], Versioned[Json]] = {**plain.ANSWERS, **planner.ANSWERS}

@@ -1,174 +1,131 @@
 """The answers of the Placement API, by microversion."""
 
+from typing import Any
+from uuid import UUID
+
 from placement.api.resource_providers import LINKS, PARENTS
 from placement.api.versions import MINIMUM, Version, Versioned
-from placement.openapi.shapes import (
-    COUNT,
-    NUMBER,
-    TEXT,
-    UUID,
-    Json,
-    array,
-    by_class,
-    by_name,
-    by_uuid,
-    one_of,
-    or_null,
-    record,
-    shared,
-)
+from placement.openapi.shapes import Json, Ready, by_class, by_name, by_uuid, one_of, or_null, shape, shared
 
-AMOUNTS = by_class(COUNT)
-TAKEN = record({"resources": AMOUNTS})
-LINK = {"rel": TEXT, "href": TEXT}
-GENERATION = {"resource_provider_generation": COUNT}
+AMOUNTS = by_class(int)
+_LINK = {"rel": str, "href": str}
+_GENERATION = {"resource_provider_generation": int}
 
-INVENTORY = {
-    "total": COUNT,
-    "reserved": COUNT,
-    "min_unit": COUNT,
-    "max_unit": COUNT,
-    "step_size": COUNT,
-    "allocation_ratio": NUMBER,
+_INVENTORY = {
+    "total": int,
+    "reserved": int,
+    "min_unit": int,
+    "max_unit": int,
+    "step_size": int,
+    "allocation_ratio": float,
 }
-ROOM = by_class(record({"capacity": COUNT | {"minimum": -(2**63)}, "used": COUNT}))
+_TREE = {"parent_provider_uuid": or_null(UUID), "root_provider_uuid": UUID}
+_TRAITS = {"traits": [str]}
+_ROOM = by_class({"capacity": Ready(type="integer", minimum=-(2**63)), "used": int})
 
 
-def always(schema: Json) -> Versioned[Json]:
-    """Return a schema that applies at every microversion."""
-    return Versioned({MINIMUM: schema})
+def always(example: Any) -> Versioned[Json]:
+    """Return the schema of an answer that is the same at every microversion."""
+    return Versioned({MINIMUM: shape(example)})
 
 
-def _providers() -> dict[Version, Json]:
-    """Return the schema of a provider for each microversion that adds something to it."""
-    changes = sorted({since for since, _ in LINKS.items()} | {Version(1, PARENTS)})
-    return {since: _provider(since) for since in changes}
-
-
-def _provider(version: Version) -> Json:
+def _provider(version: Version) -> dict[str, Any]:
     shown = {
         "uuid": UUID,
-        "name": TEXT,
-        "generation": COUNT,
-        "links": array(record({"rel": one_of(["self", *LINKS.at(version)]), "href": TEXT})),
+        "name": str,
+        "generation": int,
+        "links": [{"rel": one_of(["self", *LINKS.at(version)]), "href": str}],
     }
-    tree = {"parent_provider_uuid": or_null(UUID), "root_provider_uuid": UUID}
-    return record(shown | tree if version.minor >= PARENTS else shown)
+    return shown | _TREE if version.minor >= PARENTS else shown
 
 
-_PROVIDERS = _providers()
-_NAMES = {since: f"Provider-{since}" for since in _PROVIDERS}
-_PROVIDER = Versioned({since: shared(name) for since, name in _NAMES.items()})
-_PROVIDER_LIST = Versioned(
-    {since: record({"resource_providers": array(shared(name))}) for since, name in _NAMES.items()}
+_NAMES = {since: f"Provider-{since}" for since in sorted({*dict(LINKS.items()), Version(1, PARENTS)})}
+_PROVIDER: Versioned[Json] = Versioned({since: shared(name) for since, name in _NAMES.items()})
+_PROVIDER_LIST: Versioned[Json] = Versioned(
+    {since: shape({"resource_providers": [shared(name)]}) for since, name in _NAMES.items()}
 )
 
-_TREE = {"parent_provider_uuid": or_null(UUID), "root_provider_uuid": UUID}
-_TRAITS = {"traits": array(TEXT)}
-
-COMPONENTS: dict[str, Json] = {
-    **{_NAMES[since]: schema for since, schema in _PROVIDERS.items()},
-    "Inventory": record(INVENTORY),
-    "ProviderInventory": record(INVENTORY | GENERATION),
-    "ProviderInventories": record(GENERATION | {"inventories": by_class(shared("Inventory"))}),
-    "ProviderTraits": record(_TRAITS | GENERATION),
-    "ResourceClass": record({"name": TEXT, "links": array(record(LINK))}),
-    "Taken": by_uuid(TAKEN),
-    "Mappings": by_name(array(UUID)),
-    "ProviderSummary": record({"resources": ROOM} | _TRAITS | _TREE),
+COMPONENTS: dict[str, Any] = {
+    **{name: _provider(since) for since, name in _NAMES.items()},
+    "Inventory": _INVENTORY,
+    "ProviderInventory": _INVENTORY | _GENERATION,
+    "ProviderInventories": _GENERATION | {"inventories": by_class(shared("Inventory"))},
+    "ProviderTraits": _TRAITS | _GENERATION,
+    "ResourceClass": {"name": str, "links": [_LINK]},
+    "Taken": by_uuid({"resources": AMOUNTS}),
+    "Mappings": by_name([UUID]),
+    "ProviderSummary": {"resources": _ROOM} | _TRAITS | _TREE,
 }
 """Schemas that several answers share."""
 
 
-def _candidates(request: Json, summary: Json) -> Json:
-    return record({"allocation_requests": array(request), "provider_summaries": by_uuid(summary)})
+def _candidates(request: Any, summary: Any) -> Ready:
+    return shape({"allocation_requests": [request], "provider_summaries": by_uuid(summary)})
 
 
-_OLD_TAKEN = record({"resource_provider": record({"uuid": UUID}), "resources": AMOUNTS})
-_REQUEST = record({"allocations": shared("Taken")})
-_MAPPED = record({"allocations": shared("Taken"), "mappings": shared("Mappings")})
-_ROOM = record({"resources": ROOM})
-
-CANDIDATES: Versioned[Json] = Versioned(
+_OLD_TAKEN = {"resource_provider": {"uuid": UUID}, "resources": AMOUNTS}
+_REQUEST = {"allocations": shared("Taken")}
+_CANDIDATES: Versioned[Json] = Versioned(
     {
-        (1, 10): _candidates(record({"allocations": array(_OLD_TAKEN)}), _ROOM),
-        (1, 12): _candidates(_REQUEST, _ROOM),
-        (1, 17): _candidates(_REQUEST, record({"resources": ROOM} | _TRAITS)),
+        (1, 10): _candidates({"allocations": [_OLD_TAKEN]}, {"resources": _ROOM}),
+        (1, 12): _candidates(_REQUEST, {"resources": _ROOM}),
+        (1, 17): _candidates(_REQUEST, {"resources": _ROOM} | _TRAITS),
         (1, 29): _candidates(_REQUEST, shared("ProviderSummary")),
-        (1, 34): _candidates(_MAPPED, shared("ProviderSummary")),
+        (1, 34): _candidates(_REQUEST | {"mappings": shared("Mappings")}, shared("ProviderSummary")),
     }
 )
 
 
-def _held(owner: dict[str, Json]) -> Json:
+def _held(owner: dict[str, Any]) -> Ready:
     """Return the schema of a consumer's allocations; a consumer that holds nothing has no owner either."""
-    shares = by_uuid(record({"generation": COUNT, "resources": AMOUNTS}))
-    nothing = record({"allocations": {"type": "object", "maxProperties": 0}})
-    return {"anyOf": [record({"allocations": shares, **owner}), nothing]} if owner else record({"allocations": shares})
+    shares = by_uuid({"generation": int, "resources": AMOUNTS})
+    held = shape({"allocations": shares, **owner})
+    return Ready(anyOf=[held, shape({"allocations": Ready(type="object", maxProperties=0)})]) if owner else held
 
 
-_OWNER = {"project_id": TEXT, "user_id": TEXT}
+_OWNER = {"project_id": str, "user_id": str}
 _OF_CONSUMER: Versioned[Json] = Versioned(
     {
         (1, 0): _held({}),
         (1, 12): _held(_OWNER),
-        (1, 28): _held(_OWNER | {"consumer_generation": COUNT}),
-        (1, 38): _held(_OWNER | {"consumer_generation": COUNT, "consumer_type": TEXT}),
+        (1, 28): _held(_OWNER | {"consumer_generation": int}),
+        (1, 38): _held(_OWNER | {"consumer_generation": int, "consumer_type": str}),
     }
 )
 _OF_PROVIDER: Versioned[Json] = Versioned(
     {
-        (1, 0): record({"allocations": by_uuid(TAKEN)} | GENERATION),
-        (1, 28): record(
-            {"allocations": by_uuid(record({"resources": AMOUNTS, "consumer_generation": COUNT}))} | GENERATION
-        ),
+        (1, 0): shape({"allocations": by_uuid({"resources": AMOUNTS})} | _GENERATION),
+        (1, 28): shape({"allocations": by_uuid({"resources": AMOUNTS, "consumer_generation": int})} | _GENERATION),
     }
 )
 _AGGREGATES: Versioned[Json] = Versioned(
-    {(1, 1): record({"aggregates": array(TEXT)}), (1, 19): record({"aggregates": array(TEXT)} | GENERATION)}
+    {(1, 1): shape({"aggregates": [str]}), (1, 19): shape({"aggregates": [str]} | _GENERATION)}
 )
 _USAGES: Versioned[Json] = Versioned(
     {
-        (1, 9): record({"usages": AMOUNTS}),
-        (1, 38): record(
-            {
-                "usages": by_name(
-                    {
-                        "type": "object",
-                        "required": ["consumer_count"],
-                        "properties": {"consumer_count": COUNT},
-                        "additionalProperties": COUNT,
-                    }
-                )
-            }
+        (1, 9): shape({"usages": AMOUNTS}),
+        (1, 38): shape(
+            {"usages": by_name(Ready(shape({"consumer_count": int}) | {"additionalProperties": shape(int)}))}
         ),
     }
 )
-_DISCOVERY = record(
-    {
-        "versions": array(
-            record({"id": TEXT, "min_version": TEXT, "max_version": TEXT, "status": TEXT, "links": array(record(LINK))})
-        )
-    }
-)
+_DISCOVERY = {"versions": [{"id": str, "min_version": str, "max_version": str, "status": str, "links": [_LINK]}]}
 
 _ONE = "/resource_providers/<uuid>"
 ANSWERS: dict[tuple[str, str, int], Versioned[Json]] = {
     ("GET", "/", 200): always(_DISCOVERY),
-    ("GET", "/healthcheck", 200): always(record({"status": one_of(["ok"])})),
+    ("GET", "/healthcheck", 200): always({"status": one_of(["ok"])}),
     ("GET", "/readycheck", 200): always(
-        record(
-            {
-                "status": one_of(["ready"]),
-                "usage": one_of(["kept", "summed"]),
-                "journal": one_of(["written", "not written"]),
-            },
-            {"writes": TEXT},
-        )
+        {
+            "status": one_of(["ready"]),
+            "usage": one_of(["kept", "summed"]),
+            "journal": one_of(["written", "not written"]),
+            "writes?": str,
+        }
     ),
-    ("GET", "/readycheck", 503): always(record({"status": one_of(["not ready"]), "reason": TEXT})),
-    ("GET", "/metrics", 200): always(TEXT),
-    ("GET", "/allocation_candidates", 200): CANDIDATES,
+    ("GET", "/readycheck", 503): always({"status": one_of(["not ready"]), "reason": str}),
+    ("GET", "/metrics", 200): always(str),
+    ("GET", "/allocation_candidates", 200): _CANDIDATES,
     ("GET", "/resource_providers", 200): _PROVIDER_LIST,
     ("POST", "/resource_providers", 200): Versioned({(1, 20): _PROVIDER.at(Version(1, 20))}),
     ("GET", _ONE, 200): _PROVIDER,
@@ -180,15 +137,15 @@ ANSWERS: dict[tuple[str, str, int], Versioned[Json]] = {
     ("PUT", f"{_ONE}/inventories/<name>", 200): always(shared("ProviderInventory")),
     ("GET", f"{_ONE}/aggregates", 200): _AGGREGATES,
     ("PUT", f"{_ONE}/aggregates", 200): _AGGREGATES,
-    ("GET", "/traits", 200): always(record(_TRAITS)),
+    ("GET", "/traits", 200): always(_TRAITS),
     ("GET", f"{_ONE}/traits", 200): always(shared("ProviderTraits")),
     ("PUT", f"{_ONE}/traits", 200): always(shared("ProviderTraits")),
-    ("GET", "/resource_classes", 200): always(record({"resource_classes": array(shared("ResourceClass"))})),
+    ("GET", "/resource_classes", 200): always({"resource_classes": [shared("ResourceClass")]}),
     ("GET", "/resource_classes/<name>", 200): always(shared("ResourceClass")),
     ("PUT", "/resource_classes/<name>", 200): always(shared("ResourceClass")),
     ("GET", "/allocations/<consumer_uuid>", 200): _OF_CONSUMER,
     ("GET", f"{_ONE}/allocations", 200): _OF_PROVIDER,
-    ("GET", f"{_ONE}/usages", 200): always(record(GENERATION | {"usages": AMOUNTS})),
+    ("GET", f"{_ONE}/usages", 200): always(_GENERATION | {"usages": AMOUNTS}),
     ("GET", "/usages", 200): _USAGES,
 }
 """Method, the route's path, status -> the body. Answers that are missing here have no body or are errors."""

@@ -1,6 +1,7 @@
 """The answers of the planner API."""
 
-from typing import get_args
+from typing import Any, get_args
+from uuid import UUID
 
 from placement.allocators.fair_share.order import Reason
 from placement.api.routing import PLANNER_PATH
@@ -9,315 +10,274 @@ from placement.candidates.explain.conditions import UNITS, ConditionKind
 from placement.candidates.explain.explanation import HintKind
 from placement.candidates.explain.near_misses import WORDS
 from placement.openapi.answers.plain import AMOUNTS, always
-from placement.openapi.shapes import (
-    COUNT,
-    FLAG,
-    NUMBER,
-    TEXT,
-    UUID,
-    Json,
-    array,
-    by_class,
-    by_name,
-    by_uuid,
-    one_of,
-    or_null,
-    record,
-    shared,
-)
+from placement.openapi.shapes import Json, Ready, by_class, by_name, by_uuid, one_of, or_null, shape, shared
 
-_SHARES = by_class(NUMBER)
+_SHARES = by_class(float)
 
 # Explanations
-_CONDITION = {"condition": one_of(ConditionKind), "groups": array(TEXT), "value": TEXT}
-_PROVIDER_NAME = {"uuid": UUID, "name": TEXT}
+_CONDITION = {"condition": one_of(ConditionKind), "groups": [str], "value": str}
+_PROVIDER_NAME = {"uuid": UUID, "name": str}
 _PROVIDER = _PROVIDER_NAME | {"root_provider_uuid": UUID}
-_FACTS = dict.fromkeys(WORDS.values(), TEXT) | dict.fromkeys(("asked", "free", *map(str, UNITS)), NUMBER)
-_STEP = record(_CONDITION | {"text": TEXT, "trees": COUNT}, {"providers": COUNT})
-_DEMAND = record({"groups": array(TEXT), "resources": AMOUNTS, "steps": array(shared("ExplainedStep"))})
-_SHORTFALL = {"shortfall": record({"group": TEXT, "asked": COUNT, "most": COUNT})}
-_NEAR_MISS = record(
+_FACTS = {f"{word}?": str for word in WORDS.values()} | {
+    f"{fact}?": float for fact in ("asked", "free", *map(str, UNITS))
+}
+_STEP = _CONDITION | {"text": str, "trees": int, "providers?": int}
+_DEMAND = {"groups": [str], "resources": AMOUNTS, "steps": [shared("ExplainedStep")]}
+_SHORTFALL = {"shortfall?": {"group": str, "asked": int, "most": int}}
+_NEAR_MISS = (
     _CONDITION
-    | {"message": TEXT, "trees": COUNT, "complete": FLAG, "providers": array(record(_PROVIDER, _FACTS))}
-    | {"largest": or_null(record({"amount": COUNT, "providers": COUNT}))},
-    _SHORTFALL,
+    | {"message": str, "trees": int, "complete": bool, "providers": [_PROVIDER | _FACTS]}
+    | {"largest": or_null({"amount": int, "providers": int})}
+    | _SHORTFALL
 )
-_HINT = record(
-    {"hint": one_of(HintKind)} | _CONDITION | {"message": TEXT},
-    {"trees": COUNT, "provider": record(_PROVIDER), "found_on": record(_PROVIDER)},
+_HINT = (
+    {"hint": one_of(HintKind)}
+    | _CONDITION
+    | {"message": str, "trees?": int, "provider?": _PROVIDER, "found_on?": _PROVIDER}
 )
-_EXPLANATION = record(
-    {
-        "trees_with_candidates": COUNT,
-        "complete": FLAG,
-        "cause": or_null(record(_CONDITION | {"message": TEXT}, _SHORTFALL)),
-        "demands": array(_DEMAND),
-        "trees": array(shared("ExplainedStep")),
-        "near_misses": array(_NEAR_MISS),
-        "hints": array(_HINT),
-    }
-)
+_EXPLANATION = {
+    "trees_with_candidates": int,
+    "complete": bool,
+    "cause": or_null(_CONDITION | {"message": str} | _SHORTFALL),
+    "demands": [_DEMAND],
+    "trees": [shared("ExplainedStep")],
+    "near_misses": [_NEAR_MISS],
+    "hints": [_HINT],
+}
 
 # Plans and claims
 _REQUEST = {"allocations": shared("Taken"), "mappings": shared("Mappings")}
 _PARTS = {
-    "total": NUMBER,
-    "fit": or_null(NUMBER),
-    "sra": or_null(NUMBER),
-    "compactness": or_null(NUMBER),
-    "fragmentation": or_null(NUMBER),
-    "raw": record({"fit": or_null(NUMBER), "sra": or_null(NUMBER)}),
-    "touched": by_name(COUNT),
+    "total": float,
+    "fit": or_null(float),
+    "sra": or_null(float),
+    "compactness": or_null(float),
+    "fragmentation": or_null(float),
+    "raw": {"fit": or_null(float), "sra": or_null(float)},
+    "touched": by_name(int),
 }
-_PLAN = record(
-    {
-        "allocation_requests": array(record(_REQUEST)),
-        "provider_summaries": by_uuid(shared("ProviderSummary")),
-        "scores": array(
-            record(
-                _PARTS,
-                {
-                    "keeps_proportion": FLAG,
-                    "group": NUMBER,
-                    "s_l": NUMBER,
-                    "exclusive": by_uuid(or_null(TEXT)),
-                    "like": UUID,
-                },
-            )
-        ),
-        "complete": FLAG,
-        "searched": COUNT,
-    },
-    {"explanation": shared("Explanation"), "ignored": array(TEXT)},
-)
-_SCORES = record(
-    {
-        "profile": TEXT,
-        "scores": array(record(_PARTS | {"keeps_proportion": or_null(FLAG), "has_room": FLAG})),
-    }
-)
-_CONSUMER = record(
-    {"uuid": UUID, "project_id": TEXT, "user_id": TEXT, "consumer_type": TEXT, "consumer_generation": COUNT}
-)
-_REFUSED = record({"consumer": UUID, "code": TEXT, "detail": TEXT}, {"complete": FLAG})
-_MEMBERS = record({"members": array(shared("Claimed"))}, {"refused": array(_REFUSED), "ignored": array(TEXT)})
-_CLAIM = {"anyOf": [shared("Claimed"), _MEMBERS]}
+_PLAN = {
+    "allocation_requests": [_REQUEST],
+    "provider_summaries": by_uuid(shared("ProviderSummary")),
+    "scores": [
+        _PARTS
+        | {
+            "keeps_proportion?": bool,
+            "group?": float,
+            "s_l?": float,
+            "exclusive?": by_uuid(or_null(str)),
+            "like?": UUID,
+        }
+    ],
+    "complete": bool,
+    "searched": int,
+    "explanation?": shared("Explanation"),
+    "ignored?": [str],
+}
+_SCORES = {"profile": str, "scores": [_PARTS | {"keeps_proportion": or_null(bool), "has_room": bool}]}
+_CONSUMER = {"uuid": UUID, "project_id": str, "user_id": str, "consumer_type": str, "consumer_generation": int}
+_REFUSED = {"consumer": UUID, "code": str, "detail": str, "complete?": bool}
+_MEMBERS = {"members": [shared("Claimed")], "refused?": [_REFUSED], "ignored?": [str]}
+_CLAIM = Ready(anyOf=[shared("Claimed"), shape(_MEMBERS)])
 
 # What identifies a leaf of the fair-share tree: a project or a consumer type, as configured.
-_LEAF = {"project_id": TEXT, "consumer_type": TEXT}
+_LEAF = {"project_id?": str, "consumer_type?": str}
 
 # Headroom
-_COPIES = {"fits": COUNT, "at_most": COUNT, "complete": FLAG}
-_TREE_NAME = {"uuid": or_null(UUID), "name": TEXT}
-_HEADROOM = record(
-    _COPIES
-    | {
-        "trees_with_room": COUNT,
-        "trees_without_room": COUNT,
-        "lacking": array(record({"resource_classes": array(TEXT), "trees": COUNT})),
-        "message": TEXT,
-        "stranded": AMOUNTS,
-        "one_more": array(record({"like": record(_TREE_NAME), "trees": COUNT} | _COPIES)),
-        "trees": array(record(_TREE_NAME | _COPIES)),
-        "aggregates": array(record({"uuid": UUID} | _COPIES)),
-    },
-    {"shares": array(record({"path": TEXT} | _COPIES, _LEAF)), "ignored": array(TEXT)},
-)
-_HEADROOMS = record({"headroom": by_name(shared("Headroom")), "complete": FLAG}, {"mix": record(_COPIES)})
+_COPIES = {"fits": int, "at_most": int, "complete": bool}
+_TREE_NAME = {"uuid": or_null(UUID), "name": str}
+_HEADROOM = _COPIES | {
+    "trees_with_room": int,
+    "trees_without_room": int,
+    "lacking": [{"resource_classes": [str], "trees": int}],
+    "message": str,
+    "stranded": AMOUNTS,
+    "one_more": [{"like": _TREE_NAME, "trees": int} | _COPIES],
+    "trees": [_TREE_NAME | _COPIES],
+    "aggregates": [{"uuid": UUID} | _COPIES],
+    "shares?": [{"path": str} | _COPIES | _LEAF],
+    "ignored?": [str],
+}
+_HEADROOMS = {"headroom": by_name(shared("Headroom")), "complete": bool, "mix?": _COPIES}
 
 # Reading
-_INVENTORY = record(
-    {
-        "providers": array(
-            record(
-                {
-                    "uuid": UUID,
-                    "name": TEXT,
-                    "generation": COUNT,
-                    "parent_provider_uuid": or_null(UUID),
-                    "root_provider_uuid": UUID,
-                    "inventories": by_class(shared("Inventory")),
-                    "usages": AMOUNTS,
-                    "traits": array(TEXT),
-                    "aggregates": array(TEXT),
-                }
-            )
-        )
-    }
-)
-_JOURNAL = record(
-    {
-        "entries": array(
-            record(
-                {"id": COUNT, "time": TEXT, "kind": TEXT, "action": TEXT},
-                {
-                    "provider_uuid": TEXT,
-                    "consumer_uuid": TEXT,
-                    "project_id": TEXT,
-                    "user_id": TEXT,
-                    "consumer_type": TEXT,
-                    "resource_class": TEXT,
-                    "name": TEXT,
-                    "old_amount": COUNT,
-                    "new_amount": COUNT,
-                    "generation": COUNT,
-                    "old": by_name({}),
-                    "new": by_name({}),
-                    "request_id": TEXT,
-                    "by_user_id": TEXT,
-                    "by_project_id": TEXT,
-                    "route": TEXT,
-                },
-            )
-        )
+_INVENTORY = {
+    "providers": [
+        {
+            "uuid": UUID,
+            "name": str,
+            "generation": int,
+            "parent_provider_uuid": or_null(UUID),
+            "root_provider_uuid": UUID,
+            "inventories": by_class(shared("Inventory")),
+            "usages": AMOUNTS,
+            "traits": [str],
+            "aggregates": [str],
+        }
+    ]
+}
+_JOURNAL = {
+    "entries": [
+        {
+            "id": int,
+            "time": str,
+            "kind": str,
+            "action": str,
+            "provider_uuid?": str,
+            "consumer_uuid?": str,
+            "project_id?": str,
+            "user_id?": str,
+            "consumer_type?": str,
+            "resource_class?": str,
+            "name?": str,
+            "old_amount?": int,
+            "new_amount?": int,
+            "generation?": int,
+            "old?": by_name(object),
+            "new?": by_name(object),
+            "request_id?": str,
+            "by_user_id?": str,
+            "by_project_id?": str,
+            "route?": str,
+        }
+    ],
+    "cursor?": str,
+    "before?": int,
+}
+_AT = {
+    "provider_uuid": UUID,
+    "time": str,
+    "inventories": by_class(by_name(float)),
+    "usages": AMOUNTS,
+    "holders": by_name(AMOUNTS),
+    "traits": [str],
+    "aggregates": [str],
+}
+_FLAVOR = {"weight": float, "resources": AMOUNTS, "devices?": int, "share?": int, "kinds?": [str]}
+_PROFILE = {
+    "fit?": {"weight": float, "resources": by_name({"type": str, "weight": float})},
+    "sra?": {"weight": float, "mode": str, "resources": by_name(float)},
+    "proportional?": {"mode": str, "exempt": str, "reserve": by_name(by_name(float))},
+    "compactness?": {"weight": float},
+    "fragmentation?": {
+        "weight": float,
+        "devices": str,
+        "size": int,
+        "kinds": [str],
+        "beside": [str],
+        "refresh_s": float,
+        "flavors?": by_name(_FLAVOR),
     },
-    {"cursor": TEXT, "before": COUNT},
-)
-_AT = record(
-    {
-        "provider_uuid": UUID,
-        "time": TEXT,
-        "inventories": by_class(by_name(NUMBER)),
-        "usages": AMOUNTS,
-        "holders": by_name(AMOUNTS),
-        "traits": array(TEXT),
-        "aggregates": array(TEXT),
-    }
-)
-_FLAVOR = record({"weight": NUMBER, "resources": AMOUNTS}, {"devices": COUNT, "share": COUNT, "kinds": array(TEXT)})
-_PROFILE = record(
-    {},
-    {
-        "fit": record({"weight": NUMBER, "resources": by_name(record({"type": TEXT, "weight": NUMBER}))}),
-        "sra": record({"weight": NUMBER, "mode": TEXT, "resources": by_name(NUMBER)}),
-        "proportional": record({"mode": TEXT, "exempt": TEXT, "reserve": by_name(by_name(NUMBER))}),
-        "compactness": record({"weight": NUMBER}),
-        "fragmentation": record(
-            {
-                "weight": NUMBER,
-                "devices": TEXT,
-                "size": COUNT,
-                "kinds": array(TEXT),
-                "beside": array(TEXT),
-                "refresh_s": NUMBER,
-            },
-            {"flavors": by_name(_FLAVOR)},
-        ),
+}
+_DEVICE_TYPE = {
+    "class": str,
+    "whole": int,
+    "label_prefix": str,
+    "resources": by_name(int),
+    "virtual_function?": str,
+    "shared?": str,
+}
+_PROFILES = {
+    "default_profile": str,
+    "profiles": by_name(_PROFILE),
+    "levels": by_name(str),
+    "exclusive": by_name(str),
+    "devices": {
+        "types": by_name(_DEVICE_TYPE),
+        "base": by_name(str),
+        "labels": by_name(str),
+        "host": by_name(str),
+        "same_pcie?": str,
+        "same_numa?": str,
     },
-)
-_DEVICE_TYPE = record(
-    {"class": TEXT, "whole": COUNT, "label_prefix": TEXT, "resources": by_name(COUNT)},
-    {"virtual_function": TEXT, "shared": TEXT},
-)
-_PROFILES = record(
-    {
-        "default_profile": TEXT,
-        "profiles": by_name(_PROFILE),
-        "levels": by_name(TEXT),
-        "exclusive": by_name(TEXT),
-        "devices": record(
-            {"types": by_name(_DEVICE_TYPE), "base": by_name(TEXT), "labels": by_name(TEXT), "host": by_name(TEXT)},
-            {"same_pcie": TEXT, "same_numa": TEXT},
-        ),
-        "aggregates": by_name(by_name(array(TEXT))),
-    },
-    {"learnt": by_name(record({"since": or_null(TEXT), "flavors": by_name(_FLAVOR)}))},
-)
-_INDEX = record(
-    {
-        "version": TEXT,
-        "ranking": record({"enabled": FLAG, "near_equal": NUMBER, "default_profile": TEXT}),
-        "resources": by_name(array(TEXT)),
-    }
-)
+    "aggregates": by_name(by_name([str])),
+    "learnt?": by_name({"since": or_null(str), "flavors": by_name(_FLAVOR)}),
+}
+_INDEX = {
+    "version": str,
+    "ranking": {"enabled": bool, "near_equal": float, "default_profile": str},
+    "resources": by_name([str]),
+}
 
 # Whole trees
-_TREE_STOCKS = by_class(record({"capacity": COUNT, "used": COUNT}))
-_LISTED_TREE = record(_PROVIDER_NAME | {"providers": COUNT, "disabled": FLAG, "resources": _TREE_STOCKS})
-_TREE_CONSUMER = record(
-    {"consumer_uuid": TEXT, "project_id": TEXT, "user_id": TEXT, "consumer_type": or_null(TEXT)}
-    | {"since": or_null(TEXT), "resources": AMOUNTS},
-    {"target": or_null(record(_PROVIDER_NAME | {"allocations": shared("Taken")}))},
+_TREE_STOCKS = by_class({"capacity": int, "used": int})
+_LISTED_TREE = _PROVIDER_NAME | {"providers": int, "disabled": bool, "resources": _TREE_STOCKS}
+_TREE_CONSUMER = (
+    {"consumer_uuid": str, "project_id": str, "user_id": str, "consumer_type": or_null(str)}
+    | {"since": or_null(str), "resources": AMOUNTS}
+    | {"target?": or_null(_PROVIDER_NAME | {"allocations": shared("Taken")})}
 )
-_TREE_CONSUMERS = record(
-    _PROVIDER_NAME | {"disabled": FLAG, "complete": FLAG, "consumers": array(_TREE_CONSUMER)}, {"dry_run": FLAG}
-)
+_TREE_CONSUMERS = _PROVIDER_NAME | {
+    "disabled": bool,
+    "complete": bool,
+    "consumers": [_TREE_CONSUMER],
+    "dry_run?": bool,
+}
 
 # Fair shares
-_STANDING = {"share": NUMBER, "weighted_share": NUMBER, "dominant": or_null(TEXT), "blocked": FLAG}
+_STANDING = {"share": float, "weighted_share": float, "dominant": or_null(str), "blocked": bool}
 _AMOUNTS = {
     "usage": _SHARES,
-    "held": NUMBER,
+    "held": float,
     "entitled": _SHARES,
     "over": _SHARES,
     "under": _SHARES,
     "gives": _SHARES,
     "vector": _SHARES,
 }
-_NODE = record({"path": TEXT, "weight": NUMBER} | _AMOUNTS | _STANDING, _LEAF)
-_TREE = record(
-    {
-        "age_s": NUMBER,
-        "classes": array(TEXT),
-        "partition": or_null(UUID),
-        "totals": _SHARES,
-        "free": _SHARES,
-        "nodes": array(_NODE),
-    }
-)
-_COMPARED = record({"path": TEXT, "weighted_share": NUMBER, "blocked": FLAG})
-_BEHIND = record({"reason": one_of(get_args(Reason)), "node": _COMPARED, "other": _COMPARED})
-_TURN = record({"path": TEXT} | _STANDING | {"lacking": array(TEXT), "behind": or_null(_BEHIND)}, _LEAF)
-_ORDER = record({"age_s": NUMBER, "order": array(_TURN)})
-_PORTION = record({"served": array(COUNT), "given": _SHARES, "share": NUMBER, "blocked": FLAG}, _LEAF)
-_FILLED = record({"age_s": NUMBER, "complete": FLAG, "portions": array(_PORTION), "order": array(TEXT)})
-_GIVEN_BACK = record({"consumer_uuid": TEXT, "resources": _SHARES, "value": NUMBER}, _LEAF)
-_LEVEL = record(
-    {
-        "claimant": record({"path": TEXT, "with_claim": _SHARES, "entitled": _SHARES}),
-        "giver": record({"path": TEXT, "holds": _SHARES, "entitled": _SHARES}),
-    }
-)
-_RECLAIMED = record(
-    {
-        "feasible": FLAG,
-        "complete": FLAG,
-        "lacking": _SHARES,
-        "give_back": array(_GIVEN_BACK),
-        "levels": array(_LEVEL),
-    },
-    # If the body has a request: the root of the tree whose consumers give back, and the candidate that then ranks
-    # first.
-    {"host": or_null(UUID), "candidate": or_null(record(_REQUEST)), "ignored": array(TEXT)},
-)
+_NODE = {"path": str, "weight": float} | _AMOUNTS | _STANDING | _LEAF
+_TREE = {
+    "age_s": float,
+    "classes": [str],
+    "partition": or_null(UUID),
+    "totals": _SHARES,
+    "free": _SHARES,
+    "nodes": [_NODE],
+}
+_COMPARED = {"path": str, "weighted_share": float, "blocked": bool}
+_BEHIND = {"reason": one_of(get_args(Reason)), "node": _COMPARED, "other": _COMPARED}
+_TURN = {"path": str} | _STANDING | {"lacking": [str], "behind": or_null(_BEHIND)} | _LEAF
+_ORDER = {"age_s": float, "order": [_TURN]}
+_PORTION = {"served": [int], "given": _SHARES, "share": float, "blocked": bool} | _LEAF
+_FILLED = {"age_s": float, "complete": bool, "portions": [_PORTION], "order": [str]}
+_GIVEN_BACK = {"consumer_uuid": str, "resources": _SHARES, "value": float} | _LEAF
+_LEVEL = {
+    "claimant": {"path": str, "with_claim": _SHARES, "entitled": _SHARES},
+    "giver": {"path": str, "holds": _SHARES, "entitled": _SHARES},
+}
+_RECLAIMED = {
+    "feasible": bool,
+    "complete": bool,
+    "lacking": _SHARES,
+    "give_back": [_GIVEN_BACK],
+    "levels": [_LEVEL],
+    # If the body has a request: the root of the tree that gives back, and the candidate that then ranks first.
+    "host?": or_null(UUID),
+    "candidate?": or_null(_REQUEST),
+    "ignored?": [str],
+}
 
-_HITS = record({"total": COUNT, "examples": array(TEXT)})
-_AUDIT = record(
-    {
-        "unknown_consumers": array(
-            record(
-                {
-                    "consumer_uuid": TEXT,
-                    "consumer_type": TEXT,
-                    "project_id": TEXT,
-                    "allocations": by_uuid(record({"name": TEXT, "resources": AMOUNTS})),
-                }
-            )
-        ),
-        "overcommitted": array(
-            record({"provider_uuid": UUID, "name": TEXT, "resource_class": TEXT, "used": COUNT, "capacity": NUMBER})
-        ),
-        "odd_rows": array(TEXT),
-        "consumers_without_allocations": _HITS,
-        "aggregates_without_members": _HITS,
-    }
-)
+_HITS = {"total": int, "examples": [str]}
+_AUDIT = {
+    "unknown_consumers": [
+        {
+            "consumer_uuid": str,
+            "consumer_type": str,
+            "project_id": str,
+            "allocations": by_uuid({"name": str, "resources": AMOUNTS}),
+        }
+    ],
+    "overcommitted": [{"provider_uuid": UUID, "name": str, "resource_class": str, "used": int, "capacity": float}],
+    "odd_rows": [str],
+    "consumers_without_allocations": _HITS,
+    "aggregates_without_members": _HITS,
+}
 
-COMPONENTS: dict[str, Json] = {
+COMPONENTS: dict[str, Any] = {
     "ExplainedStep": _STEP,
     "Explanation": _EXPLANATION,
     "Headroom": _HEADROOM,
-    "Claimed": record({"consumer": _CONSUMER} | _REQUEST, {"ignored": array(TEXT)}),
+    "Claimed": {"consumer": _CONSUMER} | _REQUEST | {"ignored?": [str]},
 }
 """Schemas that several answers share."""
 
@@ -339,7 +299,7 @@ ANSWERS: dict[tuple[str, str, int], Versioned[Json]] = {
     ("GET", f"{PLANNER_PATH}/journal/at", 200): always(_AT),
     ("GET", f"{PLANNER_PATH}/profiles", 200): always(_PROFILES),
     ("POST", f"{PLANNER_PATH}/scores", 200): always(_SCORES),
-    ("GET", f"{PLANNER_PATH}/trees", 200): always(record({"trees": array(_LISTED_TREE), "complete": FLAG})),
+    ("GET", f"{PLANNER_PATH}/trees", 200): always({"trees": [_LISTED_TREE], "complete": bool}),
     ("GET", f"{PLANNER_PATH}/trees/<uuid>", 200): always(_TREE_CONSUMERS),
     ("POST", f"{PLANNER_PATH}/trees/<uuid>/drain", 200): always(_TREE_CONSUMERS),
 }
