@@ -31,6 +31,19 @@ def ask(api: Client, method: str, path: str, version: str = "1.39", body: object
     return answer.get_json(silent=True)
 
 
+def error_of(answer: TestResponse, status: int = 400) -> dict[str, Any]:
+    """Return the one error of an answer that refuses a request."""
+    assert answer.status_code == status, answer.text
+    (error,) = answer.get_json()["errors"]
+    found: dict[str, Any] = error
+    return found
+
+
+def detail_of(answer: TestResponse, status: int = 400) -> str:
+    """Return what an answer that refuses a request says."""
+    return str(error_of(answer, status)["detail"])
+
+
 def make_provider(api: Client, **inventories: int | dict[str, Any]) -> str:
     """Create a provider; an inventory is a total, or its fields."""
     identity = new_uuid()
@@ -57,6 +70,11 @@ def entry(shares: Shares, consumer_generation: int | None = None, **changed: Any
         **OWNER,
         **changed,
     }
+
+
+def proposed(candidate: dict[str, Any], **changed: Any) -> dict[str, Any]:
+    """Return a body as of 1.38 that takes a candidate, as ``GET /allocation_candidates`` answers with."""
+    return {**entry({}), **candidate, **changed}
 
 
 def old_entry(shares: Shares, **changed: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pytest
 from placement.domain.search_plan import SearchLimits
 from placement.settings.values import RankingSettings
 from tests.api.conftest import Api
+from tests.claims import error_of
 from tests.clouds import SHARES, provider
 from tests.stored_clouds import stored
 
@@ -213,9 +214,7 @@ def test_a_complete_search_carries_no_header(api, cloud):
     ],
 )
 def test_bad_queries_are_refused(api, query, code):
-    response = api.get(f"/allocation_candidates?{query}")
-    assert response.status_code == 400
-    (error,) = response.get_json()["errors"]
+    error = error_of(api.get(f"/allocation_candidates?{query}"))
     assert error["code"] == code
     assert error["request_id"]
 

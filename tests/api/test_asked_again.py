@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.api.conftest import Api
+from tests.api.conftest import Api, stop_background
 from tests.api.test_allocation_candidates import with_limits, with_options
 from tests.api.test_reshaper import inventories, reshape
 from tests.api.test_statement_counts import statements
-from tests.claims import generation, held
+from tests.claims import generation, held, proposed
 from tests.clouds import SHARES, Cloud, Provider, allocate, provider
 from tests.stored_clouds import stored
 
@@ -100,8 +100,7 @@ class Writes:
         found = self._api.get(f"/allocation_candidates?{PLAIN}").json["allocation_requests"]
         if found:
             self._consumers.append(str(uuid.uuid4()))
-            owner = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE", "consumer_generation": None}
-            self._api.put(f"/allocations/{self._consumers[-1]}", {**self._choice.choice(found), **owner})
+            self._api.put(f"/allocations/{self._consumers[-1]}", proposed(self._choice.choice(found)))
 
     def release(self, _one: str) -> None:
         if self._consumers:
@@ -262,6 +261,7 @@ def test_places_that_a_lock_holds_back_are_left_out_of_what_is_kept(api: Api, cl
 )
 def test_options_of_the_operator_hold_as_before(api: Api, cloud: Cloud, options: dict[str, Any]) -> None:
     with_options(api.app, **options)
+    stop_background(api.app)
     for _ in range(3):
         assert_same(api, [query.format(**cloud.aggregates) for query in QUERIES])
         allocate(api.call, cloud.providers["host1-numa0"], {"VCPU": 1})

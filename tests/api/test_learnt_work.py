@@ -16,6 +16,7 @@ from placement.services.fragmentation import FragmentationJudge
 from placement.settings import DatabaseSettings, Settings
 from placement.settings.planner.sections import load_planner
 from tests.api.conftest import Api
+from tests.claims import proposed
 from tests.clouds import build, provider
 from tests.concurrency.together import together
 
@@ -73,8 +74,7 @@ def ask(api: Api, query: str) -> list[Any]:
 def place(api: Api, query: str) -> str:
     """Ask and take the first candidate, as nova does; return the consumer."""
     consumer = str(uuid.uuid4())
-    body = {**ask(api, query)[0], **OWNER, "consumer_generation": None, "consumer_type": "INSTANCE"}
-    assert api.put(f"/allocations/{consumer}", body).status_code == 204
+    assert api.put(f"/allocations/{consumer}", proposed(ask(api, query)[0])).status_code == 204
     return consumer
 
 
@@ -125,8 +125,7 @@ def test_what_was_learnt_is_in_force_after_a_restart(worker: Api, start: Start) 
 def test_workers_learn_together_though_one_asks_and_another_takes(worker: Api, start: Start) -> None:
     workers = [worker, start(), start(), start()]
     for asking, taking in zip(workers, [*workers[1:], worker], strict=True):
-        body = {**ask(asking, HALF_OF_A)[0], **OWNER, "consumer_generation": None, "consumer_type": "INSTANCE"}
-        assert taking.put(f"/allocations/{uuid.uuid4()}", body).status_code == 204
+        assert taking.put(f"/allocations/{uuid.uuid4()}", proposed(ask(asking, HALF_OF_A)[0])).status_code == 204
     together([lambda api=api: save(api) for api in workers])
     for api in workers:
         save(api)

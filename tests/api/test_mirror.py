@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.api.conftest import Api
-from tests.claims import make_provider, new_uuid
+from tests.claims import claimed, entry, make_provider, new_uuid
 from tests.mirror import SCRIPT, mirror_example
 
 
@@ -26,9 +26,7 @@ def change(api: Api, choice: random.Random, providers: list[str], consumers: lis
         providers.append(make_provider(api, VCPU=choice.randint(1, 9)))
     elif kind == "claim":
         consumers.append(new_uuid())
-        resources = {"resources": {"VCPU": choice.randint(1, 3)}}
-        owner = {"project_id": "p", "user_id": "u", "consumer_generation": None, "consumer_type": "INSTANCE"}
-        api.put(f"/allocations/{consumers[-1]}", {"allocations": {provider: resources}, **owner})
+        api.put(f"/allocations/{consumers[-1]}", entry({provider: {"VCPU": choice.randint(1, 3)}}))
     elif kind == "end" and consumers:
         api.delete(f"/allocations/{consumers.pop()}")
     elif kind == "traits":
@@ -88,9 +86,7 @@ def test_a_mirror_follows_classes_and_traits_that_are_renamed_and_go_and_whose_i
         api.put(f"/traits/{name}")
         put("inventories", {"inventories": {"VCPU": {"total": 8}, name: {"total": 5}}})
         put("traits", {"traits": [name]})
-        consumer = new_uuid()
-        owner = {"project_id": "p", "user_id": "u", "consumer_generation": None, "consumer_type": "INSTANCE"}
-        api.put(f"/allocations/{consumer}", {"allocations": {provider: {"resources": {name: 3}}}, **owner})
+        consumer = claimed(api, {provider: {name: 3}})
         again = f"{name}_AGAIN"
         assert api.put(f"/resource_classes/{name}", {"name": again}, version="1.6").status_code == 200
         cursor = example.follow(get, mirror, cursor)

@@ -1,11 +1,12 @@
-"""Defects of openstack-placement 16.0.0 that this server must not have.
+"""What the reference gets wrong and this server does right, and what comparison with it once found."""
 
-Those that need concurrent clients are in tests/concurrency: two creators of one consumer, eight clients allocating more
-of one provider than it has, and a locked SQLite.
-"""
+import uuid
 
 import pytest
+from flask import Flask
 
+from tests.api.conftest import Api
+from tests.claims import detail_of
 from tests.clouds import SHARES, provider
 from tests.stored_clouds import stored
 
@@ -68,3 +69,48 @@ def test_one_sharing_provider_serves_the_unsuffixed_group_of_every_tree(api, mak
 def test_an_amount_of_ten_to_the_twentieth_is_malformed(api, path):
     """The reference answers 500."""
     assert api.get(f"{path}?resources=VCPU:{10**20}").status_code == 400
+
+
+def test_a_tree_that_does_not_exist_has_no_candidates(api: Api) -> None:
+    nowhere = str(uuid.uuid4())
+    for query in (f"resources=VCPU:1&in_tree={nowhere}", f"resources1=VCPU:1&in_tree1={nowhere}"):
+        answer = api.get(f"/allocation_candidates?{query}")
+        assert (answer.status_code, answer.json) == (200, {"allocation_requests": [], "provider_summaries": {}})
+
+
+@pytest.mark.parametrize("group", ["", "é"])
+@pytest.mark.parametrize("providers", [[], None, "x"])
+def test_mappings_of_a_group_without_a_suffix_are_not_looked_at(api: Api, group: str, providers: object) -> None:
+    body = {
+        "allocations": {str(uuid.uuid4()): {"resources": {"VCPU": 1}}},
+        "consumer_generation": None,
+        "project_id": "project",
+        "user_id": "user",
+        "mappings": {group: providers},
+    }
+    answer = api.put(f"/allocations/{uuid.uuid4()}", body, version="1.34")
+    # Everything else about the request was examined.
+    assert "that does not exist" in detail_of(answer)
+
+
+@pytest.mark.any_database
+@pytest.mark.parametrize("number", [62, 64, 130])
+def test_traits_of_a_group_may_be_as_many_as_fit_into_a_query(api: Api, number: int) -> None:
+    """An unsuffixed group may find each of them on another provider."""
+    traits = [f"CUSTOM_T{index}" for index in range(number)]
+    half = number // 2
+    stored(
+        api.app, provider("host", provider("child", MEMORY_MB=64, traits=traits[half:]), VCPU=8, traits=traits[:half])
+    )
+    path = "/allocation_candidates?resources=VCPU:1,MEMORY_MB:1&required="
+    assert len(api.get(path + ",".join(traits)).json["allocation_requests"]) == 1
+    lacking = api.get(path + ",".join([*traits, "HW_NUMA_ROOT"])).json
+    assert lacking["allocation_requests"] == []
+
+
+@pytest.mark.parametrize("path", ["//", "///", "//resource_providers"])
+def test_a_path_that_begins_with_several_slashes_leads_nowhere(app: Flask, path: str) -> None:
+    """No client of Flask's would send it as a path."""
+    headers = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
+    answer = app.test_client().get("/", environ_overrides={"PATH_INFO": path}, headers=headers)
+    assert detail_of(answer, 404).startswith("The resource could not be found.")

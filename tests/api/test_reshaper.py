@@ -10,7 +10,9 @@ from tests.claims import (
     ask,
     claimed,
     consumer_generation,
+    detail_of,
     entry,
+    error_of,
     generation,
     held,
     make_provider,
@@ -31,12 +33,6 @@ def inventories(seen: int, **of: int | dict[str, Any]) -> dict[str, Any]:
 def reshape(api: Api, new: dict[str, Any], claims: dict[str, Any] | None = None, version: str = "1.39") -> Any:
     body = {"inventories": new, "allocations": claims or {}}
     return api.post("/reshaper", body, version=version, headers=SERVICE)
-
-
-def error_of(answer: Any) -> dict[str, Any]:
-    (error,) = answer.get_json()["errors"]
-    found: dict[str, Any] = error
-    return found
 
 
 def classes_of(api: Api, provider: str) -> dict[str, int]:
@@ -114,16 +110,14 @@ def test_an_inventory_in_use_does_not_disappear(api: Api, root: str) -> None:
     set_inventories(api, root, VCPU=8, DISK_GB=100, MEMORY_MB=10, PCPU=3)
     claimed(api, {root: {"DISK_GB": 10, "VCPU": 1}})
     answer = reshape(api, {root: inventories(3, MEMORY_MB=10)})
-    assert answer.status_code == 409
-    assert error_of(answer)["code"] == "placement.inventory.inuse"
+    assert error_of(answer, 409)["code"] == "placement.inventory.inuse"
     sentence = f"update conflict: Inventory for 'VCPU, DISK_GB' on resource provider '{root}' in use."
-    assert sentence in error_of(answer)["detail"]
+    assert sentence in detail_of(answer, 409)
 
 
 def test_a_claim_of_an_inventory_that_goes_is_in_its_way(api: Api, root: str) -> None:
     answer = reshape(api, {root: inventories(1, DISK_GB=1)}, {NOBODY: entry({root: {"VCPU": 1}})})
-    assert answer.status_code == 409
-    assert error_of(answer)["code"] == "placement.inventory.inuse"
+    assert error_of(answer, 409)["code"] == "placement.inventory.inuse"
 
 
 @pytest.mark.parametrize(
@@ -139,8 +133,7 @@ def test_a_claim_of_an_inventory_that_goes_is_in_its_way(api: Api, root: str) ->
 )
 def test_claims_are_judged_by_the_new_inventory(api: Api, root: str, vcpu: Any) -> None:
     answer = reshape(api, {root: inventories(1, VCPU=vcpu)}, {NOBODY: entry({root: {"VCPU": 4}})})
-    assert answer.status_code == 409
-    assert "Unable to allocate inventory" in error_of(answer)["detail"]
+    assert "Unable to allocate inventory" in detail_of(answer, 409)
 
 
 def test_an_inventory_may_become_smaller_than_what_others_hold(api: Api, root: str) -> None:
@@ -153,12 +146,9 @@ def test_an_inventory_may_become_smaller_than_what_others_hold(api: Api, root: s
 
 def test_the_provider_generation_is_compared_before_anything_else(api: Api, root: str) -> None:
     answer = reshape(api, {root: inventories(7, VCPU=1)}, {NOBODY: entry({root: {"VCPU": 1}}, 5)})
-    assert answer.status_code == 409
-    assert error_of(answer)["code"] == "placement.concurrent_update"
-    assert (
-        f"resource provider generation conflict for provider {root}: actual: 1, given: 7" in error_of(answer)["detail"]
-    )
-    assert "consumer" not in error_of(answer)["detail"]
+    assert error_of(answer, 409)["code"] == "placement.concurrent_update"
+    assert f"resource provider generation conflict for provider {root}: actual: 1, given: 7" in detail_of(answer, 409)
+    assert "consumer" not in detail_of(answer, 409)
 
 
 def test_a_refused_reshape_changes_nothing(api: Api, root: str, child: str) -> None:

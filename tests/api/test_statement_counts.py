@@ -16,6 +16,7 @@ from placement.services.journal import put_in_order
 from placement.settings import DatabaseSettings, Settings
 from tests.api.conftest import Api, stop_background
 from tests.api.test_allocation_candidates import with_limits, without_ranking
+from tests.claims import claimed
 from tests.clouds import SHARES, allocate, provider
 from tests.stored_clouds import stored
 
@@ -152,15 +153,8 @@ def test_a_claim_takes_as_many_statements_for_many_providers(app, api, cloud):
     numas = [found for found, summary in candidates.items() if "VCPU" in summary["resources"]]
     sizes = []
     for size in (1, 2, 20):  # The first claim creates the names of its consumer's owners.
-        body = {
-            "allocations": {found: {"resources": {"VCPU": 1, "MEMORY_MB": 8}} for found in numas[:size]},
-            "project_id": "project",
-            "user_id": "user",
-            "consumer_generation": None,
-            "consumer_type": "INSTANCE",
-        }
         with statements(app) as sent:
-            assert api.put(f"/allocations/{uuid.uuid4()}", body).status_code == 204
+            claimed(api, {numa: {"VCPU": 1, "MEMORY_MB": 8} for numa in numas[:size]})
         sizes.append(len(sent))
     assert sizes[1] == sizes[2]
 

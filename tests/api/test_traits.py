@@ -3,7 +3,7 @@
 import os_traits
 
 from tests.api.conftest import Api, compares_without_case
-from tests.claims import ask, generation, make_provider
+from tests.claims import ask, detail_of, error_of, generation, make_provider
 
 AVX, SSE = "HW_CPU_X86_AVX", "HW_CPU_X86_SSE"
 INVALID = (
@@ -40,9 +40,7 @@ def test_a_body_is_not_looked_at(api: Api) -> None:
 
 def test_other_names_are_refused(api: Api) -> None:
     for name in ("CUSTOM_", "CUSTOM_a", "CUSTOM-A", "PONY", AVX, "CUSTOM_" + "X" * 249, "CUSTOM_%0A"):
-        answer = api.put(f"/traits/{name}")
-        assert answer.status_code == 400, name
-        assert answer.get_json()["errors"][0]["detail"].endswith(INVALID)
+        assert detail_of(api.put(f"/traits/{name}")).endswith(INVALID)
 
 
 def test_filters_of_the_list(api: Api) -> None:
@@ -80,9 +78,7 @@ def test_bad_filters_are_refused(api: Api) -> None:
         "name=in:" + "A," * 5000: "too many values for 'name'",
     }
     for query, sentence in sentences.items():
-        answer = api.get(f"/traits?{query}")
-        assert answer.status_code == 400
-        assert sentence in answer.get_json()["errors"][0]["detail"]
+        assert sentence in detail_of(api.get(f"/traits?{query}"))
 
 
 def test_the_generation_moves_on_when_the_traits_of_a_provider_change(api: Api) -> None:
@@ -99,8 +95,7 @@ def test_a_stale_generation_is_a_conflict(api: Api) -> None:
     provider = make_provider(api)
     for stale in (1, -1, 2**63 - 1):
         answer = api.put(of(provider), {"traits": [AVX], "resource_provider_generation": stale})
-        assert answer.status_code == 409
-        assert answer.get_json()["errors"][0]["code"] == "placement.concurrent_update"
+        assert error_of(answer, 409)["code"] == "placement.concurrent_update"
         assert "Resource provider's generation already changed" in answer.text
 
 
@@ -129,6 +124,4 @@ OTHER_FORMS = [
 def test_bodies_of_another_form_are_refused(api: Api) -> None:
     provider = make_provider(api)
     for body, sentence in OTHER_FORMS:
-        answer = api.put(of(provider), body)
-        assert answer.status_code == 400, body
-        assert sentence in answer.get_json()["errors"][0]["detail"]
+        assert sentence in detail_of(api.put(of(provider), body))

@@ -1,7 +1,7 @@
-"""POST /planner/v1/candidates: what a candidate contains, which ones are returned, and in which order."""
+"""POST /planner/v1/candidates: the groups of a request, their places, and many groups."""
 
 from tests.api.conftest import Api
-from tests.claims import ask, new_uuid
+from tests.claims import ask, claimed, detail_of, new_uuid, proposed
 from tests.planner_hosts import CANDIDATES, hold, names_of, only, planned, provider, register, uuid_of
 
 GPUS = {"resources": {"PGPU": 1}, "count": 4}
@@ -14,8 +14,7 @@ def test_a_candidate_is_put_unchanged(api: Api) -> None:
     groups = {"": {"resources": {"VCPU": 8, "MEMORY_MB": 1024}}, "_GPU": GPUS, "_NIC": NICS}
     body = {"groups": groups, "affinity": JOINT, "exclusive": [{"groups": ["_GPU"], "level": "pcie"}]}
     answer = ask(api, "POST", CANDIDATES, body=body)
-    owner = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE", "consumer_generation": None}
-    ask(api, "PUT", f"/allocations/{new_uuid()}", body={**answer["allocation_requests"][0], **owner})
+    ask(api, "PUT", f"/allocations/{new_uuid()}", body=proposed(answer["allocation_requests"][0]))
     assert only(api, body)["_GPU"] == "gpu4 gpu5 gpu6 gpu7"
 
 
@@ -70,9 +69,7 @@ def test_the_best_hosts_come_first_and_the_limit_cuts(api: Api) -> None:
     for name in ("a", "b", "c"):
         register(api, name)
     body = {"groups": {"": {"resources": {"VCPU": 8}}, "_GPU": {"resources": {"PGPU": 1}, "count": 2}}, "limit": 2}
-    hold_of_b = {"allocations": {uuid_of("a-numa0"): {"resources": {"VCPU": 32}}}}
-    owner = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE", "consumer_generation": None}
-    ask(api, "PUT", f"/allocations/{new_uuid()}", body={**hold_of_b, **owner})
+    claimed(api, {uuid_of("a-numa0"): {"VCPU": 32}})
     answer = ask(api, "POST", CANDIDATES, body=body)
     names = names_of(api)
     firsts = [min(names[uuid] for uuid in request["allocations"]) for request in answer["allocation_requests"]]
@@ -101,3 +98,84 @@ def test_an_explanation_comes_on_request(api: Api) -> None:
     assert answer["allocation_requests"] == []
     assert answer["explanation"]["trees_with_candidates"] == 0
     assert "explanation" not in ask(api, "POST", CANDIDATES, body={"groups": {"_GPU": GPUS}})
+
+
+def test_within_keeps_groups_in_one_place(api: Api) -> None:
+    register(api)
+    hold(api, "gpu0", PGPU=1)
+    body = {
+        "groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 4}},
+        "within": [{"groups": ["_GPU"], "level": "numa"}],
+    }
+    assert only(api, body) == {"_GPU": "gpu4 gpu5 gpu6 gpu7"}
+    hold(api, "gpu5", PGPU=1)
+    assert planned(api, body) == []
+    body["within"][0]["mode"] = "preferred"
+    assert only(api, body) == {"_GPU": "gpu2 gpu3 gpu6 gpu7"}
+
+
+def test_a_trait_is_a_level_of_its_own(api: Api) -> None:
+    register(api)
+    body = {
+        "groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}},
+        "within": [{"groups": ["_GPU"], "level": "CUSTOM_HW_PCIE_SWITCH"}],
+    }
+    assert only(api, body) == {"_GPU": "gpu0 gpu1"}
+    body["within"][0]["level"] = "CUSTOM_NOWHERE"
+    assert planned(api, body) == []
+
+
+def test_a_trait_may_be_a_level_outside_of_those_of_the_file(api: Api) -> None:
+    """A GPU on each of two NUMA nodes of one socket: places may be nested in another order than that of the levels."""
+    for name in ("SOCKET", "HW_PCIE_SWITCH"):
+        ask(api, "PUT", f"/traits/CUSTOM_{name}")
+    root = provider(api, "host", None, {}, [])
+    for socket in range(2):
+        place = provider(api, f"host-socket{socket}", root, {}, ["CUSTOM_SOCKET"])
+        for node in range(1 + socket):
+            numa = provider(api, f"host-numa{socket}.{node}", place, {}, ["HW_NUMA_ROOT"])
+            provider(api, f"host-gpu{socket}.{node}", numa, {"PGPU": {"total": 1}}, [])
+    body = {
+        "groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}},
+        "within": [{"groups": ["_GPU"], "level": "CUSTOM_SOCKET"}],
+    }
+    assert only(api, body) == {"_GPU": "gpu1.0 gpu1.1"}
+
+
+def test_a_request_that_would_take_too_long_is_cut_off(api: Api) -> None:
+    """Large amounts whose total exactly fills both nodes, but of which no subset exactly fills one."""
+    amounts = [pow(7, number, 170_000_002) for number in range(30, 54)]
+    register(api, numa_inventory={"VCPU": {"total": sum(amounts) // 2}})
+    groups = {f"_{number}": {"resources": {"VCPU": amount}} for number, amount in enumerate(amounts)}
+    assert "limit was reached" in detail_of(api.post(CANDIDATES, {"groups": groups}), 503)
+
+
+def test_many_isolated_groups_are_served_as_fast_as_one_that_counts(api: Api) -> None:
+    register(api, numa_nodes=[[{"gpus": 7, "nics": 0}] * 2])
+    groups = {f"_{number}": {"resources": {"PGPU": 1}} for number in range(14)}
+    (candidate,) = planned(api, {"groups": groups, "group_policy": "isolate"})
+    assert candidate == {f"_{number}": [f"host-gpu{number}"] for number in range(14)}
+    assert planned(api, {"groups": {**groups, "_14": {"resources": {"PGPU": 1}}}, "group_policy": "isolate"}) == []
+
+
+def test_many_groups_that_may_share_a_provider_are_served_as_one(api: Api) -> None:
+    register(api, numa_nodes=[[{"gpus": 1, "nics": 1}]] * 2)
+    vcpus = {uuid: names_of(api)[uuid] for uuid in names_of(api) if "numa" in names_of(api)[uuid]}
+    groups = {f"_{number}": {"resources": {"VCPU": 2}} for number in range(24)}
+    (candidate,) = planned(api, {"groups": groups})
+    assert len(candidate) == 24
+    assert {name for names in candidate.values() for name in names} <= set(vcpus.values())
+
+
+def test_many_devices_each_below_a_switch_of_its_own_are_found_at_once(api: Api) -> None:
+    """The switches are not tried one by one: eight for each of six groups would be 262,144 ways."""
+    register(api, numa_nodes=[[{"gpus": 1, "nics": 1}] * 4] * 2)
+    groups: dict[str, dict] = {}
+    for number in range(6):
+        groups[f"_S{number}"] = {"required": ["CUSTOM_HW_PCIE_SWITCH"]}
+        groups[f"_G{number}"] = {"resources": {"PGPU": 1}}
+    ties = [[f"_S{number}", f"_G{number}"] for number in range(6)]
+    answer = ask(api, "POST", CANDIDATES, body={"groups": groups, "same_subtree": ties})
+    assert answer["complete"]
+    (request,) = answer["allocation_requests"]
+    assert len({request["mappings"][f"_S{number}"][0] for number in range(6)}) == 6

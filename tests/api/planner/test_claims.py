@@ -10,7 +10,7 @@ from placement.api.planner.claims import ClaimBody
 from placement.candidates.compose import devices
 from placement.services.planner.questions import STEPS_PER_REQUEST
 from tests.api.conftest import Api
-from tests.claims import ask, claimed, held, used
+from tests.claims import ask, claimed, detail_of, error_of, held, used
 from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, names_of, provider, register, uuid_of
 
 pytestmark = pytest.mark.each_database
@@ -22,9 +22,7 @@ OWNER = {"project_id": "project", "user_id": "user", "consumer_type": "INSTANCE"
 
 
 def refused(api: Api, body: object, status: int = 409) -> str:
-    answer = api.post(CLAIMS, body)
-    assert answer.status_code == status, answer.text
-    return str(answer.json["errors"][0]["detail"].splitlines()[-1])
+    return str(detail_of(api.post(CLAIMS, body), status).splitlines()[-1])
 
 
 def gpus_of(api: Api, uuid: str) -> list[str]:
@@ -100,9 +98,7 @@ def test_a_refusal_is_not_explained_to_those_who_do_not_want_it(api: Api, said: 
     register(api)
     own, same = {"consumer": consumer(), "request": {**TWELVE, **said}}, {"consumer": consumer(), "request": TWELVE}
     for body in ({**TWELVE, **said, "consumer": consumer()}, {"members": [own]}, {**said, "members": [same]}):
-        answer = api.post(CLAIMS, body)
-        assert answer.status_code == 409
-        (error,) = answer.json["errors"]
+        error = error_of(api.post(CLAIMS, body), 409)
         assert error["code"] == "placement.planner.no_room"
         assert error["detail"].endswith("No place was found, so nothing was allocated.")
         assert "explanation" not in error
@@ -288,9 +284,7 @@ def test_a_gang_that_is_too_large_by_a_few_sums_is_refused_for_good(api: Api) ->
         for core in range(2):
             provider(api, f"host{number}-{core}", root, {"VCPU": {"total": 5}}, [])
     three = {"groups": {"_A": {"resources": {"VCPU": 3}}, "_B": {"resources": {"VCPU": 2}, "count": 2}}}
-    answer = api.post(CLAIMS, {**three, "consumer": consumer(), "members": 15})
-    assert answer.status_code == 409
-    (error,) = answer.json["errors"]
+    error = error_of(api.post(CLAIMS, {**three, "consumer": consumer(), "members": 15}), 409)
     assert error["detail"].endswith("found none beside 12 others.")
     assert "complete" not in error
 
@@ -355,9 +349,7 @@ def test_a_claim_is_not_refused_for_good_where_the_search_was_cut_off(api: Api) 
     groups = {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}
     body = {"groups": groups, "within": [{"groups": ["_GPU"], "level": "CUSTOM_SOCKET"}]}
     assert api.post(CANDIDATES, body).status_code == 503
-    answer = api.post(CLAIMS, {**body, "consumer": consumer()})
-    assert answer.status_code == 409
-    (error,) = answer.json["errors"]
+    error = error_of(api.post(CLAIMS, {**body, "consumer": consumer()}), 409)
     assert error["complete"] is False
     assert "a placement may still exist" in error["detail"]
 
@@ -394,9 +386,7 @@ def test_where_the_steps_ran_out_the_explanation_may_still_prove_it(api: Api) ->
         {"consumer": consumer()},
         {"consumer": consumer(), "request": {"groups": {"": {"resources": {"VCPU": 1}}}}},
     ]
-    answer = api.post(CLAIMS, {"groups": groups, "members": members})
-    assert answer.status_code == 409
-    (error,) = answer.json["errors"]
+    error = error_of(api.post(CLAIMS, {"groups": groups, "members": members}), 409)
     assert error["code"] == "placement.planner.no_room"
     assert error["consumer"] == members[0]["consumer"]["uuid"]
     assert "room for VCPU of all groups together" in error["detail"]

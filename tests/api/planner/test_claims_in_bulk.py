@@ -11,7 +11,7 @@ from placement.services.planner.claims import PORTION
 from tests import clouds
 from tests.api.conftest import Api
 from tests.api.test_statement_counts import statements
-from tests.claims import ask, claimed, held, used
+from tests.claims import ask, claimed, detail_of, error_of, held, used
 from tests.planner_hosts import CLAIMS, consumer, provider, register, uuid_of
 from tests.stored_clouds import stored
 
@@ -26,9 +26,7 @@ def in_use(api: Api, host: str = "host", number: int = 8) -> int:
 
 
 def bad(api: Api, body: dict[str, Any]) -> str:
-    answer = api.post(CLAIMS, body)
-    assert answer.status_code == 400
-    return str(answer.json["errors"][0]["detail"].splitlines()[-1])
+    return str(detail_of(api.post(CLAIMS, body)).splitlines()[-1])
 
 
 def test_as_many_members_as_fit_are_placed_and_the_others_are_named(api: Api) -> None:
@@ -67,8 +65,7 @@ def test_the_same_again_is_answered_and_tried_again_for_those_that_were_refused(
 def test_where_nobody_fits_it_is_a_refusal(api: Api) -> None:
     register(api, numa_nodes=SMALL)
     answer = api.post(CLAIMS, {**EIGHT, **WHAT_FITS, "consumer": consumer(), "members": 2})
-    assert answer.status_code == 409
-    assert answer.json["errors"][0]["code"] == "placement.planner.no_room"
+    assert error_of(answer, 409)["code"] == "placement.planner.no_room"
     assert "explanation" in answer.json["errors"][0]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.api.conftest import Api
-from tests.claims import ask, new_uuid
+from tests.claims import ask, new_uuid, proposed
 from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, hold, only, planned, provider, register, uuid_of
 
 
@@ -15,8 +15,7 @@ def test_a_switch_that_is_held_exclusively_is_not_shared(api: Api) -> None:
         "exclusive": [{"groups": ["_NIC"], "level": "pcie"}],
     }
     answer = ask(api, "POST", CANDIDATES, body=alone)
-    owner = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE", "consumer_generation": None}
-    ask(api, "PUT", f"/allocations/{new_uuid()}", body={**answer["allocation_requests"][0], **owner})
+    ask(api, "PUT", f"/allocations/{new_uuid()}", body=proposed(answer["allocation_requests"][0]))
     assert only(api, {"groups": {"_NIC": {"resources": {"CUSTOM_RDMA_SHARE": 1}}}}) == {"_NIC": "nic1"}
     assert only(api, alone) == {"_NIC": "nic1"}
 

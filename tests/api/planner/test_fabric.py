@@ -12,7 +12,7 @@ from flask import Flask
 from placement.app import create_app
 from placement.settings import PlannerSettings
 from tests.api.conftest import Api
-from tests.claims import held
+from tests.claims import detail_of, held
 from tests.clouds import Cloud, Provider, provider
 from tests.planner_hosts import CLAIMS, consumer
 from tests.stored_clouds import stored
@@ -66,9 +66,7 @@ def refused(api: Api, body: dict[str, Any]) -> str:
 
 
 def bad(api: Api, body: dict[str, Any]) -> str:
-    answer = api.post(CLAIMS, body)
-    assert answer.status_code == 400, answer.text
-    return str(answer.json["errors"][0]["detail"].splitlines()[-1])
+    return str(detail_of(api.post(CLAIMS, body)).splitlines()[-1])
 
 
 def test_a_gang_lies_in_one_rack_on_the_fewest_hosts(racks: Api) -> None:

@@ -1,7 +1,6 @@
 """/planner/v1/fair-share: the tree, who is next, what each queue would get, and who should give back."""
 
 import threading
-import uuid
 from dataclasses import replace
 
 import pytest
@@ -15,6 +14,7 @@ from placement.settings import PlannerSettings
 from placement.settings.planner.values import FairShareSettings
 from tests.api.conftest import Api
 from tests.api.test_statement_counts import statements
+from tests.claims import claimed
 from tests.clouds import Cloud, allocate, provider
 from tests.stored_clouds import stored
 
@@ -68,20 +68,8 @@ def used(seed: Api, cloud: Cloud) -> Cloud:
 
 def take(api: Api, cloud: Cloud, project: str, *, type_: str = "INSTANCE", **amounts: int) -> str:
     """Claim amounts by provider for a new consumer of a project."""
-    consumer = str(uuid.uuid4())
-    allocations = {
-        cloud.providers[name]: {"resources": {"VCPU" if name == "cpus" else "PGPU": amount}}
-        for name, amount in amounts.items()
-    }
-    body = {
-        "allocations": allocations,
-        "project_id": project,
-        "user_id": "u",
-        "consumer_generation": None,
-        "consumer_type": type_,
-    }
-    assert api.put(f"/allocations/{consumer}", body).status_code == 204
-    return consumer
+    shares = {cloud.providers[name]: {"VCPU" if name == "cpus" else "PGPU": of} for name, of in amounts.items()}
+    return claimed(api, shares, project_id=project, user_id="u", consumer_type=type_)
 
 
 def nodes(answer) -> dict[str, dict]:

@@ -12,7 +12,7 @@ from placement.settings import PlannerSettings
 from placement.settings.planner.values import FairShareSettings
 from placement.settings.values import FairnessSettings
 from tests.api.conftest import Api
-from tests.claims import claimed, entry, make_provider, new_uuid
+from tests.claims import claimed, detail_of, entry, make_provider, new_uuid
 from tests.planner_hosts import CLAIMS, consumer
 
 pytestmark = pytest.mark.any_database
@@ -122,8 +122,7 @@ def test_the_plain_gate_is_not_passed_by_changing_a_project(app: Flask, queues: 
     assert put(api, provider, "pa", 5).status_code == 204
     assert put(api, provider, "pb", 4, uuid=uuid).status_code == 204
     answer = put(api, provider, "pa", 4, uuid=uuid, generation=1)
-    assert answer.status_code == 409
-    assert "would hold 9 PGPU and is entitled to 5" in answer.json["errors"][0]["detail"]
+    assert "would hold 9 PGPU and is entitled to 5" in detail_of(answer, 409)
     assert put(api, provider, "pb", 5, uuid=uuid, generation=1).status_code == 204
 
 

@@ -9,7 +9,7 @@ from placement.app import create_app
 from placement.settings.values import PlannerApiSettings
 from tests.api.conftest import Api
 from tests.api.test_statement_counts import statements
-from tests.claims import ask, make_provider, new_uuid
+from tests.claims import ask, error_of, make_provider, new_uuid
 from tests.planner_hosts import CLAIMS, consumer, names_of, only, register, uuid_of
 
 ONE_NIC_ALONE = {
@@ -49,9 +49,7 @@ def test_plain_candidates_leave_out_a_switch_that_is_held(api: Api) -> None:
 def test_a_plain_allocation_on_a_switch_that_is_held_is_refused(api: Api) -> None:
     register(api)
     claimed(api, ONE_NIC_ALONE)
-    answer = put(api, {"gpu0": {"PGPU": 1}})
-    assert answer.status_code == 409
-    (error,) = answer.json["errors"]
+    error = error_of(put(api, {"gpu0": {"PGPU": 1}}), 409)
     assert error["code"] == "placement.held_exclusively"
     assert f"{uuid_of('host-pcie0.0')} (host-pcie0.0) is held exclusively by another consumer." in error["detail"]
     assert put(api, {"nic0-vf": {"SRIOV_NET_VF": 1}}).status_code == 409

@@ -7,7 +7,7 @@ from werkzeug.test import TestResponse
 
 from tests.api.conftest import Api
 from tests.api.planner.test_held_places import ONE_NIC_ALONE, claimed, put, without_option
-from tests.claims import SERVICE, Shares, ask, entry, generation, held, new_uuid
+from tests.claims import SERVICE, Shares, ask, entry, error_of, generation, held, new_uuid
 from tests.planner_hosts import register, uuid_of
 
 NUMA0 = uuid_of("host-numa0")
@@ -35,9 +35,7 @@ def test_a_reshape_writes_nothing_of_others_into_a_place_that_is_held(api: Api) 
     register(api)
     claimed(api, ONE_NIC_ALONE)
     other = new_uuid()
-    answer = reshape(api, {other: entry({GPU: {"PGPU": 1}})})
-    assert answer.status_code == 409
-    (error,) = answer.json["errors"]
+    error = error_of(reshape(api, {other: entry({GPU: {"PGPU": 1}})}), 409)
     assert error["code"] == "placement.held_exclusively"
     assert f"{SWITCH} (host-pcie0.0) is held exclusively by another consumer." in error["detail"]
     assert held(api, other) == {}

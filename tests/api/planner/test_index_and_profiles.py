@@ -13,6 +13,7 @@ from placement.app import create_app
 from placement.settings import PlannerApiSettings, PlannerSettings, RankingSettings
 from placement.settings.planner.sections import load_planner
 from tests.api.conftest import Api
+from tests.claims import detail_of
 
 pytestmark = pytest.mark.any_database
 
@@ -136,8 +137,7 @@ class TestEveryResource:
 
     def test_is_not_there_where_the_planner_is_switched_off(self, app: Flask, path: str) -> None:
         answer = with_settings(app, planner_api=PlannerApiSettings(enabled=False)).get(path)
-        assert answer.status_code == 404
-        assert answer.json["errors"][0]["detail"] == "The resource could not be found."
+        assert detail_of(answer, 404) == "The resource could not be found."
 
     def test_wants_credentials(self, api: Api, path: str) -> None:
         assert api.app.test_client().get(path).status_code == 401

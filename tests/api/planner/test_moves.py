@@ -6,7 +6,7 @@ from flask import Flask
 
 from tests.api.conftest import Api
 from tests.api.test_statement_counts import statements
-from tests.claims import ask, claimed, held, used
+from tests.claims import ask, claimed, error_of, held, used
 from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, register, uuid_of
 
 ONE = {"groups": {"_GPU": {"resources": {"PGPU": 1}}}}
@@ -19,10 +19,7 @@ def gpus(api: Api, host: str, number: int = 2) -> list[int]:
 
 
 def error(api: Api, body: dict[str, Any]) -> dict[str, Any]:
-    answer = api.post(CLAIMS, body)
-    assert answer.status_code == 409, answer.text
-    found: dict[str, Any] = answer.json["errors"][0]
-    return found
+    return error_of(api.post(CLAIMS, body), 409)
 
 
 def test_a_consumer_moves_in_one_go(api: Api) -> None:

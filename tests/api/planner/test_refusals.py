@@ -3,6 +3,7 @@
 import pytest
 
 from tests.api.conftest import Api
+from tests.claims import detail_of
 from tests.planner_hosts import CANDIDATES
 
 pytestmark = pytest.mark.any_database
@@ -13,9 +14,7 @@ GPU_HINT = "device_allocate_hint.gpu"
 
 def refused(api: Api, body: object) -> str:
     """Return the sentence with which a body is refused."""
-    answer = api.post(CANDIDATES, body)
-    assert answer.status_code == 400, answer.text
-    return str(answer.json["errors"][0]["detail"].splitlines()[-1])
+    return str(detail_of(api.post(CANDIDATES, body)).splitlines()[-1])
 
 
 def group(**changed: object) -> dict[str, object]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.api.conftest import Api
-from tests.claims import ask, claimed, consumer_generation, entry, generation, held, new_uuid
+from tests.claims import ask, claimed, consumer_generation, entry, error_of, generation, held, new_uuid
 from tests.clouds import Cloud, build, provider
 
 TREES = "/planner/v1/trees"
@@ -36,12 +36,6 @@ def free(api: Api) -> set[str]:
     found = ask(api, "GET", f"/allocation_candidates?resources=VCPU:1&required=!{DISABLED}")
     names = {row["uuid"]: row["name"] for row in ask(api, "GET", "/resource_providers")["resource_providers"]}
     return {names[root] for root in found["provider_summaries"] if "-" not in names[root]}
-
-
-def error(answer: Any, status: int) -> dict[str, Any]:
-    assert answer.status_code == status, answer.text
-    found: dict[str, Any] = answer.json["errors"][0]
-    return found
 
 
 @pytest.fixture
@@ -113,7 +107,7 @@ def test_a_drained_tree_is_no_candidate_until_it_is_enabled(api: Api, cloud: Clo
 
 
 def test_a_word_that_is_none_of_an_enumeration_is_refused_with_its_words(api: Api, cloud: Cloud) -> None:
-    refusal = error(api.post(tree(cloud, "host", "drain"), {"by": "magic"}), 400)
+    refusal = error_of(api.post(tree(cloud, "host", "drain"), {"by": "magic"}), 400)
     assert refusal["detail"].endswith("by: 'magic' is not one of ['trait', 'reserve']")
 
 
@@ -121,7 +115,7 @@ def test_a_reserve_refuses_claims_but_lets_consumers_go(api: Api, cloud: Cloud, 
     ask(api, "POST", tree(cloud, "host", "drain"), body={"by": "reserve"})
     root = cloud.providers["host"]
     answer = api.put(f"/allocations/{new_uuid()}", entry({root: {"VCPU": 1}}))
-    assert "exceed the capacity" in error(answer, 409)["detail"]
+    assert "exceed the capacity" in error_of(answer, 409)["detail"]
     # As nova moves an instance: its allocations become those of the migration.
     swap = {vm: entry({cloud.providers["other"]: {"VCPU": 2}}, 1), new_uuid(): entry({root: {"VCPU": 2}})}
     ask(api, "POST", "/allocations", body=swap)
@@ -146,9 +140,9 @@ def test_a_dead_host_goes_with_what_is_left_on_it(api: Api, cloud: Cloud, vm: st
     ask(api, "POST", tree(cloud, "host", "drain"), body={"by": "reserve"})
     before = everything(api)
     for wrong in ("", f"?consumers={vm}", f"?consumers={vm},{moved},{new_uuid()}"):
-        answer = error(api.delete(tree(cloud, "host") + wrong), 409)
+        answer = error_of(api.delete(tree(cloud, "host") + wrong), 409)
         assert answer["code"] == "placement.resource_provider.inuse"
-    assert moved in error(api.delete(f"{tree(cloud, 'host')}?consumers={vm}"), 409)["detail"]
+    assert moved in error_of(api.delete(f"{tree(cloud, 'host')}?consumers={vm}"), 409)["detail"]
     assert everything(api) == before
     assert api.delete(f"{tree(cloud, 'host')}?consumers={vm},{moved}").status_code == 204
     assert held(api, vm) == {}
@@ -163,18 +157,18 @@ def test_a_dead_host_goes_with_what_is_left_on_it(api: Api, cloud: Cloud, vm: st
 
 
 def test_only_a_root_can_be_removed(api: Api, cloud: Cloud) -> None:
-    assert cloud.providers["host"] in error(api.delete(tree(cloud, "host-gpu0")), 400)["detail"]
+    assert cloud.providers["host"] in error_of(api.delete(tree(cloud, "host-gpu0")), 400)["detail"]
 
 
 def test_what_does_not_exist_is_not_found(api: Api) -> None:
     unknown = f"{TREES}/{new_uuid()}"
     for method, path in (("GET", ""), ("DELETE", ""), ("POST", "/drain"), ("POST", "/enable")):
         answer = api.request(method, unknown + path, **({"json": {}} if path == "/drain" else {}))
-        assert "No resource provider with uuid" in error(answer, 404)["detail"]
+        assert "No resource provider with uuid" in error_of(answer, 404)["detail"]
 
 
 @pytest.mark.parametrize("body", [{"by": "force"}, {"dry_run": 1}, {"hosts": []}], ids=str)
 def test_a_wrong_body_changes_nothing(api: Api, cloud: Cloud, body: dict[str, Any]) -> None:
     before = everything(api)
-    error(api.post(tree(cloud, "host", "drain"), body), 400)
+    error_of(api.post(tree(cloud, "host", "drain"), body), 400)
     assert everything(api) == before

@@ -7,7 +7,7 @@ import pytest
 
 from tests.api.conftest import Api
 from tests.api.test_statement_counts import statements
-from tests.claims import ask
+from tests.claims import ask, error_of
 from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, register, uuid_of
 
 pytestmark = pytest.mark.any_database
@@ -19,9 +19,7 @@ RULED = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 8}}, "within": [
 
 
 def refused(api: Api, body: dict[str, Any]) -> dict[str, Any]:
-    answer = api.post(CLAIMS, {**body, "consumer": consumer()})
-    assert answer.status_code == 409, answer.text
-    error: dict[str, Any] = answer.json["errors"][0]
+    error = error_of(api.post(CLAIMS, {**body, "consumer": consumer()}), 409)
     return {key: value for key, value in error.items() if key != "request_id"}
 
 

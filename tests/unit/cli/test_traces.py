@@ -1,4 +1,4 @@
-"""Packing a published trace: what is read, and that only changed hosts are scored again."""
+"""Traces: how files are read, and what the tasks in them get."""
 
 import gzip
 from pathlib import Path
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from placement.allocators.fragmentation import DeviceSupply, DeviceTask, FreeDevice, FreeHost, Outlook
 from placement.cli.simulation import traces
-from placement.cli.simulation.packing import FillingHosts, filled
+from placement.cli.simulation.packing import FillingHosts, come_and_gone, filled
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\na,32000,1024,0,\nb,96000,2048,2,T4\nc,96000,2048,1,G2\n"
 TASKS = (
@@ -104,3 +104,86 @@ def test_each_task_goes_to_a_host_that_is_cheapest_then(some: list[DeviceTask], 
         assert filling.place(task) == bool(costs)
         changed = [host for host, now in zip(before, filling.hosts, strict=True) if host is not now]
         assert [outlook.cost(host, task) for host in changed] == ([min(costs)] if costs else [])
+
+
+HOSTS = "host,devices,kind,VCPU,MEMORY_MB\na,1,T4,8,100\nb,0,,16,200\n"
+PLAIN_TASKS = (
+    "devices,share,kinds,VCPU,MEMORY_MB,comes,goes\n1,600,T4,2,10,0,10\n1,600,,2,10,5,15\n1,400,,2,10,6,8\n"
+    "1,600,,2,10,10,20\n0,,,4,10,0,100\n"
+)
+
+
+@pytest.fixture
+def plain_folder(tmp_path: Path) -> Path:
+    (tmp_path / "hosts.csv").write_text(HOSTS)
+    (tmp_path / "tasks_default.csv").write_text(PLAIN_TASKS)
+    return tmp_path
+
+
+def test_the_plain_form_is_read(plain_folder: Path) -> None:
+    trace = traces.read(plain_folder, "default")
+    assert trace.hosts == [
+        FreeHost({"VCPU": 8, "MEMORY_MB": 100}, (FreeDevice(1000, "T4"),)),
+        FreeHost({"VCPU": 16, "MEMORY_MB": 200}),
+    ]
+    assert [(task.devices, task.share, sorted(task.kinds)) for task in trace.tasks] == [
+        (1, 600, ["T4"]),
+        (1, 600, []),
+        (1, 400, []),
+        (1, 600, []),
+        (0, 0, []),
+    ]
+    assert trace.stays[2] == (6, 8)
+
+
+def test_what_has_left_makes_room(plain_folder: Path) -> None:
+    """The second task comes too early, the fourth at the moment when the first departs."""
+    done = come_and_gone(traces.read(plain_folder, "default"), "fragmentation")
+    assert done.refused == {"a part": 1}
+    assert done.placed == pytest.approx(100 * (6000 + 800 + 6000) / (18000 + 800))
+    assert done.most == max(done.by_time) == 100
+    assert done.mean == pytest.approx(100 * (6000 + 800 + 6000) / (1000 * 100))
+
+
+def test_tasks_are_placed_by_what_has_arrived_before(plain_folder: Path) -> None:
+    """The first takes either GPU. Had the second been known, each would have found a place."""
+    (plain_folder / "hosts.csv").write_text("host,devices,kind,VCPU\na,1,T4,8\nb,1,G2,8\n")
+    refused = []
+    for kind in ("T4", "G2"):
+        tasks = f"devices,share,kinds,VCPU,comes,goes\n1,1000,,1,0,9\n1,1000,{kind},1,1,9\n"
+        (plain_folder / "tasks_default.csv").write_text(tasks)
+        refused += come_and_gone(traces.read(plain_folder, "default"), "fragmentation").refused
+    assert refused == ["1 GPU"]
+
+
+def test_giving_back_leaves_the_host_as_it_was(plain_folder: Path) -> None:
+    trace = traces.read(plain_folder, "default")
+    filling = FillingHosts(trace.hosts, Outlook(trace.expected, trace.supply))
+    for task in trace.tasks[:1] + trace.tasks[2:3]:
+        held = filling.placed(task)
+        assert held is not None
+        filling.give_back(task, held)
+        assert filling.hosts == trace.hosts
+
+
+def test_a_file_with_no_number_where_one_is_wanted_is_told(plain_folder: Path) -> None:
+    (plain_folder / "hosts.csv").write_text("host,devices,kind,VCPU\na,one,,1\n")
+    with pytest.raises(traces.NoTrace, match=r"hosts\.csv"):
+        traces.read(plain_folder, "default")
+
+
+SAMPLE = Path(__file__).parents[2] / "data" / "openb"
+
+
+@pytest.mark.parametrize(
+    ("workload", "expected"),
+    [
+        ("default", {"best fit": 90.1, "gradient": 94.1, "fragmentation": 94.1}),
+        ("gpuspec33", {"best fit": 76.9, "gradient": 93.6, "fragmentation": 92.4}),
+        ("multigpu40", {"best fit": 87.5, "gradient": 96.1, "fragmentation": 96.1}),
+    ],
+)
+def test_what_is_allocated_is_the_same_everywhere(workload: str, expected: dict[str, float]) -> None:
+    trace = traces.read(SAMPLE, workload)
+    found = {policy: round(filled(trace, policy, 42).allocated[100], 1) for policy in expected}
+    assert found == expected
