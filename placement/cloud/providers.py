@@ -120,15 +120,8 @@ class ProviderColumns:
 
     def is_same_as(self, other: "ProviderColumns") -> bool:
         """Tell whether the providers are the same, in the same trees."""
-        return all(
-            np.array_equal(mine, theirs)
-            for mine, theirs in (
-                (self.ids, other.ids),
-                (self.parents, other.parents),
-                (self.roots, other.roots),
-                (self.starts, other.starts),
-            )
-        )
+        columns = [(each.ids, each.parents, each.roots, each.starts) for each in (self, other)]
+        return all(map(np.array_equal, *columns))
 
     def of_trees(self, indices: Ints) -> "ProviderColumns":
         """Return those of some trees alone; the indices ascend."""

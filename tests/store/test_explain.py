@@ -1,12 +1,10 @@
 """Explanations of random requests to real databases, compared with the candidates that the search finds there."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 
 from placement.candidates.budget import RequestBudget
-from placement.candidates.explain.conditions import Condition, ConditionKind, any_of_value
+from placement.candidates.explain.conditions import ConditionKind
 from placement.candidates.explain.explain import explain
 from placement.candidates.search import candidates_in
 from placement.domain.candidate_request import CandidateRequest
@@ -17,9 +15,8 @@ from placement.services.explain import explanation_of
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import reads
 from placement.store.search.names import ids_for
-from tests.definition_of_candidates import without_part
 from tests.examples import examples
-from tests.small_clouds import Cloud, load, masks_of, random_situation, situations
+from tests.small_clouds import load, masks_of, random_situation, situations
 
 on_one_database = examples(6, settings(suppress_health_check=[HealthCheck.function_scoped_fixture]))
 
@@ -115,90 +112,3 @@ SEARCHED = (
     ),
     ConditionKind.ONE_PROVIDER_PER_TREE,
 )
-
-
-@on_one_database
-@given(situation=situations)
-def test_a_request_without_the_near_miss_finds_candidates_in_so_many_trees(database, situation):
-    """If a request can be written without the condition."""
-    request, cloud = situation
-    load(database, cloud)
-    near_misses = explanation_of(database, request).explanation.near_misses
-    edits = [(near_miss, edited(request, near_miss.condition)) for near_miss in near_misses]
-    edits = [(near_miss, less) for near_miss, less in edits if less is not None]
-    for near_miss, less in edits:
-        assert len(trees_with_candidates(database, less)) == near_miss.trees, near_miss
-
-
-@on_one_database
-@given(situation=situations)
-def test_more_of_everything_helps_where_capacity_is_the_near_miss(database, situation):
-    """If one group asks for the class; if several do, the condition of one group is removed, not that of all."""
-    request, cloud = situation
-    load(database, cloud)
-    for near_miss in explanation_of(database, request).explanation.near_misses:
-        condition = near_miss.condition
-        asking = {group.suffix for group in request.groups if condition.resource_class in group.resources}
-        if condition.kind == ConditionKind.CAPACITY and asking == set(condition.groups):
-            load(database, with_more(cloud, condition.resource_class))
-            assert len(trees_with_candidates(database, request)) == near_miss.trees
-            return
-
-
-def with_more(cloud: Cloud, name: str) -> Cloud:
-    return {
-        node.id: replace(
-            node,
-            inventories={
-                found: replace(stock, total=1000) if found == name else stock
-                for found, stock in node.inventories.items()
-            },
-        )
-        for node in cloud.values()
-    }
-
-
-def edited(request: CandidateRequest, condition: Condition) -> CandidateRequest | None:
-    """Return the request without a condition, or None if no request can express that."""
-    match condition.kind:
-        case ConditionKind.RESOURCE | ConditionKind.GROUP:
-            return without_part(request, condition)
-        case ConditionKind.GROUP_POLICY:
-            return replace(request, isolate=False)
-        case ConditionKind.SAME_SUBTREE:
-            tied = [suffixes for suffixes in request.same_subtree if ",".join(sorted(suffixes)) != condition.value]
-            return replace(request, same_subtree=tuple(tied))
-        case ConditionKind.ONE_PROVIDER_PER_TREE:
-            return replace(request, combines_nested=True)
-        case ConditionKind.ROOT_REQUIRED:
-            return replace(request, root_required=request.root_required - {condition.value})
-        case ConditionKind.ROOT_FORBIDDEN:
-            return replace(request, root_forbidden=request.root_forbidden - {condition.value[1:]})
-        case ConditionKind.IN_TREE:
-            return of_groups(request, condition, in_tree=lambda _tree: None)
-        case ConditionKind.REQUIRED:
-            return of_groups(request, condition, required=lambda sets: without_set(sets, condition.value))
-        case ConditionKind.MEMBER_OF:
-            return of_groups(request, condition, member_of=lambda sets: without_set(sets, condition.value))
-        case ConditionKind.FORBIDDEN:
-            return of_groups(request, condition, forbidden=lambda names: names - {condition.value[1:]})
-        case ConditionKind.FORBIDDEN_AGGREGATES:
-            return of_groups(request, condition, forbidden_aggregates=lambda _names: frozenset())
-        case _:
-            return None
-
-
-def of_groups(request: CandidateRequest, condition: Condition, **edits) -> CandidateRequest | None:
-    groups = [
-        replace(group, **{name: edit(getattr(group, name)) for name, edit in edits.items()})
-        if group.suffix in condition.groups
-        else group
-        for group in request.groups
-    ]
-    if not all(group.resources or group.required or group.member_of for group in groups):
-        return None  # A group that requests nothing is invalid.
-    return replace(request, groups=tuple(groups))
-
-
-def without_set(sets, value: str):
-    return tuple(any_of for any_of in sets if any_of_value(any_of) != value)

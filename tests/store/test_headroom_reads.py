@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-from placement.services.planner.changes import Changes
 from placement.services.planner.request_rooms import Listing, headrooms
 from placement.store.connection.database import Database
 from tests.examples import examples
@@ -56,21 +55,3 @@ def test_an_aggregate_has_what_filling_its_trees_finds(database, situation) -> N
             assume(False)
         copies = found.get(aggregate)
         assert (expected == 0) if copies is None else copies.least <= expected <= copies.most
-
-
-@on_one_database
-@given(situation=situations)
-def test_trees_of_an_aggregate_are_left_out(database, situation) -> None:
-    request, cloud = situation
-    load(database, cloud)
-    assume(all(group.in_tree is None for group in request.groups))
-    gone = {node.root for node in cloud.values() if AGGREGATES[0] in node.aggregates}
-    assume(gone)
-    left = {id_: node for id_, node in cloud.items() if node.root not in gone}
-    changes = Changes(without=[AGGREGATES[0]])
-    copies = headrooms(database, {"it": request}, changes=changes).of["it"].copies
-    try:
-        expected = filled(request, left)
-    except TooLarge:
-        assume(False)
-    assert copies.least <= expected <= copies.most

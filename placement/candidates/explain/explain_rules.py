@@ -76,32 +76,22 @@ class RuleSearches(NamedTuple):
     seen: Sequence[Ints]
     budget: Budget
 
-    def of(self, request: PlannerRequest, plan: Plan) -> "RuleSearch":
-        """Return the search for a request with its plan."""
-        return RuleSearch(self.composer_for(request, plan), self)
-
 
 class RuleSearch:
-    """Searches trees for candidates of a planner request.
-
-    Args:
-        composer: composes the request.
-        searches: what else it takes.
-    """
+    """Searches trees for candidates of a planner request with its plan."""
 
     is_needed = True
 
-    def __init__(self, composer: ProposalComposer, searches: RuleSearches) -> None:
-        self._composer = composer
+    def __init__(self, searches: RuleSearches, request: PlannerRequest, plan: Plan) -> None:
+        self._composer = searches.composer_for(request, plan)
         self._searches = searches
 
     def verdicts(self, trees: Sequence[Tree]) -> list[bool | None]:
         """Tell of each tree whether it has a candidate; None if the steps ran out before that was known."""
-        composer = self._composer
+        composer, budget = self._composer, self._searches.budget
         hopeful = [tree for tree in trees if not (composer.is_hopeless(tree) or composer.lacks_room(tree))]
         verdicts: dict[int, bool | None] = {}
         for tree, outline in zip(hopeful, self._searches.outlines_of(hopeful), strict=True):
-            budget = self._searches.budget
             verdicts[tree.root] = None if budget.is_used_up else composer.serves(tree, outline, budget)
         return [verdicts.get(tree.root, False) for tree in trees]
 
@@ -137,8 +127,7 @@ def explain_request(request: PlannerRequest, plan: Plan, masks: ConditionMasks, 
     if request.init_containers:
         # These run in turn, so what they ask for does not add up.
         plan = replace(plan, contended=())
-    explaining = _RulesExplained(request, with_traits_apart(plan), masks, searches)
-    return explaining.explanation()
+    return _RulesExplained(request, with_traits_apart(plan), masks, searches).explanation()
 
 
 class _RulesExplained:
@@ -211,7 +200,7 @@ class _RulesExplained:
         if self._request.paths and condition.kind not in OF_ROOTS:
             return None
         isolates = self._request.isolate and condition.kind != ConditionKind.GROUP_POLICY
-        return self._searches.of(replace(self._request, isolate=isolates), without(self._plan, condition))
+        return RuleSearch(self._searches, replace(self._request, isolate=isolates), without(self._plan, condition))
 
     def _shortfall(self, request: PlannerRequest, rule: Condition) -> Shortfall | None:
         """Return how many providers one tree could give to a rule's largest group, all else unchanged.
@@ -240,12 +229,12 @@ class _RulesExplained:
         return Shortfall(parts.name, asked=asked, most=most) if most and not self._searches.budget.was_hit else None
 
     def _served(self, request: PlannerRequest, among: Flags) -> ServingTrees:
-        return serving_trees(self._alike, self._searches.of(request, self._plan), among)
+        return serving_trees(self._alike, RuleSearch(self._searches, request, self._plan), among)
 
     def _served_paths(self, request: PlannerRequest) -> ServingTrees:
         cloud = self._cloud.other(self._searches.plan_of_paths(request))
         alike = AlikeTrees(cloud, seen=self._searches.seen, nested=True)
-        return serving_trees(alike, self._searches.of(request, cloud.plan), cloud.trees)
+        return serving_trees(alike, RuleSearch(self._searches, request, cloud.plan), cloud.trees)
 
 
 def rules_of(request: PlannerRequest) -> tuple[Condition, ...]:

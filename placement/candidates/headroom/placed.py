@@ -114,10 +114,10 @@ class TreeFilling:
         if least == most or (not least and is_all):
             return exactly(least)
         is_tried = self.every is not None and self.tries.take(COMPOSING_EVERY)
-        found = self.every.proposals(tree, details, self.steps) if self.every and is_tried else None
-        if found is None or not found.complete or len(found.found) >= MAX_WAYS:
+        every = self.every.proposals(tree, details, self.steps) if self.every and is_tried else None
+        if every is None or not every.complete or len(every.found) >= MAX_WAYS:
             return Copies(least, most)
-        packed = self._packed(found.found, details, most)
+        packed = self._packed(every.found, details, most)
         return Copies(max(least, packed.least), max(least, min(most, packed.most)))
 
     def _filled(self, tree: Tree, details: PlannerTree, most: int) -> tuple[int, bool]:
@@ -133,25 +133,39 @@ class TreeFilling:
             if not proposals.found:
                 return copies, proposals.complete
             proposal = proposals.found[0]
-            times = _times(proposal, inside, most - copies)
-            taken = {one: {name: times * much for name, much in of.items()} for one, of in proposal.amounts.items()}
+            # Only one copy takes the same again if it holds a place.
+            room = [inside.stocks[provider][name].left // much for (provider, name), much in _taken(proposal).items()]
+            times = 1 if proposal.locks else max(1, min([most - copies, *room]))
+            taken = {
+                provider: {name: times * much for name, much in of_class.items()}
+                for provider, of_class in proposal.amounts.items()
+            }
             overlay = overlay.taking(taken, held=[lock.provider for lock in proposal.locks])
             copies += times
         return copies, False
 
-    def _packed(self, found: Sequence[Proposal], details: PlannerTree, most: int) -> Copies:
-        bundles = [_bundle(one, details, _held(found), most) for one in found]
-        cells = sorted({cell for bundle in bundles for cell in bundle})
-        number = {cell: index for index, cell in enumerate(cells)}
+    def _packed(self, proposals: Sequence[Proposal], details: PlannerTree, most: int) -> Copies:
+        """Pack what proposals take. A place has room for ``most`` copies, or for a single one that holds it."""
+        held, bundles = {lock.provider for proposal in proposals for lock in proposal.locks}, []
+        for proposal in proposals:
+            inside = {place for provider in proposal.amounts for place in upwards(provider, details.parents)}
+            in_places = {(place, _IN_IT): 1 for place in inside & held}
+            bundles.append(_taken(proposal) | in_places | {(lock.provider, _IN_IT): most for lock in proposal.locks})
+        number = {cell: index for index, cell in enumerate(sorted({cell for bundle in bundles for cell in bundle}))}
         kinds: dict[str, list[int]] = defaultdict(list)
         for (_provider, name), index in number.items():
             if name != _IN_IT:
                 kinds[name].append(index)
-        numbered = undominated([{number[cell]: much for cell, much in one.items()} for one in bundles])
+        numbered = undominated([{number[cell]: much for cell, much in bundle.items()} for bundle in bundles])
         if not all(numbered):
             return exactly(most)
-        free = [_free(details, cell, most) for cell in cells]
+        free = [most if name == _IN_IT else max(0, details.stocks[provider][name].left) for provider, name in number]
         return BundlePacking(numbered, [*kinds.values()]).copies(free, budget=self.packing.child(STEPS_OF_A_TREE))
+
+
+def _taken(proposal: Proposal) -> dict[_PlaceOrClass, int]:
+    amounts = proposal.amounts.items()
+    return {(provider, name): much for provider, of_class in amounts for name, much in of_class.items() if much}
 
 
 def under(overlay: Overlay, plan: Plan, tree: Tree, details: PlannerTree) -> tuple[Tree, PlannerTree]:
@@ -182,38 +196,3 @@ def beyond_reach(each: Mapping[str, int], details: PlannerTree, most: int) -> Ov
         for provider, stocks in details.stocks.items()
     }
     return AS_IT_IS.taking({provider: amounts for provider, amounts in beyond.items() if amounts})
-
-
-def _times(proposal: Proposal, details: PlannerTree, most: int) -> int:
-    """Return how many copies can take what a proposal takes: one, if it holds a place."""
-    if proposal.locks:
-        return 1
-    free = [
-        _free(details, (provider, name), most) // amount
-        for provider, of in proposal.amounts.items()
-        for name, amount in of.items()
-        if amount
-    ]
-    return max(1, min([most, *free]))
-
-
-def _held(found: Sequence[Proposal]) -> frozenset[int]:
-    return frozenset([lock.provider for one in found for lock in one.locks])
-
-
-def _bundle(proposal: Proposal, details: PlannerTree, held: frozenset[int], most: int) -> dict[_PlaceOrClass, int]:
-    """Return what a proposal takes. A place has room for ``most`` copies, or for a single one that holds it."""
-    taken = {
-        (provider, name): amount for provider, of in proposal.amounts.items() for name, amount in of.items() if amount
-    }
-    inside = {place for provider in proposal.amounts for place in upwards(provider, details.parents)}
-    taken |= {(place, _IN_IT): 1 for place in inside & held}
-    return taken | {(lock.provider, _IN_IT): most for lock in proposal.locks}
-
-
-def _free(details: PlannerTree, cell: _PlaceOrClass, most: int) -> int:
-    provider, name = cell
-    if name == _IN_IT:
-        return most
-    stock = details.stocks[provider][name]
-    return max(0, stock.left)

@@ -1,7 +1,7 @@
 """The headroom of one request in a cloud: how many copies fit where, what the other trees lack, what is stranded."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -66,9 +66,11 @@ class Headroom:
 
     def trees(self) -> dict[int, Copies]:
         """Return for each tree with room, by root, how many fit there if it had all that is shared to itself."""
-        with_room = [one.chosen(one.most > 0) for one in self.counted]
-        columns = [(one.trees.roots.tolist(), one.least.tolist(), one.most.tolist()) for one in with_room]
-        return {root: Copies(*bounds) for of_form in columns for root, *bounds in zip(*of_form, strict=True)}
+        trees = dict[int, Copies]()
+        for of_form in [of_form.chosen(of_form.most > 0) for of_form in self.counted]:
+            columns = of_form.trees.roots.tolist(), of_form.least.tolist(), of_form.most.tolist()
+            trees |= {root: Copies(*bounds) for root, *bounds in zip(*columns, strict=True)}
+        return trees
 
     def among(self, roots: Collection[int]) -> Copies:
         """Return how many fit into some trees together, counting what they share once."""
@@ -113,19 +115,14 @@ def _summed_up(plan: Plan, cloud: CloudInForms, counted: Sequence[CountedTrees],
     return Headroom(
         copies=copies,
         with_room=sum([int(np.count_nonzero(of_form.most)) for of_form in counted]),
-        lacking=dict(sorted(lacking.items(), key=_most_trees_first)),
+        # No class named comes last among those that as many trees lack.
+        lacking=dict(sorted(lacking.items(), key=lambda lack: (-lack[1], not lack[0], lack[0]))),
         stranded=dict(sorted(stranded.items())),
         counted=counted,
         split=[*split_amounts(plan, cloud.columns, cloud.ids.classes, sharing=sharing)]
         if lacking or not counted
         else (),
     )
-
-
-def _most_trees_first(lacking: tuple[tuple[str, ...], int]) -> tuple[object, ...]:
-    """Sort by number of trees, descending, then by the names of the classes, no name coming last."""
-    names, trees = lacking
-    return -trees, not names, names
 
 
 def _lacking(plan: Plan, cloud: CloudInForms, counted: CountedTrees, is_full: Flags) -> Counter[tuple[str, ...]]:
@@ -149,21 +146,17 @@ def _classes(plan: Plan) -> list[str]:
 
 def models(counter: CopyCounter, counted: Sequence[CountedTrees], placed: PlacedTrees | None = None) -> list[HostModel]:
     """Return what one more of each model of tree would be good for, the best first."""
-    budget = Budget(STEPS)
-    models = [model for of_form in counted for model in _models(counter, of_form, budget)]
+    budget, models = Budget(STEPS), list[HostModel]()
+    for of_form in counted:
+        numbers, firsts = of_form.trees.models
+        empty = counter.counted(firsts, firsts.empty, budget)
+        if empty is not None:
+            columns = firsts.roots.tolist(), numbers, empty.least.tolist(), empty.most.tolist()
+            models += [HostModel(like, number, Copies(*each)) for like, number, *each in zip(*columns, strict=True)]
     if placed is not None:
         each = placed.in_empty({model.like: model.each.most for model in models})
         models = [replace(model, each=each[model.like]) for model in models]
     return sorted(models, key=lambda model: (-model.each.least, model.like))
-
-
-def _models(counter: CopyCounter, of_form: CountedTrees, budget: Budget) -> Iterator[HostModel]:
-    numbers, firsts = of_form.trees.models
-    empty = counter.counted(firsts, firsts.empty, budget)
-    if empty is not None:
-        columns = firsts.roots.tolist(), numbers, empty.least.tolist(), empty.most.tolist()
-        for like, number, *each in zip(*columns, strict=True):
-            yield HostModel(like, number, Copies(*each))
 
 
 def counted_plan(request: CountedRequest) -> Plan:
