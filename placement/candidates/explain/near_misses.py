@@ -67,6 +67,9 @@ def near_misses(alike: AlikeTrees, budget: RequestBudget) -> tuple[NearMiss, ...
             break
         if any(_concerns(near_miss.condition, part) for near_miss in missed):
             continue
+        others = [demand.reached for demand in cloud.demands if demand.groups != part.groups]
+        if others and not np.logical_and.reduce(others).any():
+            continue
         less = cloud.other(with_traits_apart(plan_for(request)))
         served = serving_trees(AlikeTrees(less), SlotSearch(less.plan, budget), less.trees)
         if len(served.trees):
