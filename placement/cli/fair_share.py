@@ -16,8 +16,8 @@ PATH = "/planner/v1/fair-share"
 HEADER = ("queue", "holds", "", "class", "amount", "entitled", "over", "gives", "weight", "share", "state", "id")
 
 LEGEND = (
-    "share: what it holds, divided by its weight; at every level, the smallest is served next.",
-    "blocked: it waits for something exhausted.",
+    "share: what a queue holds, divided by its weight; at every level, the smallest is served next.",
+    "blocked: a queue waits for nothing, or for something exhausted.",
     "gives: what a queue over its entitlement would give to siblings that reclaim theirs.",
 )
 
