@@ -159,8 +159,8 @@ class DocumentEntry:
 
     def number(self, expected: str = "a number from 0 up") -> int | float:
         """Return a number from 0 up, an int if written as one."""
-        value = self._scalar()
-        if value is None or not self._is_plain() or not _NUMBER.fullmatch(value) or value.startswith("-"):
+        value, is_quoted = self._scalar(), getattr(self.node, "style", None) is not None
+        if value is None or is_quoted or not _NUMBER.fullmatch(value) or value.startswith("-"):
             raise self.wrong(expected)
         number = float(value)
         if number == float("inf"):
@@ -187,9 +187,6 @@ class DocumentEntry:
             return None
         return str(self.node.value)
 
-    def _is_plain(self) -> bool:
-        return isinstance(self.node, yaml.ScalarNode) and self.node.style is None
-
     def _shown(self) -> str:
         if isinstance(self.node, yaml.ScalarNode):
             value = str(self.node.value)
@@ -211,15 +208,12 @@ def read_document(path: Path) -> DocumentEntry | None:
     except yaml.reader.ReaderError as error:
         raise ConfigurationError(f"{path} is not a text file: expected YAML in UTF-8.") from error
     except (yaml.YAMLError, RecursionError) as error:
-        raise ConfigurationError(f"{path}{_line_of(error)}: expected YAML: {_problem_of(error)}.") from error
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        raise ConfigurationError(f"{path}{line}: expected YAML: {_problem_of(error)}.") from error
     if node is None:
         return None
     return DocumentEntry(str(path), (), node, node.start_mark.line + 1)
-
-
-def _line_of(error: Exception) -> str:
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    return f", line {mark.line + 1}" if mark else ""
 
 
 def _problem_of(error: Exception) -> str:

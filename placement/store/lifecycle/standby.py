@@ -19,7 +19,7 @@ from placement.store.connection.faults import DEADLOCK, SERIALIZATION, fault_of
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.triggers import note
 from placement.store.lifecycle.maintenance import looking
-from placement.store.lifecycle.schema import Health, health
+from placement.store.lifecycle.schema import health
 
 LOG = logging.getLogger(__name__)
 
@@ -107,18 +107,14 @@ def what_is_wrong(primary: Engine, standby: Database) -> str | None:
     """Say why a standby must not serve reads, or None; update what its triggers are good for."""
     position = _position(primary)
     try:
-        health = _health(standby)
-        if health.triggers is not None:
-            note(standby, health.triggers)
+        with looking(standby.engine) as connection:
+            problem, triggers = health(Transaction(connection, standby))
+        if triggers is not None:
+            note(standby, triggers)
             return None if position is None or _follows(standby.engine, position) else BEHIND
     except PlacementError as error:
         return str(error)
-    return health.problem
-
-
-def _health(standby: Database) -> Health:
-    with looking(standby.engine) as connection:
-        return health(Transaction(connection, standby))
+    return problem
 
 
 def _position(primary: Engine) -> Any:
