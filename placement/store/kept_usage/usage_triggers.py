@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from placement.store.connection.faults import passing_fault
-from placement.store.kept_usage import postgresql_triggers, row_triggers
+from placement.store.kept_usage.trigger_texts import MARIADB, POSTGRESQL, SQLITE
 from placement.store.stock import capacity_text
 from placement.store.trigger_set import TriggerSet, refusals_explained
 
@@ -73,7 +73,7 @@ def _install_postgresql(connection: Connection) -> None:
 
 
 def _install_mariadb(connection: Connection) -> None:
-    *counting, last = row_triggers.MARIADB.triggers
+    *counting, last = MARIADB.triggers
     with refusals_explained(connection, remove, "usage is summed at each request. To have it kept"):
         TriggerSet(counting).create(connection)
         _count_mariadb(connection)
@@ -100,11 +100,7 @@ def _count_mariadb(connection: Connection) -> None:
             return
 
 
-_SETS = {
-    "postgresql": postgresql_triggers.SET,
-    "sqlite": row_triggers.SQLITE,
-    "mysql": row_triggers.MARIADB,
-}
+_SETS = {"postgresql": POSTGRESQL, "sqlite": SQLITE, "mysql": MARIADB}
 _INSTALL: dict[str, Callable[[Connection], None]] = {
     "postgresql": _install_postgresql,
     "sqlite": _install_in_one_transaction,
