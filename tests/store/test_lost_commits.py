@@ -21,7 +21,7 @@ from placement.store.lifecycle import schema
 from placement.store.locks import pass_write_gate
 from tests.postgresql import PROGRAMS
 from tests.store.rows import VCPU, add_providers, allocate, run, stocking
-from tests.store.test_completeness import cached_order, true_order
+from tests.store.test_completeness import cached_order, order_as_read
 
 PROVIDERS = 3
 
@@ -124,7 +124,7 @@ def test_a_cache_that_has_seen_a_lost_commit_begins_anew(cloud: Database) -> Non
     late.commit()
     before = cached_order(cloud)
     late.lose()
-    assert cached_order(cloud) == true_order(cloud) != before
+    assert cached_order(cloud) == order_as_read(cloud) != before
 
 
 def test_a_reader_of_a_database_that_was_restored_begins_anew(cloud: Database, tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_reader_of_a_database_that_was_restored_begins_anew(cloud: Database, t
     schema.upgrade(cloud.engine)
     with pytest.raises(CursorGone):
         read_feed(cloud, cursor, limit=1000)
-    assert true_order(cloud) != before
+    assert order_as_read(cloud) != before
 
 
 def test_pruning_leaves_what_readers_of_a_quiet_journal_count(cloud: Database) -> None:
