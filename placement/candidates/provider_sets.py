@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
+from placement.cloud.columns import CloudView
 from placement.cloud.providers import Flags, ProviderColumns
-from placement.cloud.view import CloudView
 
 
 class ProviderSets(Protocol):

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placement.candidates.provider_sets import ProviderSets
-from placement.cloud.columns import CloudColumns, StockColumns
+from placement.cloud.columns import CloudColumns, StockColumns, with_changes
 from placement.cloud.providers import Flags, Floats, Ints, places_in
-from placement.cloud.view import with_changes
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.search_plan import Demand, NamedIds, Plan
 

@@ -23,7 +23,7 @@ from placement.candidates.headroom.totals import (
 )
 from placement.candidates.provider_sets import SetsInView
 from placement.candidates.serving import withheld
-from placement.cloud.view import cloud_view, with_changes
+from placement.cloud.columns import cloud_view, with_changes
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.places import PlaceLock

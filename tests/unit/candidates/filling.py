@@ -10,8 +10,7 @@ from placement.candidates.headroom.counting import CopyCounter
 from placement.candidates.headroom.forms import CloudInForms
 from placement.candidates.headroom.totals import Headroom, headroom
 from placement.candidates.provider_sets import SetsInView
-from placement.cloud.columns import CloudColumns, CloudRows
-from placement.cloud.view import cloud_view, with_changes
+from placement.cloud.columns import CloudColumns, CloudRows, cloud_view, with_changes
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.search_plan import NamedIds, plan_for
