@@ -67,3 +67,29 @@ def test_a_page_is_short_and_so_are_its_sentences(document: Path) -> None:
     )
     assert len(text.split()) <= WORDS_OF_A_PAGE
     assert average <= WORDS_OF_A_SENTENCE
+
+
+MODULE = re.compile(r"python -m (tests[\w.]*\w)")
+ENVIRONMENT = re.compile(r"tox -e ([\w,-]*\w)")
+OPTION = re.compile(r"\[(\w+)\] ([a-z_]+)\b(?=[ `,.;:)=])")
+
+
+def options_of_the_sample() -> dict[str, set[str]]:
+    """Return the options that placement.conf knows, by section."""
+    sections = re.split(r"^\[(\w+)\]$", (ROOT / "etc/placement/placement.conf").read_text("utf-8"), flags=re.MULTILINE)
+    named = dict(zip(sections[1::2], sections[2::2], strict=True))
+    return {name: set(re.findall(r"^#(\w+) =", text, re.MULTILINE)) for name, text in named.items()}
+
+
+@pytest.mark.parametrize("document", [path for path in DOCUMENTS if path.name != "CHANGELOG.md"], ids=named)
+def test_modules_environments_and_options_in_a_document_exist(document: Path) -> None:
+    text, known = document.read_text(encoding="utf-8"), options_of_the_sample()
+    places = {module: ROOT / module.replace(".", "/") for module in MODULE.findall(text)}
+    modules = {
+        m for m, path in places.items() if not path.with_suffix(".py").exists() and not (path / "__main__.py").exists()
+    }
+    described = (ROOT / "tox.ini").read_text(encoding="utf-8")
+    named_environments = {name for names in ENVIRONMENT.findall(text) for name in names.split(",")}
+    environments = {name for name in named_environments if name.islower() and f"[testenv:{name}]" not in described}
+    options = {(section, name) for section, name in OPTION.findall(text) if name not in known.get(section, {name})}
+    assert (modules, environments, options) == (set(), set(), set())
