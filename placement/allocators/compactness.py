@@ -1,10 +1,7 @@
 """How compact a placement is: in how few NUMA nodes, and then in how few PCIe switches, its providers lie.
 
-Levels are given outermost first. Each level counts the places of that level at or above the providers that resources
-are taken from. Providers below no place of a level do not count there.
-
-The same objective as the group allocator's, but by counting alone, so that tens of thousands of candidates can be
-sorted by it.
+Each level, outermost first, counts the places of that level at or above the providers that resources are taken from. It
+is the group allocator's objective, but by counting alone, so that tens of thousands of candidates can be sorted by it.
 
 >>> one_node, two_switches, two_nodes = (1, 1), (1, 2), (2, 2)
 >>> [round(compactness(counts), 1) for counts in (one_node, two_switches, two_nodes)]

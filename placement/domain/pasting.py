@@ -122,7 +122,9 @@ def pasted(text: str, flavors: Mapping[str, str], root_required: Iterable[str] =
         Invalid: nova refuses the flavor.
     """
     text = text.strip()
-    return flavors[text] if text in flavors else _in_capitals(_query_in(text, root_required))
+    if text in flavors:
+        return flavors[text]
+    return "&".join([_in_capitals(parameter) for parameter in _query_in(text, root_required).split("&")])
 
 
 def _query_in(text: str, root_required: Iterable[str]) -> str:
@@ -161,12 +163,8 @@ def _of_command(options: str) -> Iterator[tuple[str, str]]:
         yield "resources", ",".join(resources)
 
 
-def _in_capitals(query: str) -> str:
-    """Upper-case the names of classes and traits, which are always in upper case."""
-    return "&".join([_parameter(text) for text in query.split("&")])
-
-
-def _parameter(text: str) -> str:
+def _in_capitals(text: str) -> str:
+    """Return a parameter with the names of classes and traits in upper case, as they always are."""
     key, equals, value = text.partition("=")
     read = unquote_plus(value)
     if not _OF_NAMES.fullmatch(key) or not _NAMES.fullmatch(read) or read == read.upper():

@@ -197,12 +197,6 @@ class Layout:
         """All bits of each level's places, the same in every tree."""
         return tuple([sum([1 << shift + number for shift in self._shifts]) for number in self._levels])
 
-    def _own_masks(self) -> dict[int, int]:
-        """Return the mask of each place by itself."""
-        bits, root_of = self._level_bits, self._root_of
-        next_shift = {root: iter(self._shifts).__next__ for root in self._sizes}
-        return {place: bits[place] << next_shift[root_of[place]]() for place in sorted(bits)}
-
     def _above(self, providers: Set[int]) -> dict[int, int]:
         """Return the innermost place above each provider that has one. O(providers and their ancestors)."""
         parents, places = self._parents, self._level_bits
@@ -226,15 +220,20 @@ class Layout:
     @cached_property
     def masks(self) -> dict[int, int]:
         """Place -> the mask of it and the places it lies in."""
-        own = self._own_masks()
+        bits = self._level_bits
+        next_shift = {root: iter(self._shifts).__next__ for root in self._sizes}
+        own = {place: bits[place] << next_shift[self._root_of[place]]() for place in sorted(bits)}
         if not self._outer:
             return own
         # A place replaces enclosing places of its own levels.
-        around = {bits: ~self._all_of(bits) for bits in {*self._level_bits.values()}}
+        kept = {
+            of_place: ~sum([places for number, places in enumerate(self.levels) if of_place >> number & 1])
+            for of_place in {*bits.values()}
+        }
         masks: dict[int, int] = {}
         for place in self._outermost_first():
             outer = masks[self._outer[place]] if place in self._outer else 0
-            masks[place] = own[place] | outer & around[self._level_bits[place]]
+            masks[place] = own[place] | outer & kept[bits[place]]
         return masks
 
     @cached_property
@@ -261,10 +260,6 @@ class Layout:
             yield from following
             yielded.update(following)
             waiting = [place for place in waiting if place not in yielded]
-
-    def _all_of(self, level_bits: int) -> int:
-        """Return the mask of all places of some levels."""
-        return sum([places for number, places in enumerate(self.levels) if level_bits >> number & 1])
 
     def inside(self, providers: Set[int]) -> dict[int, int]:
         """Return the innermost place above each provider that is not itself a place, where there is one."""

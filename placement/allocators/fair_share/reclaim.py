@@ -152,11 +152,6 @@ def preempt(
     if not rights.needs:
         return Giving(feasible=True)
     willing = [each for each in held if is_preemptible(priority, rights, each)]
-    return _least_important(rights, willing, priority, steps=steps)
-
-
-def _least_important(rights: ClaimRights, willing: Sequence[Held], priority: Number, *, steps: int) -> Giving:
-    """Choose from what may go, minimising the highest priority given back."""
     is_free = partial(is_less_important, priority)
     in_order = wherever_they_are(rights, willing, is_free=is_free).least_valuable()
     enough = priority if in_order is None else max([each.value for each in in_order])

@@ -44,8 +44,7 @@ class OwnPart:
         return self.least.get(name, 0) if self.is_certain else 0
 
 
-@dataclass(frozen=True, slots=True)
-class FitTerm:
+class FitTerm(NamedTuple):
     """A requested class that is configured, and how much of it the node provides; MostAllocated ``packs``."""
 
     name: str
@@ -55,16 +54,14 @@ class FitTerm:
     packs: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ScarceTerm:
+class ScarceTerm(NamedTuple):
     """A scarce entry: counts against a node that has one of these classes. ``names`` may be empty."""
 
     names: tuple[str, ...]
     weight: int
 
 
-@dataclass(frozen=True, slots=True)
-class Reserve:
+class Reserve(NamedTuple):
     """Idle secondary - asked secondary >= max(0, idle primary - asked primary) x ratio, where there is a primary."""
 
     primary: str
@@ -74,8 +71,7 @@ class Reserve:
     ratio: Fraction
 
 
-@dataclass(frozen=True, slots=True)
-class ScoringTerms:
+class ScoringTerms(NamedTuple):
     """The terms of a profile and a request. A node that lacks a ``needed`` class gets 0 from sra."""
 
     fit: tuple[FitTerm, ...]
