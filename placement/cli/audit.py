@@ -9,7 +9,17 @@ import click
 from placement.api.planner.audit import MAX_MINUTES, OLDER_THAN_MIN, audit_json
 from placement.cli.configuration import configured, filled, settings_of
 from placement.cli.http_client import Client, server_options
-from placement.cli.output import SOMETHING_FOUND, Document, PrintedCell, PrintedTable, Report, listed, show, whole
+from placement.cli.output import (
+    SOMETHING_FOUND,
+    Document,
+    PrintedCell,
+    PrintedTable,
+    Report,
+    listed,
+    progress,
+    show,
+    whole,
+)
 from placement.domain.quantities import amount_in_words
 from placement.errors import NotFound
 from placement.services.allocations import delete_allocations
@@ -82,7 +92,9 @@ def audit(
         context.exit(SOMETHING_FOUND if _has_problems(document) else 0)
     with filled(with_own_database(settings_of(context))) as database:
         age = timedelta(minutes=older_than_minutes)
-        document = audit_json(findings_in(database, known, consumer_type=consumer_type, older_than=age))
+        with progress() as tell:
+            findings = findings_in(database, known, consumer_type=consumer_type, older_than=age, tell=tell)
+        document = audit_json(findings)
         show(_report(document, names))
         if fix and _question(document) and (yes or click.confirm(_question(document), err=True)):
             _fix(database, document)

@@ -10,7 +10,7 @@ import click
 
 from placement.cli.configuration import configured, settings_of
 from placement.cli.http_client import Client, answering, server_options
-from placement.cli.output import Document, PlainErrors, PrintedTable, Report, listed, printable, whole
+from placement.cli.output import Document, PlainErrors, PrintedTable, Report, listed, printable, watched, whole
 from placement.cli.output import show as print_report
 from placement.domain.names import canonical_uuid, is_uuid_like
 from placement.errors import NotFound
@@ -118,7 +118,7 @@ def aggregate() -> None:
 
 
 @aggregate.command()
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument("names", nargs=-1, metavar="[NAME...]")
 @click.option("--from", "source", required=True, metavar="AGGREGATE", help="The aggregate to leave.")
 @click.option("--to", "target", required=True, metavar="AGGREGATE", help="The aggregate to join.")
 @_yes
@@ -134,7 +134,7 @@ def move(
     url: str | None,
     token: str,
 ) -> None:
-    """Move hosts from one aggregate to another, as when a rack is rebuilt.
+    """Move hosts from one aggregate to another, as when a rack is rebuilt; without NAME, all that are in it.
 
     Each provider of their trees that is in the first one joins the second. An aggregate is a uuid or, as in
     planner.yaml, its kind and name: rack:b07.
@@ -142,9 +142,11 @@ def move(
     settings = settings_of(context)
     leaves, joins = (_aggregate(settings, text) for text in (source, target))
     with answering(context, url=url, token=token, writes=True) as call:
-        moved = [provider for name in names for provider in _members(call, uuid_of(call, name), leaves)]
-        for provider in moved if yes else ():
-            _rejoin(call, provider["uuid"], leaves=leaves, joins=joins)
+        trees = [{"in_tree": uuid_of(call, name)} for name in names] or [{}]
+        moved = [provider for tree in trees for provider in _members(call, leaves, tree)]
+        with watched(moved if yes else (), "Moving") as providers:
+            for provider in providers:
+                _rejoin(call, provider["uuid"], leaves=leaves, joins=joins)
     rows = [(whole(provider["name"]), provider["uuid"]) for provider in moved]
     table = PrintedTable(("provider", "uuid"), rows) if rows else "None of them is in it."
     document = {"moved": moved, "dry_run": not yes}
@@ -162,8 +164,8 @@ def _aggregate(settings: Settings, text: str) -> str:
     return uuids[0]
 
 
-def _members(call: Client, uuid: str, aggregate_uuid: str) -> list[Document]:
-    query = urlencode({"in_tree": uuid, "member_of": aggregate_uuid})
+def _members(call: Client, aggregate_uuid: str, tree: Document) -> list[Document]:
+    query = urlencode({"member_of": aggregate_uuid, **tree})
     return [
         {"uuid": provider["uuid"], "name": provider["name"]}
         for provider in call("GET", f"{PROVIDERS}?{query}")["resource_providers"]

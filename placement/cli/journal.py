@@ -60,7 +60,7 @@ class ProvidersByName:
 
     def __init__(self, find: Callable[[str, str], Sequence[tuple[str, str]]]) -> None:
         self._find = find
-        self._names: dict[str, str] = {}
+        self.names: dict[str, str] = {}
 
     def uuid(self, text: str) -> str:
         """Return the uuid of the provider with a uuid, in any spelling, or a name.
@@ -76,9 +76,9 @@ class ProvidersByName:
 
     def name(self, uuid: str) -> str:
         """Return the name of the provider with a uuid; the uuid itself if it was deleted."""
-        if uuid not in self._names:
-            self._names[uuid] = next((name for _uuid, name in self._find("uuid", uuid)), uuid)
-        return self._names[uuid]
+        if uuid not in self.names:
+            self.names[uuid] = next((name for _uuid, name in self._find("uuid", uuid)), uuid)
+        return self.names[uuid]
 
 
 @click.group(cls=PlainErrors, invoke_without_command=True)
@@ -112,7 +112,7 @@ def journal(
     if url is not None:
         call = Client(url, token=token)
         providers = ProvidersByName(partial(_providers_of_server, call))
-        entries = ServerJournal(call, _narrowed(only, owners, providers)).entries(limit, follow=follow)
+        entries = ServerJournal(call, _narrowed(only, owners, providers), providers).entries(limit, follow=follow)
         _print(entries, owners, providers, until_interrupted=follow)
         return
     with with_journal(settings) as database:
@@ -202,6 +202,7 @@ class ServerJournal:
 
     call: Client
     only: dict[str, str]
+    providers: ProvidersByName
 
     def entries(self, limit: int, *, follow: bool) -> Iterator[Document]:
         """Yield the same."""
@@ -215,7 +216,11 @@ class ServerJournal:
                 time.sleep(LOOK_EVERY_S)
 
     def _answer(self, **further: str) -> Any:
-        return self.call("GET", f"{PATH}?{urlencode(self.only | further)}")
+        """Return an answer, and keep the names of its providers; one that was deleted goes by its uuid."""
+        document = self.call("GET", f"{PATH}?{urlencode(self.only | further | {'names': 'true'})}")
+        uuids = {uuid: uuid for entry in document["entries"] if (uuid := entry.get("provider_uuid"))}
+        self.providers.names.update(uuids | document.get("provider_names", {}))
+        return document
 
 
 @journal.command("prune")

@@ -1,6 +1,6 @@
 """Look for what may no longer be wanted or is wrong: unknown consumers, overcommitted providers, odd rows."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -30,7 +30,12 @@ class AuditFindings:
 
 @reads_anywhere
 def audit(
-    tx: Transaction, known: Collection[str] | None, *, consumer_type: str | None, older_than: timedelta
+    tx: Transaction,
+    known: Collection[str] | None,
+    *,
+    consumer_type: str | None,
+    older_than: timedelta,
+    tell: Callable[[str, float], None] = lambda _step, _done: None,
 ) -> AuditFindings:
     """Look for everything that an audit finds.
 
@@ -39,12 +44,18 @@ def audit(
         known: the uuids of all consumers that exist; None to leave out the check for others.
         consumer_type: consider only consumers of this type.
         older_than: ignore consumers younger than this, which the list may not have yet.
+        tell: called with each step and the part of all that is done.
     """
     connection = tx.connection
+    ownerless: Sequence[Ownerless] = ()
+    if known is not None:
+        tell("consumers", 0)
+        ownerless = store.ownerless(connection, known, consumer_type=consumer_type, older_than=older_than)
+    tell("capacity", 0.4)
+    over_full = store.over_full(connection)
+    tell("odd rows", 0.6)
+    odd = tuple(odd_rows(connection))
+    tell("what nothing needs", 0.9)
     return AuditFindings(
-        () if known is None else store.ownerless(connection, known, consumer_type=consumer_type, older_than=older_than),
-        store.over_full(connection),
-        tuple(odd_rows(connection)),
-        EMPTY_CONSUMERS.values(connection),
-        EMPTY_AGGREGATES.values(connection),
+        ownerless, over_full, odd, EMPTY_CONSUMERS.values(connection), EMPTY_AGGREGATES.values(connection)
     )

@@ -16,7 +16,7 @@ from placement.services.planner.gang import as_many_as_fit, by_difficulty
 from placement.services.planner.questions import Composers, PlannerOptions
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.console import tree as store
-from placement.store.console.stocks import DISABLED
+from placement.store.console.stocks import DISABLED, disabled_hosts
 from placement.store.console.tree import PlacedAmount, TreePart
 from placement.store.providers import required_provider
 from placement.store.search.names import Named, named_providers
@@ -64,7 +64,7 @@ class Evacuation:
 
     Args:
         uuid, name: those of the tree's root.
-        is_disabled: whether nova's trait keeps the tree from being a candidate.
+        is_disabled: whether nova's trait, or a drain, keeps the tree from being a candidate.
         consumers: the consumers.
         complete: whether these are all, and all places were searched to the end.
     """
@@ -139,7 +139,7 @@ def _placed(tx: Transaction, uuid: str) -> tuple[Provider, dict[str, list[Placed
 
 
 def _evacuation(tx: Transaction, root: Provider, consumers: Sequence[TreeConsumer], *, complete: bool) -> Evacuation:
-    is_disabled = store.has_trait(tx, root.id, DISABLED)
+    is_disabled = root.id in disabled_hosts(tx)
     return Evacuation(root.uuid, root.name or root.uuid, is_disabled, consumers, complete)
 
 

@@ -143,6 +143,12 @@ def read_trail(tx: Transaction, wanted: Wanted, *, limit: int, before: int | Non
 
 
 @reads
+def provider_names(tx: Transaction, entries: Sequence[Entry]) -> dict[str, str]:
+    """Return the names of the providers in entries that still exist, by uuid."""
+    return {uuid: name for uuid, (name, *_root) in reading.provider_names(tx, entries).items()}
+
+
+@reads
 def _feed(tx: Transaction, cursor: Cursor, wanted: Wanted, limit: int) -> tuple[list[Entry], Cursor]:
     return reading.feed(tx, cursor, wanted, limit=limit)
 

@@ -106,7 +106,8 @@ def cloud_map(call: Call) -> Response:
 def _page(call: Call, address: MapAddress, found: CloudMap, fault: PlacementError | None) -> Response:
     kinds = call.server.settings.planner.aggregates
     groups = Groups.made(kinds, found.members)
-    hosts, opened = _opened(groups, found.hosts, address.group)
+    listed = [host for host in found.hosts if host.id in found.stocks] if address.only else found.hosts
+    hosts, opened = _opened(groups, listed, address.group)
     outermost = next(iter(kinds), "")
     is_folded = len(hosts) > MAX_CELLS and not opened and bool(outermost)
     first = (address.page - 1) * MAX_CELLS

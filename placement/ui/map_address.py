@@ -37,6 +37,7 @@ PARAMETERS = {
     "group": "group",
     "host": "host",
     "at": "at",
+    "only": "only",
 }
 """Parameters that occur once -> the field of MapAddress."""
 
@@ -52,6 +53,7 @@ class MapAddress:
         group: the name of the opened group.
         host: the beginning of the selected host's uuid.
         at: a time in the past.
+        only: if set, hosts that have nothing of the class are left out.
         profiles: two profiles whose orders are compared.
         page: which page of hosts, counted from 1.
     """
@@ -62,6 +64,7 @@ class MapAddress:
     group: str = ""
     host: str = ""
     at: str = ""
+    only: str = ""
     profiles: tuple[str, ...] = ()
     page: int = 1
 

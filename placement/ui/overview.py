@@ -49,10 +49,11 @@ class FlavorRoom:
 
 
 class Notice(NamedTuple):
-    """Something that needs attention, and the address where to act on it."""
+    """Something that needs attention, the address where to look at it, and what to do."""
 
     text: str
     link: str
+    advice: str
 
 
 def overview(call: Call) -> Response:
@@ -68,7 +69,7 @@ def overview(call: Call) -> Response:
         ],
         at_least=AT_LEAST,
         flavors=flavors,
-        notices=[*_of_cloud(cloud.attention), *_of_flavors(flavors or ()), *_of_queues(call), *_of_triggers(call)],
+        notices=[*_of_cloud(cloud.attention), *_of_flavors(flavors or ()), *_of_queues(call), *_of_database(call)],
         changes=shown_changes(call),
     )
 
@@ -77,13 +78,16 @@ def _of_cloud(attention: service.Attention) -> Iterator[Notice]:
     """Yield what hosts themselves show."""
     for name, trees in attention.overcommitted.items():
         text = f"More {name} in use than capacity: {_hosts(trees)}."
-        yield Notice(text, url_for("ui.providers", sort="fullest", full="yes"))
+        advice = "Move consumers away, or correct what the host reports; until then it takes nobody."
+        yield Notice(text, url_for("ui.providers", sort="fullest", full="yes"), advice)
     if attention.disabled_with_room:
         text = f"Disabled, with free capacity: {_hosts(attention.disabled_with_room)}."
-        yield Notice(text, url_for("ui.providers", disabled="yes", sort="emptiest"))
+        advice = "Put them back to work with 'placement host enable NAME --yes', or remove them."
+        yield Notice(text, url_for("ui.providers", disabled="yes", sort="emptiest"), advice)
     if attention.unchanged:
         text = f"Unchanged for {service.UNCHANGED_DAYS} days: {_hosts(attention.unchanged)}."
-        yield Notice(text, url_for("ui.providers", sort="changed"))
+        advice = "Nobody may update them any more: check their agents, and 'placement host remove NAME' dead ones."
+        yield Notice(text, url_for("ui.providers", sort="unchanged"), advice)
 
 
 def _hosts(number: int) -> str:
@@ -95,12 +99,14 @@ def _of_flavors(flavors: Sequence[FlavorRoom]) -> Iterator[Notice]:
     for flavor in flavors:
         if flavor.copies.most < FEW_COPIES:
             text = f"{visible(flavor.name)} fits {flavor.copies.least} more times."
-            yield Notice(text, url_for("ui.request", query=flavor.query))
+            advice = "The page says what is in the way."
+            yield Notice(text, url_for("ui.request", query=flavor.query), advice)
     for name in sorted({name for flavor in flavors for name in flavor.stranded} - service.AMOUNTS):
         flavor = min([one for one in flavors if name in one.stranded], key=lambda one: one.stranded[name])
         if amount := flavor.stranded[name]:
             text = f"{amount:,} {name} are free on hosts without room for {visible(flavor.name)}."
-            yield Notice(text, url_for("ui.map", query=flavor.name))
+            advice = "Move away who takes up the rest of these hosts: their cells have a red corner."
+            yield Notice(text, url_for("ui.map", query=flavor.name), advice)
 
 
 def _of_queues(call: Call) -> Iterator[Notice]:
@@ -112,16 +118,20 @@ def _of_queues(call: Call) -> Iterator[Notice]:
     lacking = any(amount >= 1 for node in queues for amount in shares.under(node).values())
     for node in [node for node in queues if lacking and shares.gives(node)][:MAX_QUEUES]:
         text = f"{visible(node.path)} holds more than it is entitled to, and other queues less."
-        yield Notice(text, url_for("ui.shares", at=node.path))
+        advice = "A project's page names the consumers that would give back."
+        yield Notice(text, url_for("ui.shares", at=node.path), advice)
 
 
-def _of_triggers(call: Call) -> Iterator[Notice]:
-    """Yield what is wrong with the database's triggers."""
-    link = url_for("ui.providers", sort="changed")
+def _of_database(call: Call) -> Iterator[Notice]:
+    """Yield what is wrong with the database, the journal and what is cached by it."""
+    link, upgrade = url_for("ui.providers", sort="changed"), "Run 'placement db upgrade'."
     if not call.database.keeps_usage:
-        yield Notice("The triggers that keep usage are missing: run 'placement db upgrade'.", link)
+        yield Notice("The triggers that keep usage are missing, so each request sums it.", link, upgrade)
     if call.server.settings.journal.enabled and not call.database.keeps_journal:
-        yield Notice("The journal is not written, so nothing is cached: run 'placement db upgrade'.", link)
+        yield Notice("The journal is not written, so nothing is cached.", link, upgrade)
+    if call.database.write_fault is not None:
+        text = f"Writes fail: {call.database.write_fault}."
+        yield Notice(text, link, "Mend the database: reads still work, claims do not.")
 
 
 def _flavors(call: Call) -> list[FlavorRoom] | None:

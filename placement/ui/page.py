@@ -94,8 +94,12 @@ class Paging:
         """The link to the whole list as a CSV file."""
         return self._url("format", "csv")
 
+    def sorted_by(self, order: str) -> str:
+        """Return the link to the same list in another order."""
+        return self._url("sort", order)
+
     def _url(self, key: str, value: object) -> str:
-        others = [(name, told) for name, told in self.query if name != "page" and told]
+        others = [(name, told) for name, told in self.query if name not in ("page", key) and told]
         return f"{self.path}?{urlencode([*others, (key, value)])}"
 
 

@@ -34,10 +34,9 @@ class ShareRow:
         node: its share.
         name: its name among its siblings.
         depth: its depth below the opened branch.
-        fair: its fraction of the cloud by weights, 0..1, including those of its ancestors; None if not all siblings may
-            be seen.
         held_most: the class of which it holds the largest fraction.
         entitled: how much of that class it is entitled to; 0 if it holds nothing.
+        fair: the same as a fraction of the cloud; None for the root, or if it holds nothing.
         over: class -> how much it holds beyond its entitlement; negative if less.
         gives: class -> how many whole units it would give back.
         parts, shown: the number of its children, and how many of them the table shows.
@@ -46,9 +45,9 @@ class ShareRow:
     node: NodeShare
     name: str
     depth: int
-    fair: float | None
     held_most: str
     entitled: float
+    fair: float | None
     over: Mapping[str, float]
     gives: Mapping[str, int]
     parts: int
@@ -82,7 +81,6 @@ class Branches:
     shares: Shares
     nodes: Mapping[str, NodeShare]
     parts: Mapping[str, Sequence[NodeShare]]
-    fair: Mapping[str, float]
 
     def name(self, path: str) -> str:
         """Return a node's name among its siblings. Leaves go by their member, whose name may contain anything."""
@@ -105,15 +103,14 @@ class Branches:
     def _below(self, path: str, shown: Mapping[str, Sequence[NodeShare]], depth: int) -> Iterator[ShareRow]:
         node, some = self.nodes[path], shown.get(path, ())
         held_most = class_held_most(node.usage, self.shares.totals)
-        fair = self.fair.get(path)
         entitled = self.shares.entitled[path].get(held_most, 0)
         yield ShareRow(
             node,
             self.name(path),
             depth,
-            fair,
             held_most,
             entitled,
+            fair=entitled / total if "/" in path and (total := self.shares.totals.get(held_most)) else None,
             over=self.shares.over(node) | {name: -amount for name, amount in self.shares.under(node).items()},
             gives=self.shares.gives(node) if "/" in path else {},
             parts=len(self.parts[path]),
@@ -179,17 +176,7 @@ def _branches(shares: Shares, own: str | None) -> Branches:
             parts[path.rpartition("/")[0]].append(node)
     for siblings in parts.values():
         siblings.sort(key=lambda node: (node.is_blocked, node.weighted_share, natural_key(node.path)))
-    return Branches(shares, nodes, parts, _fair(nodes, parts) if own is None else {})
-
-
-def _fair(nodes: Mapping[str, NodeShare], parts: Mapping[str, Sequence[NodeShare]]) -> dict[str, float]:
-    """Return each node's fraction of the cloud if only weights counted; branches precede their children."""
-    fair = dict.fromkeys(nodes, 1.0)
-    for path in nodes:
-        together = sum(part.weight for part in parts.get(path, ()))
-        for part in parts.get(path, ()):
-            fair[part.path] = fair[path] * part.weight / together
-    return fair
+    return Branches(shares, nodes, parts)
 
 
 def class_held_most(usage: Mapping[str, int], totals: Mapping[str, int]) -> str:

@@ -27,7 +27,7 @@ FIELDS = (
 )
 WITHIN_H = {"hour": 1, "day": 24, "week": 168}
 YES = {"yes": True, "no": False}
-SIZE = 100
+SIZE = 50
 MAX_WORDS = 10
 MAX_GROUPS = 500
 """Kinds with more groups than this are not offered by the form, but their names work in an address."""
@@ -74,6 +74,7 @@ def providers(call: Call) -> Response:
         trees=_lists_trees(sought),
         paging=paging,
         groups=_groups(call),
+        is_narrowed=any(sought[name] for name in FIELDS if name not in ("q", "sort")),
         scale=one_scale(found.stocks.values()) if found and sought["kind"] else {},
     )
 
@@ -148,8 +149,16 @@ def provider(call: Call, uuid: str) -> Response:
     shown = found.nodes.values() if found.is_root else [found.focus]
     changes = shown_changes(call, providers=[node.uuid for node in shown])
     past = shown_past(call, found.focus.uuid)
-    traits = grouped(found.focus.traits)
-    return show("provider.html", found=found, paging=paging, changes=changes, past=past, traits=traits)
+    kinds = call.server.settings.planner.aggregates
+    return show(
+        "provider.html",
+        found=found,
+        paging=paging,
+        changes=changes,
+        past=past,
+        traits=grouped(found.focus.traits),
+        called={uuid: f"{kind} {name}" for kind in kinds for name, uuids in kinds[kind].items() for uuid in uuids},
+    )
 
 
 def maintenance(call: Call, uuid: str) -> Response:

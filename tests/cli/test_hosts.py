@@ -88,6 +88,9 @@ def test_hosts_move_from_one_aggregate_to_another(placement: Command, options: l
     assert "compute2" in placement.run(*words, "--yes").stdout
     assert membership(database, uuid_of("compute1")).aggregates == [uuid_of("rack2")]
     assert "None of them is in it." in placement.run(*words).stdout
+    back = ["aggregate", "move", "--from", uuid_of("rack2"), "--to", source, *options]
+    assert "compute2" in placement.run(*back, "--yes").stdout, "a whole rack at once"
+    assert membership(database, uuid_of("compute1")).aggregates == [source]
 
 
 def test_an_unknown_host_is_named(placement: Command, app: Flask) -> None:

@@ -18,7 +18,7 @@ VM0, VM1, VOLUME0 = (uuid_of(name) for name in ("vm0", "vm1", "volume0"))
 
 
 def test_without_consumers_the_page_says_so(visitor: Visitor):
-    assert "There are no consumers yet." in visitor.page("/ui/consumers").text
+    assert "There are no consumers yet: each claim makes one" in visitor.page("/ui/consumers").text
 
 
 def test_consumers_are_listed_with_what_they_hold(demo: None, visitor: Visitor):

@@ -96,6 +96,17 @@ def test_another_class_colours_the_map(racks: None, visitor: Visitor):
     assert len(cells(Document(refused.text))) == 22
 
 
+def test_a_request_colours_the_map_by_what_is_scarcest_of_it(racks: None, visitor: Visitor):
+    assert "of PGPU in use" not in visitor.page("/ui/map").text
+    assert "empty to full of PGPU" in visitor.page(f"/ui/map?query={quote(GPU)}").text
+    assert "empty to full of VCPU" in visitor.page(f"/ui/map?query={quote(GPU)}&class=VCPU").text
+
+
+def test_hosts_without_the_class_can_be_left_out(demo: None, visitor: Visitor):
+    assert len(cells(visitor.page("/ui/map?class=PGPU"))) == 4
+    assert sorted(words(visitor.page("/ui/map?class=PGPU&only=yes"))) == ["compute1", "compute2"]
+
+
 def test_each_cell_tells_how_many_more_fit_as_headroom_does(racks: None, visitor: Visitor, app: Flask):
     page = visitor.page(f"/ui/map?query={quote(GPU)}")
     call = calls_of(app)
@@ -111,7 +122,7 @@ def test_free_devices_where_none_fits_are_marked(racks: None, visitor: Visitor):
     page = visitor.page(f"/ui/map?query={quote(GPU)}")
     marked = {(cell["title"] or "").split()[0] for cell in cells(page) if "s" in (cell["class"] or "").split()}
     assert marked == {name for name, said in words(page).items() if "stranded" in said} != set()
-    assert words(page)["gpu-b00-10"] == "100 %, no room, 1 PGPU stranded"
+    assert words(page)["gpu-b00-10"] == "50 %, no room, 1 PGPU stranded"
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from tests.ui.visitor import Document, Visitor
 def test_an_empty_cloud_is_told_as_such(visitor: Visitor):
     text = visitor.page("/ui/").text
     assert "0 provider trees" in text
-    assert "No provider has an inventory yet." in text
+    assert "No provider has an inventory yet. Point nova" in text
 
 
 def test_capacity_and_use_are_summed_up_by_class(demo: None, visitor: Visitor):
@@ -154,4 +154,6 @@ def test_what_needs_attention_comes_first_with_a_link(settings: Settings, demo: 
     ]
     for link in ("/ui/providers?sort=fullest&full=yes", "/ui/providers?disabled=yes&sort=emptiest"):
         assert link in page.links()
+    assert "placement host enable NAME" in page.text
+    assert next(iter(Visitor(app).page("/ui/providers?sort=unchanged").table("Providers"))).startswith("storage1")
     database.dispose()

@@ -18,6 +18,7 @@ from placement.services.allocations import delete_allocations, replace_allocatio
 from placement.services.inventories import NewInventories, replace_inventories
 from placement.services.providers import create_provider, provider
 from placement.services.traits import ensure_trait, replace_provider_traits
+from placement.services.whole_trees import DrainBy, drain, enable
 from placement.store.tables import placement_journal, resource_providers
 from placement.store.tables import traits as trait_rows
 from tests.ui.visitor import Document, Visitor
@@ -71,14 +72,14 @@ def test_a_search_that_means_nothing_is_told_why(visitor: Visitor):
 
 def test_long_lists_come_in_parts(app, visitor: Visitor):
     database = app.extensions["placement"].database
-    for number in range(101):
+    for number in range(51):
         create_provider(database, uuid=uuid_of(f"host{number:02}"), name=f"host{number:03}")
     first = visitor.page("/ui/providers?q=host")
-    assert "Providers 1\N{EN DASH}100 of 101" in first.text
+    assert "Providers 1\N{EN DASH}50 of 51" in first.text
     (following,) = [link for link in first.links() if "page=" in link]
     last = Document(visitor.follow(following, seen_at="/ui/providers").text)
-    assert list(last.table("Providers")) == ["host100 alone"]
-    assert "Providers 101\N{EN DASH}101 of 101" in last.text
+    assert list(last.table("Providers")) == ["host050 alone"]
+    assert "Providers 51\N{EN DASH}51 of 51" in last.text
     assert "The list ends before this page." in visitor.page("/ui/providers?page=3").text
 
 
@@ -105,6 +106,27 @@ def test_facets_narrow_by_the_tree(app, demo: None, visitor: Visitor):
     replace_provider_traits(database, uuid_of("compute3"), ["COMPUTE_STATUS_DISABLED"], generation=generation)
     assert names(visitor, "disabled=yes") == ["compute3"]
     assert names(visitor, "disabled=no&changed=hour") == ["compute1", "compute2", "storage1"]
+    drain(database, uuid_of("storage1"), by=DrainBy.RESERVE)
+    assert names(visitor, "disabled=yes") == ["compute3", "storage1"], "a drained host takes nobody either"
+    assert "drained" in visitor.page(f"/ui/providers/{uuid_of('storage1')}").text
+    enable(database, uuid_of("storage1"))
+    assert names(visitor, "disabled=yes") == ["compute3"]
+
+
+def test_headings_sort_the_list_and_keep_what_is_sought(demo: None, visitor: Visitor):
+    page = visitor.page("/ui/providers?resources=VCPU:1&page=1")
+    for order in ("name", "fullest", "changed"):
+        assert f"/ui/providers?resources=VCPU%3A1&sort={order}" in page.links("href")
+    page = visitor.page("/ui/providers?sort=fullest")
+    assert "/ui/providers?sort=emptiest" in page.links("href")
+    assert [tag["aria-sort"] for _, tag in page.tags if "aria-sort" in tag] == ["descending"]
+    assert visitor.page("/ui/providers?sort=unchanged").cells("Providers")
+
+
+def test_further_conditions_are_folded_unless_they_are_set(demo: None, visitor: Visitor):
+    for query, is_open in (("", False), ("q=compute&sort=fullest", False), ("full=no", True)):
+        (filters,) = [tag for name, tag in visitor.page(f"/ui/providers?{query}").tags if tag.get("class") == "filters"]
+        assert ("open" in filters) is is_open, query
 
 
 def test_trees_are_narrowed_to_a_group_of_the_planner_file(app, settings, demo: None):

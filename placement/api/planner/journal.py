@@ -1,5 +1,6 @@
 """GET /planner/v1/journal: who changed what and when, as an audit trail and as a feed, polled or streamed."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from flask import Response
@@ -12,7 +13,7 @@ from placement.api.routing import PLANNER_PATH, Route
 from placement.errors import Invalid, NotFound
 from placement.services import journal as service
 from placement.store.journal.cursor import Cursor, cursor_from
-from placement.store.journal.reading import Wanted
+from placement.store.journal.reading import Entry, Wanted
 
 RULE = "placement:planner:journal"
 USUAL_LIMIT = 100
@@ -30,6 +31,7 @@ QUERY = {
     "limit": ValueRule(pattern="[1-9][0-9]{0,2}|1000"),
     "before": ValueRule(pattern="[0-9]{1,18}"),
     "after": ANY,
+    "names": ValueRule(pattern="true"),
 }
 
 
@@ -122,7 +124,7 @@ def _moment(text: str | None) -> datetime | None:
 def _trail(call: Call, wanted: Wanted, limit: int) -> Response:
     before = call.query.last("before")
     entries = service.read_trail(call.database, wanted, limit=limit, before=None if before is None else int(before))
-    document: dict[str, object] = {"entries": [entry_json(entry) for entry in entries]}
+    document = _document(call, entries)
     if len(entries) == limit:
         document["before"] = entries[-1].id
     return call.json(document)
@@ -133,7 +135,14 @@ def _feed(call: Call, wanted: Wanted, limit: int, after: str) -> Response:
     if after == "now":
         return call.json({"entries": [], "cursor": place.text})
     entries, reached = service.read_feed(call.database, place, wanted, limit=limit)
-    return call.json({"entries": [entry_json(entry) for entry in entries], "cursor": reached.text})
+    return call.json(_document(call, entries) | {"cursor": reached.text})
+
+
+def _document(call: Call, entries: Sequence[Entry]) -> dict[str, object]:
+    document: dict[str, object] = {"entries": [entry_json(entry) for entry in entries]}
+    if call.query.last("names"):
+        document["provider_names"] = service.provider_names(call.database, entries)
+    return document
 
 
 def _cursor(call: Call, text: str) -> Cursor:

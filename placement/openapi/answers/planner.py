@@ -143,6 +143,7 @@ _JOURNAL = {
     ],
     "cursor?": str,
     "before?": int,
+    "provider_names?": by_name(str),
 }
 _AT = {
     "provider_uuid": UUID,

@@ -54,7 +54,7 @@ class MapQuestion:
     """What a map should show.
 
     Args:
-        class_name: the class whose usage is shown; empty for the usual one.
+        class_name: the class whose usage is shown; empty for the scarcest that is asked for, or the usual one.
         aggregates: the uuids of aggregates whose members are wanted.
         request: the request to count copies of.
         project: the project whose hosts are marked.
@@ -144,7 +144,9 @@ def cloud_map(tx: Transaction, question: MapQuestion) -> CloudMap:
         Gone: the journal does not go back that far, or too much has changed since.
     """
     classes = store.held_classes(tx)
-    class_name = _class(question.class_name, classes)
+    room = _room(tx, question, question.request) if question.request else None
+    scarce = room.scarce if room and room.scarce in classes else ""
+    class_name = _class(question.class_name or scarce, classes)
     stocks = _capacity_and_use(tx, class_name) if class_name else {}
     if question.moment is not None:
         stocks = _as_it_was(tx, stocks, class_name, question.moment)
@@ -157,7 +159,7 @@ def cloud_map(tx: Transaction, question: MapQuestion) -> CloudMap:
         members=hosts_in(tx, question.aggregates),
         projects=store.project_names(tx, most=MAX_PROJECTS) if question.knows_projects else (),
         lit=roots_of_project(tx, question.project) if question.project else None,
-        room=_room(tx, question, question.request) if question.request else None,
+        room=room,
         orders=[_best(tx, question, one) for one in question.profiles],
         since=complete_since(tx) if question.knows_past else None,
     )

@@ -80,6 +80,11 @@ class ProviderInTree:
         return DISABLED in (self.nodes[self.path[0]] if self.path else self.focus).traits
 
     @property
+    def is_drained(self) -> bool:
+        """Whether everything that the tree has is reserved."""
+        return bool(self.totals) and all(stock.capacity <= 0 for stock in self.totals)
+
+    @property
     def root_uuid(self) -> str:
         """The uuid of the tree's root."""
         return self.nodes[self.path[0]].uuid if self.path else self.focus.uuid

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Select, func, or_, select
 from placement.allocators.natural_order import natural_key
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.console.consumers import counted
-from placement.store.console.stocks import MAX_CHANGES, free_in_trees, of_kind, tree_loads, with_disabled
+from placement.store.console.stocks import MAX_CHANGES, disabled_roots, free_in_trees, of_kind, tree_loads
 from placement.store.journal.order import J
 from placement.store.marks import roots_in
 from placement.store.providers import CHANGED_AT, IN_TREES, NAME, ROOT, ROOT_NAME, RP
@@ -64,6 +64,7 @@ class ListOrder(StrEnum):
     FULLEST = "fullest"
     EMPTIEST = "emptiest"
     CHANGED = "changed"
+    UNCHANGED = "unchanged"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +128,8 @@ class Listed:
         elif order is ListOrder.CHANGED:
             # Databases disagree on whether nulls come first; MariaDB's timestamps are whole seconds.
             query = query.order_by(CHANGED_AT.is_(None), CHANGED_AT.desc(), RP.id.desc())
+        elif order is ListOrder.UNCHANGED:
+            query = query.order_by(CHANGED_AT.is_not(None), CHANGED_AT, RP.id)
         elif (ids := self._in_natural_order()) is not None:
             places = {id_: place for place, id_ in enumerate(ids[first : first + most])}
             rows = [ConsoleProvider(*row) for row in self._tx.execute(_COLUMNS.where(RP.id.in_(places)))]
@@ -174,8 +177,8 @@ def _of_tree(tx: Transaction, facets: Facets) -> list[ColumnElement[bool]]:
     if facets.kind:
         conditions.append(root.in_(of_kind(facets.kind)))
     if facets.disabled is not None:
-        those = with_disabled(tx)
-        conditions.append(root.in_(those) if facets.disabled else root.not_in(those))
+        disabled = disabled_roots(tx)
+        conditions.append(root.in_(disabled) if facets.disabled else root.not_in(disabled))
     if facets.full is not None:
         loads = tree_loads(tx)
         those = select(loads.c.root_id).where(loads.c.load >= 1)

@@ -13,16 +13,19 @@ import os_traits
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
+    CompoundSelect,
     Float,
     FromClause,
     Select,
     Subquery,
+    and_,
     case,
     cast,
     func,
     literal,
     or_,
     select,
+    union,
 )
 
 from placement.allocators.natural_order import natural_key
@@ -32,9 +35,16 @@ from placement.store.journal.watched import ALLOCATION
 from placement.store.providers import NAME, RP
 from placement.store.search.ranges import HAS_ROOT
 from placement.store.stock import StockSource, stock_by_tree
-from placement.store.tables import inventories, projects, resource_provider_traits, resource_providers
+from placement.store.tables import (
+    drained_inventories,
+    inventories,
+    projects,
+    resource_provider_traits,
+    resource_providers,
+)
 
 INV = inventories.c
+_DRAINED = drained_inventories.c
 
 DISABLED: str = os_traits.COMPUTE_STATUS_DISABLED
 """The trait that nova puts on the root of a host whose compute service is disabled."""
@@ -132,16 +142,21 @@ def per_tree_and_class(tx: Transaction) -> Select[Any]:
     ).group_by(has.root_provider_id, has.resource_class_id)
 
 
-def with_disabled(tx: Transaction) -> Select[tuple[int]]:
-    """Return a query for the providers that have the trait."""
+def disabled_roots(tx: Transaction) -> CompoundSelect[tuple[int]]:
+    """Return a query for the trees in which any provider has the trait, or is drained: reserved as a whole."""
     trait = tx.names.traits.ids(tx.connection, [DISABLED]).get(DISABLED)
-    return select(_HAS.resource_provider_id).where(_HAS.trait_id == trait)
+    owners = select(_HAS.resource_provider_id).where(_HAS.trait_id == trait)
+    own = and_(_DRAINED.provider_uuid == RP.uuid, INV.resource_class_id == _DRAINED.resource_class_id)
+    drained = resource_providers.join(inventories, INV.resource_provider_id == RP.id).join(drained_inventories, own)
+    return union(
+        select(RP.root_provider_id).where(RP.id.in_(owners), HAS_ROOT),
+        select(RP.root_provider_id).select_from(drained).where(INV.reserved >= INV.total, HAS_ROOT),
+    )
 
 
 def disabled_hosts(tx: Transaction) -> set[int]:
-    """Return the roots of the trees in which any provider has the trait."""
-    query = select(RP.root_provider_id).where(RP.id.in_(with_disabled(tx)), HAS_ROOT).distinct()
-    return {root for (root,) in tx.tuples(query)}
+    """Return the roots of the trees that take no new consumers because of nova or of a drain."""
+    return {root for (root,) in tx.execute(disabled_roots(tx))}
 
 
 MAX_BITS = 62

@@ -175,13 +175,6 @@ def placed_amounts(tx: Transaction, part: TreePart, *, most: int) -> tuple[list[
     return amounts, len(amounts) < len(rows)
 
 
-def has_trait(tx: Transaction, provider_id: int, name: str) -> bool:
-    """Tell whether a provider has a trait."""
-    trait = tx.names.traits.ids(tx.connection, [name]).get(name)
-    query = select(_HAS.trait_id).where(_HAS.resource_provider_id == provider_id, _HAS.trait_id == trait)
-    return bool(tx.tuples(query))
-
-
 def sharers(tx: Transaction, provider_ids: Collection[int], *, root_id: int, most: int) -> list[Sharer]:
     """Return the providers of other trees that share with a tree through an aggregate of some of its providers."""
     trait = tx.names.traits.ids(tx.connection, [SHARES])[SHARES]

@@ -317,17 +317,24 @@ class ToldChange(NamedTuple):
     root_uuid: str | None
 
 
+def provider_names(tx: Transaction, entries: Iterable[Entry]) -> dict[str, tuple[str, str, str]]:
+    """Return the name of each provider in entries that still exists, and the name and uuid of its root."""
+    uuids = sorted({entry.provider_uuid for entry in entries if entry.provider_uuid is not None})
+    root = resource_providers.alias("root")
+    query = select(
+        RP.uuid, func.coalesce(RP.name, RP.uuid), func.coalesce(root.c.name, root.c.uuid), root.c.uuid
+    ).select_from(resource_providers.join(root, root.c.id == RP.root_provider_id))
+    return {
+        uuid: (name, root_name, root_uuid)
+        for chunk in chunks(uuids)
+        for uuid, name, root_name, root_uuid in tx.tuples(query.where(RP.uuid.in_(chunk)))
+    }
+
+
 def told_changes(
     tx: Transaction, *, limit: int, providers: Sequence[str] = (), consumer: str | None = None
 ) -> list[ToldChange]:
     """Return the latest changes, of some providers or a consumer or of all, newest first."""
     entries = trail(tx, Wanted(consumer, tuple(providers), kinds=TOLD), limit=limit)
-    uuids = sorted({entry.provider_uuid for entry in entries if entry.provider_uuid is not None})
-    root = resource_providers.alias("root")
-    query = (
-        select(RP.uuid, func.coalesce(RP.name, RP.uuid), func.coalesce(root.c.name, root.c.uuid), root.c.uuid)
-        .select_from(resource_providers.join(root, root.c.id == RP.root_provider_id))
-        .where(RP.uuid.in_(uuids))
-    )
-    names = {uuid: names for uuid, *names in tx.tuples(query)} if uuids else {}
+    names = provider_names(tx, entries)
     return [ToldChange(entry, *names.get(entry.provider_uuid or "", (None, None, None))) for entry in entries]

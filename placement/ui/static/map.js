@@ -12,6 +12,7 @@ htmx.onLoad((content) => {
   if (!maps || !card) return;
 
   const WAIT_MS = 150;
+  const GAP = 8;
   const STEP_MS = 15 * 60 * 1000;
   const known = new Map();
   let waiting;
@@ -35,10 +36,18 @@ htmx.onLoad((content) => {
       const found = await cardOf(cell);
       if (!found) return;
       card.replaceChildren(...found.cloneNode(true).childNodes);
-      const box = cell.getBoundingClientRect();
-      card.classList.toggle("left", box.left > window.innerWidth / 2);
       card.hidden = false;
+      place(cell.getBoundingClientRect());
     }, WAIT_MS);
+  }
+
+  // Beside the cell, on the side that has room; a phone shows the card at the bottom.
+  function place(box) {
+    const right = box.right + GAP, left = box.left - GAP - card.offsetWidth;
+    const beside = right + card.offsetWidth < window.innerWidth ? right : Math.max(GAP, left);
+    const top = Math.max(GAP, Math.min(box.top, window.innerHeight - GAP - card.offsetHeight));
+    const fixed = { left: `${beside}px`, top: `${top}px`, right: "auto", bottom: "auto" };
+    if (window.innerWidth > 640) Object.assign(card.style, fixed);
   }
 
   const cellAt = (event) => event.target.closest(".cells button");

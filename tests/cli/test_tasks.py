@@ -1,0 +1,51 @@
+"""The tasks of an operator in docs/how-to, done as their pages say, one after the other in the cloud of ``demo``."""
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from werkzeug.serving import make_server
+
+from placement.app import create_app
+from placement.cli.demo import tell
+from placement.settings import DatabaseSettings, Settings
+from tests.cli.commands import Command
+from tests.cli.test_first_days import ROOT, is_as_shown, steps
+from tests.databases import migrate
+
+PAGES = (
+    *("find-who-is-on-a-host", "find-room-for-a-flavor", "find-what-changed", "find-orphans", "move-a-rack"),
+    *("drain-a-host", "remove-a-dead-host"),
+)
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    """A server with the cloud of ``placement demo``."""
+    connection = f"sqlite:///{tmp_path / 'demo.sqlite'}"
+    migrate(connection)
+    app = create_app(Settings(database=DatabaseSettings(connection=connection), auth_strategy="noauth2"))
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    address = f"http://127.0.0.1:{server.port}"
+    tell(address, lambda _line: None)
+    yield address
+    server.shutdown()
+    thread.join()
+    server.server_close()
+    app.extensions["placement"].database.dispose()
+
+
+def test_the_tasks_of_an_operator_go_as_their_pages_say(placement: Command, url: str) -> None:
+    different = []
+    for page in PAGES:
+        for command, shown in steps((ROOT / "docs" / "how-to" / f"{page}.md").read_text()):
+            words = shlex.split(command.replace("http://127.0.0.1:8778", url))
+            if words[0] == "echo":
+                (placement.home / words[-1]).write_text(f"{words[1]}\n")
+            elif not is_as_shown(shown, printed := placement.run(*words[1:]).stdout):
+                different.append((command, shown, printed))
+    assert different == []
