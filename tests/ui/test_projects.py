@@ -66,7 +66,7 @@ def test_the_consumers_that_would_give_back_are_told_for_a_claim(visitor: Visito
     told = visitor.page(f"{page}&claim=VCPU:4").text
     assert f"by amounts alone: 1. Consumer Project Gives back {borrower} p1 4 VCPU" in told
     assert "No choice of consumers makes room" in visitor.page(f"{page}&claim=VCPU:5").text
-    assert "None of these counts towards fair shares" in visitor.page(f"{page}&claim=MEMORY_MB:1").text
+    assert "None of the requested classes counts towards fair shares" in visitor.page(f"{page}&claim=MEMORY_MB:1").text
     assert "Badly formed resources parameter" in visitor.page(f"{page}&claim=VCPU").text
 
 
