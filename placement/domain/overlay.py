@@ -26,7 +26,7 @@ class Overlay:
         held: places that would be held exclusively: nobody else takes anything in or below them.
         avoided: the roots of trees to leave out. Others may still take what these share with them.
         gone: the roots of those of them that share nothing either.
-        more: empty trees besides; a view has them (``cloud.view``), a search does not look into them.
+        more: empty trees besides; a view has them (``cloud.columns``), a search does not look into them.
 
     >>> overlay = Overlay().taking({7: {"VCPU": 2}}).releasing({7: {"VCPU": 3}, 8: {"PGPU": 1}})
     >>> overlay.changes, sorted(overlay.released)

@@ -20,7 +20,7 @@ from placement.candidates.explain.conditions import (
     traits_condition,
     with_traits_apart,
 )
-from placement.candidates.explain.explanation import Explanation, Hint, HintKind, Remainder
+from placement.candidates.explain.explanation import DemandCounts, Explanation, Hint, HintKind, Remainder
 from placement.candidates.explain.masks import NOBODY, CloudMasks, ConditionMasks, MaskedDemand
 from placement.candidates.explain.near_misses import near_misses
 from placement.candidates.single_providers import split_amounts
@@ -51,7 +51,7 @@ def counted(alike: AlikeTrees) -> tuple[Explanation, Flags]:
         left[np.concatenate(served)] = True
         steps.append(Remainder(stage.condition, None, int(left.sum())))
     cause = cloud.first_emptied() or next((step.condition for step in steps if not step.trees), None)
-    demands = tuple([demand.described for demand in cloud.demands])
+    demands = tuple([DemandCounts(demand.groups, demand.asked.resources, demand.steps) for demand in cloud.demands])
     return Explanation(cause, demands, tuple(steps), complete=not budget.was_hit), left
 
 
@@ -174,7 +174,8 @@ def _sharers(cloud: CloudMasks, wanted: _WantedCondition, pools: Ints) -> Iterat
 def _sharing_with_nobody(cloud: CloudMasks, demand: MaskedDemand) -> Iterator[Hint]:
     """Yield a hint if trees lack only what a sharing provider has that is in no aggregate with any other tree."""
     serving, providers = cloud.masks.serving, cloud.providers
-    trees = np.flatnonzero(cloud.trees_but_for(demand))
+    is_all = len(cloud.demands) + len(cloud.filters) == 1
+    trees = np.flatnonzero(~demand.reached & (cloud.fails == 1) & (not is_all))
     if not (serving.ids.shares and len(trees) and demand.asked.resources):
         return
     shares = serving.sets.with_trait(serving.ids.sharing_trait)

@@ -184,7 +184,8 @@ class _RulesExplained:
             missed.append(self._near_miss(rule, self._served(less, self._cloud.trees)))
         for name in removable_paths(self._request):
             condition = Condition(ConditionKind.GROUP, (name,), name)
-            missed.append(self._near_miss(condition, self._served_paths(without_path(self._request, name))))
+            others = {other: amount for other, amount in self._request.paths.items() if other != name}
+            missed.append(self._near_miss(condition, self._served_paths(replace(self._request, paths=others))))
         of_conditions = near_conditions(self._alike, self._searches.budget, self._search_without)
         return most_trees_first([*filter(None, missed), *of_conditions])
 
@@ -316,11 +317,6 @@ def removable_paths(request: PlannerRequest) -> Iterator[str]:
     """Yield the paths without which amounts are still asked for."""
     amounts = {name for name in request.paths if not is_enumerated(name.rpartition("/")[2])}
     yield from [name for name in request.paths if amounts - {name}]
-
-
-def without_path(request: PlannerRequest, name: str) -> PlannerRequest:
-    """Return a request without one of its paths."""
-    return replace(request, paths={other: amount for other, amount in request.paths.items() if other != name})
 
 
 class AlikeParts(NamedTuple):

@@ -20,7 +20,7 @@ from placement.candidates.explain.conditions import (
     is_searched,
     traits_condition,
 )
-from placement.candidates.explain.explanation import DemandCounts, Remainder
+from placement.candidates.explain.explanation import Remainder
 from placement.candidates.serving import Serving
 from placement.cloud.providers import Flags, Ints, places_in
 from placement.domain.search_plan import Demand, Plan
@@ -224,11 +224,6 @@ class MaskedDemand:
             ]
         )
 
-    @property
-    def described(self) -> DemandCounts:
-        """What an explanation says about it."""
-        return DemandCounts(self.groups, self.asked.resources, self.steps)
-
     def looks(self) -> list[tuple[Ints, Ints]]:
         """Return for each way, that of sharing providers last, their positions, and how each looks."""
         return [*zip(np.split(self._at, self._bounds), np.split(self._look, self._bounds), strict=True)]
@@ -280,8 +275,8 @@ class CloudMasks:
         """All demands, with those for whatever could serve a group that wants all."""
         self.demands = [demand for demand in self.options if not demand.asked.ignores_usage]
         self.filters: Sequence[Met] = list(self._filters())
-        self._sets = [*[demand.reached for demand in self.demands], *[trees for _condition, trees in self.filters]]
-        self._fails = np.sum([~trees for trees in self._sets], axis=0)
+        sets = [*[demand.reached for demand in self.demands], *[trees for _condition, trees in self.filters]]
+        self.fails = np.sum([~trees for trees in sets], axis=0)
         """How many of the conditions each tree fails, a provider for each demand among them."""
 
     def other(self, plan: Plan) -> "CloudMasks":
@@ -291,13 +286,8 @@ class CloudMasks:
     @property
     def trees(self) -> Flags:
         """The trees that have a provider for each demand and meet all conditions on trees."""
-        left: Flags = self._fails == 0
+        left: Flags = self.fails == 0
         return left
-
-    def trees_but_for(self, demand: MaskedDemand) -> Flags:
-        """Return the trees that fail only for want of a provider for a demand, if anything else is asked for."""
-        left: Flags = ~demand.reached & (self._fails == 1)
-        return left & (len(self._sets) > 1)
 
     def trees_without(self, condition: Condition) -> Flags:
         """Return the trees that may have candidates only if a condition is left out.
@@ -305,7 +295,7 @@ class CloudMasks:
         For a condition that the search checks, these are all trees that pass the others; otherwise those that fail
         because of it.
         """
-        fails = self._fails.copy()
+        fails = self.fails.copy()
         affected = np.zeros(len(fails), dtype=bool)
         for demand in self.demands:
             if condition.groups == demand.groups:
