@@ -137,7 +137,9 @@ def _found(
     judge: FragmentationJudge | None,
 ) -> Answer:
     """Search for candidates."""
-    wanted = _wanted(request.limit, options)
+    # A random sample needs them all.
+    bounds = [bound for bound in (None if options.shuffled else request.limit, options.most) if bound is not None]
+    wanted, limits = min(bounds, default=None), options.limits
     # Places matter only to a ranking, and only if any provider anchors one.
     with_places = ranking is not None and any(ids.levels)
     reader = cloud_in(tx).reader(plan, ids, with_places=with_places, adds_up=True)
@@ -146,9 +148,28 @@ def _found(
         scores = _scores(tx, reader, ranking=ranking, judge=judge)
         places_tell = with_places and ranking.profile.compactness and wanted is not None and plan.counted
         least = partial(least_places, reader.serving, plan.counted, levels=ids.levels) if places_tell else None
-        kept, limits = cloud_in(tx).kept, options.limits
-        order = TreeOrder(reader, scores, wanted=wanted, kept=kept, least=least, limits=limits)
-    return _Answering(tx, request, options, wanted=wanted, reader=reader, order=order).answer()
+        order = TreeOrder(reader, scores, wanted=wanted, kept=cloud_in(tx).kept, least=least, limits=limits)
+    budget = RequestBudget(per_tree=limits.steps_per_tree, per_request=limits.steps_per_request)
+    candidates = found_candidates(
+        reader,
+        order,
+        budget=budget,
+        wanted=wanted,
+        breadth_first=options.breadth_first,
+        limits=limits,
+    )
+    if options.shuffled:
+        random.shuffle(candidates)
+        candidates = candidates[: request.limit]
+    if candidates or wanted == 0:
+        return _with_providers(tx, request, reader, candidates=candidates, budget=budget)
+    if budget.was_hit:
+        raise OutOfSteps
+    cause = quick_cause(plan, ConditionMasks(reader.serving))
+    if order is not None and order.scores.filters:
+        unranked = answer_to(tx, replace(request, limit=1), replace(options, most=None, shuffled=False))
+        cause = Condition(ConditionKind.PROPORTION) if unranked.candidates else cause
+    return Answer(plan, [], Summaries(), frozenset(), cause=cause)
 
 
 def _scores(tx: Transaction, reader: TreeReader, *, ranking: Ranking, judge: FragmentationJudge | None) -> TreeScores:
@@ -158,104 +179,34 @@ def _scores(tx: Transaction, reader: TreeReader, *, ranking: Ranking, judge: Fra
     return TreeScores(*asked, shared=shared_by(reader))
 
 
-class _Answering:
-    """Answers one request in one snapshot.
-
-    Args:
-        tx: the transaction.
-        request: the request.
-        options: the operator's options.
-        wanted: how many candidates to generate; None for all.
-        reader: reads the trees that can serve the request.
-        order: the order of the trees; None for candidates in id order.
-    """
-
-    def __init__(
-        self,
-        tx: Transaction,
-        request: CandidateRequest,
-        options: SearchOptions,
-        *,
-        wanted: int | None,
-        reader: TreeReader,
-        order: TreeOrder | None,
-    ) -> None:
-        self._tx = tx
-        self._request = request
-        self._options = options
-        self._plan = reader.plan
-        self._wanted = wanted
-        self._reader = reader
-        self._order = order
-        limits = options.limits
-        self._budget = RequestBudget(per_tree=limits.steps_per_tree, per_request=limits.steps_per_request)
-
-    def answer(self) -> Answer:
-        """Search, and return what was found, or why there is nothing."""
-        found = found_candidates(
-            self._reader,
-            self._order,
-            budget=self._budget,
-            wanted=self._wanted,
-            breadth_first=self._options.breadth_first,
-            limits=self._options.limits,
-        )
-        candidates = _chosen(found, self._request.limit, shuffled=self._options.shuffled)
-        if candidates or self._wanted == 0:
-            return self._with_providers(candidates)
-        if self._budget.was_hit:
-            raise OutOfSteps
-        return Answer(self._plan, [], Summaries(), frozenset(), cause=self._cause())
-
-    def _cause(self) -> Condition | None:
-        """Return why there is no candidate, if that can be determined quickly."""
-        if self._order is not None and self._order.scores.filters and self._serves_unranked():
-            return Condition(ConditionKind.PROPORTION)
-        return quick_cause(self._plan, ConditionMasks(self._reader.serving))
-
-    def _serves_unranked(self) -> bool:
-        """Tell whether there is a candidate that only the profile leaves out."""
-        options = replace(self._options, most=None, shuffled=False)
-        return bool(answer_to(self._tx, replace(self._request, limit=1), options).candidates)
-
-    def _with_providers(self, candidates: list[Candidate]) -> Answer:
-        """Read the trees that candidates take from, including those of sharing providers."""
-        plan, reader = self._plan, self._reader
-        roots = {provider: root for root, choice in candidates for provider in choice}
-        roots |= {provider: root for provider, root in reader.root_of.items() if provider in roots}
-        providers = tree_summaries(self._tx, set(roots.values()))
-        taken_from = frozenset(roots.values())
-        consuming = [index for index, slot in enumerate(plan.slots) if slot.resources]
-        if len(consuming) < len(plan.slots):
-            taken_from = frozenset([roots[choice[index]] for _root, choice in candidates for index in consuming])
-        complete, others = not self._budget.was_hit, self._serving_others(candidates, providers)
-        return Answer(plan, candidates, providers, taken_from, complete=complete, serving_others=others)
-
-    def _serving_others(self, candidates: list[Candidate], providers: Summaries) -> frozenset[int]:
-        """Return the providers that serve only candidates beyond the limit, for microversions that list them."""
-        if self._request.combines_nested or len(candidates) != self._request.limit:
-            return frozenset()
-        members = providers.members.values()
-        return serving_others(self._reader, candidates, members, self._budget)
+def _with_providers(
+    tx: Transaction,
+    request: CandidateRequest,
+    reader: TreeReader,
+    *,
+    candidates: list[Candidate],
+    budget: RequestBudget,
+) -> Answer:
+    """Read the trees that candidates take from, including those of sharing providers."""
+    plan = reader.plan
+    roots = {provider: root for root, choice in candidates for provider in choice}
+    roots |= {provider: root for provider, root in reader.root_of.items() if provider in roots}
+    providers = tree_summaries(tx, set(roots.values()))
+    taken_from = frozenset(roots.values())
+    consuming = [index for index, slot in enumerate(plan.slots) if slot.resources]
+    if len(consuming) < len(plan.slots):
+        taken_from = frozenset([roots[choice[index]] for _root, choice in candidates for index in consuming])
+    complete, others = not budget.was_hit, frozenset[int]()
+    if not request.combines_nested and len(candidates) == request.limit:
+        others = _serving_others(reader, candidates, providers.members.values(), budget=budget)
+    return Answer(plan, candidates, providers, taken_from, complete=complete, serving_others=others)
 
 
-def _wanted(limit: int | None, options: SearchOptions) -> int | None:
-    """Return how many candidates to generate: a random sample needs them all."""
-    bounds = [bound for bound in (None if options.shuffled else limit, options.most) if bound is not None]
-    return min(bounds, default=None)
-
-
-def _chosen(candidates: list[Candidate], limit: int | None, *, shuffled: bool) -> list[Candidate]:
-    if shuffled:
-        random.shuffle(candidates)
-        return candidates[:limit]
-    return candidates
-
-
-def serving_others(
+def _serving_others(
     reader: TreeReader,
     shown: Iterable[Candidate],
     members: Iterable[TreeMember],
+    *,
     budget: RequestBudget,
 ) -> frozenset[int]:
     """Return those members of the shown candidates' trees that serve only candidates that are not shown.

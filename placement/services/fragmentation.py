@@ -6,11 +6,9 @@ names no flavors learns them from the requests that it judges.
 
 import logging
 import threading
-import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import NamedTuple
 
 from placement.allocators.fragmentation import DeviceTask, FragmentationSettings, Outlook
 from placement.allocators.ranking_profile import RankingProfile
@@ -25,18 +23,14 @@ from placement.candidates.fragmentation import (
     tasks_of,
 )
 from placement.candidates.planner.planner_trees import ChangedProvider
+from placement.cloud.derived import BYTES_OF_FACT, reading_all_pays
 from placement.domain.search_plan import Plan
 from placement.services.background import BackgroundWork
+from placement.services.cloud_cache import cloud_in
 from placement.services.expected_work import Picture, WorkLearner, picture_of, read_picture
-from placement.services.tree_history import MAX_AGE_S
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.journal.changes import look
-from placement.store.journal.cursor import Cursor
-from placement.store.search.cloud_rows import (
-    ProviderAmount,
-    left_by_provider,
-)
+from placement.store.search.cloud_rows import ProviderAmount, left_by_provider
 
 LOG = logging.getLogger(__name__)
 
@@ -46,14 +40,6 @@ MAX_SCORES = 300_000
 """How many scores to keep, about fifty megabytes, before all are dropped."""
 
 
-class SeenTrees(NamedTuple):
-    """The trees as a reader last saw them, its journal cursor at that time, and when it last read all of them."""
-
-    trees: FreeTrees
-    place: Cursor
-    read_at: float
-
-
 class _PictureInUse:
     """A picture, with everything computed from it."""
 
@@ -61,7 +47,6 @@ class _PictureInUse:
         self.picture = picture
         self.outlook = Outlook(picture.expected, picture.supply)
         self.by_form = TreesByForm(picture.classes, settings, picture.kinds)
-        self.seen: SeenTrees | None = None
         self.tasks: dict[object, Tasks] = {}
         self.scores = 0
 
@@ -72,15 +57,11 @@ class FragmentationJudge:
     Args:
         settings: the profile's settings.
         profile: its name.
-        clock: returns seconds.
     """
 
-    def __init__(
-        self, settings: FragmentationSettings, profile: str = "", clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, settings: FragmentationSettings, profile: str = "") -> None:
         self.settings = settings
         self._profile = profile
-        self._clock = clock
         self._first = threading.Lock()
         self._known: _PictureInUse | None = None
         self._learner = None if settings.flavors else WorkLearner(settings, profile)
@@ -121,34 +102,32 @@ class FragmentationJudge:
         known = self._known_in(tx)
         if known.scores > MAX_SCORES:
             known = self._known = _PictureInUse(known.picture, self.settings)
-        trees = self._trees_in(tx, known)
+        trees = self._free_trees(tx, known)
         if changed:
             trees = {**trees, **known.by_form.trees(self._rows_with(tx, known, changed))}
-        tasks = self._tasks(known, tasks_of(wanted, self.settings, known.picture.supply.units))
+        wanted_tasks = tasks_of(wanted, self.settings, known.picture.supply.units)
+        # One shared object for all that ask for the same.
+        tasks = known.tasks.setdefault(tuple([task.form for task in wanted_tasks]), tuple(wanted_tasks))
         found = TreeFragmentation(
             trees, known.outlook, tasks, of_demands=self._of_demands(known, plan, tasks), settings=self.settings
         )
         known.scores += found.unknown
         return found
 
-    def _trees_in(self, tx: Transaction, known: _PictureInUse) -> FreeTrees:
-        """Return what trees have free, reading only those that have changed since the last look."""
-        classes, seen = known.picture.classes, known.seen
+    def _free_trees(self, tx: Transaction, known: _PictureInUse) -> FreeTrees:
+        """Return what trees have free, reading only those that have changed since they were kept."""
+        classes, cloud = known.picture.classes, cloud_in(tx)
         if not classes:
             return {}
-        if seen is not None and self._clock() - seen.read_at > MAX_AGE_S:
-            seen = None
-        found = look(tx, seen.place if seen else None)
-        if seen is None or found is None or found.changes is None:
+        kept = cloud.kept.find(known)
+        if kept is None or reading_all_pays(len(kept.changed), len(kept.value)):
             trees: FreeTrees = known.by_form.trees(left_by_provider(tx, classes))
-            read_at = self._clock()
+        elif kept.changed:
+            changed = known.by_form.trees(left_by_provider(tx, classes, kept.changed))
+            trees = {root: stand for root, stand in kept.value.items() if root not in kept.changed} | changed
         else:
-            trees, read_at = seen.trees, seen.read_at
-            if roots := found.changes.roots:
-                now = known.by_form.trees(left_by_provider(tx, classes, roots))
-                trees = {root: stand for root, stand in trees.items() if root not in roots} | now
-        if found is not None:
-            known.seen = SeenTrees(trees, found.place, read_at)
+            trees = kept.value
+        cloud.kept.keep(known, trees, size=BYTES_OF_FACT * len(trees))
         return trees
 
     def _rows_with(
@@ -162,10 +141,6 @@ class FragmentationJudge:
             for name, stock in stocks.items()
             if name in classes and stock.capacity > stock.used
         ]
-
-    def _tasks(self, known: _PictureInUse, tasks: Collection[DeviceTask]) -> Tasks:
-        """Return one shared object for all that ask for the same."""
-        return known.tasks.setdefault(tuple([task.form for task in tasks]), tuple(tasks))
 
     def _of_demands(self, known: _PictureInUse, plan: Plan, tasks: Tasks) -> dict[int, DeviceTask]:
         by_share = {(task.share, task.kinds): task for task in tasks}

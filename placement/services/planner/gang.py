@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple, Protocol
 
-from placement.candidates.compose.proposals import Proposal
+from placement.allocators.budget import Budget
 from placement.candidates.planner.member_places import MemberPlaces
+from placement.candidates.planner.planner_search import PlannerSearch
 from placement.candidates.planner.question import Prepared
 from placement.domain.overlay import Overlay
 from placement.services.planner.drafting import ClaimMember, Draft, Drafting
@@ -163,28 +164,13 @@ class Placing:
 
 def together(drafting: Drafting, members: Sequence[ClaimMember]) -> GangPlan:
     """Place all members, backtracking where needed."""
-    search = _GangSearch(drafting, _roots_for(drafting, members))
-    try:
-        drafts = search.placed(members, drafting.overlay)
-    except _OutOfPlaces:
-        return GangPlan(stuck=members[0], complete=False)
-    if drafts is None:
-        return GangPlan(stuck=members[0], complete=search.is_complete)
-    return GangPlan(drafts)
-
-
-def _roots_for(drafting: Drafting, members: Sequence[ClaimMember]) -> Mapping[Prepared, Sequence[int]]:
-    """Return the trees where each kind of member may fit, most promising first."""
-    # Before anybody is placed: later none of these trees has more room.
-    roots = dict[Prepared, list[int]]()
-    for member in members:
+    roots = dict[Prepared, Sequence[int]]()
+    for member in members:  # Before anybody is placed: later none of these trees has more room.
         if (prepared := drafting.prepared(member)) not in roots:
             roots[prepared] = list(drafting.search(member, drafting.overlay).roots())
-    return roots
-
-
-class _OutOfPlaces(Exception):
-    """The limit on places tried has been reached."""
+    search = GangSearch(drafting, roots, Budget(PLACES_OF_A_GANG))
+    drafts = search.placed(members, drafting.overlay)
+    return GangPlan(stuck=members[0], complete=search.is_complete) if drafts is None else GangPlan(drafts)
 
 
 class _ExhaustedTree(NamedTuple):
@@ -198,106 +184,65 @@ class _ExhaustedTree(NamedTuple):
     root: int
 
 
-class _PlacesUnder:
-    """The places of a member under an overlay, tree by tree; what follows the best one in a tree only if it is needed.
-
-    Args:
-        drafting: the snapshot.
-        member: the member.
-        overlay: what the members before it take.
-    """
-
-    def __init__(self, drafting: Drafting, member: ClaimMember, overlay: Overlay) -> None:
-        self._drafting = drafting
-        self._member = member
-        self._overlay = overlay
-        self._search = drafting.search(member, overlay)
-        self._are_few = True
-
-    @property
-    def groups(self) -> int:
-        """How many groups the member wants."""
-        return len(self._search.prepared.plan.slots)
-
-    @property
-    def exhausted(self) -> Mapping[int, bool]:
-        """By root, the trees where nothing was found, and whether that is proved."""
-        return self._search.exhausted
-
-    @property
-    def are_all(self) -> bool:
-        """Whether there are definitely no other places in the trees that were looked at to the end."""
-        return self._are_few and self._search.complete and all(self.exhausted.values())
-
-    def inside(self, root: int) -> Iterator[Draft]:
-        """Yield the places in a tree, up to the limit; the best one costs a fraction of what all of them do."""
-        best = [*islice(self._search.proposals(only=root), 1)]
-        yield from self._drafting.drafts(self._member, best, self._search)
-        if best:
-            yield from self._others(root, best[0])
-
-    def _others(self, root: int, best: Proposal) -> Iterator[Draft]:
-        # One more than are tried, which shows whether any were left out.
-        search = self._drafting.search(self._member, self._overlay, places=PLACES_OF_A_TREE + 1)
-        found = [*islice(search.proposals(only=root), PLACES_OF_A_TREE + 1)]
-        self._are_few = self._are_few and len(found) <= PLACES_OF_A_TREE and search.complete
-        others = [one for one in found[:PLACES_OF_A_TREE] if one != best]
-        yield from self._drafting.drafts(self._member, others, search)
-
-
-class _GangSearch:
+class GangSearch:
     """A depth-first search through the places of members.
 
     Args:
         drafting: the snapshot.
-        roots: the trees where each kind of member may fit.
+        roots: the trees where each kind of member may fit, most promising first.
+        tries: how many places to try.
     """
 
-    def __init__(self, drafting: Drafting, roots: Mapping[Prepared, Sequence[int]]) -> None:
+    def __init__(self, drafting: Drafting, roots: Mapping[Prepared, Sequence[int]], tries: Budget) -> None:
         self._drafting = drafting
-        self._places_left = PLACES_OF_A_GANG
         self._roots = roots
+        self._tries = tries
         self.is_complete = True
+        """Whether there is definitely no other way than those tried."""
 
     def placed(
-        self, members: Sequence[ClaimMember], overlay: Overlay, left: tuple[_ExhaustedTree, ...] = ()
+        self, members: Sequence[ClaimMember], overlay: Overlay, exhausted: tuple[_ExhaustedTree, ...] = ()
     ) -> list[Draft] | None:
-        """Return places for members under an overlay, or None if there are none.
-
-        Raises:
-            _OutOfPlaces: too many were tried.
-        """
+        """Return places for members under an overlay; None if there are none, or too many were tried."""
         if not members:
             return []
-        first, rest = members[0], members[1:]
+        member, others = members[0], members[1:]
         self._drafting.composers.allot(among=len(members))
-        places = _PlacesUnder(self._drafting, first, overlay)
-        wanted = self._drafting.prepared(first)
-        without = {one.root for one in left if one.wanted is wanted}
+        search, wanted = self._drafting.search(member, overlay), self._drafting.prepared(member)
+        without = {tree.root for tree in exhausted if tree.wanted is wanted}
         tried: list[int] = []
-        for root in self._roots[wanted]:
-            if root in without:
-                continue
-            for draft in places.inside(root):
-                self._take_place()
-                done = [_ExhaustedTree(wanted, one) for one in (*tried, *places.exhausted) if one != root]
-                found = self.placed(rest, draft.upon(overlay), (*left, *done))
-                if found is not None:
-                    return [draft, *found]
+        for root in [root for root in self._roots[wanted] if root not in without]:
+            for draft in self._inside(root, member, overlay, search):
+                if not self._tries.take():
+                    self.is_complete = False
+                    return None
+                done = [_ExhaustedTree(wanted, other) for other in (*tried, *search.exhausted) if other != root]
+                drafts = self.placed(others, draft.upon(overlay), (*exhausted, *done))
+                if drafts is not None:
+                    return [draft, *drafts]
+                if self._tries.was_hit:
+                    return None
             tried.append(root)
-            if not self._goes_on(places):
+            if not self._goes_on(search):
                 break
-        self.is_complete = self.is_complete and places.are_all
+        self.is_complete = self.is_complete and search.complete and all(search.exhausted.values())
         return None
 
-    def _take_place(self) -> None:
-        self._places_left -= 1
-        if self._places_left < 0:
-            raise _OutOfPlaces
+    def _inside(self, root: int, member: ClaimMember, overlay: Overlay, search: PlannerSearch) -> Iterator[Draft]:
+        """Yield the places in a tree, up to the limit; the best one costs a fraction of what all of them do."""
+        best = [*islice(search.proposals(only=root), 1)]
+        yield from self._drafting.drafts(member, best, search)
+        if best:
+            # One more than are tried, which shows whether any were left out.
+            further = self._drafting.search(member, overlay, places=PLACES_OF_A_TREE + 1)
+            proposals = [*islice(further.proposals(only=root), PLACES_OF_A_TREE + 1)]
+            self.is_complete = self.is_complete and len(proposals) <= PLACES_OF_A_TREE and further.complete
+            others = [proposal for proposal in proposals[:PLACES_OF_A_TREE] if proposal != best[0]]
+            yield from self._drafting.drafts(member, others, further)
 
-    def _goes_on(self, places: "_PlacesUnder") -> bool:
+    def _goes_on(self, search: PlannerSearch) -> bool:
         """Tell whether to go on to another tree after one that did not help."""
         budget = self._drafting.composers.budget
-        budget.take(STEPS_FOR_A_GROUP * places.groups)
+        budget.take(STEPS_FOR_A_GROUP * len(search.prepared.plan.slots))
         self.is_complete = self.is_complete and not budget.is_used_up
         return not budget.is_used_up

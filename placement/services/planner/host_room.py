@@ -7,13 +7,14 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from placement.allocators.budget import Budget
 from placement.allocators.fabric import Mix, Posting
 from placement.candidates.host_sketches import HostSketch, read_off
 from placement.candidates.planner.planner_search import PlannerSearch, search_for
 from placement.candidates.planner.question import PlannerQuestion
 from placement.domain.overlay import Overlay
 from placement.services.planner.drafting import ClaimMember, Draft, Drafting, draft_of
-from placement.services.planner.gang import PLACES_OF_A_GANG, PLACES_OF_A_TREE
+from placement.services.planner.gang import PLACES_OF_A_GANG, GangSearch
 
 if TYPE_CHECKING:
     from placement.candidates.canonical import CanonicalForm
@@ -60,7 +61,7 @@ class HostRoom:
         self._is_tree_by_tree = all(question.is_tree_by_tree for question in questions)
         self._known: dict[CanonicalForm, dict[Mix, _HostWithMembers | None]] = {}
         self._models: dict[CanonicalForm, HostSketch] = {}
-        self._places_left = PLACES_OF_A_GANG
+        self._tries = Budget(PLACES_OF_A_GANG)
         self._is_certain = True
 
     @property
@@ -142,33 +143,18 @@ class HostRoom:
 
     def _anew(self, root: int, mix: Mix, overlay: Overlay) -> _HostWithMembers | None:
         """Try all ways to place members in a host; a single one has been tried already."""
-        wanted = [kind for kind, _reached in _steps(mix)]
-        drafts = self._placed(root, wanted, overlay) if len(wanted) > 1 else None
+        wanted = [self._kinds[kind] for kind, _reached in _steps(mix)]
+        if len(wanted) < 2:
+            return None
+        search = GangSearch(self._drafting, {self._drafting.prepared(kind): [root] for kind in wanted}, self._tries)
+        drafts = search.placed(wanted, overlay)
+        self._drafting.composers.allot(among=1)
         if drafts is None:
+            self._is_certain = self._is_certain and search.is_complete
             return None
         for draft in drafts:
             overlay = draft.upon(overlay)
         return _HostWithMembers(overlay, tuple(drafts))
-
-    def _placed(self, root: int, wanted: Sequence[int], overlay: Overlay) -> list[Draft] | None:
-        if not wanted:
-            return []
-        for draft in self._places(root, self._kinds[wanted[0]], overlay):
-            found = self._placed(root, wanted[1:], draft.upon(overlay))
-            if found is not None:
-                return [draft, *found]
-        return None
-
-    def _places(self, root: int, member: ClaimMember, overlay: Overlay) -> Iterator[Draft]:
-        search = self._drafting.search(member, overlay, places=PLACES_OF_A_TREE + 1)
-        proposals = [*islice(search.proposals(only=root), PLACES_OF_A_TREE + 1)]
-        self._is_certain = self._is_certain and len(proposals) <= PLACES_OF_A_TREE and search.complete
-        for draft in self._drafting.drafts(member, proposals[:PLACES_OF_A_TREE], search):
-            self._places_left -= 1
-            if self._places_left < 0:
-                self._is_certain = False
-                return
-            yield draft
 
 
 def _steps(mix: Mix) -> Iterator[tuple[int, Mix]]:
