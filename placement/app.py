@@ -22,7 +22,7 @@ from placement.errors import ConfigurationError, InvalidAt
 from placement.services.background import BackgroundWork
 from placement.services.cloud_cache import load
 from placement.services.cloud_check import cloud_check
-from placement.services.fair_share.plain_gate import PlainGate
+from placement.services.fair_share.gate import PlainGate
 from placement.services.fair_share.shares import UsageCache
 from placement.services.fragmentation import FragmentationJudges
 from placement.services.health import Readiness

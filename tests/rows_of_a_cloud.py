@@ -7,12 +7,11 @@ from sqlalchemy import insert, select
 
 from placement.domain.allocation import Claim
 from placement.domain.inventory import Inventory
-from placement.services.aggregates import replace_aggregates
 from placement.services.allocations import replace_allocations
 from placement.services.inventories import NewInventories, replace_inventories
+from placement.services.marks import ensure_trait, replace_aggregates, replace_provider_traits
 from placement.services.providers import create_provider
 from placement.services.resource_classes import create_class
-from placement.services.traits import ensure_trait, replace_provider_traits
 from placement.store.connection.database import Database
 from placement.store.tables import learnt_work, metadata, planner_claims
 

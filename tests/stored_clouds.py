@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from flask import Flask
 from sqlalchemy import insert, select
 
+from placement.services.marks import ensure_trait
 from placement.services.resource_classes import ensure_class
-from placement.services.traits import ensure_trait
 from placement.store.connection.database import Database
 from placement.store.tables import placement_aggregates, resource_provider_aggregates
 from placement.store.tables import resource_providers as providers

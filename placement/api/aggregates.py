@@ -10,7 +10,7 @@ from placement.api.fields import Array, Schema, Uuid
 from placement.api.resource_providers import ONE_PROVIDER, body_for, generation
 from placement.api.routing import Route
 from placement.domain.names import fitting_uuid
-from placement.services import aggregates as service
+from placement.services import marks as service
 
 RULE = "placement:resource_providers:aggregates:"
 

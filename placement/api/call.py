@@ -21,7 +21,7 @@ from placement.domain.identity import Identity
 from placement.domain.search_plan import LIMITS, SearchLimits
 from placement.errors import Forbidden, Invalid
 from placement.services.background import BackgroundWork
-from placement.services.fair_share.plain_gate import PlainGate
+from placement.services.fair_share.gate import PlainGate
 from placement.services.fair_share.shares import UsageCache
 from placement.services.fragmentation import FragmentationJudges
 from placement.services.health import Readiness

@@ -11,7 +11,7 @@ from placement.api.query import ANY, check_size
 from placement.api.resource_providers import ONE_PROVIDER, generation
 from placement.api.routing import Route
 from placement.errors import Invalid
-from placement.services import traits as service
+from placement.services import marks as service
 from placement.store.marks import ProviderTraits, Trait
 
 RULE = "placement:traits:"

@@ -11,7 +11,7 @@ from placement.api.routing import Route
 from placement.api.versions import Versioned
 from placement.domain.inventory import TypeUsage
 from placement.domain.names import MAX_NAME_LENGTH, NAME_PATTERN, UNTYPED
-from placement.services import usages as service
+from placement.services import inventories as service
 
 ALL = "all"
 

@@ -23,7 +23,7 @@ from placement.cli.output import (
 from placement.domain.quantities import amount_in_words
 from placement.errors import NotFound
 from placement.services.allocations import delete_allocations
-from placement.services.audit import audit as findings_in
+from placement.services.bulk_read import audit as findings_in
 from placement.settings import with_own_database
 from placement.store.checks.audit import EMPTY_AGGREGATES, EMPTY_CONSUMERS, plain_uuid
 from placement.store.connection.database import Database

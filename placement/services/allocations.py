@@ -7,8 +7,8 @@ from placement.domain.allocation import Claim, ConsumerAllocations, ConsumerShar
 from placement.domain.places import PlaceLock
 from placement.errors import NotFound, ProviderNotFound
 from placement.services import claims as claiming
-from placement.services.fair_share.plain_gate import PlainGate
-from placement.services.held_places import refuse_held_places
+from placement.services.claims import refuse_held_places
+from placement.services.fair_share.gate import PlainGate
 from placement.store import allocations as store
 from placement.store.connection.unit_of_work import Transaction, reads_once, writes
 from placement.store.consumers import delete_consumers, lock_consumers

@@ -8,8 +8,7 @@ from placement.domain.inventory import Inventory, Supply
 from placement.domain.places import PlaceLock
 from placement.errors import ConcurrentUpdate, Invalid, InventoryInUse
 from placement.services import claims as claiming
-from placement.services.claims import Situation
-from placement.services.held_places import refuse_held_places
+from placement.services.claims import Situation, refuse_held_places
 from placement.store import inventories as store
 from placement.store.allocations import advance_providers
 from placement.store.connection.unit_of_work import Transaction, writes

@@ -1,20 +1,33 @@
-"""Use cases of whole trees: take a host out of service, put it back, and remove one with all that is left on it."""
+"""Use cases of whole trees: drain a host and put it back, say who is on it and where they could go, and remove it."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 
+from placement.domain.allocation import Claim
+from placement.domain.candidate_request import RequestGroup
+from placement.domain.overlay import AS_IT_IS
 from placement.domain.places import Parents, upwards
+from placement.domain.planner_request import PlannerGroup, PlannerRequest
+from placement.domain.provider import Provider
+from placement.domain.quantities import ResourceAmounts
 from placement.errors import ConcurrentUpdate, Invalid, ProviderInUse
+from placement.services.planner.drafting import ClaimMember, Draft, Drafting
+from placement.services.planner.gang import as_many_as_fit, by_difficulty
+from placement.services.planner.questions import Composers, PlannerOptions
 from placement.store import allocations as store
 from placement.store import marks
-from placement.store.connection.unit_of_work import Transaction, writes
-from placement.store.console.stocks import DISABLED
+from placement.store.connection.unit_of_work import Transaction, reads, writes
+from placement.store.console import tree as drawn
+from placement.store.console.stocks import DISABLED, disabled_hosts
+from placement.store.console.tree import PlacedAmount, TreePart
 from placement.store.consumers import Consumer, advance_consumers, delete_consumers, lock_consumers
 from placement.store.inventories import forget_reserved, reserve_all, unreserve
 from placement.store.locks import pass_write_gate
 from placement.store.providers import LockedProvider, delete_provider, lock_providers, required_provider
-from placement.store.search.names import names_in, parents_in
+from placement.store.search.names import Named, named_providers, names_in, parents_in
 
 SHOWN = 5
 """How many consumers a refusal names."""
@@ -135,3 +148,171 @@ def _settle(tx: Transaction, consumers: dict[str, Consumer]) -> None:
     elsewhere = {row.consumer_uuid for row in store.held_by(tx, consumers)}
     advance_consumers(tx, [(consumer, consumer.owner) for uuid, consumer in consumers.items() if uuid in elsewhere])
     delete_consumers(tx, [consumer.id for uuid, consumer in consumers.items() if uuid not in elsewhere])
+
+
+MAX_CONSUMERS = 1000
+
+MAX_SHAPES = 50
+"""The most kinds of consumers to find targets for: each asks the cloud anew."""
+
+Shape = tuple[tuple[tuple[tuple[str, int], ...], int], ...]
+"""What is held from each provider, class by class, and of how many providers, regardless of which these are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The tree that a consumer could move to, and what it would hold of each provider there."""
+
+    tree: Named
+    allocations: Mapping[str, ResourceAmounts]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeConsumer:
+    """A consumer that holds something in a tree.
+
+    Args:
+        uuid, project_id, user_id, type: the consumer; ``type`` is None if unknown.
+        since: when it got the first of what it holds here (naive UTC); None if not recorded.
+        held: what it holds in the tree.
+        target: where it could go; None for nowhere, or if that was not asked.
+    """
+
+    uuid: str
+    project_id: str
+    user_id: str
+    type: str | None
+    since: datetime | None
+    held: ResourceAmounts
+    target: Target | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evacuation:
+    """The consumers of a tree, in the order in which they should move: the largest first.
+
+    Args:
+        uuid, name: those of the tree's root.
+        is_disabled: whether nova's trait, or a drain, keeps the tree from being a candidate.
+        consumers: the consumers.
+        complete: whether these are all, and all places were searched to the end.
+    """
+
+    uuid: str
+    name: str
+    is_disabled: bool
+    consumers: Sequence[TreeConsumer]
+    complete: bool
+
+    @property
+    def stuck(self) -> int:
+        """How many have no target."""
+        return sum(consumer.target is None for consumer in self.consumers)
+
+
+@reads
+def tree_consumers(tx: Transaction, uuid: str) -> Evacuation:
+    """Return the consumers of the tree that a provider belongs to, without targets.
+
+    Raises:
+        ProviderNotFound: there is no such provider.
+    """
+    root, placed, complete = _placed(tx, uuid)
+    consumers = [_consumer(rows) for rows in placed.values()]
+    ordered = sorted(consumers, key=lambda consumer: (-sum(consumer.held.values()), consumer.uuid))
+    return _evacuation(tx, root, ordered, complete=complete)
+
+
+@reads
+def evacuation(tx: Transaction, uuid: str, options: PlannerOptions) -> Evacuation:
+    """Return the consumers of a tree with the best target for each, beside the targets of those before it.
+
+    What each holds here, provider by provider, decides, and the host must not be disabled. The traits and aggregates of
+    the original request are unknown. Nothing is moved.
+
+    Raises:
+        ProviderNotFound: there is no such provider.
+    """
+    root, placed, complete = _placed(tx, uuid)
+    shapes = {consumer: _shape(rows) for consumer, rows in placed.items()}
+    # An odd database may have allocations of classes that do not exist, or of nothing.
+    names = {row.class_name for rows in placed.values() for row in rows}
+    classes = tx.names.classes.ids(tx.connection, names)
+    askable = [shape for shape in dict.fromkeys(shapes.values()) if shape and _classes(shape) <= classes.keys()]
+    searched = askable[:MAX_SHAPES]
+    requests = {shape: _request(shape) for shape in searched}
+    members = [
+        ClaimMember(_claim(placed[consumer][0]), requests[shape], options, explains=False)
+        for consumer, shape in shapes.items()
+        if shape in requests
+    ]
+    in_order = by_difficulty(members)
+    drafting = Drafting(tx, Composers(), AS_IT_IS.without([root.id]))
+    drafts, stuck = as_many_as_fit(drafting, in_order)
+    targets = _targets(tx, drafts)
+    uuids = [*[member.uuid for member in in_order], *[one for one, shape in shapes.items() if shape not in requests]]
+    consumers = [replace(_consumer(placed[one]), target=targets.get(one)) for one in uuids]
+    were_all = len(in_order) == len(shapes) and all(plan.complete for plan, _ in stuck)
+    return _evacuation(tx, root, consumers, complete=complete and were_all)
+
+
+def _placed(tx: Transaction, uuid: str) -> tuple[Provider, dict[str, list[PlacedAmount]], bool]:
+    """Return the root of a provider's tree, what each consumer holds there, and whether these are all."""
+    provider = required_provider(tx, uuid)
+    root = required_provider(tx, provider.root_uuid)
+    amounts, has_more = drawn.placed_amounts(tx, TreePart(root.id), most=MAX_CONSUMERS)
+    placed: dict[str, list[PlacedAmount]] = defaultdict(list)
+    for row in amounts:
+        placed[row.consumer_uuid].append(row)
+    return root, placed, not has_more
+
+
+def _evacuation(tx: Transaction, root: Provider, consumers: Sequence[TreeConsumer], *, complete: bool) -> Evacuation:
+    is_disabled = root.id in disabled_hosts(tx)
+    return Evacuation(root.uuid, root.name or root.uuid, is_disabled, consumers, complete)
+
+
+def _shape(rows: Sequence[PlacedAmount]) -> Shape:
+    by_provider: dict[int, list[tuple[str, int]]] = defaultdict(list)
+    for row in rows:
+        if row.used > 0:
+            by_provider[row.provider_id].append((row.class_name, row.used))
+    return tuple(sorted(Counter([tuple(sorted(held)) for held in by_provider.values()]).items()))
+
+
+def _classes(shape: Shape) -> set[str]:
+    return {name for held, _count in shape for name, _amount in held}
+
+
+def _request(shape: Shape) -> PlannerRequest:
+    """Return a request for the same again: from as many providers of each kind, on a host that is not disabled."""
+    names = [""] if len(shape) == 1 and shape[0][1] == 1 else [f"_{number}" for number in range(len(shape))]
+    groups = [
+        PlannerGroup(group=RequestGroup(suffix=name, resources=dict(held)), count=count)
+        for name, (held, count) in zip(names, shape, strict=True)
+    ]
+    return PlannerRequest(groups=tuple(groups), root_forbidden=frozenset({DISABLED}), limit=1)
+
+
+def _claim(row: PlacedAmount) -> Claim:
+    return Claim(consumer_uuid=row.consumer_uuid, allocations={}, project_id=row.project_id, user_id=row.user_id)
+
+
+def _targets(tx: Transaction, drafts: Sequence[Draft]) -> dict[str, Target]:
+    trees = named_providers(tx, [draft.proposal.root for draft in drafts])
+    return {draft.member.uuid: Target(trees[draft.proposal.root], draft.consumer.allocations) for draft in drafts}
+
+
+def _consumer(rows: Sequence[PlacedAmount]) -> TreeConsumer:
+    held: Counter[str] = Counter()
+    for row in rows:
+        held[row.class_name] += row.used
+    first = rows[0]
+    return TreeConsumer(
+        uuid=first.consumer_uuid,
+        project_id=first.project_id,
+        user_id=first.user_id,
+        type=first.consumer_type,
+        since=min((row.since for row in rows if row.since), default=None),
+        held=dict(sorted(held.items())),
+    )

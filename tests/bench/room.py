@@ -26,8 +26,8 @@ from placement.api.planner.request_document import SCHEMA, planner_request
 from placement.services.fair_share.giving_back import ReclaimOptions
 from placement.services.fair_share.room_search import RoomOnHost, room_for
 from placement.services.fair_share.tenants import RoomWanted
+from placement.services.marks import ensure_trait
 from placement.services.planner.questions import PlannerOptions
-from placement.services.traits import ensure_trait
 from placement.settings import PlannerSettings
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database

@@ -10,7 +10,7 @@ from werkzeug.serving import make_server
 
 from placement.app import create_app
 from placement.cli.demo import uuid_of
-from placement.services.aggregates import membership
+from placement.services.marks import membership
 from placement.settings import DatabaseSettings, Settings
 from placement.store.connection.database import Database
 from tests.cli.commands import Command

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import Connection, event, text
 
 from placement.services.journal import newest, prune, read_feed, read_history, read_trail
+from placement.services.marks import delete_trait
 from placement.services.resource_classes import delete_class, rename_class
-from placement.services.traits import delete_trait
 from placement.store.connection.database import Database
 from placement.store.journal.cursor import BEGINNING, Cursor
 from placement.store.journal.history import PastProvider

@@ -11,8 +11,8 @@ from sqlalchemy import Connection, select, text
 from placement.domain.inventory import Inventory
 from placement.domain.provider import ProviderFilter
 from placement.services.inventories import NewInventories, replace_inventories
+from placement.services.marks import replace_provider_traits
 from placement.services.providers import create_provider, providers
-from placement.services.traits import replace_provider_traits
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.provider_list import conditions_of

@@ -7,8 +7,8 @@ from placement.domain.inventory import Inventory
 from placement.domain.provider import Move
 from placement.errors import ConcurrentUpdate
 from placement.services import providers as service
+from placement.services.marks import ensure_trait, replace_provider_traits
 from placement.services.resource_classes import create_class, delete_class, ensure_class
-from placement.services.traits import ensure_trait, replace_provider_traits
 from placement.store import inventories, providers
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import writes

@@ -3,11 +3,10 @@
 from placement.cli.demo import CLOUD, uuid_of, walk
 from placement.domain.allocation import Claim
 from placement.domain.inventory import Inventory
-from placement.services.aggregates import replace_aggregates
 from placement.services.allocations import replace_allocations
 from placement.services.inventories import NewInventories, replace_inventories
+from placement.services.marks import ensure_trait, replace_aggregates, replace_provider_traits
 from placement.services.providers import create_provider
-from placement.services.traits import ensure_trait, replace_provider_traits
 from placement.store.connection.database import Database
 from tests.bench.clouds import AGGREGATES, nested
 from tests.bench.loading import insert_rows, make_owners, rows_for

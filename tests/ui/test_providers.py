@@ -13,11 +13,10 @@ from placement.app import create_app
 from placement.cli.demo import uuid_of
 from placement.domain.allocation import Claim
 from placement.domain.inventory import Inventory
-from placement.services.aggregates import replace_aggregates
 from placement.services.allocations import delete_allocations, replace_allocations
 from placement.services.inventories import NewInventories, replace_inventories
+from placement.services.marks import ensure_trait, replace_aggregates, replace_provider_traits
 from placement.services.providers import create_provider, provider
-from placement.services.traits import ensure_trait, replace_provider_traits
 from placement.services.whole_trees import DrainBy, drain, enable
 from placement.store.tables import placement_journal, resource_providers
 from placement.store.tables import traits as trait_rows

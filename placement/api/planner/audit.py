@@ -8,7 +8,7 @@ from flask import Response
 from placement.api.call import Call
 from placement.api.fields import Array, Integer, JsonText, Schema, Uuid
 from placement.api.routing import PLANNER_PATH, Route
-from placement.services.audit import AuditFindings, audit
+from placement.services.bulk_read import AuditFindings, audit
 from placement.store.checks.audit import Hits
 
 MAX_MINUTES = 1000 * 366 * 24 * 60

@@ -13,8 +13,7 @@ from placement.api.query import ANY, ValueRule
 from placement.api.routing import PLANNER_PATH, Route
 from placement.services import whole_trees as service
 from placement.services.console.searches import ProviderSearch, found_providers
-from placement.services.evacuation import Evacuation, TreeConsumer, evacuation, tree_consumers
-from placement.services.whole_trees import DrainBy
+from placement.services.whole_trees import DrainBy, Evacuation, TreeConsumer, evacuation, tree_consumers
 
 RULE = "placement:planner:trees:"
 TREES = f"{PLANNER_PATH}/trees"

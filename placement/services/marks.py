@@ -1,4 +1,4 @@
-"""Use cases of traits: their names, and the traits of providers."""
+"""Use cases of traits and aggregates: their names, and which of them providers have."""
 
 from collections.abc import Collection
 
@@ -6,7 +6,7 @@ from placement.domain.names import is_custom, is_valid_custom
 from placement.errors import Conflict, Invalid, NotFound, ProviderNotFound
 from placement.store import marks as store
 from placement.store.connection.unit_of_work import Transaction, reads, reads_once, writes
-from placement.store.marks import ProviderTraits, Trait
+from placement.store.marks import Membership, ProviderTraits, Trait
 from placement.store.providers import advance_generation, locked_provider, locked_provider_at
 
 
@@ -89,3 +89,27 @@ def _of_provider(tx: Transaction, uuid: str) -> ProviderTraits:
     if found is None:
         raise ProviderNotFound(uuid)
     return found
+
+
+@reads_once
+def membership(tx: Transaction, uuid: str) -> Membership:
+    """Return the aggregates of a provider."""
+    found = store.membership(tx, uuid)
+    if found is None:
+        raise ProviderNotFound(uuid)
+    return found
+
+
+@writes
+def replace_aggregates(tx: Transaction, uuid: str, aggregates: Collection[str]) -> None:
+    """Make these exactly the aggregates of a provider, ignoring its generation and leaving it as it is."""
+    store.replace_aggregates(tx, locked_provider(tx, uuid).id, aggregates)
+
+
+@writes
+def replace_aggregates_at(tx: Transaction, uuid: str, aggregates: Collection[str], *, generation: int) -> int:
+    """Make these exactly the aggregates of a provider at this generation; return its new generation."""
+    provider = locked_provider_at(tx, uuid, expected=generation)
+    store.replace_aggregates(tx, provider.id, aggregates)
+    advance_generation(tx, provider.id, expected=generation)
+    return generation + 1
