@@ -64,8 +64,7 @@ class Answer:
     serving_others: frozenset[int] = frozenset()
 
 
-@reads_anywhere
-def allocation_candidates(
+def answer_to(
     tx: Transaction,
     request: CandidateRequest,
     options: SearchOptions,
@@ -81,21 +80,12 @@ def allocation_candidates(
         Invalid: a resource class or trait does not exist.
         OutOfSteps: the search ran out of steps before it found anything.
     """
-    return answer_to(tx, request, options, ranking, judge=judge)
-
-
-def answer_to(
-    tx: Transaction,
-    request: CandidateRequest,
-    options: SearchOptions,
-    ranking: Ranking | None = None,
-    *,
-    judge: FragmentationJudge | None = None,
-) -> Answer:
-    """Find the candidates within the caller's transaction; see ``allocation_candidates``."""
     plan = plan_for(request)
     ids = ids_in(tx, plan, ranking.levels if ranking else (), locks=options.locks)
     return answer_for(tx, request, options, ranking, plan=plan, ids=ids, judge=judge)
+
+
+allocation_candidates = reads_anywhere(answer_to)
 
 
 def answer_for(

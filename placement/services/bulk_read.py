@@ -8,7 +8,7 @@ from placement.domain.provider import ProviderFilter
 from placement.services.journal import put_in_order
 from placement.services.providers import ids_in_filter
 from placement.store import bulk_read as store
-from placement.store.bulk_read import AllocationRow, BulkRead, CapacityRow, allocation_rows, capacity_rows
+from placement.store.bulk_read import BulkRead, allocation_rows, capacity_rows
 from placement.store.checks import audit as checks
 from placement.store.checks.audit import EMPTY_AGGREGATES, EMPTY_CONSUMERS, Hits, OverFull, Ownerless, odd_rows
 from placement.store.connection.database import Database
@@ -34,22 +34,13 @@ def _read(tx: Transaction, wanted: ProviderFilter) -> BulkRead:
     return store.bulk_read(tx, conditions_of(tx, wanted, class_ids=classes, trait_ids=traits))
 
 
-@reads_once
-def capacity(tx: Transaction) -> list[CapacityRow]:
-    """Return one row for each provider and each class that it has inventory of."""
-    return capacity_rows(tx)
+capacity = reads_once(capacity_rows)
 
 
-@reads_once
-def allocations(tx: Transaction) -> list[AllocationRow]:
-    """Return one row for each consumer, provider and class."""
-    return allocation_rows(tx)
+allocations = reads_once(allocation_rows)
 
 
-@reads_once
-def trees_in(tx: Transaction, aggregates: Collection[str]) -> dict[str, list[int]]:
-    """Map each aggregate to the roots of its trees."""
-    return hosts_in(tx, aggregates)
+trees_in = reads_once(hosts_in)
 
 
 @dataclass(frozen=True, slots=True)

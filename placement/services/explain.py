@@ -25,15 +25,14 @@ class Explained:
     providers: Mapping[int, Named]
 
 
-@reads_anywhere
-def explanation_of(
+def explained(
     tx: Transaction,
     request: CandidateRequest,
     *,
     locks: Sequence[PlaceLock] = (),
     profile: RankingProfile | None = None,
 ) -> Explained:
-    """Explain a request in one snapshot.
+    """Explain a request within the caller's transaction.
 
     Args:
         tx: the transaction.
@@ -44,17 +43,6 @@ def explanation_of(
     Raises:
         Invalid: a resource class or trait does not exist.
     """
-    return explained(tx, request, locks=locks, profile=profile)
-
-
-def explained(
-    tx: Transaction,
-    request: CandidateRequest,
-    *,
-    locks: Sequence[PlaceLock] = (),
-    profile: RankingProfile | None = None,
-) -> Explained:
-    """Explain a request within the caller's transaction; see ``explanation_of``."""
     plan = plan_for(request)
     explanation = explain(plan, condition_masks(tx, plan, locks=locks))
     if explanation.found and profile is not None and profile.filters:
@@ -62,6 +50,9 @@ def explained(
         if not answer_to(tx, replace(request, limit=1), options, Ranking(profile)).candidates:
             explanation = explanation.left_out_by_profile()
     return Explained(explanation, named_providers(tx, explanation.providers()))
+
+
+explanation_of = reads_anywhere(explained)
 
 
 def condition_masks(

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from placement.store.connection import faults
 from placement.store.connection.database import Database
 from placement.store.connection.faults import DatabaseFailed
-from placement.store.connection.unit_of_work import Transaction, reads, reads_once
+from placement.store.connection.unit_of_work import reads, reads_once
 from placement.store.journal.triggers import note
 from placement.store.lifecycle import schema as store
 from placement.store.lifecycle.schema import Health, health
@@ -16,15 +16,10 @@ SILENT = "the database does not answer within a second"
 WITHIN_S = 1.0
 
 
-@reads
-def _health(tx: Transaction) -> Health:
-    return health(tx)
+_health = reads(health)
 
 
-@reads_once
-def connection_limit(tx: Transaction) -> int | None:
-    """Return the database's limit on connections from all clients together, or None if it has none."""
-    return store.connection_limit(tx)
+connection_limit = reads_once(store.connection_limit)
 
 
 class Readiness:

@@ -39,12 +39,6 @@ class NewInventories:
 
 
 @reads_once
-def stock(tx: Transaction, uuid: str) -> ProviderInventories:
-    """Return all inventories of a provider."""
-    return _stock(tx, uuid)
-
-
-@reads_once
 def inventory(tx: Transaction, uuid: str, class_name: str) -> tuple[Inventory, int, datetime | None]:
     """Return a provider's inventory of one class, the provider's generation, and when the inventory was changed."""
     found = _stock(tx, uuid)
@@ -58,6 +52,9 @@ def _stock(tx: Transaction, uuid: str) -> ProviderInventories:
     if found is None:
         raise ProviderNotFound(uuid)
     return found
+
+
+stock = reads_once(_stock)
 
 
 @writes

@@ -12,7 +12,7 @@ from placement.store.connection.unit_of_work import Transaction, reads, reads_an
 from placement.store.journal import order, reading
 from placement.store.journal import reading as store
 from placement.store.journal.cursor import BEGINNING, Cursor
-from placement.store.journal.history import JournalExtent, PastProvider, PrunedRows, extent, provider_at, prune_some
+from placement.store.journal.history import PastProvider, extent, provider_at, prune_some
 from placement.store.journal.order import JournalOfAnother, NumberedMeanwhile
 from placement.store.journal.reading import Entry, ToldChange, Wanted
 from placement.store.tables import utc_now
@@ -37,10 +37,10 @@ def read_feed(
     """
     put_in_order(database)
     try:
-        return _feed(database, cursor, wanted, limit)
+        return _feed(database, cursor, wanted, limit=limit)
     except JournalOfAnother:
         _make_ours(database)
-        return _feed(database, cursor, wanted, limit)
+        return _feed(database, cursor, wanted, limit=limit)
 
 
 def newest(database: Database) -> Cursor:
@@ -111,15 +111,10 @@ def _days_ago(days: int) -> datetime:
         return datetime.min
 
 
-@writes
-def _prune_some(tx: Transaction, before: datetime, *, oldest: int | None = None) -> PrunedRows:
-    return prune_some(tx, before, oldest=oldest)
+_prune_some = writes(prune_some)
 
 
-@reads
-def journal_extent(tx: Transaction) -> JournalExtent:
-    """Return how much the journal holds, and how late its readers are."""
-    return extent(tx)
+journal_extent = reads(extent)
 
 
 @reads
@@ -136,10 +131,7 @@ def read_history(tx: Transaction, provider_uuid: str, moment: datetime) -> PastP
     return past
 
 
-@reads
-def read_trail(tx: Transaction, wanted: Wanted, *, limit: int, before: int | None = None) -> list[Entry]:
-    """Return at most ``limit`` rows with ids below ``before``, newest first."""
-    return reading.trail(tx, wanted, limit=limit, before=before)
+read_trail = reads(reading.trail)
 
 
 @reads
@@ -148,14 +140,10 @@ def provider_names(tx: Transaction, entries: Sequence[Entry]) -> dict[str, str]:
     return {uuid: name for uuid, (name, *_root) in reading.provider_names(tx, entries).items()}
 
 
-@reads
-def _feed(tx: Transaction, cursor: Cursor, wanted: Wanted, limit: int) -> tuple[list[Entry], Cursor]:
-    return reading.feed(tx, cursor, wanted, limit=limit)
+_feed = reads(reading.feed)
 
 
-@reads
-def _newest(tx: Transaction) -> Cursor:
-    return order.cursor_of(tx)
+_newest = reads(order.cursor_of)
 
 
 def put_in_order(database: Database) -> None:
@@ -172,14 +160,10 @@ def put_in_order(database: Database) -> None:
     raise Unavailable("Other readers are numbering the rows of the journal; try again.")
 
 
-@writes
-def _number_some(tx: Transaction) -> bool:
-    return order.number_rows(tx)
+_number_some = writes(order.number_rows)
 
 
-@writes
-def _make_ours(tx: Transaction) -> None:
-    order.make_ours(tx)
+_make_ours = writes(order.make_ours)
 
 
 @reads_anywhere

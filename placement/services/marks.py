@@ -9,19 +9,7 @@ from placement.store.connection.unit_of_work import Transaction, reads, reads_on
 from placement.store.marks import Membership, ProviderTraits, Trait
 from placement.store.providers import advance_generation, locked_provider, locked_provider_at
 
-
-@reads
-def traits(
-    tx: Transaction, *, names: Collection[str] | None = None, prefix: str = "", associated: bool | None = None
-) -> list[Trait]:
-    """Return the traits that match all conditions: a name, a prefix, and whether any provider has them."""
-    return store.traits_matching(tx, names=names, prefix=prefix, associated=associated)
-
-
-@reads_once
-def trait(tx: Transaction, name: str) -> Trait:
-    """Return one trait."""
-    return _existing(tx, name)
+traits = reads(store.traits_matching)
 
 
 @writes
@@ -57,10 +45,7 @@ def _existing(tx: Transaction, name: str) -> Trait:
     return found
 
 
-@reads_once
-def provider_traits(tx: Transaction, uuid: str) -> ProviderTraits:
-    """Return the traits of a provider."""
-    return _of_provider(tx, uuid)
+trait = reads_once(_existing)
 
 
 @writes
@@ -89,6 +74,9 @@ def _of_provider(tx: Transaction, uuid: str) -> ProviderTraits:
     if found is None:
         raise ProviderNotFound(uuid)
     return found
+
+
+provider_traits = reads_once(_of_provider)
 
 
 @reads_once

@@ -15,10 +15,7 @@ from placement.store.search.names import parents_in
 NO_SUCH_PARENT = "parent provider UUID does not exist."
 
 
-@reads_once
-def provider(tx: Transaction, uuid: str) -> Provider:
-    """Return one provider."""
-    return store.required_provider(tx, uuid)
+provider = reads_once(store.required_provider)
 
 
 @reads

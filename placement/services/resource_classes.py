@@ -8,17 +8,7 @@ from placement.store import resource_classes as store
 from placement.store.connection.unit_of_work import Transaction, reads, writes
 from placement.store.resource_classes import ResourceClass
 
-
-@reads
-def resource_classes(tx: Transaction) -> list[ResourceClass]:
-    """Return all resource classes, standard ones first."""
-    return store.all_classes(tx)
-
-
-@reads
-def resource_class(tx: Transaction, name: str) -> ResourceClass:
-    """Return one resource class."""
-    return _existing(tx, name)
+resource_classes = reads(store.all_classes)
 
 
 @writes
@@ -66,6 +56,9 @@ def _existing(tx: Transaction, name: str) -> ResourceClass:
     if found is None:
         raise _unknown(name)
     return found
+
+
+resource_class = reads(_existing)
 
 
 def _unknown(name: str) -> NotFound:

@@ -12,7 +12,7 @@ from placement.cloud.providers import Floats, Ints
 from placement.services.cloud_cache import cloud_in
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import overview as store
-from placement.store.console.overview import Bearers, ClassStock, CloudCounts, NamesInUse
+from placement.store.console.overview import ClassStock, CloudCounts
 from placement.store.console.providers import ConsoleProvider, latest_changes
 from placement.store.console.stocks import ClassTotals, disabled_hosts, stocks_of_trees
 from placement.store.search.names import named_providers
@@ -246,13 +246,7 @@ def _attention(tx: Transaction, columns: CloudColumns, classes: Mapping[int, str
     return Attention(overcommitted, with_room, store.unchanged_trees(tx, since))
 
 
-@reads_anywhere
-def names_in_use(tx: Transaction) -> NamesInUse:
-    """Return the resource classes and traits that any provider has."""
-    return store.names_in_use(tx)
+names_in_use = reads_anywhere(store.names_in_use)
 
 
-@reads_anywhere
-def known_as(tx: Transaction, identifier: str) -> Bearers:
-    """Return the provider, the consumer and the project that have an identifier, if any."""
-    return store.known_as(tx, identifier)
+known_as = reads_anywhere(store.known_as)

@@ -16,7 +16,7 @@ from placement.candidates.planner.question import Prepared
 from placement.domain.planner_request import FabricLevel, GangRules, Together, names_of_hosts
 from placement.services.planner.drafting import ClaimMember, Draft, Drafting
 from placement.services.planner.gang import GangPlan, one_by_one
-from placement.services.planner.host_room import HostRoom, host_room
+from placement.services.planner.host_room import HostRoom
 from placement.services.planner.refusals import NoCandidate, refusal, refusal_of_gang, shortage
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.marks import hosts_in
@@ -48,7 +48,7 @@ def placed_by_rules(drafting: Drafting, members: Sequence[ClaimMember], rules: G
         if placement.stuck is None:
             return placement.drafts
     kinds = {drafting.prepared(member): member for member in reversed(members)}
-    search = _FabricSearch(drafting, members, rules, [*kinds], host_room(drafting, [*kinds.values()]))
+    search = _FabricSearch(drafting, members, rules, [*kinds], HostRoom(drafting, [*kinds.values()]))
     drafts = search.drafts()
     if drafts is None:
         raise refusal_by_rules(drafting, members, rules, search.room())

@@ -4,6 +4,8 @@ If one finds nothing beside the others, all ways to place them are tried, within
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,42 +29,32 @@ class _HostWithMembers(NamedTuple):
     drafts: tuple[Draft, ...] = ()
 
 
-def host_room(drafting: Drafting, kinds: Sequence[ClaimMember]) -> "HostRoom":
-    """Prepare to find out what hosts hold of a gang, given one member of each kind."""
-    questions = [drafting.question(kind) for kind in kinds]
-    searches = [search_for(question, drafting.overlay, wanted=1) for question in questions]
-    return HostRoom(drafting, kinds, questions=questions, searches=searches)
-
-
+@dataclass
 class HostRoom:
-    """What hosts hold of a gang.
+    """What hosts of a snapshot hold of a gang, given one member of each kind."""
 
-    Args:
-        drafting: the snapshot.
-        kinds: one member of each kind.
-        questions: the question of each kind.
-        searches: the planning of each kind, for one member at a time.
-    """
+    drafting: Drafting
+    members: Sequence[ClaimMember]
+    drafts: list[Draft] = field(default_factory=list)
+    """The drafts of members on the hosts of the last query, host by host."""
+    _known: "dict[CanonicalForm, dict[Mix, _HostWithMembers | None]]" = field(default_factory=dict)
+    _models: "dict[CanonicalForm, HostSketch]" = field(default_factory=dict)
+    _tries: Budget = field(default_factory=lambda: Budget(PLACES_OF_A_GANG))
+    _is_certain: bool = True
 
-    def __init__(
-        self,
-        drafting: Drafting,
-        kinds: Sequence[ClaimMember],
-        *,
-        questions: Sequence[PlannerQuestion],
-        searches: Sequence[PlannerSearch],
-    ) -> None:
-        self.questions = questions
-        self.searches = searches
-        self.drafts: list[Draft] = []
-        """The drafts of members on the hosts of the last query, host by host."""
-        self._drafting = drafting
-        self._kinds = kinds
-        self._is_tree_by_tree = all(question.is_tree_by_tree for question in questions)
-        self._known: dict[CanonicalForm, dict[Mix, _HostWithMembers | None]] = {}
-        self._models: dict[CanonicalForm, HostSketch] = {}
-        self._tries = Budget(PLACES_OF_A_GANG)
-        self._is_certain = True
+    @cached_property
+    def questions(self) -> Sequence[PlannerQuestion]:
+        """The question of each kind."""
+        return [self.drafting.question(member) for member in self.members]
+
+    @cached_property
+    def searches(self) -> Sequence[PlannerSearch]:
+        """The search of each kind, for one member at a time."""
+        return [search_for(question, self.drafting.overlay, wanted=1) for question in self.questions]
+
+    @cached_property
+    def _is_tree_by_tree(self) -> bool:
+        return all(question.is_tree_by_tree for question in self.questions)
 
     @property
     def complete(self) -> bool:
@@ -79,13 +71,13 @@ class HostRoom:
             search.read([site.name for site, mix in postings if mix[kind]])
         self.drafts = []
         refused = []
-        overlay = self._drafting.overlay
+        overlay = self.drafting.overlay
         for site, mix in postings:
             host = self._sketch(site.name) if self._is_tree_by_tree else None
             filled, reached = self._filled(site.name, mix, overlay, host)
             if filled is None:
                 refused.append((site, reached))
-                self._is_certain = self._is_certain and (self._is_tree_by_tree or overlay is self._drafting.overlay)
+                self._is_certain = self._is_certain and (self._is_tree_by_tree or overlay is self.drafting.overlay)
                 continue
             self.drafts += self._in_host(filled.drafts, host) if host else filled.drafts
             if not self._is_tree_by_tree:  # What one host takes may be missing in the next.
@@ -95,7 +87,7 @@ class HostRoom:
     def _sketch(self, root: int) -> HostSketch:
         """Sketch a host as all kinds see it, each in its own way; a host that the overlay changes matches no other."""
         hosts = [host for search in self.searches if (host := search.sketch(root))]
-        if len(hosts) < len(self.searches) or not self._drafting.overlay.within(hosts[0].providers).is_empty:
+        if len(hosts) < len(self.searches) or not self.drafting.overlay.within(hosts[0].providers).is_empty:
             return HostSketch((root,), ())
         return HostSketch(tuple([host.form for host in hosts]), hosts[0].providers)
 
@@ -104,7 +96,7 @@ class HostRoom:
         model = self._models[host.form]
         if model.providers == host.providers:
             return drafts
-        kinds = {id(kind): number for number, kind in enumerate(self._kinds)}
+        kinds = {id(kind): number for number, kind in enumerate(self.members)}
         return [
             draft_of(draft.member, read_off(draft.proposal, model, host), self.searches[kinds[id(draft.member)]])
             for draft in drafts
@@ -135,20 +127,20 @@ class HostRoom:
             ranked = search.again(root) if search.expected(root, filled.overlay) else None
             proposals = [ranked[1]] if ranked else []
         else:
-            search = self._drafting.search(self._kinds[kind], filled.overlay)
+            search = self.drafting.search(self.members[kind], filled.overlay)
             proposals = [*islice(search.proposals(only=root), 1)]
-        for draft in self._drafting.drafts(self._kinds[kind], proposals, search):
+        for draft in self.drafting.drafts(self.members[kind], proposals, search):
             return _HostWithMembers(draft.upon(filled.overlay), (*filled.drafts, draft))
         return None
 
     def _anew(self, root: int, mix: Mix, overlay: Overlay) -> _HostWithMembers | None:
         """Try all ways to place members in a host; a single one has been tried already."""
-        wanted = [self._kinds[kind] for kind, _reached in _steps(mix)]
+        wanted = [self.members[kind] for kind, _reached in _steps(mix)]
         if len(wanted) < 2:
             return None
-        search = GangSearch(self._drafting, {self._drafting.prepared(kind): [root] for kind in wanted}, self._tries)
+        search = GangSearch(self.drafting, {self.drafting.prepared(kind): [root] for kind in wanted}, self._tries)
         drafts = search.placed(wanted, overlay)
-        self._drafting.composers.allot(among=1)
+        self.drafting.composers.allot(among=1)
         if drafts is None:
             self._is_certain = self._is_certain and search.is_complete
             return None

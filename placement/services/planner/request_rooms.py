@@ -1,16 +1,19 @@
 """How many more copies of requests fit: the use case behind /planner/v1/headroom, the command and the metrics."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import NamedTuple, TypeGuard
 
-from placement.allocators.bundle_packing import Copies
+from placement.allocators.budget import Budget
+from placement.allocators.bundle_packing import Copies, exactly
 from placement.candidates.headroom.counting import CopyCounter, in_all_trees
 from placement.candidates.headroom.forms import NO_TREES, CloudInForms
 from placement.candidates.headroom.mix import of_mix
+from placement.candidates.headroom.placed import MAX_PLANNED, MAX_WAYS, TreeFilling, beyond_reach, under
 from placement.candidates.headroom.totals import (
     CountedRequest,
     Headroom,
@@ -21,21 +24,157 @@ from placement.candidates.headroom.totals import (
     headroom,
     models,
 )
+from placement.candidates.host_sketches import host_sketch
+from placement.candidates.planner.planner_search import search_for
+from placement.candidates.planner.question import PlannerQuestion
 from placement.candidates.provider_sets import SetsInView
 from placement.candidates.serving import withheld
 from placement.cloud.columns import cloud_view, with_changes
+from placement.cloud.providers import Ints
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.places import PlaceLock
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import NamedIds, plan_for
+from placement.domain.tree import PlannerTree, Tree
 from placement.errors import Invalid, InvalidAt
 from placement.services.cloud_cache import cloud_in, ids_in
-from placement.services.planner.changes import AS_THEY_ARE, Changes, overlay_of
-from placement.services.planner.placed_copies import PlacedCopies, placed_copies
-from placement.services.planner.questions import Composers, PlannerOptions
+from placement.services.planner.changes import AS_THEY_ARE, Changes, emptied, overlay_of
+from placement.services.planner.questions import Composers, PlannerOptions, question_for, traits_that_decide
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.names import Named, named_providers, roots_by_aggregate
+
+MAX_TRIES = 600
+"""How often to compose for one request; trees not reached by then get bounds."""
+
+STEPS_OF_PACKING = 200_000
+
+READ_TOGETHER = 500
+"""How many trees are read in detail at a time."""
+
+
+def placed_copies(
+    tx: Transaction,
+    request: PlannerRequest,
+    options: PlannerOptions,
+    *,
+    overlay: Overlay,
+    like: Mapping[int, int],
+    kinds: Ints,
+) -> "PlacedCopies":
+    """Prepare to count the copies of one request, with assumed changes to the cloud.
+
+    Args:
+        tx: the transaction.
+        request: the request.
+        options: the operator's options.
+        overlay: assumed changes to existing trees.
+        like: the tree that each hypothetical tree is modelled on.
+        kinds: the kind of each tree under that overlay, by index.
+    """
+    # Scores do not matter here.
+    options = replace(options, judge=None)
+    request = replace(request, limit=1, per_tree=1, explain=False)
+    composers = Composers()
+    question = question_for(tx, request, options, composers=composers)
+    every = replace(request, per_tree=MAX_WAYS)
+    filling = TreeFilling(
+        question.prepared.plan,
+        question.prepared.composer,
+        None if request.paths else composers.prepared(every, options).composer,
+        steps=composers.budget,
+        packing=Budget(STEPS_OF_PACKING),
+        tries=Budget(MAX_TRIES),
+    )
+    return PlacedCopies(tx, question, filling, overlay=overlay, like=like, kind_of_tree=kinds)
+
+
+@dataclass
+class PlacedCopies:
+    """Counts the copies of one request in a snapshot, with assumed changes; ``filling`` counts those in one tree."""
+
+    tx: Transaction
+    question: PlannerQuestion
+    filling: TreeFilling
+    overlay: Overlay
+    like: Mapping[int, int]
+    kind_of_tree: Ints
+    known: dict[object, Copies] = field(default_factory=dict)
+
+    @cached_property
+    def _from_each(self) -> Mapping[str, int]:
+        """How much of each class a copy takes from one provider at most; empty where amounts alone do not decide."""
+        request = self.question.request
+        open_ended = [group.everything or group.per_subtree or group.device is not None for group in request.groups]
+        # An exclusive request depends on whether anything is in use.
+        if request.exclusive or request.paths or any(open_ended):
+            return {}
+        each: Counter[str] = Counter()
+        for group in request.groups:
+            each.update({name: group.count * amount for name, amount in group.group.resources.items()})
+        return each
+
+    @property
+    def avoided(self) -> Collection[int]:
+        """The roots of trees that the request leaves out."""
+        return self.question.avoided
+
+    def together(self, most: int) -> int:
+        """Return a lower bound for all trees together if there are sharing providers: plan copies until none fits."""
+        if not self.question.has_sharing:
+            return 0
+        overlay = self.overlay
+        for copies in range(min(most, MAX_PLANNED)):
+            proposal = next(search_for(self.question, overlay).proposals(), None)
+            if proposal is None:
+                return copies
+            overlay = overlay.taking(proposal.amounts, held=[lock.provider for lock in proposal.locks])
+        return min(most, MAX_PLANNED)
+
+    def kinds(self, trees: Ints) -> Ints:
+        """Return the kind of each tree; if there are sharing providers, each tree is a kind of its own."""
+        return trees if self.question.has_sharing else self.kind_of_tree[trees]
+
+    def in_trees(self, bounds: Mapping[int, int]) -> dict[int, Copies]:
+        """Return how many copies fit into trees, by root.
+
+        ``bounds`` has for each root how many copies its sums allow at most.
+        """
+        here = {root: most for root, most in bounds.items() if root not in self.like}
+        found = self._counted(self.overlay, here)
+        further = {self.like[root]: most for root, most in bounds.items() if root in self.like}
+        empty = self.in_empty(further) if further else {}
+        return found | {root: empty[self.like[root]] for root in bounds if root in self.like}
+
+    def in_empty(self, bounds: Mapping[int, int]) -> dict[int, Copies]:
+        """Return how many copies would fit into trees like these if they were empty, by root."""
+        roots = {root: self.like.get(root, root) for root in bounds}
+        overlay = emptied(self.tx, sorted({*roots.values()}), self.overlay)
+        found = self._counted(overlay, {roots[root]: most for root, most in bounds.items()})
+        return {root: found[of] for root, of in roots.items()}
+
+    def _counted(self, overlay: Overlay, bounds: Mapping[int, int]) -> dict[int, Copies]:
+        found = dict.fromkeys(bounds, exactly(0))
+        question, reader = self.question, self.question.reader(overlay)
+        roots = sorted(bounds)
+        for first in range(0, len(roots), READ_TOGETHER):
+            trees = reader.trees_of(roots[first : first + READ_TOGETHER])
+            for tree, details in zip(trees, question.details.of(trees), strict=True):
+                found[tree.root] = self._of(tree, details.under(overlay), bounds[tree.root])
+        return found
+
+    def _of(self, tree: Tree, details: PlannerTree, most: int) -> Copies:
+        """Return how many copies fit into one tree; trees of the same canonical form have the same number."""
+        if details.foreign_providers:
+            return self.filling.copies(tree, details, most)
+        if self._from_each:
+            plan = self.filling.plan
+            tree, details = under(beyond_reach(self._from_each, details, most), plan, tree, details)
+        form = (host_sketch([self.filling.plan], [tree], details).form, most)
+        if form not in self.known:
+            self.known[form] = self.filling.copies(tree, details, most)
+        return self.known[form]
+
 
 NO_OPTIONS: Mapping[str, PlannerOptions] = MappingProxyType({})
 
@@ -145,20 +284,16 @@ def _placed(
     overlay: Overlay,
 ) -> dict[str, PlacedCopies]:
     """Return the counters for requests that depend on places; kinds of trees are told once for all of them."""
-    names = {name for of, request in requests.items() for name in _traits_of_places(request, options[of])}
+    names = {
+        name
+        for of, request in requests.items()
+        for name in traits_that_decide(request, options[of].levels_for(request))
+    }
     kinds = cloud.kinds(sorted(tx.names.traits.ids(tx.connection, names).values())) if requests else NO_TREES
     return {
         name: placed_copies(tx, request, options[name], overlay=overlay, like=cloud.like, kinds=kinds)
         for name, request in requests.items()
     }
-
-
-def _traits_of_places(request: PlannerRequest, options: PlannerOptions) -> frozenset[str]:
-    """Return the traits that matter to rules: those of levels, and those that devices must or must not have."""
-    devices = [one.device for one in request.groups if one.device is not None]
-    return frozenset(options.levels_for(request).traits).union(
-        *[device.forbidden.union(*device.required) for device in devices]
-    )
 
 
 def _supposed(tx: Transaction, ids: NamedIds, overlay: Overlay) -> CloudInForms:
