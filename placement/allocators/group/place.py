@@ -117,7 +117,7 @@ def _placed(node: RequirementNode, locations: Locations, location_of: Mapping[in
     return Placed(node.requirement, locations.all[location_of[id(node)]].path, parts)
 
 
-_Choice = tuple[int, Option, tuple[tuple[CapacityState, ...], int]]
+_RatedOption = tuple[int, Option, tuple[tuple[CapacityState, ...], int]]
 """(the gain, the option, the state of its location afterwards)."""
 
 
@@ -201,7 +201,7 @@ class _BranchAndBound:
                     break
         return best if best > floor else None
 
-    def _try(self, choice: _Choice, floor: int) -> int | None:
+    def _try(self, choice: _RatedOption, floor: int) -> int | None:
         gain, option, after = choice
         self._state.place(self._picks[len(self._taken)], option.location, after)
         self._taken.append(option)
@@ -212,7 +212,7 @@ class _BranchAndBound:
         self._state.take_back()
         return None if better is None else better + gain
 
-    def _choices(self, depth: int) -> list[_Choice]:
+    def _choices(self, depth: int) -> list[_RatedOption]:
         """Return a pick's choices in natural order, one per class of interchangeable locations."""
         pick, state = self._picks[depth], self._state
         around = 0 if pick.parent == OUTERMOST else state.where[pick.parent]
