@@ -118,14 +118,6 @@ class Sketcher:
             form += [useful[tree.room.get((provider, name), 0)] for provider in providers]
         return tuple(form), providers
 
-    def sketches(self, trees: Sequence[Tree]) -> Iterable[Sketch]:
-        """Sketch many trees."""
-        if not self._is_unconstrained:
-            return map(self.sketch, trees)
-        options = [tree.options for tree in trees]
-        providers = [tuple(chain.from_iterable(of_tree)) for of_tree in options]
-        return zip([tuple([len(of_demand) for of_demand in of_tree]) for of_tree in options], providers, strict=True)
-
 
 def with_places(sketch: Sketch, places: Places) -> CanonicalForm:
     """Return the form of a tree whose places matter, too: the places of each provider, and the places of each level."""

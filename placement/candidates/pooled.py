@@ -81,11 +81,11 @@ class PooledRanking:
 
     def _of_equal_parts(self, trees: Sequence[Tree], own_parts: Mapping[int, OwnAmounts]) -> Iterator[RankedPart]:
         """Yield the candidates of trees that give the same in each of theirs, so that only compactness orders them."""
-        for tree, composed in zip(trees, self._compact_first.composed(trees), strict=True):
-            if composed is not None:
+        for tree in trees:
+            if composed := self._compact_first.composed_in(tree):
                 key = self._scores.key_of(self._sums.of(tree.root), own_parts[tree.root], composed.counts)
                 if not (key[FAILS] and self._scores.filters):
-                    yield key, (), tree, composed.ways
+                    yield key, (), tree, composed.choices
 
     def _of_pools(self, alone: Tree) -> Iterator[RankedPart]:
         """Yield what sharing providers serve alone: whatever takes from the same trees scores the same."""
@@ -93,9 +93,9 @@ class PooledRanking:
         if composed is None:
             return
         groups: dict[AbstractSet[int], list[Choice]] = defaultdict(list)
-        for choice in islice(composed.ways, self._most):
+        for choice in islice(composed.choices, self._most):
             groups[frozenset([_root_of(choice[index], alone) for index, *_rest in self._taking])].append(choice)
-        if next(composed.ways, None) is not None:
+        if next(composed.choices, None) is not None:
             self._budget.was_hit = True
         for roots, choices in groups.items():
             key = self._key_of_pools(roots, alone)

@@ -16,7 +16,6 @@ from operator import itemgetter
 
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
-from placement.candidates.compose.composed import Composer
 from placement.candidates.compose.slots import SlotComposer
 from placement.candidates.frontier import ALL_AT_ONCE, ONE_BY_ONE, Batches, Key, Keyed, best_first
 from placement.candidates.pooled import PooledRanking
@@ -160,10 +159,9 @@ RankedTree = tuple[Key, Tree, Iterator[Choice]]
 """A tree with its final key, and its candidates."""
 
 
-def ranked(batch: Sequence[Keyed], composer: Composer[Choice], order: TreeOrder) -> Iterator[RankedTree]:
+def ranked(batch: Sequence[Keyed], composer: CompactFirst, order: TreeOrder) -> Iterator[RankedTree]:
     """Compose some trees, and deduct from their scores what their best candidates lack in compactness."""
-    trees = [tree for _key, tree in batch]
-    order.scores.prefer_devices(trees)
-    for (key, tree), composed in zip(batch, composer.composed(trees), strict=True):
-        if composed is not None:
-            yield order.final(key, composed.counts), tree, composed.ways
+    order.scores.prefer_devices([tree for _key, tree in batch])
+    for key, tree in batch:
+        if composed := composer.composed_in(tree):
+            yield order.final(key, composed.counts), tree, composed.choices

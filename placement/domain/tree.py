@@ -147,7 +147,6 @@ class PlannerTree:
         places: the same places as masks, for the tree's own providers.
         foreign_providers: the providers that belong to other trees.
         held: places that are held exclusively, regardless of usage.
-        used: the providers in use, where that was read instead of all stocks.
     """
 
     root: int
@@ -159,7 +158,6 @@ class PlannerTree:
     places: Places = NOWHERE
     foreign_providers: Collection[int] = frozenset()
     held: Collection[int] = frozenset()
-    used: Collection[int] | None = None
 
     def own(self, providers: Iterable[int]) -> list[int]:
         """Return those providers that belong to the tree itself."""
@@ -196,9 +194,5 @@ class PlannerTree:
 
     def in_use(self) -> set[int]:
         """Return the providers on which, or below which, anything is allocated."""
-        used = self.used
-        if used is None:
-            used = [
-                provider for provider, stocks in self.stocks.items() if any(stock.used for stock in stocks.values())
-            ]
+        used = [provider for provider, stocks in self.stocks.items() if any(stock.used for stock in stocks.values())]
         return with_all_above(used, self.parents)

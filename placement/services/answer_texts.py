@@ -300,8 +300,9 @@ class _SearchOfWritten:
             return False
         self.new.update(dict.fromkeys(roots))
         budget = RequestBudget(per_tree=self._steps_of_tree, per_request=self._steps_of_tree * len(roots))
-        composed = CompactFirst(self._plan, budget, all_wanted=False).composed(trees)
-        served = {tree.root: (ways.counts, [*ways.ways]) for tree, ways in zip(trees, composed, strict=True) if ways}
+        composer = CompactFirst(self._plan, budget, all_wanted=False)
+        composed = [(tree.root, composer.composed_in(tree)) for tree in trees]
+        served = {root: (of_tree.counts, [*of_tree.choices]) for root, of_tree in composed if of_tree}
         if served and not budget.was_hit:
             candidates = [(root, choice) for root, (_counts, choices) in served.items() for choice in choices]
             providers = tree_summaries(self._tx, served.keys())

@@ -2,6 +2,6 @@
 
 A plain request is composed by ``slots``, a search under ``constraints``; ``compact`` puts its choices in order, and so
 does ``pooled`` if others share with the tree. A planner request is composed by ``devices`` or, if its resources have
-hierarchical names, ``paths``: both ask an allocator. Other modules spare them trees without a proposal before the
-details of a tree are read: ``any_choice``, ``free_places`` and ``device_room``.
+hierarchical names, ``paths``: both ask an allocator. ``ruled_out`` spares them trees without a proposal before the
+details of a tree are read.
 """

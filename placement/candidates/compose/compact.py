@@ -9,8 +9,9 @@ each vector of counts, in ascending order, and finds only the candidates that to
 one it finds is the best. Trees of the same canonical form, places included, are composed once.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, compress, repeat
+from itertools import chain, compress, product, repeat
 from math import prod
 from operator import call, itemgetter, or_
 from typing import NamedTuple
@@ -19,13 +20,21 @@ from placement.allocators.budget import Budget
 from placement.allocators.compactness import Counts
 from placement.candidates.budget import RequestBudget
 from placement.candidates.canonical import CanonicalForm, Memo, Sketch, with_places
-from placement.candidates.compose.composed import ChoicesOfForm, Composed
 from placement.candidates.compose.constraints import Constraint
-from placement.candidates.compose.slots import SlotComposer
-from placement.candidates.compose.touched_places import Touches, possible_counts
+from placement.candidates.compose.slots import ChoicesOfForm, SlotComposer
 from placement.domain.places import Places
-from placement.domain.search_plan import Choice, Plan
+from placement.domain.search_plan import Choice, Plan, Slot
 from placement.domain.tree import Tree
+
+
+class Composed(NamedTuple):
+    """The candidates of one tree, best first.
+
+    ``counts`` tells how many places of each level the first one touches. It is empty if levels do not matter.
+    """
+
+    counts: Counts
+    choices: Iterator[Choice]
 
 
 class _Known(NamedTuple):
@@ -42,7 +51,7 @@ class _Known(NamedTuple):
     readers: list[Callable[[Choice], Choice]] | None
     choices: ChoicesOfForm | None = None
 
-    def read_off(self, providers: tuple[int, ...]) -> Composed[Choice] | None:
+    def read_off(self, providers: tuple[int, ...]) -> Composed | None:
         """Return the candidates of a tree with these providers."""
         if self.counts is None or not self.readers:
             return None
@@ -79,10 +88,9 @@ class CompactFirst:
         self._left_to_sort = MAX_SORTED if all_wanted else 0
         consuming = [bool(slot.resources) for slot in plan.slots]
         self._consuming = None if all(consuming) else consuming
-        self._is_unconstrained = plan.is_unconstrained
         self._memo: Memo[_Known] = Memo()
 
-    def composed_in(self, tree: Tree) -> Composed[Choice] | None:
+    def composed_in(self, tree: Tree) -> Composed | None:
         """Return the choices that serve the plan in a tree, in order; None if there are none.
 
         Stop early, and mark the budget as hit, once the steps are used up.
@@ -99,27 +107,6 @@ class CompactFirst:
         if self._combinations(tree) <= self._few and not self._memo.is_full:
             return self._first_of_form(tree, sketch, form)
         return self._sorted(tree) if self._may_sort(tree) else self._searched_lazily(tree, sketch, form)
-
-    def composed(self, trees: Sequence[Tree]) -> list[Composed[Choice] | None]:
-        """Return for each of several trees what ``composed_in`` does.
-
-        Each step is done for all trees before the next one, so that what it needs stays in the processor's cache.
-        """
-        if not self._is_unconstrained or len(trees) == 1 or not any(tree.places.of for tree in trees):
-            return [self.composed_in(tree) for tree in trees]
-        sketches = list(self._sketcher.sketches(trees))
-        forms = [with_places(sketch, tree.places) for tree, sketch in zip(trees, sketches, strict=True)]
-        found: list[Composed[Choice] | None] = []
-        left_to_read = MAX_SORTED  # Read eagerly for the same reason, as far as memory allows.
-        for tree, (_form, providers), form in zip(trees, sketches, forms, strict=True):
-            counts, readers, _choices = self._memo.get(form, _UNKNOWN)
-            if readers and counts is not None and self._may_read_off(readers):
-                choices = map(call, readers, repeat(providers))
-                left_to_read -= len(readers)
-                found.append(Composed(counts, choices if left_to_read < 0 else iter([*choices])))
-            else:
-                found.append(self.composed_in(tree))
-        return found
 
     def _may_read_off(self, readers: Sequence[object]) -> bool:
         """Take a step for each known candidate; if too few are left, leave it to the search to use them up."""
@@ -138,7 +125,7 @@ class CompactFirst:
         self._left_to_sort -= combinations
         return True
 
-    def _first_of_form(self, tree: Tree, sketch: Sketch, form: CanonicalForm) -> Composed[Choice] | None:
+    def _first_of_form(self, tree: Tree, sketch: Sketch, form: CanonicalForm) -> Composed | None:
         """Compose everything in the numbers of a sketch, and memoise it for equivalent trees."""
         choices, (_form, providers) = self._composer.numbered_choices(tree, sketch), sketch
         masks = {number: tree.places.of.get(provider, 0) for number, provider in enumerate(providers)}
@@ -148,7 +135,7 @@ class CompactFirst:
             self._memo.remember(form, known)
         return known.read_off(providers)
 
-    def _sorted(self, tree: Tree) -> Composed[Choice] | None:
+    def _sorted(self, tree: Tree) -> Composed | None:
         """Compose everything and sort it by counts; equals stay in search order."""
         counts, in_order = self._in_order(list(self._composer.choices(tree)), tree.places.of, tree.places)
         return Composed(counts, iter(in_order)) if in_order else None
@@ -178,7 +165,7 @@ class CompactFirst:
             touched = map(or_, touched, map(masks.get, column, repeat(0)))
         return tuple(touched)
 
-    def _searched_lazily(self, tree: Tree, sketch: Sketch, form: CanonicalForm) -> Composed[Choice] | None:
+    def _searched_lazily(self, tree: Tree, sketch: Sketch, form: CanonicalForm) -> Composed | None:
         """Search a tree, or, if one of its form was searched before, only for what has not been found there.
 
         Lazily, because all that most trees are asked for is the counts of their best candidate.
@@ -189,7 +176,7 @@ class CompactFirst:
             composed = self._searched(tree)
             if self._for_order.was_hit or self._budget.was_hit:
                 return composed
-            choices = None if composed is None else ChoicesOfForm(composed.ways, providers, self._budget)
+            choices = None if composed is None else ChoicesOfForm(composed.choices, providers, self._budget)
             known = _Known(composed and composed.counts, None, choices)
             self._memo.remember(form, known)
         if known.counts is None or known.choices is None:
@@ -199,9 +186,9 @@ class CompactFirst:
     def _later(self, tree: Tree) -> Iterator[Choice]:
         """Search once choices are pulled. There may be none after all, if the steps are used up by then."""
         if composed := self._searched(tree):
-            yield from composed.ways
+            yield from composed.choices
 
-    def _searched(self, tree: Tree) -> Composed[Choice] | None:
+    def _searched(self, tree: Tree) -> Composed | None:
         """Search for the candidates of each vector of counts in turn, the least first."""
         return self._first_found(tree, self._touching(tree))
 
@@ -211,9 +198,7 @@ class CompactFirst:
         for counts in possible_counts(self._plan, tree):
             yield counts, [Touches(slots, tree.places, counts)]
 
-    def _first_found(
-        self, tree: Tree, conditions: Iterable[tuple[Counts, Sequence[Constraint]]]
-    ) -> Composed[Choice] | None:
+    def _first_found(self, tree: Tree, conditions: Iterable[tuple[Counts, Sequence[Constraint]]]) -> Composed | None:
         """Search under each of some conditions in turn; all searches together have the steps of one tree."""
         prepared = self._composer.prepared(tree)
         if prepared is None:
@@ -222,7 +207,7 @@ class CompactFirst:
         searches = ((counts, prepared.choices(steps, constraints)) for counts, constraints in conditions)
         for counts, choices in searches:
             if composed := _with_first(counts, choices):
-                in_order = chain(composed.ways, (choice for _counts, more in searches for choice in more))
+                in_order = chain(composed.choices, (choice for _counts, more in searches for choice in more))
                 return Composed(counts, self._noting_the_end(in_order, steps))
         return self._unsorted(tree) if steps.was_hit else None
 
@@ -232,19 +217,19 @@ class CompactFirst:
         if steps.was_hit:
             self._budget.was_hit = True
 
-    def _unsorted(self, tree: Tree) -> Composed[Choice] | None:
+    def _unsorted(self, tree: Tree) -> Composed | None:
         """Search without an order: steps wasted on ordering must not hide a candidate."""
         tree.options = [sorted(options) for options in tree.options]
         composed = _with_first((), self._composer.choices(tree))
         if composed is None:
             return None
-        first, others = next(composed.ways), composed.ways
+        first, others = next(composed.choices), composed.choices
         (touched,) = self._touched(tree.places.of, [first])
         self._budget.was_hit = True
         return Composed(tree.places.counts(touched), chain((first,), others))
 
 
-def _with_first(counts: Counts, choices: Iterator[Choice]) -> Composed[Choice] | None:
+def _with_first(counts: Counts, choices: Iterator[Choice]) -> Composed | None:
     first = next(choices, None)
     return None if first is None else Composed(counts, chain((first,), choices))
 
@@ -255,3 +240,104 @@ def _reader(choice: Choice) -> Callable[[Choice], Choice]:
         return itemgetter(*choice)
     (number,) = choice
     return itemgetter(slice(number, number + 1))  # A slice, so that the result is a tuple, too.
+
+
+def possible_counts(plan: Plan, tree: Tree) -> Iterator[Counts]:
+    """Yield how many places of each level candidates may touch, in ascending order.
+
+    Sums tell the fewest: three units left in each of two places are too little for four slots of two.
+    """
+    consuming = [slot for slot in plan.slots if slot.resources]
+    loads = [*_loads(plan, tree, consuming)]
+    reached = 0
+    for provider in _providers(tree, consuming):
+        reached |= tree.places.of.get(provider, 0)
+    bounds = []
+    for places in tree.places.levels:
+        most = max(1, min(len(consuming), (reached & places).bit_count()))
+        bounds.append(range(max([_fewest(asked, rooms, places) for asked, rooms in loads], default=1), most + 1))
+    return product(*bounds)
+
+
+def _loads(plan: Plan, tree: Tree, consuming: Sequence[Slot]) -> Iterator[tuple[float, Mapping[int, float]]]:
+    """Yield what adds up: the total asked for, and the room for it by the places that it is in."""
+    if plan.request.isolate:
+        granular = [slot for slot in consuming if slot.is_granular]
+        yield len(granular), _by_mask(tree, dict.fromkeys(_providers(tree, granular), 1.0))
+    for name in plan.contended:
+        asking = [(dict(slot.resources)[name], slot) for slot in consuming if name in dict(slot.resources)]
+        amounts = sorted({amount for amount, _slot in asking})
+        rooms = {provider: tree.room[provider, name] for provider in _providers(tree, [slot for _, slot in asking])}
+        if len(amounts) > 1:
+            yield sum([amount for amount, _slot in asking]), _by_mask(tree, rooms)
+        # Three units left at each provider are of little use to slots of two.
+        for least in amounts:
+            larger = [slot for amount, slot in asking if amount >= least]
+            times = {provider: rooms[provider] // least for provider in _providers(tree, larger)}
+            yield len(larger), _by_mask(tree, times)
+
+
+def _providers(tree: Tree, slots: Sequence[Slot]) -> set[int]:
+    return {provider for demand in {slot.demand for slot in slots} for provider in tree.options[demand]}
+
+
+def _by_mask(tree: Tree, rooms: Mapping[int, float]) -> dict[int, float]:
+    sums: dict[int, float] = defaultdict(float)
+    for provider, room in rooms.items():
+        sums[tree.places.of.get(provider, 0)] += room
+    return sums
+
+
+def _fewest(demand: float, rooms: Mapping[int, float], places: int) -> int:
+    """Return the least number of places of a level that have room for a demand."""
+    by_place: dict[int, float] = defaultdict(float)
+    for mask, room in rooms.items():
+        by_place[mask & places] += room
+    missing, count = demand - by_place.pop(0, 0), 0
+    for room in sorted(by_place.values(), reverse=True):
+        if missing <= 0:
+            break
+        missing, count = missing - room, count + 1
+    return max(1, count)
+
+
+class Touches:
+    """The constraint that exactly this many places of each level are touched.
+
+    Args:
+        slots: in search order.
+        places: where the providers of the tree lie.
+        counts: how many places of each level.
+    """
+
+    def __init__(self, slots: Sequence[Slot], places: Places, counts: Counts) -> None:
+        self.depths = frozenset(depth for depth, slot in enumerate(slots) if slot.resources)
+        self._after = [sum(later > depth for later in self.depths) for depth in range(len(slots))]
+        self._places = places
+        self._counts = counts
+        self._touched = [0]
+        self._missing: dict[int, int | None] = {}
+
+    def is_hopeless(self) -> bool:
+        """Leave it to the search."""
+        return False
+
+    def take(self, depth: int, provider: int) -> bool:
+        """Accept a provider if no level has too many places touched, and the slots to come can touch the rest."""
+        touched = self._touched[-1] | self._places.of.get(provider, 0)
+        if touched not in self._missing:
+            self._missing[touched] = self._missing_from(touched)
+        missing = self._missing[touched]
+        if missing is None or missing > self._after[depth]:
+            return False
+        self._touched.append(touched)
+        return True
+
+    def _missing_from(self, touched: int) -> int | None:
+        """Return how many places the level that lacks most is missing; None if too many are touched."""
+        lacks = [wanted - count for wanted, count in zip(self._counts, self._places.counts(touched), strict=True)]
+        return None if min(lacks) < 0 else max(lacks)
+
+    def give_back(self, depth: int, provider: int) -> None:  # noqa: ARG002 - the last one taken is meant
+        """Undo the last choice."""
+        self._touched.pop()

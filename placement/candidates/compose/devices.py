@@ -2,7 +2,7 @@
 
 The device allocator decides, once for all trees that pose it the same problem. Before the details of a tree are read,
 two questions rule out many: are there enough providers for each group, and have they room for all groups together
-(``device_room``)?
+(``ruled_out``)?
 """
 
 from collections import defaultdict
@@ -35,10 +35,9 @@ from placement.candidates.compose.device_parts import (
     device_of,
     level_of_tie,
 )
-from placement.candidates.compose.device_room import DeviceRoom
-from placement.candidates.compose.free_places import WantedFree, wanted_free
 from placement.candidates.compose.locks import Locks
 from placement.candidates.compose.proposals import Proposal, Proposals
+from placement.candidates.compose.ruled_out import DeviceRoom, WantedFree, wanted_free
 from placement.candidates.device_judge import DeviceJudge
 from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 from placement.allocators.budget import Budget
 from placement.allocators.compactness import Counts
-from placement.candidates.compose.free_places import WantedFree
+from placement.candidates.compose.ruled_out import WantedFree
 from placement.domain.tree import PlannerTree, Tree
 
 

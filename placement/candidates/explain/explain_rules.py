@@ -65,14 +65,14 @@ class RuleSearches(NamedTuple):
     Args:
         composer_for: returns the composer of a request with its plan.
         plan_of_paths: returns the plan of a request with other paths.
-        outlines_of: returns the outlines of trees.
+        details_of: returns trees in detail.
         seen: what tells providers apart besides what they can serve.
         budget: the steps of all searches together.
     """
 
     composer_for: Callable[[PlannerRequest, Plan], ProposalComposer]
     plan_of_paths: Callable[[PlannerRequest], Plan]
-    outlines_of: Callable[[Sequence[Tree]], Sequence[PlannerTree]]
+    details_of: Callable[[Sequence[Tree]], Sequence[PlannerTree]]
     seen: Sequence[Ints]
     budget: Budget
 
@@ -91,8 +91,8 @@ class RuleSearch:
         composer, budget = self._composer, self._searches.budget
         hopeful = [tree for tree in trees if not (composer.is_hopeless(tree) or composer.lacks_room(tree))]
         verdicts: dict[int, bool | None] = {}
-        for tree, outline in zip(hopeful, self._searches.outlines_of(hopeful), strict=True):
-            verdicts[tree.root] = None if budget.is_used_up else composer.serves(tree, outline, budget)
+        for tree, details in zip(hopeful, self._searches.details_of(hopeful), strict=True):
+            verdicts[tree.root] = None if budget.is_used_up else composer.serves(tree, details, budget)
         return [verdicts.get(tree.root, False) for tree in trees]
 
 

@@ -22,7 +22,6 @@ class FormComposer:
         self._details = question.details
         self._steps = question.steps
         self._prepared, self._composer = question.prepared, question.prepared.composer
-        self._served = question.served
         self._kept = question.kept_proposals
         self._overlay = overlay
         self._models: Memo[FoundInHost] = Memo()
@@ -36,10 +35,6 @@ class FormComposer:
     def complete(self) -> bool:
         """Whether the last search in each tree ran to its end."""
         return not self._cut_off
-
-    def is_certain(self, root: int) -> bool:
-        """Tell whether the last search in a tree ran to its end."""
-        return root not in self._cut_off
 
     def composed(self, trees: Sequence[Tree]) -> Iterator[Sequence[Proposal]]:
         """Yield the proposals of each tree."""
@@ -68,8 +63,6 @@ class FormComposer:
             if is_as_it_is:
                 # Even if it was cut off: to search each tree of this form would use up as many steps again.
                 self._models.remember(host.form, model)
-        if is_as_it_is and model.proposals.verdict is not None:
-            self._served[tree.root] = model.proposals.verdict
         proposals = self._noted(details, model.proposals)
         return proposals if model.host is host else [read_off(one, model.host, host) for one in proposals]
 

@@ -8,17 +8,13 @@ place in the line.
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import ROOT
-from placement.candidates.host_sketches import HostSketch, read_off
-from placement.candidates.planner.planner_search import FIRST, PlannerSearch, RankedKey, RankedProposal, search_for
+from placement.candidates.planner.planner_search import PlannerSearch, RankedKey, RankedProposal, search_for
 from placement.candidates.planner.question import PlannerQuestion
 from placement.domain.overlay import Overlay
-
-if TYPE_CHECKING:
-    from placement.candidates.canonical import CanonicalForm
 
 FIRST_TREES = 8
 """How many trees to read in detail first, if a tree may serve several members."""
@@ -49,8 +45,8 @@ class MemberPlaces(Protocol):
             most: the number of proposals.
         """
 
-    def note(self, taken: Proposal, roots: Iterable[int]) -> None:
-        """Note what somebody took, and from which trees."""
+    def note(self, roots: Iterable[int]) -> None:
+        """Note from which trees somebody took."""
 
     def leave_out(self, roots: Iterable[int]) -> None:
         """Leave out trees from now on."""
@@ -108,7 +104,7 @@ class PlannedAnew:
         self._exhausted.update(search.exhausted)
         return found
 
-    def note(self, taken: Proposal, roots: Iterable[int]) -> None:
+    def note(self, roots: Iterable[int]) -> None:
         """Do nothing: the overlay has it."""
 
     def leave_out(self, roots: Iterable[int]) -> None:
@@ -143,7 +139,6 @@ class TreeByTree:
         self._changed: set[int] = set()
         """Trees that were taken from since the last call."""
         self._left_out: set[int] = set()
-        self._alike = _PlacesByForm(search, overlay)
         self._is_as_it_is = overlay.is_empty
         self._has_dropped = False
 
@@ -159,12 +154,9 @@ class TreeByTree:
         open_trees = [root for root, is_proven in self.search.exhausted.items() if not is_proven]
         return self.search.most_in(self._taken_from | self._changed | {*open_trees}, members=members)
 
-    def note(self, taken: Proposal, roots: Iterable[int]) -> None:
-        """Note what somebody took, and from which trees."""
-        for root in roots:
-            _key, own = self._beside.get(root, (None, None))
-            self._alike.note(root, is_own=own is taken)
-            self._changed.add(root)
+    def note(self, roots: Iterable[int]) -> None:
+        """Note from which trees somebody took."""
+        self._changed.update(roots)
 
     def leave_out(self, roots: Iterable[int]) -> None:
         """Leave out trees from now on."""
@@ -175,8 +167,9 @@ class TreeByTree:
         """Return the best proposals under an overlay, up to ``most``."""
         for root in sorted(self._changed):
             self._beside.pop(root, None)
-            if root not in self._left_out:
-                self._stand_beside(root, overlay)
+            # Ranked again as far as possible without composing in it.
+            if root not in self._left_out and (key := self.search.expected(root, overlay)):
+                self._put_beside(root, key, None)
         self._taken_from |= self._changed
         self._changed.clear()
         found: list[RankedProposal] = []
@@ -185,14 +178,6 @@ class TreeByTree:
         for key, proposal in found:
             self._put_beside(proposal.root, key, proposal)
         return [proposal for _key, proposal in found]
-
-    def _stand_beside(self, root: int, overlay: Overlay) -> None:
-        """Rank a changed tree again, as far as possible without composing in it."""
-        if self._alike.knows(root):
-            if ranked := self._alike.next_of(root):
-                self._put_beside(root, *ranked)
-        elif key := self.search.expected(root, overlay):
-            self._put_beside(root, key, None)
 
     def _put_beside(self, root: int, key: RankedKey, proposal: Proposal | None) -> None:
         self._beside[root] = key, proposal
@@ -208,7 +193,6 @@ class TreeByTree:
             if proposal:
                 return key, proposal
             ranked = self._allowed(self.search.again(key[ROOT]))
-            self._alike.learn(key[ROOT], ranked)
             if ranked:
                 self._put_beside(key[ROOT], *ranked)
         first, self._first_in_line = self._first(), None
@@ -235,71 +219,3 @@ class TreeByTree:
                 return key
             heappop(self._keys_beside)
         return None
-
-
-_ForFurther = list[tuple[HostSketch, RankedProposal | None]]
-"""For the second member, the third, and so on: the first tree of a form that had one more, and what it gave them."""
-
-
-class _PlacesByForm:
-    """Reuse of placements: trees of one form take the same members in the same places, in the same order.
-
-    This holds for members that want the same, as long as taking from one tree changes nothing in another. Once a host
-    has taken three members, it is known what the second and the third get in any other host of that form.
-
-    Args:
-        search: plans one candidate in each tree, before anything is taken.
-        overlay: the assumed changes before anything is taken.
-    """
-
-    def __init__(self, search: PlannerSearch, overlay: Overlay) -> None:
-        self._search = search
-        self._overlay = overlay
-        self._members: dict[int, int] = {}
-        """How many members have been placed in each tree."""
-        self._with_others: set[int] = set()
-        """The trees that others have taken from as well."""
-        self._sketched: dict[int, tuple[HostSketch, _ForFurther] | None] = {}
-        """Sketches of trees, with what is known of their forms."""
-        self._found: dict[CanonicalForm, _ForFurther] = {}
-
-    def note(self, root: int, *, is_own: bool) -> None:
-        """Note that a tree has been taken from, by the next member or, unless ``is_own``, by somebody else."""
-        self._members[root] = self._members.get(root, 0) + 1
-        if not is_own:
-            self._with_others.add(root)
-
-    def _as_it_was(self, root: int) -> tuple[HostSketch, _ForFurther] | None:
-        """Return a tree as it was before anything was taken, with what is known of its form."""
-        if root in self._with_others:
-            return None
-        if root not in self._sketched:
-            host = self._search.sketch(root)
-            is_as_it_is = host is not None and self._overlay.within(host.providers).is_empty
-            self._sketched[root] = (host, self._found.setdefault(host.form, [])) if host and is_as_it_is else None
-        return self._sketched[root]
-
-    def knows(self, root: int) -> bool:
-        """Tell whether it is known what the next member gets in a tree."""
-        sketched = self._as_it_was(root)
-        return sketched is not None and len(sketched[1]) >= self._members[root]
-
-    def next_of(self, root: int) -> RankedProposal | None:
-        """Return what the next member gets in a tree, None for nothing. It must be known."""
-        sketched = self._as_it_was(root)
-        assert sketched is not None
-        host, further = sketched
-        model, ranked = further[self._members[root] - 1]
-        if ranked is None:
-            return None
-        (fails, negated, *_rest), proposal = ranked
-        return (fails, negated, root, FIRST), read_off(proposal, model, host)
-
-    def learn(self, root: int, ranked: RankedProposal | None) -> None:
-        """Remember what the next member gets in a tree that has been composed in again."""
-        sketched = self._as_it_was(root)
-        if sketched is None or not self._search.is_certain(root):
-            return
-        host, further = sketched
-        if len(further) == self._members[root] - 1:
-            further.append((host, ranked))

@@ -150,10 +150,6 @@ class PlannerSearch:
             return own and ((*own, FIRST), proposal)
         return None
 
-    def is_certain(self, root: int) -> bool:
-        """Tell whether the last search in a tree ran to its end."""
-        return self._composer.is_certain(root)
-
     def sketch(self, root: int) -> HostSketch | None:
         """Return a sketch of an unchanged tree, if each demand has an option in it."""
         for tree, details in self._in_detail([root]):
@@ -236,8 +232,6 @@ class PlannerSearch:
         if len(trees) <= MAX_BATCH and not self.exhausted:
             return trees
         lacking = self._lacking([tree for _key, tree in trees])
-        if not (self._overlay.changes or self._overlay.held):
-            self._question.served.update(dict.fromkeys(lacking, False))
         return [(key, tree) for key, tree in trees if tree.root not in lacking]
 
     def _lacking(self, trees: Sequence[Tree]) -> set[int]:

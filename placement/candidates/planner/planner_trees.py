@@ -1,4 +1,4 @@
-"""The trees of a cloud as the planner sees them, built from its columns: in detail, or only as outlines.
+"""The trees of a cloud as the planner sees them, built in detail from its columns.
 
 A cloud has thousands of providers, but few different stocks and sets of traits. Those that are equal are one object,
 which saves building it again, and lets canonical forms compare fast.
@@ -6,21 +6,18 @@ which saves building it again, and lets canonical forms compare fast.
 
 from collections import ChainMap, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from functools import cached_property
 from heapq import heappop, heappush
 from itertools import count, islice, repeat
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from placement.candidates.compose.free_places import PlacesInUse, WantedFree
 from placement.candidates.frontier import Key, Keyed
 from placement.candidates.serving import Serving
 from placement.cloud.columns import CloudColumns
-from placement.cloud.providers import Flags, Ints, places_in
-from placement.domain.places import Layout, Parents, Places, Position, with_all_above
+from placement.cloud.providers import Ints, places_in
+from placement.domain.places import Layout, Parents, Places, Position
 from placement.domain.search_plan import Plan
 from placement.domain.tree import NO_STOCKS, NamedMember, PlannerTree, ProviderStocks, Stock, Tree
 
@@ -48,54 +45,6 @@ class Deciding(NamedTuple):
     levels: Sequence[int | None]
     classes: Mapping[int, str]
     traits: Mapping[int, str]
-
-
-class TreeUse:
-    """Tells how the providers of trees are nested, and which are in use.
-
-    Args:
-        serving: the columns, and who has which trait.
-    """
-
-    def __init__(self, serving: Serving) -> None:
-        self._serving = serving
-        self._providers = serving.columns.providers
-
-    def parents_in(self, roots: Collection[int]) -> Parents:
-        """Return the parents of all providers of some trees."""
-        return self._providers.parents_of(self._providers.positions_of_trees(roots))
-
-    def in_use(self, roots: Collection[int]) -> AbstractSet[int]:
-        """Return the providers of some trees on which, or below which, anything is in use."""
-        at = self._providers.positions_of_trees(roots)
-        used = self._providers.with_ancestors(at[self.is_in_use[at]])
-        return {*self._providers.ids[used].tolist()}
-
-    def places_in_use(self, roots: Collection[int], levels: Sequence[int | None]) -> PlacesInUse:
-        """Return which places of levels are in use in some trees."""
-        bits = self._serving.anchors(levels, self._providers.positions_of_trees(roots)).level_bits.items()
-        anchors = [{anchor for anchor, of in bits if of >> level & 1} for level in range(len(levels))]
-        return PlacesInUse(self.parents_in(roots), anchors, self.in_use(roots))
-
-    def without_free(
-        self, wanted: Sequence[WantedFree], trees: Sequence[Tree], levels: Sequence[int | None]
-    ) -> set[int]:
-        """Return the roots of the trees that provably have no free place for an exclusive group."""
-        if not trees or not wanted:
-            return set()
-        needed = {level for group in wanted for level in group.levels}
-        levels = [trait if level in needed else None for level, trait in enumerate(levels)]
-        places = self.places_in_use({tree.root for tree in trees}, levels)
-        return {tree.root for tree in trees if places.are_lacking(wanted, tree)}
-
-    @cached_property
-    def is_in_use(self) -> Flags:
-        """Which providers have anything in use, by position."""
-        columns = self._serving.columns
-        used = np.zeros(len(self._providers.ids), dtype=bool)
-        for stock in map(columns.stock, columns.class_ids):
-            used[stock.at[stock.used > 0]] = True
-        return used
 
 
 class StocksByProvider:
@@ -275,54 +224,6 @@ class UpcomingTrees:
             _key, _number, tree = heappop(self._next)
             if not self._details.has(tree):
                 yield tree
-
-
-class TreeOutlines:
-    """The outlines of trees: what decides whether they can serve, but not how well, each built once.
-
-    An outline has what lies at or above a provider that can serve something.
-
-    Args:
-        serving: the columns, and who has which trait.
-        deciding: the classes of locks, and the traits of levels and those that rules name.
-        use: tells what is in use, if that matters.
-    """
-
-    def __init__(self, serving: Serving, deciding: Deciding, use: TreeUse | None) -> None:
-        self._facts = _TreeFacts(serving, deciding)
-        self._use = use
-        self._known: dict[int, tuple[Tree, PlannerTree]] = {}
-
-    def of(self, trees: Sequence[Tree]) -> list[PlannerTree]:
-        """Return the outlines of trees."""
-        unknown = [tree for tree in trees if not self._has(tree)]
-        if unknown:
-            roots = {root for tree in unknown for root in _roots(tree)}
-            facts, used = self._facts.of(roots), self._use.in_use(roots) if self._use else None
-            self._known.update({tree.root: (tree, _outline(tree, facts, used)) for tree in unknown})
-        return [self._known[tree.root][1] for tree in trees]
-
-    def _has(self, tree: Tree) -> bool:
-        known = self._known.get(tree.root)
-        # A tree under an overlay is another object, with other options.
-        return known is not None and known[0] is tree
-
-
-def _outline(tree: Tree, facts: _Facts, used: AbstractSet[int] | None) -> PlannerTree:
-    serving = {provider for row in tree.options for provider in row}
-    around = with_all_above(serving, facts.parents)
-    foreign = [provider for provider in serving if tree.root_of.get(provider, tree.root) != tree.root]
-    return PlannerTree(
-        root=tree.root,
-        parents=_only(around, facts.parents),
-        # ProviderNames only decide which of equal providers is tried first.
-        names={provider: str(provider) for provider in around},
-        traits=facts.traits,
-        stocks=_only(around, facts.stocks),
-        positions=facts.positions,
-        foreign_providers=with_all_above(foreign, facts.parents),
-        used=None if used is None else around & used,
-    )
 
 
 def _only(providers: Collection[int], values: Mapping[int, Value]) -> dict[int, Value]:

@@ -10,8 +10,8 @@ import numpy as np
 
 from placement.allocators.budget import Budget
 from placement.allocators.ranking_profile import RankingProfile
-from placement.candidates.compose.any_choice import AnyChoice
 from placement.candidates.compose.proposals import Proposal, ProposalComposer
+from placement.candidates.compose.ruled_out import AnyChoice, PlacesInUse
 from placement.candidates.device_judge import DeviceJudge
 from placement.candidates.fragmentation import TreeFragmentation, WantedOfHost, wanted_by
 from placement.candidates.host_sketches import KeptProposals
@@ -20,9 +20,7 @@ from placement.candidates.planner.planner_trees import (
     ChangedProvider,
     Deciding,
     NamesIn,
-    TreeOutlines,
     TreesInDetail,
-    TreeUse,
     changed_providers,
 )
 from placement.candidates.ranking import Ranking, TreeScores, shared_by
@@ -152,11 +150,9 @@ class PlannerQuestion:
         self._terms = terms
         self.cloud = cloud
         self._serving = cloud.reader.serving
-        self.served: dict[int, bool] = {}
-        """By root, whether an unchanged tree can serve it, as far as known."""
         self._under: tuple[Overlay, TreeReader] = AS_IT_IS, cloud.reader
-        self.use = TreeUse(self._serving)
-        """How providers are nested, and which are in use as it is."""
+        self.use = PlacesInUse(self._serving)
+        """What is in use as it is."""
         self.details = TreesInDetail(self._serving, cloud.deciding(self._classes), cloud.names)
         """The trees in all detail that decides."""
 
@@ -187,21 +183,13 @@ class PlannerQuestion:
 
     def without_free_places(self, trees: Sequence[Tree], overlay: Overlay) -> set[int]:
         """Return the roots of trees that provably lack a free place for an exclusive group."""
-        use = TreeUse(self.reader(overlay).serving) if overlay.released else self.use
+        use = PlacesInUse(self.reader(overlay).serving) if overlay.released else self.use
         return use.without_free(self.prepared.composer.wanted_free, trees, self.level_ids)
 
     @cached_property
     def any_choice(self) -> AnyChoice:
         """Finds trees where no choice of single providers serves the request."""
-        return AnyChoice(self.request, self.use.parents_in)
-
-    @cached_property
-    def outlines(self) -> TreeOutlines | TreesInDetail:
-        """Whatever decides whether trees can serve the request, but perhaps not how well."""
-        if self.request.paths:
-            return self.details  # All stocks matter to nested parts.
-        use = self.use if self.request.exclusive else None
-        return TreeOutlines(self._serving, self.cloud.deciding({*self._terms.locks.values()}), use)
+        return AnyChoice(self.request, self._serving.columns.providers)
 
     @property
     def _classes(self) -> Collection[str] | None:

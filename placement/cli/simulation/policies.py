@@ -85,7 +85,7 @@ def ranked(profile: RankingProfile) -> CandidateChoice:
         def composed(batch: Sequence[Keyed]) -> Iterator[tuple[Key, Candidate]]:
             for (fails, negated, root), tree in batch:
                 if found := composer.composed_in(tree):
-                    yield (fails, negated + scores.lost(found.counts), root), (root, next(found.ways))
+                    yield (fails, negated + scores.lost(found.counts), root), (root, next(found.choices))
 
         portion = Portion([(key, by_root[key[ROOT]]) for key in left], LAST)
         best = next(best_first([portion], composed, ONE_BY_ONE), None)

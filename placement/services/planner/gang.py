@@ -143,7 +143,7 @@ class Placing:
         self.drafts.append(draft)
         self._overlay = draft.upon(self._overlay)
         for places in self._places.values():
-            places.note(draft.proposal, draft.roots)
+            places.note(draft.roots)
         if self._closing is not None:
             self._close(self._closing.beside(draft.proposal.root))
         return True

@@ -96,7 +96,7 @@ def sorted_by_definition(cloud: Cloud, ranking: Ranking) -> list[Expected]:
         fails, total, composed = score_by_definition(cloud.plan, ranking, tree, node)
         if composed is not None and not (fails and scores.filters):
             score = total + jitter(cloud.plan, ranking, tree.root)
-            for turn, choice in enumerate(composed.ways):
+            for turn, choice in enumerate(composed.choices):
                 rank = turn, fails, -round(score, 6)
                 found.append(Expected(rank, (node, composed.counts), (tree.root, choice)))
     return sorted(found, key=lambda one: (one.rank, one.candidate[0]))
