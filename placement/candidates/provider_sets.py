@@ -1,6 +1,5 @@
 """The sets of providers that meet conditions, as the search asks for them."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
@@ -14,6 +13,9 @@ class ProviderSets(Protocol):
     def read_traits(self, trait_ids: Collection[int]) -> None:
         """Find out who has each of some traits."""
 
+    def read_aggregates(self, aggregate_ids: Collection[int]) -> None:
+        """Find out who is in each of some aggregates."""
+
     def with_trait(self, trait_id: int) -> Flags:
         """Return who has a trait."""
 
@@ -22,41 +24,6 @@ class ProviderSets(Protocol):
 
     def aggregates_of(self, providers: Collection[int]) -> Mapping[int, Collection[int]]:
         """Return the aggregates of some providers, given by id."""
-
-
-class KnownSets(ABC):
-    """Sets of providers, each read once."""
-
-    def __init__(self) -> None:
-        self._owners: dict[int, Flags] = {}
-        self._members: dict[int, Flags] = {}
-
-    @abstractmethod
-    def read_traits(self, trait_ids: Collection[int]) -> None:
-        """Find out who has each of some traits, with one query for those that are not known."""
-
-    @abstractmethod
-    def read_aggregates(self, aggregate_ids: Collection[int]) -> None:
-        """Find out who is in each of some aggregates, likewise."""
-
-    def with_trait(self, trait_id: int) -> Flags:
-        """Return who has a trait."""
-        if trait_id not in self._owners:
-            self.read_traits([trait_id])
-        return self._owners[trait_id]
-
-    def in_aggregate(self, aggregate_id: int) -> Flags:
-        """Return who is in an aggregate."""
-        if aggregate_id not in self._members:
-            self.read_aggregates([aggregate_id])
-        return self._members[aggregate_id]
-
-
-class SetsToRead(ProviderSets, Protocol):
-    """Sets of providers, of which several can be read at once."""
-
-    def read_aggregates(self, aggregate_ids: Collection[int]) -> None:
-        """Find out who is in each of some aggregates."""
 
 
 class SetsInView:
@@ -68,7 +35,7 @@ class SetsInView:
         real: the providers of the real one.
     """
 
-    def __init__(self, sets: SetsToRead, view: CloudView, real: ProviderColumns) -> None:
+    def __init__(self, sets: ProviderSets, view: CloudView, real: ProviderColumns) -> None:
         self._sets = sets
         self._view = view
         self._real = real

@@ -17,8 +17,7 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import NodeScorer, OwnPart
 from placement.candidates.column_scores import ColumnScores
 from placement.candidates.fragmentation import TreeFragmentation
-from placement.candidates.frontier import Key
-from placement.candidates.key_order import KeyColumns
+from placement.candidates.frontier import Key, KeyColumns
 from placement.candidates.tree_reader import TreeReader
 from placement.cloud.providers import Ints
 from placement.domain.quantities import ResourceAmounts

@@ -13,7 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.candidates.device_judge import DeviceJudge
+from placement.candidates.fragmentation import DeviceJudge
 from placement.candidates.scores import CandidateScorer, Score
 from placement.cloud.columns import CloudColumns, TreeSums
 from placement.cloud.providers import Flags, Ints

@@ -11,7 +11,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
-from itertools import islice, repeat
+from itertools import chain, islice, repeat
 from operator import itemgetter
 
 from placement.candidates.budget import RequestBudget
@@ -47,7 +47,7 @@ def walked(compositions: Iterable[tuple[Tree, Iterator[Choice]]], *, breadth_fir
     """Yield the candidates of trees composed lazily, depth or breadth first, without duplicates."""
     distinct = _DistinctChoices()
     candidates = (zip(repeat(tree.root), distinct.of(tree, choices)) for tree, choices in compositions)
-    return _round_robin(candidates) if breadth_first else _one_by_one(candidates)
+    return _round_robin(candidates) if breadth_first else chain.from_iterable(candidates)
 
 
 class _DistinctChoices:
@@ -76,11 +76,6 @@ def _not_seen(choices: Iterator[Choice], sharing: AbstractSet[int], seen: set[Ch
                 continue
             seen.add(choice)
         yield choice
-
-
-def _one_by_one(compositions: Iterable[Iterator[Candidate]]) -> Iterator[Candidate]:
-    for composition in compositions:
-        yield from composition
 
 
 def _round_robin(compositions: Iterable[Iterator[Candidate]]) -> Iterator[Candidate]:

@@ -5,7 +5,7 @@ providers at once is left to composing, except for one sum: a tree needs room fo
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -101,15 +101,6 @@ class Serving:
                 # The reference finds no provider for a group that only forbids.
                 return False
         return True
-
-    @property
-    def signature(self) -> Hashable:
-        """What two requests have in common only if the same providers serve their demands in the same state."""
-        ids, request = self.ids, self.plan.request
-        named = [frozenset(of_kind.items()) for of_kind in (ids.classes, ids.traits, ids.aggregates, ids.roots)]
-        demands = tuple([demand.identity for demand in self.plan.demands])
-        of_roots = request.root_required, request.root_forbidden, self.plan.forbidden_root_aggregates
-        return demands, of_roots, self.plan.trait_sets, *named, ids.shares
 
     @property
     def only_root(self) -> int | None:

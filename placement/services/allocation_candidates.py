@@ -12,10 +12,9 @@ from placement.candidates.explain.conditions import Condition, ConditionKind
 from placement.candidates.explain.explain import quick_cause
 from placement.candidates.explain.masks import ConditionMasks
 from placement.candidates.fragmentation import wanted_by
-from placement.candidates.least_places import least_places
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of, shared_by
 from placement.candidates.search import Candidate, candidates_in, found_candidates
-from placement.candidates.tree_order import TreeOrder
+from placement.candidates.tree_order import TreeOrder, least_places
 from placement.candidates.tree_reader import TreeReader
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.places import PlaceLock

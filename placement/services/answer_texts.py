@@ -18,8 +18,7 @@ from typing import NamedTuple
 from placement.allocators.compactness import Counts
 from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
-from placement.candidates.frontier import Key
-from placement.candidates.key_order import KeyOrder, KeyQueue
+from placement.candidates.frontier import Key, KeyOrder, KeyQueue
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.tree_order import kept_order
 from placement.domain.candidate_request import CandidateRequest

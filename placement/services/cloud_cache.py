@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placement.candidates.planner.planner_trees import ProviderNames
-from placement.candidates.provider_sets import KnownSets
 from placement.candidates.serving import Serving
 from placement.candidates.tree_reader import TreeReader
 from placement.cloud.columns import CloudColumns
@@ -199,14 +198,15 @@ class _KnownHolders(NamedTuple):
     flags: Flags = np.zeros(0, dtype=bool)
 
 
-class SetsInSnapshot(KnownSets):
+class SetsInSnapshot:
     """The sets of providers that meet conditions in a snapshot: the ``ProviderSets`` of its columns."""
 
     def __init__(self, tx: Transaction, providers: ProviderColumns, kept: KeptInState) -> None:
-        super().__init__()
         self._tx = tx
         self._providers = providers
         self._kept = kept
+        self._owners: dict[int, Flags] = {}
+        self._members: dict[int, Flags] = {}
         self._aggregates: dict[object, Mapping[int, Collection[int]]] = {}
 
     def read_traits(self, trait_ids: Collection[int]) -> None:
@@ -216,6 +216,18 @@ class SetsInSnapshot(KnownSets):
     def read_aggregates(self, aggregate_ids: Collection[int]) -> None:
         """Find out who is in each of some aggregates, likewise."""
         self._members |= self._read(AGGREGATE, {*aggregate_ids} - self._members.keys(), members_of_aggregates)
+
+    def with_trait(self, trait_id: int) -> Flags:
+        """Return who has a trait."""
+        if trait_id not in self._owners:
+            self.read_traits([trait_id])
+        return self._owners[trait_id]
+
+    def in_aggregate(self, aggregate_id: int) -> Flags:
+        """Return who is in an aggregate."""
+        if aggregate_id not in self._members:
+            self.read_aggregates([aggregate_id])
+        return self._members[aggregate_id]
 
     def aggregates_of(self, providers: Collection[int]) -> Mapping[int, Collection[int]]:
         """Return the aggregates of some providers, given by id."""

@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 from placement.allocators.fragmentation import DeviceTask, FragmentationSettings, Outlook
 from placement.allocators.ranking_profile import RankingProfile
-from placement.candidates.device_judge import DeviceJudge
 from placement.candidates.fragmentation import (
+    DeviceJudge,
     FreeTrees,
     Tasks,
     TreeFragmentation,

@@ -1,6 +1,6 @@
 """The order of trees that is kept, and what it is by definition, in a snapshot."""
 
-from placement.candidates.key_order import KeyOrder, KeyQueue
+from placement.candidates.frontier import KeyOrder, KeyQueue
 from placement.candidates.ranking import TreeScores
 from placement.candidates.tree_order import kept_order
 from placement.cloud.columns import CloudColumns

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from placement.allocators.devices import THE_DEVICE, Device, Group, Host
 from placement.allocators.natural_order import natural_order
 from placement.candidates.canonical import UsefulRoom
-from placement.candidates.device_judge import DeviceJudge
+from placement.candidates.fragmentation import DeviceJudge
 from placement.domain.places import Levels, upwards
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.search_plan import Plan, Slot

@@ -38,7 +38,7 @@ from placement.candidates.compose.device_parts import (
 from placement.candidates.compose.locks import Locks
 from placement.candidates.compose.proposals import Proposal, Proposals
 from placement.candidates.compose.ruled_out import DeviceRoom, WantedFree, wanted_free
-from placement.candidates.device_judge import DeviceJudge
+from placement.candidates.fragmentation import DeviceJudge
 from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan
@@ -58,35 +58,6 @@ class _DeviceProblem(NamedTuple):
 
 MAX_HOSTS = 10_000
 """How many forms of hosts to remember: many, because allocating again costs far more than looking a form up."""
-
-
-class DeviceMemo:
-    """Asks the device allocator for one request, and only once for all hosts that are the same to it.
-
-    Args:
-        most: how many ways are wanted of each host.
-    """
-
-    def __init__(self, *, most: int) -> None:
-        self._most = most
-        self._memo: Memo[DeviceAllocations] = Memo(MAX_HOSTS)
-
-    def allocate(self, host: Host, request: Request, budget: Budget) -> DeviceAllocations:
-        """Return what the allocator finds. Once no steps are left, only what is in the memo is found.
-
-        Args:
-            host: a host. Its devices and places have numbers for names, so that hosts built alike are equal.
-            request: what is asked of it: for all hosts of a memo the same labels, amounts and rules.
-            budget: the steps that may be taken.
-        """
-        key = host_key(host, request)
-        found = self._memo.get(key)
-        if found is None and budget.is_used_up:
-            return DeviceAllocations((), complete=False)
-        if found is None:
-            found = allocate(host, request, most=self._most, budget=budget)
-            self._memo.remember(key, found)
-        return found
 
 
 class DeviceComposer:
@@ -115,8 +86,8 @@ class DeviceComposer:
         self._plan = plan
         self._levels = levels
         self._locks = Locks(levels.names, locks)
-        self._memo = DeviceMemo(most=request.per_tree)
-        self._some_way = DeviceMemo(most=1)
+        self._best: Memo[DeviceAllocations] = Memo(MAX_HOSTS)
+        self._any: Memo[DeviceAllocations] = Memo(MAX_HOSTS)
         self._parts = list(self._all_parts())
         self._misfits = Misfits()
         self._useful = useful_room(plan)
@@ -149,42 +120,37 @@ class DeviceComposer:
 
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:
         """Return the best ways to serve the request in a tree, as far as found before the budget runs out."""
-        judge = self._judge() if self._judge else None
-        composition = self._composition(tree, details, judge)
-        options = self._locks.usable([composition.options(part) for part in self._parts], details)
-        counts = [composition.count(part) for part in self._parts]
-        if not all(counts):
-            return Proposals()
         found: list[tuple[tuple[int, ...], ChosenProviders]] = []
         complete = True
-        for heads, allowed in composition.heads(self._parts, options, counts):
-            problem = self._problem(composition, allowed, counts, heads=heads, is_ranked=True)
-            result = self._memo.allocate(problem.host, problem.request, budget)
+        for result, providers in self._allocations(tree, details, budget, is_ranked=True):
             complete = complete and result.complete
-            found += [(one.objective.rank, self._choice(one, problem.providers)) for one in result.allocations]
+            found += [(one.objective.rank, self._choice(one, providers)) for one in result.allocations]
         found.sort(key=itemgetter(0))
         chosen = [rows for _rank, rows in found[: self._request.per_tree]]
         return Proposals([self._proposal(details, rows) for rows in chosen], complete)
 
     def serves(self, tree: Tree, details: PlannerTree, budget: Budget) -> bool | None:
         """Tell whether there is any way to serve the request in a tree; None if the budget runs out first."""
-        composition = self._composition(tree, details)
-        options = self._locks.usable([composition.options(part) for part in self._parts], details)
-        counts = [composition.count(part) for part in self._parts]
-        if not all(counts):
-            return False
         complete = True
-        for heads, allowed in composition.heads(self._parts, options, counts):
-            problem = self._problem(composition, allowed, counts, heads=heads, is_ranked=False)
-            result = self._some_way.allocate(problem.host, problem.request, budget)
+        for result, _providers in self._allocations(tree, details, budget, is_ranked=False):
             if result.allocations:
                 return True
             complete = complete and result.complete
         return False if complete else None
 
-    def _composition(self, tree: Tree, details: PlannerTree, judge: DeviceJudge | None = None) -> TreeParts:
+    def _allocations(
+        self, tree: Tree, details: PlannerTree, budget: Budget, *, is_ranked: bool
+    ) -> Iterator[tuple[DeviceAllocations, Sequence[int]]]:
+        """Yield what the device allocator finds in a tree with each choice of heads, and the providers it names.
+
+        Args:
+            tree: the tree.
+            details: the same tree in detail.
+            budget: the steps that may be taken.
+            is_ranked: whether the best ways are wanted, rather than any.
+        """
         wanted = {level for part in self._parts for level in part.exclusive}
-        return TreeParts(
+        parts = TreeParts(
             self._request,
             self._plan,
             tree=tree,
@@ -192,8 +158,29 @@ class DeviceComposer:
             never_alone=self._locks.never_whole(wanted, details) if wanted else frozenset(),
             misfits=self._misfits,
             useful=self._useful,
-            judge=judge,
+            judge=self._judge() if self._judge and is_ranked else None,
         )
+        options = self._locks.usable([parts.options(part) for part in self._parts], details)
+        counts = [parts.count(part) for part in self._parts]
+        if all(counts):
+            for heads, allowed in parts.heads(self._parts, options, counts):
+                problem = self._problem(parts, allowed, counts, heads=heads, is_ranked=is_ranked)
+                yield self._allocated(problem, budget, is_ranked=is_ranked), problem.providers
+
+    def _allocated(self, problem: _DeviceProblem, budget: Budget, *, is_ranked: bool) -> DeviceAllocations:
+        """Ask the device allocator, only once for all hosts that are the same to it.
+
+        Once no steps are left, only what was asked before is found.
+        """
+        memo, most = (self._best, self._request.per_tree) if is_ranked else (self._any, 1)
+        key = host_key(problem.host, problem.request)
+        found = memo.get(key)
+        if found is None and budget.is_used_up:
+            return DeviceAllocations((), complete=False)
+        if found is None:
+            found = allocate(problem.host, problem.request, most=most, budget=budget)
+            memo.remember(key, found)
+        return found
 
     def _choice(self, allocation: DeviceAllocation, providers: Sequence[int]) -> ChosenProviders:
         rows = [allocation.devices[str(index)] for index in range(len(self._parts))]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from placement.candidates.provider_sets import SetsToRead
+from placement.candidates.provider_sets import ProviderSets
 from placement.cloud.columns import CloudColumns
 from placement.cloud.providers import Flags, Ints
 from placement.domain.places import upwards
@@ -202,7 +202,7 @@ class CloudInForms:
     """
 
     def __init__(
-        self, columns: CloudColumns, sets: SetsToRead, ids: NamedIds, like: Mapping[int, int] | None = None
+        self, columns: CloudColumns, sets: ProviderSets, ids: NamedIds, like: Mapping[int, int] | None = None
     ) -> None:
         self.columns = columns
         self.sets = sets

@@ -1,6 +1,6 @@
 """Searches one question: yields the proposals of its trees, best first.
 
-Conditions and room narrow the trees, ``tree_order`` brings the most promising ones first, ``form_composer`` composes in
+Conditions and room narrow the trees, ``tree_order`` brings the most promising ones first, ``host_sketches`` composes in
 them, and the caller takes as many proposals as it wants.
 """
 
@@ -12,8 +12,7 @@ from typing import NamedTuple
 from placement.allocators.strategy_fit import ScoredNode
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import ONE_BY_ONE, Key, Keyed, Portion, best_first
-from placement.candidates.host_sketches import HostSketch, host_sketch
-from placement.candidates.planner.form_composer import FormComposer
+from placement.candidates.host_sketches import FormComposer, HostSketch, host_sketch
 from placement.candidates.planner.planner_trees import MAX_BATCH, UpcomingTrees, with_stocks
 from placement.candidates.planner.proposal_keys import ProposalKeys
 from placement.candidates.planner.question import PlannerQuestion
@@ -110,16 +109,16 @@ class PlannerSearch:
 
     def proposals(self, *, only: int | None = None) -> Iterator[Proposal]:
         """Yield proposals, best first; ``only`` restricts them to the tree with that root."""
-        return map(itemgetter(1), self._in_order(self._keys.portions(only)))
+        return map(itemgetter(1), self.ranked(only=only))
 
     def distinct(self) -> Iterator[Proposal]:
         """Yield proposals, best first, without repeating what sharing providers alone serve."""
         portions = _once_of_pools(self._hopeful(self._keys.portions()))
-        return _not_seen(map(itemgetter(1), self._composed_in_order(portions)))
+        return _not_seen(map(itemgetter(1), self._composed(portions)))
 
-    def ranked(self) -> Iterator[RankedProposal]:
-        """Yield proposals with their keys, best first."""
-        return self._in_order(self._keys.portions())
+    def ranked(self, *, only: int | None = None) -> Iterator[RankedProposal]:
+        """Yield proposals with their keys, best first; ``only`` restricts them to the tree with that root."""
+        return self._composed(self._hopeful(self._keys.portions(only)))
 
     def expected(self, root: int, overlay: Overlay) -> RankedKey | None:
         """Return a lower bound on the keys in a tree that an overlay takes more from; None if it is ruled out.
@@ -187,10 +186,7 @@ class PlannerSearch:
             self._trees |= {tree.root: tree for tree in self._reader.trees_of(unread)}
         return [tree for root in sorted(roots) if (tree := self._trees[root])]
 
-    def _in_order(self, portions: Iterator[Portion]) -> Iterator[RankedProposal]:
-        return self._composed_in_order(self._hopeful(portions))
-
-    def _composed_in_order(self, portions: Iterator[Portion]) -> Iterator[RankedProposal]:
+    def _composed(self, portions: Iterator[Portion]) -> Iterator[RankedProposal]:
         return best_first(map(self._noted_ahead, portions), self._ranked, ONE_BY_ONE)
 
     def _noted_ahead(self, portion: Portion) -> Portion:

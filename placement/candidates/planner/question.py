@@ -12,10 +12,8 @@ from placement.allocators.budget import Budget
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.compose.proposals import Proposal, ProposalComposer
 from placement.candidates.compose.ruled_out import AnyChoice, PlacesInUse
-from placement.candidates.device_judge import DeviceJudge
-from placement.candidates.fragmentation import TreeFragmentation, WantedOfHost, wanted_by
+from placement.candidates.fragmentation import DeviceJudge, TreeFragmentation, WantedOfHost, wanted_by
 from placement.candidates.host_sketches import KeptProposals
-from placement.candidates.least_places import LeastPlaces, least_places
 from placement.candidates.planner.planner_trees import (
     ChangedProvider,
     Deciding,
@@ -24,7 +22,7 @@ from placement.candidates.planner.planner_trees import (
     changed_providers,
 )
 from placement.candidates.ranking import Ranking, TreeScores, shared_by
-from placement.candidates.tree_order import SumsAsRead
+from placement.candidates.tree_order import LeastPlaces, SumsAsRead, least_places
 from placement.candidates.tree_reader import TreeReader
 from placement.cloud.derived import KeptInState
 from placement.domain.candidate_request import CandidateRequest, RequestGroup

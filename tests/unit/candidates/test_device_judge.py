@@ -1,7 +1,7 @@
 """The best device of a tree under a profile that judges devices."""
 
 from placement.allocators.fragmentation import DeviceSupply, DeviceTask, FragmentationSettings, Outlook
-from placement.candidates.device_judge import DeviceJudge
+from placement.candidates.fragmentation import DeviceJudge
 
 GPU = "CUSTOM_GPU_MILLI"
 ROOT, HALF, QUARTER = 1, 2, 3
