@@ -113,7 +113,9 @@ class Sketcher:
         if self._with_ancestors:
             form += [_next_above(provider, tree.parents, numbers) for provider in providers]
         if self._with_roots and tree.root_of:
-            form += _numbered_roots(providers, tree)
+            trees: dict[int, int] = {}
+            roots = [tree.root_of.get(provider, tree.root) for provider in providers]
+            form += [trees.setdefault(root, len(trees)) for root in roots]
         for name, useful in self._useful.items():
             form += [useful[tree.room.get((provider, name), 0)] for provider in providers]
         return tuple(form), providers
@@ -129,12 +131,6 @@ def numbered(choices: Iterable[Choice], providers: Sequence[int]) -> list[Choice
     """Return choices with providers replaced by their numbers in a sketch; no provider may be in it twice."""
     number = {provider: number for number, provider in enumerate(providers)}
     return [tuple([number[provider] for provider in choice]) for choice in choices]
-
-
-def _numbered_roots(providers: Iterable[int], tree: Tree) -> list[int]:
-    """Number the trees that the providers belong to, and return the number for each provider."""
-    numbers: dict[int, int] = {}
-    return [numbers.setdefault(tree.root_of.get(provider, tree.root), len(numbers)) for provider in providers]
 
 
 def _next_above(provider: int, parents: Mapping[int, int | None], numbers: Mapping[int, int]) -> int | None:

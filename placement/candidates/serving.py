@@ -164,7 +164,7 @@ class Serving:
     def rules(self, demand: Demand) -> Iterator[tuple[str, Rule]]:
         """Yield the rules for taking an amount, by their names in explanations, in the order of these."""
         if demand.ignores_usage:
-            yield "capacity", _has_capacity
+            yield "capacity", lambda stock, rows, _amount: stock.capacity[rows] > 0
             return
         yield "capacity", self._has_room
         yield from _UNIT_RULES
@@ -333,22 +333,14 @@ def _owners(stock: StockColumns, at: Ints | None) -> tuple[Ints, Any]:
     return at[rows >= 0], rows[rows >= 0]
 
 
-def _has_capacity(stock: StockColumns, rows: Ints, _amount: int) -> Flags:
-    return stock.capacity[rows] > 0
-
-
-def _is_enough(stock: StockColumns, rows: Ints, amount: int) -> Flags:
-    return stock.min_unit[rows] <= amount
-
-
-def _is_not_too_much(stock: StockColumns, rows: Ints, amount: int) -> Flags:
-    return stock.max_unit[rows] >= amount
-
-
 def _is_whole_steps(stock: StockColumns, rows: Ints, amount: int) -> Flags:
     step = stock.step_size[rows]
     fits: Flags = (step > 0) & (amount % np.maximum(1, step) == 0)
     return fits
 
 
-_UNIT_RULES = (("min_unit", _is_enough), ("max_unit", _is_not_too_much), ("step_size", _is_whole_steps))
+_UNIT_RULES: tuple[tuple[str, Rule], ...] = (
+    ("min_unit", lambda stock, rows, amount: stock.min_unit[rows] <= amount),
+    ("max_unit", lambda stock, rows, amount: stock.max_unit[rows] >= amount),
+    ("step_size", _is_whole_steps),
+)

@@ -46,27 +46,20 @@ def kept_order(reader: TreeReader, scores: TreeScores, kept: KeptInState) -> Key
         return None
     # A class may take the name of another, which the journal does not record.
     name = "order", scores.signature, frozenset(reader.class_ids({*scores.classes, *scores.requested}).items())
-    last = kept.find(name)
-    if last is not None and not last.changed:
-        return _order_in(last.value)
-    changed = reader.tree_indices(last.changed) if last is not None else np.zeros(0, dtype=np.int64)
-    before = _order_in(last.value).keys if last is not None else None
-    if before is None or reading_all_pays(len(changed), len(reader.roots)) or not _has_roots(before, reader.roots):
+    last, keys = kept.find(name), None
+    if last is not None:
+        order: KeyOrder = last.value[1]
+        if not last.changed:
+            return order
+        changed = reader.tree_indices(last.changed)
+        if not reading_all_pays(len(changed), len(reader.roots)) and np.array_equal(order.keys.roots, reader.roots):
+            keys = order.keys.replaced(changed, tree_keys(reader, scores, changed))
+    if keys is None:
         keys = tree_keys(reader, scores)
-    else:
-        keys = before.replaced(changed, tree_keys(reader, scores, changed))
     order = KeyOrder(keys, reader.trees_with(min(scores.requested)))
     # The signature of scores names their profile by its identity, so the profile is kept as well.
     kept.keep(name, (scores, order), size=BYTES_OF_KEY * len(keys.roots))
     return order
-
-
-def _order_in(value: tuple[TreeScores, KeyOrder]) -> KeyOrder:
-    return value[1]
-
-
-def _has_roots(keys: KeyColumns, roots: Ints) -> bool:
-    return keys.roots is roots or np.array_equal(keys.roots, roots)
 
 
 CountedDemands = Sequence[tuple[int, int]]
@@ -202,11 +195,19 @@ class TreeOrder:
         order = KeyOrder(self._keys, self.reader.tree_indices(roots))
         return [root for _fails, _negated, root in KeyQueue(order, filters=self.scores.filters)]
 
-    def final(self, key: Key, counts: Counts) -> Key:
-        """Return the key of a result in a tree with this key, given how many places of each level it touches."""
+    def final(self, key: Key, counts: Counts, *, is_as_read: bool = True) -> Key:
+        """Return the key of a result.
+
+        Args:
+            key: the key of its tree.
+            counts: how many places of each level it touches.
+            is_as_read: whether the tree has not changed since it was read; if it has, its key accounts for no places.
+        """
         fails, negated, root = key
         self.note(counts)
-        return fails, self._if_compact.get(root, negated) + self.scores.lost(counts), root
+        if is_as_read:
+            negated = self._if_compact.get(root, negated)
+        return fails, negated + self.scores.lost(counts), root
 
     def note(self, counts: Counts) -> None:
         """Note how many places a composed result touches."""

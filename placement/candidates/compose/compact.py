@@ -20,7 +20,6 @@ from placement.allocators.budget import Budget
 from placement.allocators.compactness import Counts
 from placement.candidates.budget import RequestBudget
 from placement.candidates.canonical import CanonicalForm, Memo, Sketch, with_places
-from placement.candidates.compose.constraints import Constraint
 from placement.candidates.compose.slots import ChoicesOfForm, SlotComposer
 from placement.domain.places import Places
 from placement.domain.search_plan import Choice, Plan, Slot
@@ -189,22 +188,18 @@ class CompactFirst:
             yield from composed.choices
 
     def _searched(self, tree: Tree) -> Composed | None:
-        """Search for the candidates of each vector of counts in turn, the least first."""
-        return self._first_found(tree, self._touching(tree))
+        """Search for the candidates of each vector of counts in turn, the least first.
 
-    def _touching(self, tree: Tree) -> Iterator[tuple[Counts, Sequence[Constraint]]]:
-        """Yield counts with the constraint for candidates that touch that many places."""
-        slots = self._composer.slots_in_order(tree)
-        for counts in possible_counts(self._plan, tree):
-            yield counts, [Touches(slots, tree.places, counts)]
-
-    def _first_found(self, tree: Tree, conditions: Iterable[tuple[Counts, Sequence[Constraint]]]) -> Composed | None:
-        """Search under each of some conditions in turn; all searches together have the steps of one tree."""
+        All searches together have the steps of one tree.
+        """
         prepared = self._composer.prepared(tree)
         if prepared is None:
             return None
-        steps = self._for_order.of_tree()
-        searches = ((counts, prepared.choices(steps, constraints)) for counts, constraints in conditions)
+        steps, slots = self._for_order.of_tree(), prepared.order.slots
+        searches = (
+            (counts, prepared.choices(steps, [Touches(slots, tree.places, counts)]))
+            for counts in possible_counts(self._plan, tree)
+        )
         for counts, choices in searches:
             if composed := _with_first(counts, choices):
                 in_order = chain(composed.choices, (choice for _counts, more in searches for choice in more))

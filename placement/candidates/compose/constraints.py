@@ -119,7 +119,9 @@ class SameSubtree:
         self._ancestry = {provider: tree.ancestry(provider) for provider in members}
         self._options = [options[depth] for depth in self.depths]
         self._isolate = isolate
-        self._heads = self._above_all()
+        reached = [frozenset().union(*(self._ancestry[p] for p in row)) for row in self._options]
+        self._heads = frozenset.intersection(*reached) & self._ancestry.keys() if reached else frozenset()
+        """The options that are above an option of every group."""
         if not isolate:
             self._ancestry = {provider: above & self._heads for provider, above in self._ancestry.items()}
         self._later = {
@@ -135,11 +137,6 @@ class SameSubtree:
             return bool(self._options) and not self._heads
         return bool(self._options) and not any(map(self._suffices, self._heads))
 
-    def _above_all(self) -> frozenset[int]:
-        """Return the options that are above an option of every group."""
-        reached = [frozenset().union(*(self._ancestry[p] for p in row)) for row in self._options]
-        return frozenset.intersection(*reached) & self._ancestry.keys() if reached else frozenset()
-
     def _suffices(self, head: int) -> bool:
         rows = {at: [p for p in row if head in self._ancestry[p]] for at, row in enumerate(self._options)}
         return Matching(rows, dict.fromkeys(self._ancestry, 1)).is_complete
@@ -148,14 +145,12 @@ class SameSubtree:
         """Accept a provider if some common ancestor of those chosen is one of them, or may still become one."""
         common = self._common[-1]
         shared = self._ancestry[provider] if common is None else common & self._ancestry[provider]
-        if not self._has_head(shared, provider) and shared.isdisjoint(self._later[depth]):
+        has_head = provider in shared or not shared.isdisjoint(self._chosen)
+        if not has_head and shared.isdisjoint(self._later[depth]):
             return False
         self._common.append(shared)
         self._chosen.append(provider)
         return True
-
-    def _has_head(self, shared: frozenset[int], provider: int) -> bool:
-        return provider in shared or any(chosen in shared for chosen in self._chosen)
 
     def give_back(self, depth: int, provider: int) -> None:  # noqa: ARG002 - the last one taken is meant
         """Undo the last choice."""

@@ -128,10 +128,6 @@ class SlotComposer:
         prepared = PreparedTree(order, options, constraints_on(self._plan, tree, order.slots, options))
         return None if prepared.are_hopeless(prepared.constraints) else prepared
 
-    def slots_in_order(self, tree: Tree) -> Sequence[Slot]:
-        """Return the slots in the order in which they are placed in a tree."""
-        return self._order(tree).slots
-
     def _order(self, tree: Tree) -> SlotOrder:
         if self._is_unconstrained:
             return self._as_planned
@@ -171,17 +167,13 @@ def _set_by_set(plan: Plan, waiting: list[int]) -> list[int]:
     """Order slots, given by index, so that a same_subtree set once begun is finished before anything else."""
     order: list[int] = []
     while waiting:
-        tied = [index for index in waiting if _is_tied(plan, plan.slots[index], [plan.slots[i] for i in order])]
+        placed = {plan.slots[index].suffix for index in order}
+        begun = [suffixes for suffixes in plan.request.same_subtree if not suffixes.isdisjoint(placed)]
+        tied = [index for index in waiting if any(plan.slots[index].suffix in suffixes for suffixes in begun)]
         following = (tied or waiting)[0]
         waiting.remove(following)
         order.append(following)
     return order
-
-
-def _is_tied(plan: Plan, slot: Slot, placed: Sequence[Slot]) -> bool:
-    """Tell whether a slot shares a same_subtree set with a slot that is already placed."""
-    suffixes = {other.suffix for other in placed}
-    return any(slot.suffix in group and not suffixes.isdisjoint(group) for group in plan.request.same_subtree)
 
 
 def _combinations(options: Sequence[Sequence[int]], budget: Budget) -> Iterator[Choice]:

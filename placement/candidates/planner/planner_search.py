@@ -227,14 +227,8 @@ class PlannerSearch:
         """
         if len(trees) <= MAX_BATCH and not self.exhausted:
             return trees
-        lacking = self._lacking([tree for _key, tree in trees])
+        lacking = self._question.ruled_out([tree for _key, tree in trees], self._overlay)
         return [(key, tree) for key, tree in trees if tree.root not in lacking]
-
-    def _lacking(self, trees: Sequence[Tree]) -> set[int]:
-        """Return the roots of trees without a free place for an exclusive group, or any choice of single providers."""
-        # In a busy cloud hardly anything is free, and looking for that takes no search.
-        lacking = self._question.without_free_places(trees, self._overlay)
-        return lacking | self._question.any_choice.lacking_in([tree for tree in trees if tree.root not in lacking])
 
     def _ranked(self, batch: Sequence[Keyed]) -> Iterator[RankedProposal]:
         """Compose in a batch of trees; yield each proposal with the key that its places give it."""
@@ -287,7 +281,7 @@ def _once_of_pools(portions: Iterable[Portion]) -> Iterator[Portion]:
     seen: set[tuple[tuple[int, ...], ...]] = set()
 
     def is_new(tree: Tree) -> bool:
-        if _contributes(tree):
+        if any(tree.root_of.get(provider, tree.root) == tree.root for row in tree.options for provider in row):
             return True
         options = tuple(map(tuple, tree.options))
         was_seen = options in seen
@@ -296,11 +290,6 @@ def _once_of_pools(portions: Iterable[Portion]) -> Iterator[Portion]:
 
     for trees, rest in portions:
         yield Portion([keyed for keyed in sorted(trees, key=itemgetter(0)) if is_new(keyed[1])], rest)
-
-
-def _contributes(tree: Tree) -> bool:
-    """Tell whether any provider that can serve something of the request is of the tree itself."""
-    return any(tree.root_of.get(provider, tree.root) == tree.root for row in tree.options for provider in row)
 
 
 def _not_seen(proposals: Iterable[Proposal]) -> Iterator[Proposal]:

@@ -45,7 +45,7 @@ class ProposalKeys:
             changed: the tree, if it is not as it was read.
         """
         if self._has_keys:
-            return self.order.final(expected, proposal.counts)
+            return self.order.final(expected, proposal.counts, is_as_read=changed is None)
         _fails, _negated, root = expected
         scores: TreeScores = self._scores
         requested: ResourceAmounts = self._question.prepared.composer.requested

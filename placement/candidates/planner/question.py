@@ -179,14 +179,15 @@ class PlannerQuestion:
         """The ids of the levels' traits, None for one that does not exist."""
         return self.cloud.levels
 
-    def without_free_places(self, trees: Sequence[Tree], overlay: Overlay) -> set[int]:
-        """Return the roots of trees that provably lack a free place for an exclusive group."""
+    def ruled_out(self, trees: Sequence[Tree], overlay: Overlay) -> set[int]:
+        """Return the roots of trees without a free place for an exclusive group, or any choice of single providers."""
+        # In a busy cloud hardly anything is free, and looking for that takes no search.
         use = PlacesInUse(self.reader(overlay).serving) if overlay.released else self.use
-        return use.without_free(self.prepared.composer.wanted_free, trees, self.level_ids)
+        lacking = use.without_free(self.prepared.composer.wanted_free, trees, self.level_ids)
+        return lacking | self._any_choice.lacking_in([tree for tree in trees if tree.root not in lacking])
 
     @cached_property
-    def any_choice(self) -> AnyChoice:
-        """Finds trees where no choice of single providers serves the request."""
+    def _any_choice(self) -> AnyChoice:
         return AnyChoice(self.request, self._serving.columns.providers)
 
     @property

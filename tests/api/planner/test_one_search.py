@@ -213,7 +213,8 @@ def test_a_gang_gets_what_single_claims_would_get_one_after_the_other(
     """
     first = 1000 * request.config.getoption("--seed")
     compared = 0
-    for seed in range(first, first + CLOUDS):
+    # In the first cloud, a member comes back to a tree that another one has taken from.
+    for seed in (617986003, *range(first, first + CLOUDS)):
         chance = Random(seed)
         load(app.extensions["placement"].database, cloud := random_hosts(chance, chance.randint(4, 8)))
         wanted = body_of(replace(modest_request(chance), limit=1))
