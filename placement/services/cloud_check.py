@@ -85,11 +85,12 @@ def _difference(tx: Transaction) -> Difference | None:
     if not found:
         return None
     columns, roots = found
-    cached = columns.shown(roots, columns.summed)
-    stored = CloudColumns.from_rows(rows_from_tables(tx, roots)).shown(roots, columns.summed)
+    summed = columns.summed  # Requests sum further classes meanwhile.
+    cached = columns.shown(roots, summed)
+    stored = CloudColumns.from_rows(rows_from_tables(tx, roots)).shown(roots, summed)
     if cached == stored:
         return None
-    kept = CloudColumns.from_rows(cloud_rows(tx, roots)).shown(roots, columns.summed)
+    kept = CloudColumns.from_rows(cloud_rows(tx, roots)).shown(roots, summed)
     return Difference(_without(cached, stored), _without(stored, cached), kept != stored)
 
 

@@ -22,7 +22,8 @@ from tests.unit.candidates.searches import brute_force, devices, lay_out, moved,
 def sorted_by_definition(plan: Plan, tree: Tree) -> list[tuple]:
     """Return (counts, choice) of every candidate in order: fewest places, then the options of fullest places."""
     ranks = [{provider: rank for rank, provider in enumerate(row)} for row in tree.options]
-    slots = SlotComposer(plan, RequestBudget()).slots_in_order(tree)
+    prepared = SlotComposer(plan, RequestBudget()).prepared(tree)
+    slots = prepared.order.slots if prepared else ()
 
     def key(choice):
         placed = dict(zip([slot.suffix + str(slot.resources) for slot in plan.slots], choice, strict=True))
