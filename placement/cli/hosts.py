@@ -39,7 +39,7 @@ def host() -> None:
 
 @host.command("list")
 @click.argument("text", default="")
-@click.option("--disabled", is_flag=True, help="Only hosts whose compute service is disabled.")
+@click.option("--disabled", is_flag=True, help="Only hosts that nova has disabled, or that are drained.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=1000, show_default=True, help="How many hosts.")
 @_command
 def list_hosts(
