@@ -20,7 +20,7 @@ from placement.ui.names import visible
 SHOWN, READ = 20, 200
 """How many changes a page shows, and how many rows of the journal it reads for that."""
 
-Change = list[ToldChange]
+RowsOfChange = list[ToldChange]
 """What one request changed of one tree and consumer, oldest row first; without a request, in the same second."""
 
 _MARKS = {"created": "added", "deleted": "removed"}
@@ -42,7 +42,9 @@ def sees_journal(call: Call) -> bool:
     return keeps_journal(call) and call.is_allowed(RULE, project_id=None)
 
 
-def shown_changes(call: Call, *, providers: Sequence[str] = (), consumer: str | None = None) -> list[Change] | None:
+def shown_changes(
+    call: Call, *, providers: Sequence[str] = (), consumer: str | None = None
+) -> list[RowsOfChange] | None:
     """Return the changes that a page shows, or None if there is no journal or this visitor may not read it."""
     if not sees_journal(call):
         return None
@@ -70,7 +72,7 @@ def shown_past(call: Call, uuid: str) -> Past:
         return Past(asked, fault=error.message)
 
 
-def in_words(change: Change) -> list[tuple[str | None, str]]:
+def in_words(change: RowsOfChange) -> list[tuple[str | None, str]]:
     """Describe a change in a few words for each provider, beside the provider's name."""
     by_provider = groupby(change, key=lambda row: row.name)
     return [(name, ", ".join([_words(row.entry) for row in rows])) for name, rows in by_provider]
