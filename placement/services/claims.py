@@ -232,7 +232,7 @@ def refuse_held_places(tx: Transaction, claims: Sequence[Claim], situation: Situ
     for row in situation.held:
         before[row.consumer_uuid][row.provider_id, row.class_id] = row.used
     changes = [
-        _Change(
+        _ConsumerChange(
             claim,
             {(ids[uuid], situation.class_ids[name]): amount for (uuid, name), amount in claim.portions()},
             before[claim.consumer_uuid],
@@ -245,7 +245,7 @@ def refuse_held_places(tx: Transaction, claims: Sequence[Claim], situation: Situ
             raise _refusal(tx, taking.claim, place)
 
 
-class _Change(NamedTuple):
+class _ConsumerChange(NamedTuple):
     """What a consumer holds after its claim, and what it held before."""
 
     claim: Claim
@@ -261,7 +261,9 @@ class _Change(NamedTuple):
         return self.now.get(place.lock, 0) < self.before.get(place.lock, 0)
 
 
-def _first_that_takes_more(outsiders: Sequence[_Change], place: ExclusivePlace, parents: Parents) -> _Change | None:
+def _first_that_takes_more(
+    outsiders: Sequence[_ConsumerChange], place: ExclusivePlace, parents: Parents
+) -> _ConsumerChange | None:
     """Return the first that has more in a place than before, if all of them together have more."""
     now, before = Counter[int](), Counter[int]()
     first = None
