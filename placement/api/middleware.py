@@ -105,18 +105,10 @@ def _is_host(value: str) -> bool:
     return match is not None and int(match["port"] or 0) <= MAX_PORT
 
 
-def _is_scheme(value: str) -> bool:
-    return value in SCHEMES
-
-
-def _is_prefix(value: str) -> bool:
-    return PREFIX.fullmatch(value) is not None
-
-
-_FORWARDED = {
+_FORWARDED: dict[str, Callable[[str], object]] = {
     "HTTP_X_FORWARDED_HOST": _is_host,
-    "HTTP_X_FORWARDED_PROTO": _is_scheme,
-    "HTTP_X_FORWARDED_PREFIX": _is_prefix,
+    "HTTP_X_FORWARDED_PROTO": SCHEMES.__contains__,
+    "HTTP_X_FORWARDED_PREFIX": PREFIX.fullmatch,
 }
 
 

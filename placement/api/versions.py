@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import lru_cache
+from operator import itemgetter
 from typing import Generic, NamedTuple, TypeVar
 
 import microversion_parse
@@ -58,7 +59,8 @@ class Versioned(Generic[T]):
     """One value per range of microversions: ``Versioned({(1, 0): a, (1, 12): b})`` is ``b`` from 1.12 on."""
 
     def __init__(self, since: Mapping[tuple[int, int], T]) -> None:
-        self._newest_first = sorted(((Version(*start), value) for start, value in since.items()), key=_start)[::-1]
+        entries = [(Version(*start), value) for start, value in since.items()]
+        self._newest_first = sorted(entries, key=itemgetter(0), reverse=True)
 
     def items(self) -> list[tuple[Version, T]]:
         """Return the values with the microversion that each begins at, oldest first."""
@@ -70,7 +72,3 @@ class Versioned(Generic[T]):
             if start <= version:
                 return value
         raise LookupError(f"nothing is defined at {version}")
-
-
-def _start(entry: tuple[Version, T]) -> Version:
-    return entry[0]

@@ -120,11 +120,8 @@ def _has_problems(document: Mapping[str, Any]) -> bool:
 
 def _report(document: Document, names: Mapping[str, str]) -> Report:
     table = PrintedTable(("problem", "subject", "details"), [*_rows(document, names)])
-    return Report(document, [table if table.rows else "Nothing was found.", *_legend(document)])
-
-
-def _legend(document: Document) -> list[str]:
-    return ["", "What is overcommitted or odd needs a decision."] if document["overcommitted"] else []
+    legend = ["", "What is overcommitted or odd needs a decision."] if document["overcommitted"] else []
+    return Report(document, [table if table.rows else "Nothing was found.", *legend])
 
 
 def _rows(document: Document, names: Mapping[str, str]) -> Iterator[tuple[object, ...]]:

@@ -69,7 +69,8 @@ def write_cadf(context: click.Context, *, once: bool, cursor_file: str | None) -
     configure_logging(settings)
     place = Path(cursor_file or f"{where}.cursor")
     with with_journal(settings) as database, _remembered(place) as bookmark, noted_interrupts() as interrupts:
-        for is_all in _written(database, bookmark, _sink(where), settings.planner.names):
+        sink = _file_sink(Path(where)) if _is_file(where) else _logger_sink(logging.getLogger(where))
+        for is_all in _written(database, bookmark, sink, settings.planner.names):
             if interrupts.has_come or (is_all and once):
                 return
             if is_all:
@@ -78,10 +79,6 @@ def write_cadf(context: click.Context, *, once: bool, cursor_file: str | None) -
 
 def _is_file(where: str) -> bool:
     return where.startswith("/")
-
-
-def _sink(where: str) -> Sink:
-    return _file_sink(Path(where)) if _is_file(where) else _logger_sink(logging.getLogger(where))
 
 
 def _file_sink(path: Path) -> Sink:

@@ -229,7 +229,7 @@ def _show_cloud(requests: int, say: Say) -> None:
 
 def _show_request(say: Say) -> None:
     say("THE REQUEST: GET /allocation_candidates with four request groups\n")
-    parameters = [(f"{name}={value}", _meaning(name)) for name, value in REQUEST]
+    parameters = [(f"{name}={value}", GROUPS.get(name.removeprefix("resources"), "")) for name, value in REQUEST]
     _say_table(("query", "which asks for"), parameters, say)
 
 
@@ -273,10 +273,6 @@ def _amounts(inventory: Mapping[str, int]) -> str:
 
 def _remarks(provider: DemoProvider) -> str:
     return " ".join([", ".join(provider.traits), f"({provider.aggregate})" if provider.aggregate else ""]).strip()
-
-
-def _meaning(parameter: str) -> str:
-    return GROUPS.get(parameter.removeprefix("resources"), "")
 
 
 HOST = "127.0.0.1"

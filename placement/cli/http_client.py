@@ -57,7 +57,8 @@ class Client:
         """
         self.requests += 1
         headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
-        status, content = self._send(method, quote(path, safe=NOT_ENCODED), _encoded(body), headers)
+        encoded = None if body is None else json.dumps(body).encode()
+        status, content = self._send(method, quote(path, safe=NOT_ENCODED), encoded, headers)
         if status >= http.HTTPStatus.BAD_REQUEST:
             raise RequestRefused(f"{method} {path} answered {status}: {refusal(content)}")
         return json.loads(content) if content else None
@@ -116,10 +117,6 @@ def answering(
         if writes and not schema.current(database.engine).is_up_to_date:
             raise ConfigurationError("The schema is not that of this release: run 'placement db upgrade' first.")
         yield LocalClient(create_app(local, database=database), microversion=microversion)
-
-
-def _encoded(body: object) -> bytes | None:
-    return None if body is None else json.dumps(body).encode()
 
 
 def refusal(content: bytes) -> str:

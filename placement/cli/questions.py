@@ -91,7 +91,10 @@ def explanation_report(document: Document) -> Report:
         blocks += ["", _sentence(near_miss)]
         if near_miss["providers"]:
             value = near_miss.get("value", "")
-            rows = [(whole(provider["name"]), _failure(provider, value)) for provider in near_miss["providers"]]
+            rows = [
+                (whole(provider["name"]), [f"{key} {told.striptags()}" for key, told in facts(provider, value)])
+                for provider in near_miss["providers"]
+            ]
             blocks.append(PrintedTable(("for example", "why"), rows))
     for hint in [hint for hint in document["hints"] if hint["hint"] != EVEN_EMPTY]:
         blocks += ["", f"Hint: {_sentence(hint)}"]
@@ -127,10 +130,6 @@ def _steps(steps: Sequence[Document]) -> Iterator[Sequence[object]]:
     for step in telling_steps(steps):
         text = in_units(step["text"], step.get("value", "")).striptags()
         yield f"  {text}", step.get("providers", ""), step["trees"], Bar(step["trees"] / most)
-
-
-def _failure(provider: Document, value: str) -> list[str]:
-    return [f"{key} {told.striptags()}" for key, told in facts(provider, value)]
 
 
 HEADROOM_PATH = "/planner/v1/headroom"

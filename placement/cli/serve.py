@@ -25,7 +25,7 @@ from placement.errors import ConfigurationError, PlacementError
 from placement.logs import configure_logging
 from placement.open_paths import CONSOLE_PATH
 from placement.services.health import connection_limit
-from placement.settings import DatabaseSettings, MetricsSettings, Settings, load, with_own_database
+from placement.settings import DatabaseSettings, Settings, load, with_own_database
 from placement.store.connection.database import Database
 from placement.telemetry.shared_directory import runtime_directory
 from placement.tuning import tune_process
@@ -272,7 +272,8 @@ def _shown(url: Any) -> str:
 
 def _announcement(url: str, settings: Settings, database: Database, *, processes: Processes, limit: int | None) -> str:
     console = f"  console         {url}{CONSOLE_PATH}\n" if settings.ui.enabled else ""
-    metrics = f"\n  metrics         {_metrics(url, settings.metrics)}" if settings.metrics.enabled else ""
+    where = url if settings.metrics.listen is None else f"http://{settings.metrics.listen}"
+    metrics = f"\n  metrics         {where}/metrics" if settings.metrics.enabled else ""
     size = f"{processes.workers} x {processes.threads} threads, {_connections(settings.database, processes, limit)}"
     return (
         f"Placement is served at {url} (Ctrl-C stops it)\n{console}"
@@ -280,10 +281,6 @@ def _announcement(url: str, settings: Settings, database: Database, *, processes
         f"  database        {_shown(database.engine.url)}\n"
         f"  processes       {size}{metrics}"
     )
-
-
-def _metrics(url: str, metrics: MetricsSettings) -> str:
-    return f"{url}/metrics" if metrics.listen is None else f"http://{metrics.listen}/metrics"
 
 
 def _connections(database: DatabaseSettings, processes: Processes, limit: int | None) -> str:

@@ -74,7 +74,9 @@ def check(context: click.Context, *, as_json: bool) -> None:
     except PlacementError as error:
         click.echo(f"Error: {error.message}", err=True)
         context.exit(BROKEN)
-    click.echo(_as_json(checks) if as_json else _stack(TITLE, [_cell(one) for one in checks]))
+    rows = [{"check": one.name, "result": one.outcome, "details": one.details} for one in checks]
+    document = {"name": TITLE, "checks": rows}
+    click.echo(json.dumps(document) if as_json else _stack(TITLE, [_cell(one) for one in checks]))
     context.exit(max(one.outcome for one in checks))
 
 
@@ -112,11 +114,6 @@ def _cell(check: Check) -> str:
     if check.details is not None:
         details = "\n".join(textwrap.wrap(check.details, WIDTH, subsequent_indent="  "))
     return f"Check: {check.name}\nResult: {check.outcome.name.capitalize()}\nDetails: {details}"
-
-
-def _as_json(checks: Sequence[Check]) -> str:
-    rows = [{"check": one.name, "result": one.outcome, "details": one.details} for one in checks]
-    return json.dumps({"name": TITLE, "checks": rows})
 
 
 def _stack(title: str, cells: Sequence[str]) -> str:

@@ -76,7 +76,8 @@ def _operations(routes: Iterable[Route]) -> list[list[Route]]:
 
 def _operation(routes: Sequence[Route], shown: Sequence[PlayedStep]) -> Json:
     newest = routes[-1]
-    versions = {} if is_planner_path(newest.path) else {"x-openstack-microversions": _range(routes)}
+    served = {"min": str(Version(*routes[0].since)), "max": str(Version(*routes[-1].until))}
+    versions = {} if is_planner_path(newest.path) else {"x-openstack-microversions": served}
     header = [] if is_planner_path(newest.path) else [{"$ref": "#/components/parameters/Microversion"}]
     operation: Json = {
         "operationId": f"{newest.method.lower()}{path_of(newest)}",
@@ -96,10 +97,6 @@ def _operation(routes: Sequence[Route], shown: Sequence[PlayedStep]) -> Json:
 def body_schemas() -> list[Json]:
     """Return the schema of every body, at every microversion."""
     return [schema_json(schema) for route in ROUTES for _since, schema in _bodies(route)]
-
-
-def _range(routes: Sequence[Route]) -> Json:
-    return {"min": str(Version(*routes[0].since)), "max": str(Version(*routes[-1].until))}
 
 
 def _body(routes: Sequence[Route], shown: Sequence[PlayedStep]) -> Json:

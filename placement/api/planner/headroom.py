@@ -20,7 +20,7 @@ from placement.api.planner.request_schemas import ChangesSchema, RequestSchema
 from placement.api.query import Query
 from placement.api.routing import PLANNER_PATH, Route
 from placement.api.versions import MAXIMUM
-from placement.candidates.headroom.totals import CountedRequest, Headroom, HostModel
+from placement.candidates.headroom.totals import CountedRequest, Headroom
 from placement.candidates.single_providers import split_in_words
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.planner_request import PlannerRequest
@@ -205,7 +205,10 @@ def counted_json(counted: RequestRoom, rooms: Headrooms) -> HeadroomJson:
         "lacking": [{"resource_classes": list(names), "trees": trees} for names, trees in room.lacking.items()],
         "message": message_of(room),
         "stranded": dict(room.stranded),
-        "one_more": [_model(model, rooms.providers) for model in counted.models],
+        "one_more": [
+            {"like": _named(model.like, rooms.providers), "trees": model.trees, **_copies(model.each)}
+            for model in counted.models
+        ],
         "trees": [{**_named(root, rooms.providers), **_copies(copies)} for root, copies in counted.trees],
         "aggregates": [{"uuid": uuid, **_copies(copies)} for uuid, copies in counted.aggregates],
     }
@@ -218,10 +221,6 @@ def shares_json(rooms: Iterable[ShareRoom], settings: FairShareSettings) -> list
 
 def _copies(copies: Copies) -> HeadroomJson:
     return {"fits": copies.least, "at_most": copies.most, "complete": copies.is_exact}
-
-
-def _model(model: HostModel, providers: Mapping[int, Named]) -> HeadroomJson:
-    return {"like": _named(model.like, providers), "trees": model.trees, **_copies(model.each)}
 
 
 def _named(root: int, providers: Mapping[int, Named]) -> HeadroomJson:

@@ -1,5 +1,6 @@
 """GET /planner/v1 and its profiles, and what applies to every resource of the planner."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from flask import Flask
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
+from placement.api.routes import ROUTES
+from placement.api.routing import is_planner_path
 from placement.app import create_app
 from placement.settings import PlannerApiSettings, PlannerSettings, RankingSettings
 from placement.settings.planner.sections import load_planner
@@ -129,31 +132,38 @@ def test_levels_are_listed_from_the_outside_in(app: Flask) -> None:
 
 
 @pytest.mark.parametrize("path", ["/planner/v1", "/planner/v1/profiles"])
-class TestEveryResource:
-    def test_answers_the_same_at_every_microversion(self, api: Api, path: str) -> None:
-        answers = [api.get(path, version=version) for version in ("1.0", "1.14", "1.39", "latest")]
-        assert {(answer.status_code, answer.data) for answer in answers} == {(200, answers[0].data)}
-        assert {frozenset(answer.headers.keys()) for answer in answers} == {frozenset(answers[0].headers.keys())}
+def test_an_answer_is_the_same_at_every_microversion(api: Api, path: str) -> None:
+    answers = [api.get(path, version=version) for version in ("1.0", "1.14", "1.39", "latest")]
+    assert {(answer.status_code, answer.data) for answer in answers} == {(200, answers[0].data)}
+    assert {frozenset(answer.headers.keys()) for answer in answers} == {frozenset(answers[0].headers.keys())}
 
-    def test_is_not_there_where_the_planner_is_switched_off(self, app: Flask, path: str) -> None:
-        answer = with_settings(app, planner_api=PlannerApiSettings(enabled=False)).get(path)
-        assert detail_of(answer, 404) == "The resource could not be found."
 
-    def test_wants_credentials(self, api: Api, path: str) -> None:
-        assert api.app.test_client().get(path).status_code == 401
+FOR_READERS = {"/planner/v1/fair-share", "/planner/v1/journal"}
+PLANNER = [
+    (route.method, re.sub("<.*?>", "4e8e5957-649f-477b-9e5b-f1f75b21c03c", route.path), route.answers_json)
+    for route in ROUTES
+    if is_planner_path(route.path)
+]
 
-    def test_is_for_administrators_and_services(self, api: Api, path: str) -> None:
-        def status(roles: str) -> int:
-            return api.get(path, headers={"x-auth-token": "user:project", "x-roles": roles}).status_code
 
-        assert [status(roles) for roles in ("admin", "service", "member,reader")] == [200, 200, 403]
+@pytest.mark.parametrize(("method", "path", "answers"), PLANNER, ids=[f"{route[0]} {route[1]}" for route in PLANNER])
+def test_every_resource_is_for_administrators_and_services_that_take_json(
+    app: Flask, method: str, path: str, answers: bool
+) -> None:
+    api, body = Api(app), {} if method == "GET" else {"json": {}}
 
-    def test_refuses_other_methods(self, api: Api, path: str) -> None:
-        answer = api.delete(path)
-        assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
+    def status(roles: str) -> int:
+        headers = {"x-auth-token": "user:project", "x-roles": roles}
+        return api.request(method, path, headers=headers, **body).status_code
 
-    def test_refuses_a_client_that_does_not_take_json(self, api: Api, path: str) -> None:
-        assert api.get(path, headers={"accept": "image/png"}).status_code == 406
+    assert app.test_client().open(path, method=method).status_code == 401
+    assert status("member") == 403
+    assert (status("member,reader") == 403) == (path not in FOR_READERS)
+    assert 403 not in {status("admin"), status("service")}
+    assert api.request("PATCH", path).status_code == 405
+    assert api.request(method, path, headers={"accept": "image/png"}, **body).status_code == (406 if answers else 404)
+    off = with_settings(app, planner_api=PlannerApiSettings(enabled=False)).request(method, path, **body)
+    assert detail_of(off, 404) == "The resource could not be found."
 
 
 def test_the_version_document_lists_nothing_of_the_planner(api: Api) -> None:
@@ -161,9 +171,5 @@ def test_the_version_document_lists_nothing_of_the_planner(api: Api) -> None:
 
 
 def test_other_paths_below_planner_are_unknown(api: Api) -> None:
-    assert [api.get(path).status_code for path in ("/planner", "/planner/v1/", "/planner/v1/x", "/planner/v2")] == [
-        404,
-        404,
-        404,
-        404,
-    ]
+    for path in ("/planner", "/planner/v1/", "/planner/v1/x", "/planner/v2"):
+        assert api.get(path).status_code == 404
