@@ -271,11 +271,11 @@ def test_hosts_serve_requests_of_a_mix_beside_each_other(api: Api) -> None:
         ({"requests": {"a": "resources=VCPU:1"}, "mix": {"a": 0}}, "mix.a: Expected a weight"),
         (
             {"requests": {"a": "resources=PGPU:1"}, "per": "share"},
-            "requests.a: None of these counts",
+            "requests.a: None of the requested classes counts",
         ),
         (
             {"requests": {"a": {"groups": {"_G": {"resources": {"VCPU": 1}, "count": "all"}}}}, "per": "share"},
-            "differs from tree to tree",
+            "take different amounts in different trees",
         ),
         ({"requests": {"a": "resources=VCPU:1"}, "per": "host"}, "per: 'host' is not one of"),
     ],
