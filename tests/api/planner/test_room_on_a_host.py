@@ -244,7 +244,7 @@ def test_consumer_types_share_as_projects_do(sharing: Callable[[FairShareSetting
 def test_a_request_that_takes_nothing_that_counts_is_refused(planner: Api) -> None:
     stored(planner.app, provider("h1", DISK_GB=10))
     body = {"claimant": {"project_id": "cat"}, "request": {"groups": {"": {"resources": {"DISK_GB": 1}}}}}
-    assert "request.resources: None of these counts towards fair shares" in detail_of(planner.post(RECLAIM, body))
+    assert "request.resources: None of the requested classes counts towards" in detail_of(planner.post(RECLAIM, body))
 
 
 def test_without_a_request_resources_are_needed(planner: Api) -> None:
