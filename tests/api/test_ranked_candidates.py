@@ -60,8 +60,12 @@ def hosts(api) -> Cloud:
     return cloud
 
 
-def test_the_emptier_host_comes_first(api, hosts):
-    assert first_of_each(api, hosts, "resources=VCPU:1") == ["gpus", "gpus-used", "half", "busy"]
+def test_the_emptier_host_comes_first_and_those_with_devices_last(api, hosts):
+    assert first_of_each(api, hosts, "resources=VCPU:1") == ["half", "busy", "gpus", "gpus-used"]
+
+
+def test_devices_are_packed(api, hosts):
+    assert first_of_each(api, hosts, "resources=VCPU:1,PGPU:1") == ["gpus-used", "gpus"]
 
 
 def test_a_profile_can_pack_gpus(app, api, hosts):
