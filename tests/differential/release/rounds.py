@@ -160,7 +160,16 @@ def slots_of_pools(request: Request, expected: Answer, given: Answer) -> bool:
     """Where pools serve several slots of a request, headroom promises what the best tree has."""
     is_counted = request.path.partition("?")[0] == "/planner/v1/headroom"
     changed = ("message", "fits", "complete", "aggregates", "mix", "shares")
-    return is_counted and _are_explained_alike(expected, given, but_for=changed)
+    if not is_counted or not _are_explained_alike(expected, given, but_for=changed):
+        return False
+    before, now = (answer.document["headroom"] for answer in (expected, given))
+    return all(now[name]["fits"] <= before[name]["fits"] <= now[name]["at_most"] for name in before)
+
+
+def reworded(request: Request, expected: Answer, given: Answer) -> bool:
+    """A refusal says in other words that nothing of a request counts towards fair shares, or has none."""
+    words = (b"counts towards fair shares", b"have no share")
+    return expected.status == given.status == 400 and any(each in given.body for each in words)
 
 
 def _are_explained_alike(expected: Answer, given: Answer, *, but_for: Sequence[str]) -> bool:
@@ -205,6 +214,7 @@ KNOWN: tuple[Callable[[Request, Answer, Answer], bool], ...] = (
     explained_details,
     single_providers,
     slots_of_pools,
+    reworded,
     one_voice_on_fair_shares,
     copies_that_share,
 )
