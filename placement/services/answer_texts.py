@@ -127,7 +127,7 @@ def candidates_or_texts(
 def written_answer(tx: Transaction, question: Question, *, plan: Plan, ids: NamedIds) -> WrittenAnswer | None:
     """Return the answer in a snapshot as texts; None if it has to be searched for."""
     cloud, options, ranking = cloud_in(tx), question.options, question.ranking
-    if cloud.moment is None or question.wanted == 0 or any(group.in_tree for group in question.request.groups):
+    if cloud.version is None or question.wanted == 0 or any(group.in_tree for group in question.request.groups):
         return None
     before = _texts_before(tx, question, ids)
     if before is None or cloud.reason_for_nothing(asked_for(question.request, options, ranking)) is not None:

@@ -59,7 +59,7 @@ class CloudCache:
     """What a worker keeps of one database's cloud, shared by threads.
 
     Args:
-        clock: the time in seconds, from any moment on.
+        clock: the time in seconds; where it starts does not matter.
         derived: what was worked out from trees; a standby shares that of its primary, and so its limit.
     """
 
@@ -86,16 +86,16 @@ class CloudInSnapshot:
     def __init__(self, tx: Transaction) -> None:
         cache = cache_of(tx.database)
         self._tx = tx
-        self.moment = cache.history.moment(tx)
+        self.version = cache.history.version(tx)
         """Where the snapshot stands in the history of its trees; None if that is unknown."""
-        self.kept = KeptInState(cache.derived, self.moment)
+        self.kept = KeptInState(cache.derived, self.version)
         """What was derived from the state that it shows."""
 
     @cached_property
     def columns(self) -> CloudColumns:
         """All providers."""
-        if self.moment is not None:
-            return self.moment.history.columns(self._tx, self.moment)
+        if self.version is not None:
+            return self.version.history.columns(self._tx, self.version)
         return CloudColumns.from_rows(cloud_rows(self._tx))
 
     @cached_property
@@ -306,5 +306,5 @@ def load(database: Database) -> None:
 @reads
 def _load(tx: Transaction) -> None:
     cloud = cloud_in(tx)
-    if cloud.moment is not None:
+    if cloud.version is not None:
         _ = cloud.columns

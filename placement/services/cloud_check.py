@@ -80,8 +80,8 @@ def _drop(database: Database, difference: Difference) -> None:
 @reads
 def _difference(tx: Transaction) -> Difference | None:
     history = cache_of(tx.database).history
-    moment, newest = history.moment(tx), newest_root(tx)
-    found = moment and history.random_trees(moment, TREES, also=() if newest is None else (newest,))
+    version, newest = history.version(tx), newest_root(tx)
+    found = version and history.random_trees(version, TREES, also=() if newest is None else (newest,))
     if not found:
         return None
     columns, roots = found

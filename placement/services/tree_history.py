@@ -50,7 +50,7 @@ NUMBERING_PAUSE_S = 60.0
 NUMBERING_THREAD = "numbering"
 
 
-class Moment(NamedTuple):
+class CloudVersion(NamedTuple):
     """Where a snapshot stands in a history.
 
     Args:
@@ -103,36 +103,36 @@ class TreeHistory:
         """Held to read columns for all."""
         self._numbering = BackgroundNumbering(clock)
 
-    def moment(self, tx: Transaction) -> Moment | None:
+    def version(self, tx: Transaction) -> CloudVersion | None:
         """Return where a snapshot stands; None without a usable journal, or if too much has changed since.
 
         Memoised per snapshot: later commits do not change what it shows.
         """
         if self not in tx.remembered:
             self._look(tx)
-        known: Moment | None = tx.remembered[self]
+        known: CloudVersion | None = tx.remembered[self]
         return known
 
     def read_along(self, tx: Transaction, scalars: PreparedScalars, values: Values) -> Sequence[Any] | None:
-        """Return scalars in a snapshot, read in one statement with its moment; None if they must be read alone."""
+        """Return scalars in a snapshot, read in one statement with its version; None if they must be read alone."""
         if self in tx.remembered or not self._states or not may_read_along(tx):
             return None
         return self._look(tx, Along(scalars, values))
 
     def _look(self, tx: Transaction, along: Along | None = None) -> Sequence[Any] | None:
-        """Find the moment of a snapshot; return the scalars that were read along."""
+        """Find the version of a snapshot; return the scalars that were read along."""
         with self._lock:
             newest = self._states[-1] if self._states else None
             if self._clock() - self._begun_at > MAX_AGE_S:
                 newest = None
             found = look(tx, newest and newest.place, along)
-            tx.remembered[self] = found and self._moment(tx, found, newest)
+            tx.remembered[self] = found and self._version(tx, found, newest)
         if needs_numbers(tx, found and found.place, most=self._numbering.tolerates):
             self._numbering.begin(tx.database)
         return found and found.along
 
-    def _moment(self, tx: Transaction, found: JournalLook, newest: _SeenState | None) -> Moment | None:
-        """Return the moment of a snapshot from what it shows of the journal since the newest state."""
+    def _version(self, tx: Transaction, found: JournalLook, newest: _SeenState | None) -> CloudVersion | None:
+        """Return the version of a snapshot from what it shows of the journal since the newest state."""
         if newest is None:
             self._begun_at = self._clock()
             tx.database.note_read_anew()
@@ -142,7 +142,7 @@ class TreeHistory:
         if found.changes is None or found.changes.roots:
             return self._noted(found.place, found.changes)
         self._states[-1] = newest._replace(place=found.place)
-        return Moment(self, newest.number)
+        return CloudVersion(self, newest.number)
 
     def changed(self, one: int, other: int) -> CloudChanges | None:
         """Return what may differ between two states; None for everything."""
@@ -150,49 +150,49 @@ class TreeHistory:
         with self._lock:
             return self._changed(earlier, later)
 
-    def columns(self, tx: Transaction, moment: Moment) -> CloudColumns:
+    def columns(self, tx: Transaction, version: CloudVersion) -> CloudColumns:
         """Return the cloud as a snapshot shows it, reading only what is not known of it.
 
         Args:
             tx: the snapshot.
-            moment: where it stands.
+            version: where it stands.
         """
-        return self._columns_at(moment, partial(cloud_rows, tx))
+        return self._columns_at(version, partial(cloud_rows, tx))
 
     def random_trees(
-        self, moment: Moment, number: int, *, also: Collection[int]
+        self, version: CloudVersion, number: int, *, also: Collection[int]
     ) -> tuple[CloudColumns, set[int]] | None:
         """Return the columns, and the roots of random trees, and some others, that they show as in a snapshot.
 
         Args:
-            moment: where the snapshot stands.
+            version: where the snapshot stands.
             number: how many.
             also: the roots of the others.
         """
         with self._lock:
-            columns, later = self._columns, self._changed_after(moment)
+            columns, later = self._columns, self._changed_after(version)
             if columns is None or later is None:
                 return None
             roots = columns.providers.roots
             picked = random.sample(range(len(roots)), min(number, len(roots)))  # keeps no secret
-            return columns, {*roots[picked].tolist(), *also} - later.together_with(moment.apart).roots - self._stale
+            return columns, {*roots[picked].tolist(), *also} - later.together_with(version.apart).roots - self._stale
 
     def drop(self) -> None:
         """Have everything count as changed."""
         with self._lock:
             self._begun_at = -math.inf
 
-    def _columns_at(self, moment: Moment, read: ReadRows) -> CloudColumns:
-        if moment.is_newest:
-            self._read_for_all(moment, read)
+    def _columns_at(self, version: CloudVersion, read: ReadRows) -> CloudColumns:
+        if version.is_newest:
+            self._read_for_all(version, read)
         with self._lock:
-            columns, later = self._columns, self._changed_after(moment)
-            differing = None if later is None else later.together_with(moment.apart).roots | self._stale
+            columns, later = self._columns, self._changed_after(version)
+            differing = None if later is None else later.together_with(version.apart).roots | self._stale
         if columns is None or differing is None or len(differing) > MAX_CHANGED:
             return CloudColumns.from_rows(read(None))
         return columns.with_trees(differing, read(differing)) if differing else columns
 
-    def _read_for_all(self, moment: Moment, read: ReadRows) -> None:
+    def _read_for_all(self, version: CloudVersion, read: ReadRows) -> None:
         """Read what is missing or stale in the columns of the newest state.
 
         Trees that have changed since the snapshot stay stale.
@@ -203,7 +203,7 @@ class TreeHistory:
             if columns is None or reading_all_pays(len(stale), len(columns.providers.roots)):
                 everything = CloudColumns.from_rows(read(None))
                 with self._lock:
-                    later = self._changed_after(moment)
+                    later = self._changed_after(version)
                     self._columns, self._stale = (
                         None if later is None else everything,
                         {*(later.roots if later else ())},
@@ -211,15 +211,15 @@ class TreeHistory:
             elif stale:
                 rows = read(stale)
                 with self._lock:
-                    later = self._changed_after(moment)
+                    later = self._changed_after(version)
                     if later is not None and self._columns is not None:
                         self._columns = self._columns.with_trees(stale, rows)
                         self._stale = self._stale - stale | (later.roots & stale)
 
-    def _changed_after(self, moment: Moment) -> CloudChanges | None:
-        return self._changed(moment.number, self._states[-1].number)
+    def _changed_after(self, version: CloudVersion) -> CloudChanges | None:
+        return self._changed(version.number, self._states[-1].number)
 
-    def _noted(self, place: Cursor, changes: TreeChanges | None) -> Moment:
+    def _noted(self, place: Cursor, changes: TreeChanges | None) -> CloudVersion:
         number = self._states[-1].number + 1 if self._states else 1
         changed = None if changes is None else CloudChanges(changes.roots, changes.marks, changes.filled)
         self._states.append(_SeenState(number, place, changed))
@@ -231,9 +231,9 @@ class TreeHistory:
         self._roots += _size(changed)
         while len(self._states) > MAX_STATES or self._roots > MAX_ROOTS:
             self._roots -= _size(self._states.popleft().changed)
-        return Moment(self, number)
+        return CloudVersion(self, number)
 
-    def _earlier(self, tx: Transaction, place: Cursor) -> Moment | None:
+    def _earlier(self, tx: Transaction, place: Cursor) -> CloudVersion | None:
         """Place a snapshot that lacks changes already seen: apart is what differs since a state it contains."""
         newest = self._states[-1].number
         for state in reversed(self._states):
@@ -242,7 +242,7 @@ class TreeHistory:
                 if found is None or found.changes is None or after is None:
                     return None
                 apart = after.together_with(CloudChanges(*found.changes[:2]))
-                return Moment(self, newest, apart._replace(filled=frozenset()))  # Less may be in use here.
+                return CloudVersion(self, newest, apart._replace(filled=frozenset()))  # Less may be in use here.
         return None
 
     def _changed(self, earlier: int, later: int) -> CloudChanges | None:
@@ -278,7 +278,7 @@ class BackgroundNumbering:
     """Numbers the rows of one database, in one thread at a time.
 
     Args:
-        clock: the time in seconds, from any moment on.
+        clock: the time in seconds; where it starts does not matter.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:

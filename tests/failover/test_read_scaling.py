@@ -139,9 +139,9 @@ def replayed(pair: Pair) -> None:
 
 @reads
 def assert_known(tx: Transaction, history: TreeHistory) -> None:
-    moment = history.moment(tx)
-    assert moment is not None
-    assert history.columns(tx, moment).is_same_as(CloudColumns.from_rows(cloud_rows(tx)))
+    version = history.version(tx)
+    assert version is not None
+    assert history.columns(tx, version).is_same_as(CloudColumns.from_rows(cloud_rows(tx)))
 
 
 @pytest.mark.parametrize("is_asking", [True, False], ids=["at work", "between two statements"])

@@ -14,7 +14,7 @@ from placement.store.search.cloud_rows import cloud_rows
 def order_kept(tx: Transaction, scores: TreeScores) -> list[object] | None:
     """Return the keys of trees, in order, as the cache keeps them; None if it keeps nothing of this snapshot."""
     cloud = cloud_in(tx)
-    if cloud.moment is None:
+    if cloud.version is None:
         return None
     plan = plan_for(CandidateRequest(groups=(RequestGroup(resources=scores.requested),)))
     order = kept_order(cloud.reader(plan, ids_in(tx, plan)), scores, cloud.kept)

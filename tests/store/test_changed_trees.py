@@ -21,7 +21,7 @@ from placement.services.allocation_candidates import Answer, SearchOptions, answ
 from placement.services.answer_texts import Question, TextsOfTree, written_answer
 from placement.services.cloud_cache import CloudCache
 from placement.services.journal import put_in_order
-from placement.services.tree_history import MAX_AGE_S, Moment, TreeHistory
+from placement.services.tree_history import MAX_AGE_S, CloudVersion, TreeHistory
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.journal.changes import look
@@ -256,26 +256,26 @@ def test_an_older_snapshot_is_told_which_trees_may_be_otherwise(cloud: Database)
     history = TreeHistory()
     with cloud.writer.begin() as connection:
         allocate(connection, "first", {(2, VCPU): 1})
-    first = moment_of(cloud, history)
+    first = version_of(cloud, history)
 
     @reads
-    def read_late(tx: Transaction) -> Moment | None:
+    def read_late(tx: Transaction) -> CloudVersion | None:
         look(tx, None)
         with cloud.writer.begin() as connection:
             allocate(connection, "late", {(3, VCPU): 1})
-        assert moment_of(cloud, history) == Moment(history, first.number + 1)
-        return history.moment(tx)
+        assert version_of(cloud, history) == CloudVersion(history, first.number + 1)
+        return history.version(tx)
 
-    assert read_late(cloud) == Moment(history, first.number + 1, CloudChanges(frozenset({3})))
+    assert read_late(cloud) == CloudVersion(history, first.number + 1, CloudChanges(frozenset({3})))
     assert history.changed(first.number, first.number + 1) == CloudChanges(frozenset({3}))
-    assert moment_of(cloud, history) == Moment(history, first.number + 1)
+    assert version_of(cloud, history) == CloudVersion(history, first.number + 1)
 
 
 @reads
-def moment_of(tx: Transaction, history: TreeHistory) -> Moment:
-    moment = history.moment(tx)
-    assert moment is not None
-    return moment
+def version_of(tx: Transaction, history: TreeHistory) -> CloudVersion:
+    version = history.version(tx)
+    assert version is not None
+    return version
 
 
 def texts_of(answer: Answer) -> dict[int, TextsOfTree]:

@@ -211,10 +211,10 @@ def test_what_requests_of_this_server_change_is_not_read_again(cloud: Database) 
 
     @reads
     def known(tx: Transaction) -> None:
-        moment = history.moment(tx)
-        assert moment is not None
+        version = history.version(tx)
+        assert version is not None
         event.listen(cloud.reader, "before_cursor_execute", note)
-        history.columns(tx, moment)
+        history.columns(tx, version)
         event.remove(cloud.reader, "before_cursor_execute", note)
 
     def note(*call: object) -> None:
@@ -238,11 +238,11 @@ def test_a_snapshot_is_asked_once_where_it_stands(cloud: Database) -> None:
 
     @reads
     def ask_twice(tx: Transaction) -> None:
-        first = history.moment(tx)
+        first = history.version(tx)
         with cloud.writer.begin() as connection:
             allocate(connection, "late", {(3, VCPU): 500})
         assert_known(cloud)
-        assert history.moment(tx) == first
+        assert history.version(tx) == first
         _compare(tx)
 
     ask_twice(cloud)

@@ -77,10 +77,10 @@ class Picture:
 
     def in_snapshot(self, tx: Transaction) -> None:
         """Update the cache, and compare it and the sums of all trees with the snapshot itself."""
-        moment = self._history.moment(tx)
-        assert moment is not None
-        changed = self._history.changed(self._number, moment.number)
-        self._number = moment.number
+        version = self._history.version(tx)
+        assert version is not None
+        changed = self._history.changed(self._number, version.number)
+        self._number = version.number
         held = _held(tx)
         if changed is None:
             self.read_anew += 1
@@ -88,7 +88,7 @@ class Picture:
         else:
             self._held = _with(self._held, held, changed.roots)
         assert self._held == held
-        assert self._history.columns(tx, moment).is_same_as(CloudColumns.from_rows(cloud_rows(tx)))
+        assert self._history.columns(tx, version).is_same_as(CloudColumns.from_rows(cloud_rows(tx)))
 
 
 def _held(tx: Transaction) -> dict[int, list[str]]:

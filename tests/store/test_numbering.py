@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from placement.services import tree_history
-from placement.services.tree_history import TOLERATED_UNNUMBERED, BackgroundNumbering, Moment, TreeHistory
+from placement.services.tree_history import TOLERATED_UNNUMBERED, BackgroundNumbering, CloudVersion, TreeHistory
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.journal.tree_rows import MAX_UNNUMBERED
@@ -44,15 +44,15 @@ def unnumbered(database: Database) -> int:
 
 
 @reads
-def moment(tx: Transaction, history: TreeHistory) -> Moment | None:
-    return history.moment(tx)
+def version(tx: Transaction, history: TreeHistory) -> CloudVersion | None:
+    return history.version(tx)
 
 
 def test_a_few_rows_are_remembered(database: Database) -> None:
     write(database, TOLERATED_UNNUMBERED // 3)
     left = unnumbered(database)
     history = TreeHistory()
-    assert moment(database, history) == Moment(history, 1)
+    assert version(database, history) == CloudVersion(history, 1)
     wait()
     assert unnumbered(database) == left
 
@@ -61,10 +61,10 @@ def test_a_few_rows_are_remembered(database: Database) -> None:
 def test_many_rows_are_numbered(database: Database, rows: int) -> None:
     write(database, rows)
     history = TreeHistory()
-    assert moment(database, history) == (Moment(history, 1) if rows < MAX_UNNUMBERED else None)
+    assert version(database, history) == (CloudVersion(history, 1) if rows < MAX_UNNUMBERED else None)
     wait()
     assert unnumbered(database) == 0
-    assert moment(database, history) == Moment(history, 1)  # nothing has changed
+    assert version(database, history) == CloudVersion(history, 1)  # nothing has changed
 
 
 def test_a_standby_has_them_numbered_by_its_primary(database: Database, mariadb_url: str) -> None:
@@ -72,7 +72,7 @@ def test_a_standby_has_them_numbered_by_its_primary(database: Database, mariadb_
     standby = open_database(mariadb_url)
     standby.primary = database
     standby.writer = None  # type: ignore[assignment]  # it cannot write
-    moment(standby, TreeHistory())
+    version(standby, TreeHistory())
     wait()
     assert unnumbered(database) == 0
     standby.dispose()

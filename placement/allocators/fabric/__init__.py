@@ -5,8 +5,8 @@ on what sites hold. It then asks the chosen sites whether they really hold their
 starts over. This ends with an optimal answer, and asks few sites.
 
 >>> sites = [Site(1, "a", [2]), Site(2, "a", [2]), Site(3, "b", [1]), Site(4, "b", [3])]
->>> crew = Crew(members=(4,), amounts=[[1]])
->>> fabric = Fabric(sites, crew, lambda postings: [])
+>>> gang = MembersByKind(members=(4,), amounts=[[1]])
+>>> fabric = Fabric(sites, gang, lambda postings: [])
 >>> [(site.name, mix) for site, mix in fabric.together(most_places=1, budget=Budget(100))]
 [(1, (2,)), (2, (2,))]
 >>> [(site.name, mix) for site, mix in fabric.together_each([(2,), (2,)], budget=Budget(100))]
@@ -16,7 +16,7 @@ starts over. This ends with an optimal answer, and asks few sites.
 from collections.abc import Hashable, Sequence
 
 from placement.allocators.budget import Budget
-from placement.allocators.fabric.search import Crew, Holds, Mix, Posting, Site, fewest_sites
+from placement.allocators.fabric.search import Holds, MembersByKind, Mix, Posting, Site, fewest_sites
 
 WeightMatrix = Sequence[Sequence[int | None]]
 """For each row the weight of each column; None forbids the pair."""
@@ -86,20 +86,20 @@ class _Hungarian:
             self._column_prices[column] += step
 
 
-__all__ = ["Budget", "Crew", "Fabric", "Holds", "Mix", "Posting", "Site"]
+__all__ = ["Budget", "Fabric", "Holds", "MembersByKind", "Mix", "Posting", "Site"]
 
 
 class Fabric:
-    """Sites in places, for one crew.
+    """Sites in places, for one gang.
 
     Args:
         sites: the sites, in order of preference; a place ranks with its first site.
-        crew: the members.
+        gang: the members.
         holds: the oracle for what sites hold.
     """
 
-    def __init__(self, sites: Sequence[Site], crew: Crew, holds: Holds) -> None:
-        self._crew = crew
+    def __init__(self, sites: Sequence[Site], gang: MembersByKind, holds: Holds) -> None:
+        self._gang = gang
         self._holds = holds
         self._places: dict[Hashable, list[Site]] = {}
         for site in sites:
@@ -112,7 +112,7 @@ class Fabric:
         """
         places = [*self._places.values()]
         while True:
-            found = fewest_sites(places, self._crew, most_places=most_places, budget=budget)
+            found = fewest_sites(places, self._gang, most_places=most_places, budget=budget)
             if found is None or not self._refused(found):
                 return found
 
@@ -127,8 +127,8 @@ class Fabric:
             for group in {*groups}:
                 for name in names:
                     if (group, name) not in known:
-                        crew = Crew(group, self._crew.amounts)
-                        known[group, name] = fewest_sites([self._places[name]], crew, most_places=1, budget=budget)
+                        gang = MembersByKind(group, self._gang.amounts)
+                        known[group, name] = fewest_sites([self._places[name]], gang, most_places=1, budget=budget)
             if len(groups) > len(names):
                 return None
             # The fewest sites, then the first places.
@@ -148,12 +148,12 @@ class Fabric:
             known = {key: way for key, way in known.items() if key[1] not in refused}
 
     def roomiest(self, *, budget: Budget) -> tuple[Hashable, int]:
-        """Return the place that holds the most members of a single-kind crew, and how many; asks sites."""
+        """Return the place that holds the most members of a single-kind gang, and how many; asks sites."""
         while True:
             most = self.most(0)
             best = max(most, key=most.__getitem__)
-            crew = Crew((most[best],), self._crew.amounts)
-            found = fewest_sites([self._places[best]], crew, most_places=1, budget=budget)
+            gang = MembersByKind((most[best],), self._gang.amounts)
+            found = fewest_sites([self._places[best]], gang, most_places=1, budget=budget)
             if not most[best] or found is None or not self._refused(found):
                 return best, most[best]
 
@@ -164,7 +164,7 @@ class Fabric:
             of_parts: dict[Hashable, int] = {}
             for site in sites:
                 part = site.name if site.part is None else ("part", site.part)
-                of_parts[part] = max(of_parts.get(part, 0), site.most(kind, self._crew))
+                of_parts[part] = max(of_parts.get(part, 0), site.most(kind, self._gang))
             found[name] = sum(of_parts.values())
         return found
 

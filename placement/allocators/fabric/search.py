@@ -1,4 +1,4 @@
-"""Depth-first search for the first way to place a crew within given numbers of places and sites, pruned by sums.
+"""Depth-first search for the first way to place a gang within given numbers of places and sites, pruned by sums.
 
 Each sum is an upper bound on one kind of member or one resource: the largest values of any sites, counting each part of
 the fabric once. For a single kind of member the bound is tight with respect to what is known, so that its search goes
@@ -18,7 +18,7 @@ Mix = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Crew:
+class MembersByKind:
     """The members of a gang; those that want the same are of one kind.
 
     ``amounts`` has how much of each resource one member of each kind takes.
@@ -50,7 +50,7 @@ class Site:
         self.refused: list[Mix] = []
         """Mixes that it is known not to hold, which rules out all larger ones."""
 
-    def may_hold(self, mix: Mix, crew: Crew) -> bool:
+    def may_hold(self, mix: Mix, gang: MembersByKind) -> bool:
         """Tell whether nothing known rules out a mix."""
         if self.part is not None and sum(mix) > 1:
             return False
@@ -58,14 +58,14 @@ class Site:
             return False
         if self.free is None:
             return True
-        taken = [sum(map(int.__mul__, mix, column)) for column in zip(*crew.amounts, strict=True)]
+        taken = [sum(map(int.__mul__, mix, column)) for column in zip(*gang.amounts, strict=True)]
         return all(amount <= free for amount, free in zip(taken, self.free, strict=True))
 
-    def most(self, kind: int, crew: Crew) -> int:
+    def most(self, kind: int, gang: MembersByKind) -> int:
         """Return an upper bound on how many members of a kind it holds when alone."""
-        most = crew.members[kind] if self.part is None else min(1, crew.members[kind])
+        most = gang.members[kind] if self.part is None else min(1, gang.members[kind])
         if self.free is not None:
-            room = zip(crew.amounts[kind], self.free, strict=True)
+            room = zip(gang.amounts[kind], self.free, strict=True)
             most = min([most, *[int(free // amount) for amount, free in room if amount]])
         for refused in self.refused:
             if not any([*refused[:kind], *refused[kind + 1 :]]):
@@ -87,28 +87,28 @@ class Holds(Protocol):
         """
 
 
-def largest_mixes(site: Site, crew: Crew, left: Mix) -> Iterator[Mix]:
+def largest_mixes(site: Site, gang: MembersByKind, left: Mix) -> Iterator[Mix]:
     """Yield the maximal mixes of the remaining members that a site may hold.
 
     >>> site = Site(1, "here", [6])
-    >>> list(largest_mixes(site, Crew((3, 2), [[3], [2]]), (3, 2)))
+    >>> list(largest_mixes(site, MembersByKind((3, 2), [[3], [2]]), (3, 2)))
     [(2, 0), (1, 1), (0, 2)]
     """
-    for mix in _mixes(site, crew, left, ()):
+    for mix in _mixes(site, gang, left, ()):
         larger = (_with_one_more(mix, kind) for kind, number in enumerate(mix) if number < left[kind])
-        if any(mix) and not any(site.may_hold(other, crew) for other in larger):
+        if any(mix) and not any(site.may_hold(other, gang) for other in larger):
             yield mix
 
 
-def _mixes(site: Site, crew: Crew, left: Mix, chosen: Mix) -> Iterator[Mix]:
+def _mixes(site: Site, gang: MembersByKind, left: Mix, chosen: Mix) -> Iterator[Mix]:
     kind = len(chosen)
     none = (0,) * (len(left) - kind - 1)
-    for number in range(min(left[kind], site.most(kind, crew)), -1, -1):
-        if site.may_hold((*chosen, number, *none), crew):
+    for number in range(min(left[kind], site.most(kind, gang)), -1, -1):
+        if site.may_hold((*chosen, number, *none), gang):
             if not none:
                 yield (*chosen, number)
                 return
-            yield from _mixes(site, crew, left, (*chosen, number))
+            yield from _mixes(site, gang, left, (*chosen, number))
 
 
 def _with_one_more(mix: Mix, kind: int) -> Mix:
@@ -124,11 +124,11 @@ SiteWorth = Callable[[Site], float]
 class FabricSums:
     """Upper bounds for the sites of some places."""
 
-    def __init__(self, places: Sequence[Sequence[Site]], crew: Crew, *, most_places: int) -> None:
-        self._crew = crew
+    def __init__(self, places: Sequence[Sequence[Site]], gang: MembersByKind, *, most_places: int) -> None:
+        self._gang = gang
         self._places = places
-        self._worths = _worths(places, crew)
-        self._needs = self.need(crew.members)
+        self._worths = _worths(places, gang)
+        self._needs = self.need(gang.members)
         self._suffixes = cache(self._suffixes_of)
         self._whole = [[self._prefix(sites, of) for sites in places] for of in range(len(self._worths))]
         self.most_sites = sum(sorted([max(map(len, sums)) for sums in zip(*self._whole, strict=True)])[-most_places:])
@@ -138,7 +138,7 @@ class FabricSums:
         """Return what the remaining members need, sum by sum."""
         if len(self._worths) == len(left):
             return [*left]
-        taken = [sum(map(int.__mul__, left, column)) for column in zip(*self._crew.amounts, strict=True)]
+        taken = [sum(map(int.__mul__, left, column)) for column in zip(*self._gang.amounts, strict=True)]
         return [*left, *taken]
 
     def from_place(self, first: int, places: int, sites: int, left: Mix) -> bool:
@@ -218,20 +218,20 @@ def _best(own: Sequence[float], beside: Sequence[float], without: Sequence[float
     return max([without[sites], *[own[number] + beside[sites - number] for number in range(1, most + 1)]])
 
 
-def _worths(places: Sequence[Sequence[Site]], crew: Crew) -> list[SiteWorth]:
+def _worths(places: Sequence[Sequence[Site]], gang: MembersByKind) -> list[SiteWorth]:
     """Return what to sum: the members of each kind, and each resource if several kinds compete for it."""
-    kinds = len(crew.members)
+    kinds = len(gang.members)
     alike: dict[Hashable, list[int]] = {}  # Many hosts of a cloud are in the same state.
     known: dict[Site, list[int]] = {}
     for site in [site for sites in places for site in sites]:
         look = (site.free, *site.refused, site.part is None)
         if look not in alike:
-            alike[look] = [site.most(kind, crew) for kind in range(kinds)]
+            alike[look] = [site.most(kind, gang) for kind in range(kinds)]
         known[site] = alike[look]
     of_kinds: list[SiteWorth] = [lambda site, kind=kind: known[site][kind] for kind in range(kinds)]  # type: ignore[misc]
     if kinds == 1 or any([site.free is None for site in known]):
         return of_kinds
-    resources = range(len(crew.amounts[0]))
+    resources = range(len(gang.amounts[0]))
     of_resources: list[SiteWorth] = [lambda site, at=at: max(0, (site.free or [0])[at]) for at in resources]  # type: ignore[misc]
     return of_kinds + of_resources
 
@@ -248,20 +248,20 @@ postings so far."""
 
 
 def fewest_sites(
-    places: Sequence[Sequence[Site]], crew: Crew, *, most_places: int, budget: Budget
+    places: Sequence[Sequence[Site]], gang: MembersByKind, *, most_places: int, budget: Budget
 ) -> list[Posting] | None:
-    """Return where a crew may go: the fewest places, then the fewest sites, ties by order.
+    """Return where a gang may go: the fewest places, then the fewest sites, ties by order.
 
     Takes one step for each state looked at; if the budget is hit, there may be a better answer, or any.
     """
     for number in range(1, min(most_places, len(places)) + 1):
-        sums = FabricSums(places, crew, most_places=number)
-        if not sums.from_place(0, number, sums.most_sites, crew.members):
+        sums = FabricSums(places, gang, most_places=number)
+        if not sums.from_place(0, number, sums.most_sites, gang.members):
             continue
-        for sites in range(1, min(sum(crew.members), sum(map(len, places))) + 1):
-            if not sums.from_place(0, number, sites, crew.members):
+        for sites in range(1, min(sum(gang.members), sum(map(len, places))) + 1):
+            if not sums.from_place(0, number, sites, gang.members):
                 continue
-            found = _Dive(places, crew, sums, budget).found(number, sites)
+            found = _Dive(places, gang, sums, budget).found(number, sites)
             if found is not None or budget.was_hit:
                 return found
     return None
@@ -270,9 +270,9 @@ def fewest_sites(
 class _Dive:
     """One search for given numbers of places and sites."""
 
-    def __init__(self, places: Sequence[Sequence[Site]], crew: Crew, sums: FabricSums, budget: Budget) -> None:
+    def __init__(self, places: Sequence[Sequence[Site]], gang: MembersByKind, sums: FabricSums, budget: Budget) -> None:
         self._places = places
-        self._crew = crew
+        self._gang = gang
         self._sums = sums
         self._budget = budget
         self._in_vain = set[tuple[int, int, int, int, Mix]]()
@@ -280,8 +280,8 @@ class _Dive:
         self._has_parts = any(site.part is not None for sites in places for site in sites)
 
     def found(self, most_places: int, most_sites: int) -> list[Posting] | None:
-        """Return where the crew may go; None if nowhere, or the budget runs out."""
-        waiting: list[FabricState] = [(0, BETWEEN, most_places, most_sites, self._crew.members, None)]
+        """Return where the gang may go; None if nowhere, or the budget runs out."""
+        waiting: list[FabricState] = [(0, BETWEEN, most_places, most_sites, self._gang.members, None)]
         while waiting:
             state = waiting.pop()
             left, chosen = state[-2:]
@@ -314,7 +314,7 @@ class _Dive:
             return [(place + 1, BETWEEN, places, sites, left, chosen)]
         here = self._places[place][site]
         taken = [] if here.part is None else [other.part for other, _mix in _listed(chosen)]
-        mixes = [] if here.part in taken else [*largest_mixes(here, self._crew, left)]
+        mixes = [] if here.part in taken else [*largest_mixes(here, self._gang, left)]
         further: list[FabricState] = [(place, site + 1, places, sites, left, chosen)]
         for mix in reversed(mixes):
             still_left = tuple(map(int.__sub__, left, mix))

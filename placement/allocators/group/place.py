@@ -83,6 +83,12 @@ def place(
     unmet = tuple([requirement for node in given for requirement in _hopeless(node)])
     if unmet:
         return Placement(feasible=False, complete=True, unmet=unmet)
+    return _best_placement(locations, built, given, rules, budget=budget)
+
+
+def _best_placement(
+    locations: Locations, built: Requirements, given: Sequence[RequirementNode], rules: Rules, *, budget: Budget
+) -> Placement:
     weights = Weights(locations, rules.levels)
     ordered = sorted(given, key=lambda node: node.rank_of_container)
     picks = Picks(locations, ordered, distinct=rules.distinct)

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
-from placement.allocators.fabric import Budget, Crew, Fabric, Mix, Posting, Site
+from placement.allocators.fabric import Budget, Fabric, MembersByKind, Mix, Posting, Site
 from placement.candidates.planner.question import Prepared
 from placement.domain.planner_request import FabricLevel, GangRules, Together, names_of_hosts
 from placement.services.planner.drafting import ClaimMember, Draft, Drafting
@@ -153,7 +153,7 @@ class _FabricSearch:
         for site in sites:
             self._by_place[site.place].append(site)
         amounts = [[kind.composer.requested.get(name, 0) for name in self._classes] for kind in self.kinds]
-        self._fabric = Fabric(sites, Crew(self._mix(self.members), amounts), self._refused)
+        self._fabric = Fabric(sites, MembersByKind(self._mix(self.members), amounts), self._refused)
         together, members = self.rules.together, self.members
         if together is not None and together.each is not None:
             groups = [members[start : start + together.each] for start in range(0, len(members), together.each)]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.fabric import Budget, Crew, Fabric, Mix, Posting, Site, best_assignment
+from placement.allocators.fabric import Budget, Fabric, MembersByKind, Mix, Posting, Site, best_assignment
 from tests.examples import examples
 
 INSTANCES = 60
@@ -21,7 +21,7 @@ class Instance:
         self.chance = chance
         kinds = chance.choice((1, 1, 2, 2, 3))
         resources = chance.choice((1, 2))
-        self.crew = Crew(
+        self.gang = MembersByKind(
             tuple(chance.randint(1, 4 if kinds == 1 else 2) for _ in range(kinds)),
             [[chance.choice((0, 1, 1, 2)) for _ in range(resources)] for _ in range(kinds)],
         )
@@ -36,7 +36,7 @@ class Instance:
     def _lacking(self) -> list[Mix]:
         chance = self.chance
         mixes = [
-            tuple(chance.randint(0, most) for most in self.crew.members) for _ in range(chance.choice((0, 0, 1, 2)))
+            tuple(chance.randint(0, most) for most in self.gang.members) for _ in range(chance.choice((0, 0, 1, 2)))
         ]
         return [mix for mix in mixes if any(mix)]
 
@@ -47,7 +47,7 @@ class Instance:
 
     def is_way(self, postings: list[Posting]) -> bool:
         parts = [site.part for site, mix in postings if site.part is not None for _ in range(sum(mix))]
-        fits = all(site.may_hold(mix, self.crew) for site, mix in postings) and not self.holds(postings)
+        fits = all(site.may_hold(mix, self.gang) for site, mix in postings) and not self.holds(postings)
         return fits and len(parts) == len({*parts})
 
     def ways(self, members: Mix) -> Iterator[list[Posting]]:
@@ -86,18 +86,18 @@ def test_a_gang_is_in_the_fewest_places_and_on_the_fewest_sites(
     first = 100_000 * request.config.getoption("--seed")
     for seed in range(first, first + INSTANCES * (100 if is_long else 1)):
         one = Instance(Random(seed))
-        ways = [way for way in one.ways(one.crew.members) if worth(way)[0] <= most_places]
+        ways = [way for way in one.ways(one.gang.members) if worth(way)[0] <= most_places]
         budget = Budget(10_000)
-        found = Fabric(one.sites, one.crew, one.holds).together(most_places=most_places, budget=budget)
+        found = Fabric(one.sites, one.gang, one.holds).together(most_places=most_places, budget=budget)
         assert not budget.was_hit
         if found is None:
             assert ways == [], seed
             continue
         best = min(map(worth, ways))
         assert one.is_way(found), seed
-        assert summed(found) == one.crew.members, seed
+        assert summed(found) == one.gang.members, seed
         assert worth(found) == best, seed
-        if len(one.crew.members) == 1:
+        if len(one.gang.members) == 1:
             assert one.order(found) == min(one.order(way) for way in ways if worth(way) == best), seed
 
 
@@ -107,11 +107,11 @@ def test_each_group_has_a_place_of_its_own(is_long: bool, request: pytest.Fixtur
         one = Instance(Random(seed))
         for site in one.sites:
             site.part = None
-        groups = [one.crew.members, one.chance.choice([one.crew.members, (1,) * len(one.crew.members)])]
-        one.crew = Crew(tuple(map(max, *groups)), one.crew.amounts)
+        groups = [one.gang.members, one.chance.choice([one.gang.members, (1,) * len(one.gang.members)])]
+        one.gang = MembersByKind(tuple(map(max, *groups)), one.gang.amounts)
         ways = [[way for way in one.ways(group) if worth(way)[0] == 1] for group in groups]
         pairs = [pair for pair in product(*ways) if pair[0][0][0].place != pair[1][0][0].place]
-        found = Fabric(one.sites, one.crew, one.holds).together_each(groups, budget=Budget(10_000))
+        found = Fabric(one.sites, one.gang, one.holds).together_each(groups, budget=Budget(10_000))
         if found is None:
             assert pairs == [], seed
             continue
@@ -124,7 +124,7 @@ def test_members_who_want_the_same_are_placed_without_going_back() -> None:
     """1,000 sites in 25 places; a backtracking search would take many times as many steps."""
     sites = [Site(number, number % 25, [number % 9]) for number in range(1000)]
     budget = Budget(1_000)
-    found = Fabric(sites, Crew((64,), [[1]]), lambda postings: []).together(most_places=1, budget=budget)
+    found = Fabric(sites, MembersByKind((64,), [[1]]), lambda postings: []).together(most_places=1, budget=budget)
     assert found is not None
     assert worth(found) == (1, 9)
     assert not budget.was_hit
@@ -134,7 +134,7 @@ def test_who_is_in_the_way_of_a_search_is_told() -> None:
     sites = [Site(1, "a", [3]), Site(2, "a", [1]), Site(3, "b", [2])]
     fabric = Fabric(
         sites,
-        Crew((6,), [[1]]),
+        MembersByKind((6,), [[1]]),
         lambda postings: [(site, (2,)) for site, (number,) in postings if site.name == 1 and number > 1],
     )
     assert fabric.together(most_places=1, budget=Budget(100)) is None
