@@ -15,7 +15,7 @@ from tests.databases import open_database
 from tests.store.conftest import THREE_KINDS
 from tests.store.rows import VCPU, add_providers, allocate, delete_provider, run, stocking
 from tests.store.test_changed_trees import writing
-from tests.store.test_completeness import cached_order, true_order, used_of_the_first
+from tests.store.test_completeness import cached_order, order_as_read, used_of_the_first
 
 PROVIDERS = 3
 
@@ -58,13 +58,13 @@ def test_a_tree_that_is_not_as_the_tables_have_it_ends_all_caches(
     cloud: Database, statement: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     drops = drops_of(cloud)
-    assert cached_order(cloud) == true_order(cloud)
+    assert cached_order(cloud) == order_as_read(cloud)
     compare_some(cloud)
     with cloud.writer.begin() as connection:
         write_unnoticed(connection, statement)
     for _ in range(3):
         compare_some(cloud)
-        assert cached_order(cloud) == true_order(cloud)
+        assert cached_order(cloud) == order_as_read(cloud)
     errors = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert (drops, len(errors)) == (["difference"], 1)
     assert cloud.keeps_usage
@@ -76,14 +76,14 @@ def test_usage_that_is_kept_wrongly_is_summed_until_it_is_counted_afresh(postgre
     with postgresql.writer.begin() as connection:
         for provider in add_providers(connection, PROVIDERS):
             run(connection, stocking((provider, VCPU), total=10))
-    assert cached_order(postgresql) == true_order(postgresql)
+    assert cached_order(postgresql) == order_as_read(postgresql)
     with postgresql.writer.begin() as connection:
         run(connection, "SET LOCAL session_replication_role = replica", CHANGES["an allocation"])
     compare_some(postgresql)
     assert readiness(postgresql).triggers is not None
     assert (postgresql.keeps_usage, drops) == (False, ["difference"])
     assert used_of_the_first(postgresql) == 9
-    assert cached_order(postgresql) == true_order(postgresql)
+    assert cached_order(postgresql) == order_as_read(postgresql)
     assert [finding.what for finding in schema_check.check(postgresql.engine)][-1:] == ["wrong kept usage or capacity"]
     schema_check.repair(postgresql.engine, Owner("p", "u"))
     assert readiness(postgresql).triggers is not None

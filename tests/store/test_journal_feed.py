@@ -235,7 +235,7 @@ def test_the_trail_is_told_from_its_end_and_narrowed(migrated: Database) -> None
     assert read_trail(migrated, Wanted(), limit=2, before=every[0].id) == every[1:3]
     found = {
         "consumer": read_trail(migrated, Wanted(consumer="c1"), limit=9),
-        "provider": read_trail(migrated, Wanted(provider="provider-1", consumer="c1"), limit=9),
+        "provider": read_trail(migrated, Wanted(providers=("provider-1",), consumer="c1"), limit=9),
         "project": read_trail(migrated, Wanted(project="p3"), limit=9),
         "nobody's project": read_trail(migrated, Wanted(project="p4"), limit=9),
         "user": read_trail(migrated, Wanted(user="u"), limit=9),

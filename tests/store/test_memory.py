@@ -8,12 +8,15 @@ from placement.store.connection.database import Database
 from placement.store.connection.prepared import MAX_CHARACTERS
 from placement.store.connection.unit_of_work import Transaction, reads
 
+SHORT = 1000
 
-def test_on_postgresql_a_search_that_finds_nothing_leaves_no_statement_compiled(postgresql: Database) -> None:
+
+def test_on_postgresql_a_search_that_finds_nothing_leaves_no_long_statement_compiled(postgresql: Database) -> None:
     """The statement that finds the cause is as long as the request: some 200 KB each, if it is kept."""
     request = CandidateRequest(groups=(RequestGroup(resources={"VCPU": 1, "MEMORY_MB": 1}),))
     assert not allocation_candidates(postgresql, request, SearchOptions()).candidates
-    assert not postgresql.reader.get_execution_options()["compiled_cache"]
+    compiled = postgresql.reader.get_execution_options()["compiled_cache"]
+    assert [each.string for each in compiled.values() if len(each.string) > SHORT] == []
 
 
 LENGTH = 20_000

@@ -30,7 +30,7 @@ def cloud(migrated: Database) -> Database:
 
 @reads
 def cost_of_trail(tx: Transaction) -> int:
-    wanted = Wanted(provider="provider-7")
+    wanted = Wanted(providers=("provider-7",))
     assert len(trail(tx, wanted, limit=10)) == 3
     with reading(tx) as read:
         trail(tx, wanted, limit=10)
