@@ -69,6 +69,13 @@ def test_each_flavor_is_counted_in_the_background(start: Callable[..., Api]) -> 
     assert "# TYPE openstack_free_capacity_by_flavor_total gauge\n" + f"{SMALL} 8\n" in text
 
 
+def test_a_request_may_count_all_flavors_of_the_server_however_many(start: Callable[..., Api]) -> None:
+    """The limit on a request's own list is not one on what the operator has."""
+    api = start(flavors={f"f{number}": f"resources=VCPU:{number + 1}" for number in range(300)})
+    stored(api.app, provider("h1", VCPU=8))
+    assert len(api.post("/planner/v1/headroom", {}).json["headroom"]) == 300
+
+
 def test_hosts_are_told_where_that_is_asked_for(start: Callable[..., Api]) -> None:
     api = start(seconds=3600, by_hypervisor=True)
     part = provider("part", aggregates=["first"])

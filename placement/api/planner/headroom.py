@@ -71,8 +71,8 @@ def count(call: Call) -> Response:
     """Return the headroom of each request."""
     body = call.document(SCHEMA)
     asked = body.get("requests", call.server.settings.planner.flavors)
-    if not asked or len(asked) > MAX_REQUESTS:
-        raise InvalidAt(("requests",), f"There must be 1 to {MAX_REQUESTS} requests, here or as flavors of the server.")
+    if not asked or len(body.get("requests", ())) > MAX_REQUESTS:
+        raise InvalidAt(("requests",), f"There must be 1 to {MAX_REQUESTS} requests, or flavors of the server.")
     requests = {name: _request(call, name, one) for name, one in asked.items()}
     options = {name: _options(call, request) for name, request in requests.items()}
     per, limit = body.get("per", "total"), body.get("limit", Listing().limit)
