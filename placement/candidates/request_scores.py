@@ -8,6 +8,7 @@ which together are the node.
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -158,13 +159,19 @@ class RequestColumns:
             by_amounts[frozenset(total.items()), frozenset(own.items())] += members
         return by_amounts
 
-    def _sums(self, of_trees: TreeSums) -> tuple[Ints, Ints]:
-        """Return what the node of each request has and uses, given what each tree does."""
+    @cached_property
+    def _nodes(self) -> tuple[Ints, Ints]:
+        """The trees that make up the node of each request: indices of requests, and of trees."""
         trees = len(self._columns.providers.roots)
         nodes = np.unique(self._request[self._is_own] * trees + self._tree[self._is_own])
+        return nodes // trees, nodes % trees
+
+    def _sums(self, of_trees: TreeSums) -> tuple[Ints, Ints]:
+        """Return what the node of each request has and uses, given what each tree does."""
+        requests, trees = self._nodes
         capacity, used = np.zeros((2, len(self._taken.sizes)), dtype=np.int64)
-        np.add.at(capacity, nodes // trees, of_trees.capacity[nodes % trees])
-        np.add.at(used, nodes // trees, of_trees.used[nodes % trees])
+        np.add.at(capacity, requests, of_trees.capacity[trees])
+        np.add.at(used, requests, of_trees.used[trees])
         return capacity, used
 
     def _touched(self) -> list[tuple[int, ...]]:
