@@ -84,9 +84,8 @@ def audit(
     known = None if known_consumers is None else _uuids(known_consumers)
     names = settings_of(context).planner.names.projects
     if url is not None:
-        body: dict[str, object] = {"older_than_minutes": older_than_minutes}
-        body |= {"known_consumers": sorted(known)} if known else {}
-        body |= {"consumer_type": consumer_type} if consumer_type else {}
+        optional = {"known_consumers": sorted(known or ()), "consumer_type": consumer_type}
+        body = {"older_than_minutes": older_than_minutes} | {key: value for key, value in optional.items() if value}
         document = Client(url, token=token)("POST", PATH, body)
         show(_report(document, names))
         context.exit(SOMETHING_FOUND if _has_problems(document) else 0)

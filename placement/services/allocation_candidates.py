@@ -99,11 +99,11 @@ def answer_for(
 ) -> Answer:
     """Find the same, given the plan of the request and the ids of the names in it."""
     if ranking is None:
-        return _found(tx, request, options, plan=plan, ids=ids, ranking=ranking, judge=judge)
+        return _searched(tx, request, options, plan=plan, ids=ids, ranking=ranking, judge=judge)
     cloud, asked = cloud_in(tx), asked_for(request, options, ranking)
     answer: Answer | None = cloud.reason_for_nothing(asked)
     if answer is None:
-        answer = _found(tx, request, options, plan=plan, ids=ids, ranking=ranking, judge=judge)
+        answer = _searched(tx, request, options, plan=plan, ids=ids, ranking=ranking, judge=judge)
         if answer.cause is not None:
             # A reserve is kept more easily the less is idle.
             cloud.note_nothing(asked, answer, lasts=not ranking.profile.filters)
@@ -115,7 +115,7 @@ def asked_for(request: CandidateRequest, options: SearchOptions, ranking: Rankin
     return request, options, ranking.profile
 
 
-def _found(
+def _searched(
     tx: Transaction,
     request: CandidateRequest,
     options: SearchOptions,
@@ -140,12 +140,7 @@ def _found(
         order = TreeOrder(reader, scores, wanted=wanted, kept=cloud_in(tx).kept, least=least, limits=limits)
     budget = RequestBudget(per_tree=limits.steps_per_tree, per_request=limits.steps_per_request)
     candidates = found_candidates(
-        reader,
-        order,
-        budget=budget,
-        wanted=wanted,
-        breadth_first=options.breadth_first,
-        limits=limits,
+        reader, order, budget=budget, wanted=wanted, breadth_first=options.breadth_first, limits=limits
     )
     if options.shuffled:
         random.shuffle(candidates)
@@ -154,11 +149,14 @@ def _found(
         return _with_providers(tx, request, reader, candidates=candidates, budget=budget)
     if budget.was_hit:
         raise OutOfSteps
-    cause = quick_cause(plan, ConditionMasks(reader.serving))
-    if order is not None and order.scores.filters:
-        unranked = answer_to(tx, replace(request, limit=1), replace(options, most=None, shuffled=False))
-        cause = Condition(ConditionKind.PROPORTION) if unranked.candidates else cause
+    is_filtered = order is not None and order.scores.filters and _has_any(tx, request, options)
+    cause = Condition(ConditionKind.PROPORTION) if is_filtered else quick_cause(plan, ConditionMasks(reader.serving))
     return Answer(plan, [], Summaries(), frozenset(), cause=cause)
+
+
+def _has_any(tx: Transaction, request: CandidateRequest, options: SearchOptions) -> bool:
+    """Tell whether a request has candidates if no profile leaves any out."""
+    return bool(answer_to(tx, replace(request, limit=1), replace(options, most=None, shuffled=False)).candidates)
 
 
 def _scores(tx: Transaction, reader: TreeReader, *, ranking: Ranking, judge: FragmentationJudge | None) -> TreeScores:

@@ -97,17 +97,12 @@ def allocate(node: Offer, containers: Sequence[Container], rules: Rules = USUAL_
         unmet = {id(requirement) for requirement in placement.unmet}
         names = [name for requirement in requirements for name, group in _names(requirement, ()) if id(group) in unmet]
         return GroupAllocation(placement.feasible, placement.complete, unmet=tuple(sorted(names, key=natural_key)))
-    mappings = [dict(_pairs(placed, ())) for placed in placement.placed]
+    mappings = zip([dict(_pairs(placed, ())) for placed in placement.placed], containers, strict=True)
     return GroupAllocation(
         placement.feasible,
         placement.complete,
         score=float(placement.objective.score),
-        mappings=tuple(
-            [
-                {name: mapping[name] for name in each.requested}
-                for mapping, each in zip(mappings, containers, strict=True)
-            ]
-        ),
+        mappings=tuple([{name: mapping[name] for name in each.requested} for mapping, each in mappings]),
         taken={join_name(path, base): amount for (path, base), amount in placement.taken.items()},
         objective=placement.objective,
     )

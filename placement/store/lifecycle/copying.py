@@ -60,16 +60,10 @@ def copy(source: Engine, target: Engine, progress: Progress = silent) -> tuple[C
         CopyRefused: the source is not at this release's schema, the target holds data, or the copy differs.
         Unavailable, MaintenanceFailed: as ``maintenance.exclusively``.
     """
-    found_in_source = schema.current(source)
-    if found_in_source.is_newer:
-        raise CopyRefused(
-            f"The source was upgraded by a newer release of this server (revision {found_in_source.revision}; this one "
-            f"knows {found_in_source.newest_revision}): copy it with that release."
-        )
-    if not found_in_source.is_up_to_date:
-        raise CopyRefused("The source has another schema than this release: run 'placement db upgrade' on it first.")
-    with looking(target) as found:
-        _refuse_data(found)
+    state_of_source = schema.current(source)
+    _refuse_other_schema(state_of_source)
+    with looking(target) as connection:
+        _refuse_data(connection)
     schema.upgrade(target)
     with looking(source) as origin, exclusively(target) as copied:
         _refuse_data(copied)
@@ -89,9 +83,19 @@ def copy(source: Engine, target: Engine, progress: Progress = silent) -> tuple[C
             except TriggersRefused as refused:
                 raise CopyRefused(refused.message) from refused
         compared = tuple([_compared(origin, copied, table, done=done) for table in _COPIED])
-        if found_in_source.keeps_journal:
+        if state_of_source.keeps_journal:
             journal.resume(copied)
         return compared
+
+
+def _refuse_other_schema(source: schema.SchemaState) -> None:
+    if source.is_newer:
+        raise CopyRefused(
+            f"The source was upgraded by a newer release of this server (revision {source.revision}; this one "
+            f"knows {source.newest_revision}): copy it with that release."
+        )
+    if not source.is_up_to_date:
+        raise CopyRefused("The source has another schema than this release: run 'placement db upgrade' on it first.")
 
 
 def _refuse_data(target: Connection) -> None:
