@@ -123,4 +123,4 @@ def delete_provider(tx: Transaction, uuid: str) -> None:
         raise ProviderHasChildren(f"Unable to delete parent resource provider {uuid}: It has child resource providers.")
     if store.has_allocations(tx, found.id):
         raise ProviderInUse(f"Unable to delete resource provider {uuid}: Resource provider has allocations.")
-    store.delete_provider(tx, found.id)
+    store.delete_providers(tx, [found.id])

@@ -26,7 +26,7 @@ from placement.store.console.tree import PlacedAmount, TreePart
 from placement.store.consumers import Consumer, advance_consumers, delete_consumers, lock_consumers
 from placement.store.inventories import forget_reserved, reserve_all, unreserve
 from placement.store.locks import pass_write_gate
-from placement.store.providers import LockedProvider, delete_provider, lock_providers, required_provider
+from placement.store.providers import LockedProvider, delete_providers, lock_providers, required_provider
 from placement.store.search.names import Named, named_providers, names_in, parents_in
 
 SHOWN = 5
@@ -61,7 +61,7 @@ def drain(tx: Transaction, uuid: str, *, by: DrainBy) -> None:
     """
     tree = _locked_tree(tx, uuid)
     if by is DrainBy.RESERVE:
-        changed = [provider.id for provider in tree.providers.values() if reserve_all(tx, provider)]
+        changed = reserve_all(tx, tree.providers)
     else:
         changed = [tree.root.id] if _set_disabled(tx, tree.root, is_disabled=True) else []
     store.advance_providers(tx, changed)
@@ -76,7 +76,7 @@ def enable(tx: Transaction, uuid: str) -> None:
         ConcurrentUpdate: the tree was being rebuilt.
     """
     tree = _locked_tree(tx, uuid)
-    changed = {provider.id for provider in tree.providers.values() if unreserve(tx, provider)}
+    changed = {*unreserve(tx, tree.providers)}
     if _set_disabled(tx, tree.root, is_disabled=False):
         changed.add(tree.root.id)
     store.advance_providers(tx, changed)
@@ -103,10 +103,11 @@ def remove_tree(tx: Transaction, uuid: str, consumers: Collection[str]) -> None:
     _refuse_others(set(consumers), {row.consumer_uuid for row in held})
     store.replace_allocations(tx, held, {})
     _settle(tx, known)
-    depths = {provider: len([*upwards(provider, tree.parents)]) for provider in tree.providers}
-    for provider in sorted(depths, key=depths.__getitem__, reverse=True):
-        forget_reserved(tx, tree.providers[provider])
-        delete_provider(tx, provider)
+    forget_reserved(tx, tree.providers)
+    levels: dict[int, list[int]] = defaultdict(list)
+    for provider in tree.providers:
+        levels[len([*upwards(provider, tree.parents)])].append(provider)
+    delete_providers(tx, *[levels[depth] for depth in sorted(levels, reverse=True)])
 
 
 def _locked_tree(tx: Transaction, uuid: str) -> _LockedTree:

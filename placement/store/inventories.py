@@ -1,16 +1,15 @@
 """Inventories of providers by resource class. Callers lock the provider's row before they write."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import bindparam, delete, func, select, update
+from sqlalchemy import bindparam, delete, exists, func, select, update
 
 from placement.domain.inventory import Inventory
 from placement.store.connection.prepared import PreparedInsert, PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.providers import LockedProvider
 from placement.store.tables import (
     allocations,
     drained_inventories,
@@ -64,17 +63,43 @@ _UPDATE = (
     .where(_OF_PROVIDER, _OF_CLASS)
     .values({column: bindparam(f"new_{column.name}") for column in _AMOUNTS})
 )
-_SET_ASIDE = PreparedInsert(
-    drained_inventories,
-    drained_inventories.c.provider_uuid,
-    drained_inventories.c.resource_class_id,
-    drained_inventories.c.reserved,
+_DRAINED = drained_inventories.c
+_IN_TREE = INV.resource_provider_id.in_(bindparam("provider_ids", expanding=True))
+_IS_OPEN = INV.reserved < INV.total
+_STOCK_OF_UUID = inventories.join(resource_providers, INV.resource_provider_id == resource_providers.c.id)
+_OPEN_AT = PreparedStatement(select(INV.resource_provider_id).where(_IN_TREE, _IS_OPEN).distinct())
+_FORGET_OPEN = PreparedStatement(
+    delete(drained_inventories).where(
+        exists()
+        .select_from(_STOCK_OF_UUID)
+        .where(_IN_TREE, _IS_OPEN, resource_providers.c.uuid == _DRAINED.provider_uuid)
+        .where(INV.resource_class_id == _DRAINED.resource_class_id)
+    )
 )
-_OF_DRAINED = drained_inventories.c.provider_uuid == bindparam("uuid")
+_SET_ASIDE = PreparedStatement(
+    drained_inventories.insert().from_select(
+        [_DRAINED.provider_uuid, _DRAINED.resource_class_id, _DRAINED.reserved],
+        select(resource_providers.c.uuid, INV.resource_class_id, INV.reserved)
+        .select_from(_STOCK_OF_UUID)
+        .where(_IN_TREE, _IS_OPEN),
+    )
+)
+_RESERVE = PreparedStatement(update(inventories).where(_IN_TREE, _IS_OPEN).values(reserved=INV.total))
 _RESERVED_BEFORE = PreparedStatement(
-    select(drained_inventories.c.resource_class_id, drained_inventories.c.reserved).where(_OF_DRAINED)
+    select(INV.resource_provider_id, INV.resource_class_id, _DRAINED.reserved)
+    .select_from(_STOCK_OF_UUID.join(drained_inventories, resource_providers.c.uuid == _DRAINED.provider_uuid))
+    .where(_IN_TREE, INV.resource_class_id == _DRAINED.resource_class_id, INV.reserved == INV.total)
 )
-_FORGET = PreparedStatement(delete(drained_inventories).where(_OF_DRAINED))
+_UNRESERVE = update(inventories).where(_OF_PROVIDER, _OF_CLASS).values(reserved=bindparam("reserved_before"))
+_FORGET = PreparedStatement(
+    delete(drained_inventories).where(
+        _DRAINED.provider_uuid.in_(
+            select(resource_providers.c.uuid).where(
+                resource_providers.c.id.in_(bindparam("provider_ids", expanding=True))
+            )
+        )
+    )
+)
 _DELETE = PreparedStatement(
     delete(inventories).where(_OF_PROVIDER, INV.resource_class_id.in_(bindparam("class_ids", expanding=True)))
 )
@@ -180,39 +205,29 @@ def replace_inventories(
     update_inventories(tx, provider_id, {id_: wanted[id_] for id_ in kept if wanted[id_] != present[id_]})
 
 
-def reserve_all(tx: Transaction, provider: LockedProvider) -> bool:
-    """Reserve all that a provider has, and remember what was reserved before; tell whether anything changed."""
-    present = inventories_by_class(tx, provider.id)
-    open_stock = {id_: inventory for id_, inventory in present.items() if inventory.capacity > 0}
-    if not open_stock:
-        return False
-    before = {**_reserved_before(tx, provider), **{id_: inventory.reserved for id_, inventory in open_stock.items()}}
-    forget_reserved(tx, provider)
-    rows = [
-        {"provider_uuid": provider.uuid, "resource_class_id": id_, "reserved": reserved}
-        for id_, reserved in before.items()
-    ]
-    tx.insert(_SET_ASIDE, rows)
-    update_inventories(tx, provider.id, {id_: replace(has, reserved=has.total) for id_, has in open_stock.items()})
-    return True
+def reserve_all(tx: Transaction, provider_ids: Collection[int]) -> list[int]:
+    """Reserve all that providers have, and remember what was reserved before; return the ids of those that changed."""
+    of_tree = {"provider_ids": sorted(provider_ids)}
+    changed = [provider_id for (provider_id,) in tx.tuples(_OPEN_AT, of_tree)]
+    for statement in (_FORGET_OPEN, _SET_ASIDE, _RESERVE):
+        tx.change(statement, of_tree)
+    return changed
 
 
-def unreserve(tx: Transaction, provider: LockedProvider) -> bool:
-    """Reserve again what was reserved before ``reserve_all``, unless somebody changed it since; tell about a change."""
-    before = _reserved_before(tx, provider)
-    if not before:
-        return False
-    present = inventories_by_class(tx, provider.id)
-    drained = {id_: has for id_, has in present.items() if id_ in before and has.reserved == has.total}
-    update_inventories(tx, provider.id, {id_: replace(has, reserved=before[id_]) for id_, has in drained.items()})
-    forget_reserved(tx, provider)
-    return bool(drained)
+def unreserve(tx: Transaction, provider_ids: Collection[int]) -> list[int]:
+    """Reserve again what was reserved before ``reserve_all``, unless somebody changed it since.
+
+    Returns the ids of those that changed.
+    """
+    drained = tx.tuples(_RESERVED_BEFORE, {"provider_ids": sorted(provider_ids)})
+    if drained:
+        # MariaDB's triggers forbid an update that reads providers.
+        columns = ("provider_id", "class_id", "reserved_before")
+        tx.execute(_UNRESERVE, [dict(zip(columns, row, strict=True)) for row in drained])
+    forget_reserved(tx, provider_ids)
+    return sorted({provider_id for provider_id, _class_id, _reserved in drained})
 
 
-def forget_reserved(tx: Transaction, provider: LockedProvider) -> None:
+def forget_reserved(tx: Transaction, provider_ids: Collection[int]) -> None:
     """Forget what was reserved before ``reserve_all``."""
-    tx.change(_FORGET, {"uuid": provider.uuid})
-
-
-def _reserved_before(tx: Transaction, provider: LockedProvider) -> dict[int, int]:
-    return dict(tx.tuples(_RESERVED_BEFORE, {"uuid": provider.uuid}))
+    tx.change(_FORGET, {"provider_ids": sorted(provider_ids)})

@@ -98,10 +98,11 @@ _INSERT_ROOT = PreparedStatement(
 )
 _RENAME = PreparedStatement(update(resource_providers).where(_OF_PROVIDER).values(name=bindparam("new_name")))
 _MAKE_ROOT = PreparedStatement(update(resource_providers).where(_OF_PROVIDER).values(root_provider_id=RP.id))
-_LEAVE_TREE = PreparedStatement(update(resource_providers).where(_OF_PROVIDER).values(root_provider_id=None))
-_DELETE = PreparedStatement(delete(resource_providers).where(_OF_PROVIDER))
-_DELETE_WHAT_IT_HAS = tuple(
-    PreparedStatement(delete(table).where(table.c.resource_provider_id == bindparam("provider_id")))
+_OF_PROVIDERS = RP.id.in_(bindparam("provider_ids", expanding=True))
+_LEAVE_TREE = PreparedStatement(update(resource_providers).where(_OF_PROVIDERS).values(root_provider_id=None))
+_DELETE = PreparedStatement(delete(resource_providers).where(_OF_PROVIDERS))
+_DELETE_WHAT_THEY_HAVE = tuple(
+    PreparedStatement(delete(table).where(table.c.resource_provider_id.in_(bindparam("provider_ids", expanding=True))))
     for table in (inventories, resource_provider_aggregates, resource_provider_traits, provider_usages)
 )
 
@@ -276,13 +277,19 @@ def has_allocations(tx: Transaction, provider_id: int) -> bool:
     return bool(tx.tuples(_HAS_ALLOCATIONS, {"provider_id": provider_id})[0][0])
 
 
-def delete_provider(tx: Transaction, provider_id: int) -> None:
-    """Delete a provider with its inventories, traits, aggregates and kept usage."""
-    for statement in _DELETE_WHAT_IT_HAS:
-        tx.change(statement, {"provider_id": provider_id})
+def delete_providers(tx: Transaction, *levels: Collection[int]) -> None:
+    """Delete providers with their inventories, traits, aggregates and kept usage.
+
+    Args:
+        tx: the transaction.
+        levels: their ids, children before their parents: those of a level are deleted together.
+    """
+    everybody = {"provider_ids": [provider_id for level in levels for provider_id in level]}
     # MariaDB refuses to delete a row that references itself.
-    tx.change(_LEAVE_TREE, {"provider_id": provider_id})
-    tx.change(_DELETE, {"provider_id": provider_id})
+    for statement in (*_DELETE_WHAT_THEY_HAVE, _LEAVE_TREE):
+        tx.change(statement, everybody)
+    for level in levels:
+        tx.change(_DELETE, {"provider_ids": [*level]})
 
 
 def providers_in_locked_trees(tx: Transaction, uuids: Collection[str]) -> dict[str, Provider]:

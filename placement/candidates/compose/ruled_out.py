@@ -155,10 +155,11 @@ class PlacesInUse:
 
     @cached_property
     def is_in_use(self) -> Flags:
-        """Which providers have anything in use, by position."""
+        """On which providers, or below which, anything is in use, by position."""
         used, columns = np.zeros(len(self._providers.ids), dtype=bool), self._serving.columns
         for stock in map(columns.stock, columns.class_ids):
             used[stock.at[stock.used > 0]] = True
+        used[self._providers.with_ancestors(np.flatnonzero(used))] = True
         return used
 
     def without_free(
@@ -168,18 +169,17 @@ class PlacesInUse:
         if not trees or not wanted:
             return set()
         at = self._providers.positions_of_trees([tree.root for tree in trees])
-        used: Flags = np.zeros(len(self._providers.ids), dtype=bool)
-        used[self._providers.with_ancestors(at[self.is_in_use[at]])] = True
         lacking = set[int]()
         for group in wanted:
-            free = {*self._providers.ids[at[self._are_free(group, at, used, levels=levels)]].tolist()}
+            free = {*self._providers.ids[at[self._are_free(group, at, levels)]].tolist()}
             for tree in trees:
                 options = tree.options[group.demand]
                 if sum([provider in free or provider in tree.sharing for provider in options]) < group.number:
                     lacking.add(tree.root)
         return lacking
 
-    def _are_free(self, wanted: WantedFree, at: Ints, used: Flags, *, levels: Sequence[int | None]) -> Flags:
+    def _are_free(self, wanted: WantedFree, at: Ints, levels: Sequence[int | None]) -> Flags:
+        used = self.is_in_use
         free: Flags = ~used[at] if wanted.levels or wanted.is_device else np.ones(len(at), dtype=bool)
         if wanted.is_card:
             parents = self._providers.parent_positions[at]

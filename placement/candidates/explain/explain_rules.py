@@ -102,7 +102,7 @@ def columns_seen(serving: Serving, deciding: Deciding, *, in_use: Flags | None =
     Args:
         serving: the columns, and who has which trait.
         deciding: the traits and classes that decide about a tree.
-        in_use: which providers are in use, if that matters.
+        in_use: which providers are in use, themselves or below them, if that matters.
     """
     seen = [serving.sets.with_trait(trait_id).astype(np.int64) for trait_id in deciding.traits]
     for class_id in sorted(deciding.classes):

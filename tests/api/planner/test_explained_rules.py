@@ -140,6 +140,20 @@ def test_held_places_are_mentioned_only_where_somebody_holds_any(database: Datab
     assert [one["trees"] for one in found["trees"]] == [2, 1, 0]
 
 
+def test_what_is_used_below_a_place_keeps_it_from_being_held_alone(database: Database, api: Api) -> None:
+    """NUMA nodes of two hosts serve alike; below the second, somebody uses a NIC, which nobody asks for."""
+    cloud: Cloud = {}
+    for root, used in ((1, 0), (11, 1)):
+        cloud[root] = Node(root, None, root, {}, frozenset(), frozenset())
+        cloud[root + 1] = Node(root + 1, root, root, {"VCPU": Inventory(4)}, NUMA, frozenset())
+        cloud[root + 2] = Node(root + 2, root + 1, root, {"SRIOV_NET_VF": Inventory(8, used=used)}, NUMA, frozenset())
+    load(database, cloud)
+    body = {"groups": {"_A": {"resources": {"VCPU": 1}}}, "exclusive": [{"groups": ["_A"], "level": "device"}]}
+    found = ask(api, "POST", CANDIDATES, body=body)
+    assert len(found["allocation_requests"]) == 1
+    assert explained(api, body)["trees_with_candidates"] == 1
+
+
 def test_paths_that_do_not_nest(database: Database, api: Api) -> None:
     load(database, hosts(1, gpus=1))
     paths = {

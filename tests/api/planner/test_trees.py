@@ -3,8 +3,10 @@
 from typing import Any
 
 import pytest
+from flask import Flask
 
 from tests.api.conftest import Api
+from tests.api.test_statement_counts import statements
 from tests.claims import ask, claimed, consumer_generation, entry, error_of, generation, held, new_uuid
 from tests.clouds import Cloud, build, provider
 
@@ -154,6 +156,19 @@ def test_a_dead_host_goes_with_what_is_left_on_it(api: Api, cloud: Cloud, vm: st
     removed = ask(api, "GET", f"/planner/v1/journal?provider={cloud.providers['host']}")["entries"]
     assert {("provider", "deleted"), ("allocation", "deleted")} <= {(row["kind"], row["action"]) for row in removed}
     assert {row["route"] for row in removed if row["action"] == "deleted"} >= {f"DELETE {TREES}/<uuid>"}
+
+
+def test_a_host_of_many_devices_takes_no_more_statements_than_a_small_one(app: Flask, api: Api) -> None:
+    counts = []
+    for gpus in (1, 30):
+        name = f"host{gpus}"
+        tree_of = "/".join((TREES, build(api.call, host(name, gpus=gpus)).providers[name]))
+        with statements(app) as sent:
+            ask(api, "POST", f"{tree_of}/drain", body={"by": "reserve"})
+            ask(api, "POST", f"{tree_of}/enable")
+            ask(api, "DELETE", tree_of)
+        counts.append(len(sent))
+    assert counts[1] <= counts[0]  # the first one looks up names
 
 
 def test_only_a_root_can_be_removed(api: Api, cloud: Cloud) -> None:
