@@ -1,7 +1,4 @@
-"""Hierarchical dominant resource fairness by its definition: every share recomputed, in fractions.
-
-The switches disable single rules, to show what they are for and what Volcano, which lacks some of them, does instead.
-"""
+"""Hierarchical dominant resource fairness by its definition: every share recomputed, in fractions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,19 +6,6 @@ from fractions import Fraction
 
 from placement.allocators.entries import exact
 from placement.allocators.fair_share.tree import Branch, Leaf, in_order, joined
-
-
-@dataclass(frozen=True)
-class Rules:
-    scales_by_weight: bool = True
-    minds_those_with_nothing: bool = True
-    ignores_exhausted: bool = True
-    blocked_stay_whole: bool = True
-    scales: bool = True
-
-
-PAPER = Rules()
-VOLCANO = Rules(scales_by_weight=False, minds_those_with_nothing=False, ignores_exhausted=False)
 
 
 @dataclass
@@ -67,9 +51,9 @@ def ratio(used: int | Fraction, total: int) -> Fraction:
     return Fraction(used) / total if total else Fraction(1 if used else 0)
 
 
-def shares(root: Branch, state: State, rules: Rules = PAPER) -> dict[str, Shown]:
+def shares(root: Branch, state: State) -> dict[str, Shown]:
     """Return every node in the order of the tree, children before their branch."""
-    open_ = [name for name in state.totals if not rules.ignores_exhausted or state.can_be_given(name)]
+    open_ = [name for name in state.totals if state.can_be_given(name)]
     found: dict[str, Shown] = {}
 
     def visit(part: Branch | Leaf, above: str, levels: tuple[tuple[bool, Fraction], ...], place: list[int]) -> None:
@@ -93,14 +77,8 @@ def shares(root: Branch, state: State, rules: Rules = PAPER) -> dict[str, Shown]
         return vector, max([vector[name] for name in open_], default=Fraction(0)), is_blocked
 
     def combined(parts) -> tuple[dict[str, Fraction], bool]:
-        weights = {part.name: exact(part.weight) if rules.scales_by_weight else Fraction(1) for part, *_rest in parts}
-        scaled = {
-            part.name: share / weights[part.name]
-            for part, _vector, share, is_blocked in parts
-            if (share or rules.minds_those_with_nothing)
-            and rules.scales
-            and not (is_blocked and rules.blocked_stay_whole)
-        }
+        weights = {part.name: exact(part.weight) for part, *_rest in parts}
+        scaled = {part.name: share / weights[part.name] for part, _vector, share, is_blocked in parts if not is_blocked}
         smallest = min(scaled.values(), default=Fraction(1))
         total = dict.fromkeys(state.totals, Fraction(0))
         for part, vector, _share, _is_blocked in parts:
@@ -113,16 +91,16 @@ def shares(root: Branch, state: State, rules: Rules = PAPER) -> dict[str, Shown]
     return found
 
 
-def order(root: Branch, state: State, rules: Rules = PAPER) -> list[str]:
+def order(root: Branch, state: State) -> list[str]:
     """Return the waiting leaves, the first to be served first."""
-    found = shares(root, state, rules)
+    found = shares(root, state)
     waiting = [path for path, task in state.tasks.items() if any(task.values())]
     return sorted(waiting, key=lambda path: (found[path].levels, found[path].place))
 
 
-def next_leaf(root: Branch, state: State, rules: Rules = PAPER) -> str | None:
+def next_leaf(root: Branch, state: State) -> str | None:
     """Return who is served next: the first in order whose task fits."""
-    return next((path for path in order(root, state, rules) if state.fits(path, state.tasks[path])), None)
+    return next((path for path in order(root, state) if state.fits(path, state.tasks[path])), None)
 
 
 def give(state: State, path: str, sign: int = 1) -> None:
@@ -131,10 +109,10 @@ def give(state: State, path: str, sign: int = 1) -> None:
         held[name] = held.get(name, 0) + sign * amount
 
 
-def fill(root: Branch, state: State, rules: Rules = PAPER) -> list[str]:
+def fill(root: Branch, state: State) -> list[str]:
     """Serve until nothing fits; return the leaves served, task by task."""
     served = []
-    while (path := next_leaf(root, state, rules)) is not None:
+    while (path := next_leaf(root, state)) is not None:
         give(state, path)
         served.append(path)
     return served

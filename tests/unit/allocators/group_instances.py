@@ -1,4 +1,4 @@
-"""Random trees and requirements for the Group Allocator, and the best placement by brute force.
+"""The best placement of the Group Allocator by brute force.
 
 Slow and simple; of the code under test it uses only the plain values and the scorers.
 """
@@ -8,11 +8,9 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import compress, product
 
-from hypothesis import strategies as st
-
 from placement.allocators.group.place import Placement
 from placement.allocators.group.scorers import Phase, ScorerChoice, Units, Used, scorer_by_name
-from placement.allocators.group.tree import ANYWHERE, Capacity, Location, Path, Placed, Requirement
+from placement.allocators.group.tree import ANYWHERE, Location, Path, Placed, Requirement
 
 Key = tuple[int, ...]
 """Identifies a requirement: the number of its container, then its index among the parts at each level of nesting."""
@@ -188,75 +186,3 @@ def _walk(location: Location, path: Path) -> Iterator[tuple[Path, Location]]:
     yield path, location
     for child in location.children:
         yield from _walk(child, (*path, (child.level, child.name)))
-
-
-def beside(children) -> tuple[Location, ...]:
-    """Return locations with distinct names."""
-    return tuple({(child.level, child.name): child for child in children}.values())
-
-
-# Sampled whole, because Hypothesis takes longer to draw a number than the allocator to place a requirement.
-OFFERS = [
-    {base: capacity for base, capacity in zip(("cards", "memory", "enumKind"), offer, strict=True) if capacity}
-    for offer in product(
-        [
-            Capacity(1),
-            Capacity(2),
-            Capacity(3, 0, Units(most=2)),
-            Capacity(4, 0, Units(least=2, step=2)),
-            Capacity(3, 1),
-        ],
-        [None, Capacity(4), Capacity(4, 1), Capacity(4, 1, Units(most=2)), Capacity(3), Capacity(2), Capacity(0)],
-        [None, None, Capacity(1), Capacity(2)],
-    )
-]
-OWN_OFFERS = [{}, {}, {}, {"memory": Capacity(3)}, {"memory": Capacity(2, 1)}, {"cards": Capacity(2)}]
-AMOUNTS = [
-    {base: amount for base, amount in zip(("cards", "memory", "enumKind"), asked, strict=True) if amount is not None}
-    for asked in product([1, 1, 1, 0, 2], [None, None, 0, 1, 1, 2], [None, None, None, None, 1, 3])
-]
-OWN_AMOUNTS = [{}, {}, {}, {}, {"memory": 0}, {"memory": 1}, {"memory": 2}]
-
-
-def devices() -> st.SearchStrategy[Location]:
-    """Return devices; few of them are equal, so that it matters which one is taken."""
-    return st.builds(
-        lambda number, offers: Location(f"d{number}", "gpu", offers), st.integers(0, 12), st.sampled_from(OFFERS)
-    )
-
-
-def amounts() -> st.SearchStrategy[dict[str, int]]:
-    """Return the amounts requested from a device."""
-    return st.sampled_from(AMOUNTS)
-
-
-@st.composite
-def trees(draw) -> Location:
-    """A root with devices, or with groups of devices, or with both."""
-    groups = []
-    for number in range(draw(st.integers(0, 3))):
-        inside = beside(draw(st.lists(devices(), max_size=3)))
-        groups.append(Location(f"g{number}", "grp", draw(st.sampled_from(OWN_OFFERS)), inside))
-    loose = draw(st.lists(devices(), min_size=0 if groups else 1, max_size=2 if groups else 4))
-    return Location(capacities=draw(st.sampled_from(OWN_OFFERS)), children=beside([*groups, *loose]))
-
-
-@st.composite
-def containers(
-    draw, *, most_devices: int = 4, phases=(Phase.RUNNING, Phase.RUNNING, Phase.INITIALISATION)
-) -> Requirement:
-    """A requirement on the root: for devices, for groups of devices, for both."""
-    left = draw(st.integers(1, most_devices))
-    parts = []
-    while left > 0:
-        label = f"x{draw(st.integers(0, 99))}"
-        inside = draw(st.sampled_from([-1, -1, 0, 1, 2]))
-        if inside < 0:
-            parts.append(Requirement(label, "gpu", draw(amounts())))
-        else:
-            asked = tuple([Requirement(f"y{number}", "gpu", draw(amounts())) for number in range(min(inside, left))])
-            parts.append(Requirement(label, "grp", draw(st.sampled_from(OWN_AMOUNTS)), asked))
-        left -= max(1, inside)
-    return Requirement(
-        amounts=draw(st.sampled_from(OWN_AMOUNTS)), parts=tuple(parts), phase=draw(st.sampled_from(phases))
-    )

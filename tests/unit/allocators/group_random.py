@@ -1,9 +1,11 @@
-"""Trees and requirements from a seed: faster than drawing them with Hypothesis, with more shapes and more ties."""
+"""Random trees and requirements for the Group Allocator, from a seed: Hypothesis takes longer to draw a number."""
 
 import random
 from typing import NamedTuple
 
-from placement.allocators.group.scorers import Phase
+from hypothesis import strategies as st
+
+from placement.allocators.group.scorers import Phase, Units
 from placement.allocators.group.tree import Capacity, Location, Requirement
 
 WHOLE, MIXED, SLICED = range(3)
@@ -22,6 +24,10 @@ class Instance(NamedTuple):
 def random_instance(seed: int) -> Instance:
     """Return an instance that is usually small enough for brute force."""
     return _Maker(random.Random(seed)).instance()
+
+
+instances = st.integers(0, 2**32).map(random_instance)
+"""Trees of up to three levels, several containers, skipped levels, siblings together and apart."""
 
 
 class _Maker:
@@ -61,7 +67,9 @@ class _Maker:
 
     def _device(self) -> Location:
         self._devices += 1
-        offers = {"cards": Capacity(self._rng.choice([1, 2, 3]) if self._kind == SLICED else 1)}
+        units = self._rng.choice([Units(), Units(), Units(), Units(most=2), Units(least=2, step=2)])
+        cards = Capacity(self._rng.choice([1, 2, 3, 4]), 0, units) if self._kind == SLICED else Capacity(1)
+        offers = {"cards": cards}
         if self._kind != WHOLE:
             offers["memory"] = Capacity(self._rng.choice([2, 4, 4, 6, 8]), self._rng.choice([0, 0, 1, 2]))
         if self._rng.random() < 0.2:

@@ -127,10 +127,6 @@ def test_dv_24_w_both_gpus_that_have_a_nic_are_taken() -> None:
     assert jointly(host(*ONE_NIC_EACH), 2, required=True) == "gpu0 gpu4 nic0 nic1"
 
 
-def test_dv_25_the_preference_gives_the_same_where_it_can_be_met() -> None:
-    assert jointly(host(*EIGHT), 4) == "gpu0 gpu1 gpu2 gpu3 nic0 nic1 nic2 nic3"
-
-
 @pytest.mark.parametrize(
     ("gpus", "full", "level", "expected"),
     [
@@ -199,32 +195,11 @@ def test_an_exclusive_device_may_share_its_switch() -> None:
     assert chosen(cloud, group(cloud, "nic", 1, exclusive=(THE_DEVICE,))) == "nic1"
 
 
-def test_names_are_ordered_as_people_do() -> None:
-    cloud = host(["gpu10 gpu2"])
-    assert chosen(cloud, group(cloud, "gpu", 1)) == "gpu2"
-
-
 def test_eight_of_sixteen_switches_on_eight_numa_nodes_fill_four() -> None:
     switches = [f"gpu{number} nic{number}" for number in range(16)]
     cloud = host(*[switches[first : first + 2] for first in range(0, 16, 2)])
     gpus, nics = [" ".join(f"{kind}{number}" for number in range(8)) for kind in ("gpu", "nic")]
     assert jointly(cloud, 8, required=True) == f"{gpus} {nics}"
-
-
-def test_many_groups_with_devices_of_their_own_are_no_long_search() -> None:
-    """A group that only one place can serve has to be served there, so no alternatives are kept."""
-    cloud = host(*[[f"gpu{2 * place} gpu{2 * place + 1}"] for place in range(32)])
-    groups = [Group(label=str(n), options={f"gpu{2 * n}": 0, f"gpu{2 * n + 1}": 0}) for n in range(32)]
-    assert chosen(cloud, *groups) == " ".join(f"gpu{2 * n}" for n in range(32))
-
-
-def test_groups_of_different_words_that_fit_the_same_devices_are_no_long_search() -> None:
-    cloud = host(*[[f"gpu{4 * place + n}" for n in range(4)] for place in range(16)])
-    every = [device.name for device in cloud.devices]
-    groups = [Group(label=str(n), options=dict.fromkeys(every[16 * (n % 4) :], 0)) for n in range(32)]
-    found = allocate(cloud, Request(groups=tuple(groups)))
-    assert found.complete
-    assert len({name for names in found.best.devices.values() for name in names}) == 32
 
 
 @pytest.mark.parametrize("count", [1, 3, 8])
@@ -270,36 +245,6 @@ def test_many_ties_that_want_the_same_are_no_long_search() -> None:
     assert sorted(map(sorted, switches)) == [[f"switch{n}"] for n in range(7)]
 
 
-def test_a_full_device_counts_for_equal_groups_as_it_does_for_one() -> None:
-    """Groups that may share devices are searched for as one. The node without another device is the tidier one."""
-    cloud = host(["vf0 vf1"], ["vf2"])
-    room = {"vf0": 2, "vf1": 0, "vf2": 2}
-    cloud = replace(cloud, devices=tuple([replace(one, room={"VF": room[one.name]}) for one in cloud.devices]))
-    equal = [replace(group(cloud, "vf", 1, amounts={"VF": 1}, apart=False), label=label) for label in "ab"]
-    assert chosen(cloud, equal[0]) == "vf2"
-    assert chosen(cloud, *equal) == "vf2 vf2"
-
-
-def test_more_than_there_is_for_all_groups_together_is_no_long_search() -> None:
-    numas = tuple([Device(f"numa{n}", (f"numa{n}", None), {"VCPU": 64}) for n in range(2)])
-    options = {"numa0": 0, "numa1": 0}
-    groups = [Group(label=str(n), options=options, amounts={"VCPU": n}, apart=False) for n in range(1, 21)]
-    found = allocate(Host(LEVELS, numas), Request(groups=tuple(groups)))
-    assert (found.best, found.complete) == (None, True)
-
-
-def test_the_last_devices_are_only_asked_for_what_the_others_lack() -> None:
-    """Twelve groups on two devices: 4,000 states of each, but to each state belongs only one of the other."""
-    numas = tuple([Device(f"numa{n}", (f"numa{n}", None), {"VCPU": 40}) for n in range(2)])
-    options = {one.name: 0 for one in numas}
-    groups = [Group(label=str(n), options=options, amounts={"VCPU": n}, apart=False) for n in range(1, 13)]
-    found = allocate(Host(LEVELS, numas), Request(groups=tuple(groups)), budget=Budget(200_000))
-    assert found.complete
-    assert found.best is not None
-    for name in options:
-        assert sum(int(label) for label, (numa,) in found.best.devices.items() if numa == name) <= 40
-
-
 def test_groups_that_belong_in_one_place_are_no_long_search() -> None:
     """Two NICs of a NUMA node serve five groups in 1,024 ways; most of them leave some of the groups out."""
     nics = [Device(f"nic{n}", (f"numa{n // 2}", f"pcie{n}"), {"VF": 16}) for n in range(6)]
@@ -335,16 +280,6 @@ def test_functions_of_one_card_are_known_as_such_on_different_switches() -> None
     assert chosen(cloud, nics, within=(InOnePlace(groups=("nic",), level="pcie"),)) == "a1 b0"
     without_b = replace(nics, options={"a0": 0, "a1": 0})
     assert chosen(cloud, without_b) is None
-
-
-def test_a_device_from_which_a_group_takes_nothing_counts_wherever_it_is() -> None:
-    """Then its place is not touched, though it would be for another group that could have the same device."""
-    devices = (Device("d0", (None,), {"VF": 1}), Device("d1", ("pcie0",), {"VF": 1}), Device("d2", (None,), {"VF": 1}))
-    idle = Group(label="a", options={"d0": 0, "d1": 0, "d2": 0}, count=2, amounts={"VF": 1}, apart=False, takes=False)
-    taking = Group(label="b", options={"d0": 0, "d1": 0}, amounts={"VF": 1}, apart=False)
-    best = allocate(Host(("pcie",), devices), Request(groups=(idle, taking))).best
-    assert best is not None
-    assert (best.devices, best.objective.free) == ({"a": ("d1", "d2"), "b": ("d0",)}, (0,))
 
 
 def test_a_class_that_a_device_does_not_list_is_unlimited():

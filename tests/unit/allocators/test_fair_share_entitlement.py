@@ -6,7 +6,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from placement.allocators.fair_share import Held, reclaim
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Branch, Leaf, leaf_paths
 from tests.unit.allocators.fair_share_entitlement_oracle import entitlements
@@ -53,49 +52,6 @@ VECTORS = [
 @pytest.mark.parametrize(("queues", "used", "waiting", "expected"), VECTORS)
 def test_what_queues_are_entitled_to(queues, used, waiting, expected) -> None:
     assert entitled(*queues, used=used, waiting=waiting) == expected
-
-
-def held(name: str, count: int) -> list[Held]:
-    return [Held(f"{name}{number}", f"n/{name}/x", {"g": 1}) for number in range(count)]
-
-
-def givers(claimant: str, amount: int, *queues: Branch, **used: int) -> dict[str, int] | None:
-    """Return how many of 100 single GPUs each queue gives back for a claim."""
-    shares = FairShares(Branch("n", queues), {"g": 100}, usage={f"n/{q}/x": {"g": n} for q, n in used.items()})
-    things = [one for name, count in used.items() for one in held(name, count)]
-    giving = reclaim(shares, f"n/{claimant}/x", {"g": amount}, held=things)
-    names = [one.leaf.split("/")[1] for one in giving.given_back]
-    return {name: names.count(name) for name in sorted(set(names))} if giving.feasible else None
-
-
-def test_a_queue_is_never_reclaimed_below_its_guarantee() -> None:
-    assert givers("b", 20, queue("a", guarantee=80), queue("b"), a=100) == {"a": 20}
-    assert givers("b", 21, queue("a", guarantee=80), queue("b"), a=100) is None
-
-
-def test_a_queue_is_reclaimed_down_to_what_it_deserves() -> None:
-    assert givers("b", 90, queue("a", deserved=10), queue("b"), a=100) == {"a": 90}
-    assert givers("b", 91, queue("a", deserved=10), queue("b"), a=100) is None
-
-
-def test_only_those_who_have_borrowed_give() -> None:
-    queues = (queue("a", deserved=40), queue("b", deserved=30), queue("c", deserved=30))
-    assert givers("c", 20, *queues, a=40, b=60) == {"b": 20}
-    assert givers("c", 31, *queues, a=40, b=60) is None
-
-
-def test_a_claim_beyond_a_limit_is_not_made_possible_by_others() -> None:
-    assert givers("b", 10, queue("a"), queue("b", limit=10), a=100) == {"a": 10}
-    assert givers("b", 11, queue("a"), queue("b", limit=10), a=100) is None
-
-
-def test_a_limit_around_two_queues_is_met_by_what_is_inside_it() -> None:
-    """Outside 40 are free; inside, y has 60 of the 60 that both may have, and x gets its half of them."""
-    inside = Branch("a", (queue("x1"), queue("y1")), limit={"g": 60})
-    shares = FairShares(Branch("n", (inside, queue("b"))), {"g": 100}, usage={"n/a/y1/x": {"g": 60}})
-    things = [Held(f"h{number}", "n/a/y1/x", {"g": 1}) for number in range(60)]
-    assert len(reclaim(shares, "n/a/x1/x", {"g": 30}, held=things).given_back) == 30
-    assert not reclaim(shares, "n/a/x1/x", {"g": 31}, held=things).feasible
 
 
 def random_queues(rng: random.Random, depth: int, name: str = "n") -> Branch:

@@ -77,20 +77,6 @@ def test_a_claim_is_fair_if_its_turn_comes_while_it_fits(case: Case) -> None:
     assert {leaf: shares.usage(leaf) for leaf in leaf_paths(root)} == before
 
 
-def test_as_many_are_let_through_as_are_fair() -> None:
-    """Ann has 3 of 10, so bob, who has none, comes first with three; then they take turns for what is left."""
-    shares = cluster(ann=3)
-    ((count, next_one),) = decide_some(shares, [Competitor("n/eng/ann", Task({"g": 1}, 9))], competitors=bob_waits(9))
-    assert (count, next_one.allowed, next_one.reason) == (2, False, "others first")
-    assert shares.usage("n/eng/ann")["g"] == 5
-
-
-def test_a_limit_lets_through_what_is_below_it() -> None:
-    claims = [Competitor("n/eng/ann", Task({"g": 2}, 3)), Competitor("n/eng/eve", Task({"g": 1}, 3))]
-    decided = decide_some(cluster(ann=2), claims, limits={"n/eng": 0.7})
-    assert [(count, next_one.reason) for count, next_one in decided] == [(2, "over the limit"), (1, "over the limit")]
-
-
 def test_claims_that_come_later_wait_with_the_others() -> None:
     claims = [Competitor("n/eng/ann", Task({"g": 1}, 10)), Competitor("n/sci/bob", Task({"g": 1}, 10))]
     decided = decide_some(cluster(), claims)

@@ -137,22 +137,6 @@ def two(total: int, *, pa: int, pb: int, **promised: dict[str, int]) -> Life:
     return Life(root, {"g": total}, {PA: {"g": 1}, PB: {"g": 1}}, held)
 
 
-def test_what_is_taken_for_a_queue_below_what_it_deserves_does_not_go_round() -> None:
-    """The queue of pb deserves 15 of 20 and has 11: more than pa, but it is pb's turn, in every answer."""
-    life = two(20, pa=9, pb=11, deserved={"g": 15})
-    assert life.comes_to_rest()
-    assert (life.held_by(PA), life.held_by(PB)) == (5, 15)
-
-
-def test_somebody_gets_the_one_that_is_free() -> None:
-    """The queue of pb deserves 10 of 20 and has them: pa is next, and neither gate says anything else."""
-    life = two(20, pa=9, pb=10, deserved={"g": 10})
-    assert order(life.shares(), life.tasks)[0].leaf.path == PA
-    assert decide(life.shares(), PA, {"g": 1}, competitors=[Competitor(PB, Task({"g": 1}, None))]).reason == "fair"
-    life.hold(PA)
-    assert overdraft(life.shares(), {PA: {"g": 1}}) is None
-
-
 @pytest.mark.parametrize(
     ("promised", "expected"),
     [
@@ -172,14 +156,3 @@ def test_filling_and_reclaiming_lead_to_what_each_is_entitled_to(promised, expec
     life = two(20, pa=pa, pb=pb, **promised)
     assert life.comes_to_rest()
     assert Counter({PA: life.held_by(PA), PB: life.held_by(PB)}) == Counter(dict(zip((PA, PB), expected, strict=True)))
-
-
-def test_weights_of_three_to_one_inside_a_queue_that_deserves_more() -> None:
-    """The queue a deserves 16 of 20: x, with three quarters of it, and y come to 12 and 4; pb keeps the rest."""
-    queue = Branch("a", (Leaf("x", 3), Leaf("y")), deserved={"g": 16})
-    root = Branch("n", (queue, Branch("b", (Leaf("pb"),))))
-    tasks = {"n/a/x": {"g": 1}, "n/a/y": {"g": 1}, PB: {"g": 1}}
-    held = [Held(f"h{number}", leaf, {"g": 1}) for number, leaf in enumerate([PB] * 10 + ["n/a/y"] * 10)]
-    life = Life(root, {"g": 20}, tasks, held)
-    assert life.comes_to_rest()
-    assert [life.held_by(leaf) for leaf in tasks] == [12, 4, 4]

@@ -6,9 +6,7 @@ from math import ceil
 import pytest
 
 from placement.allocators.fair_share import (
-    Branch,
     FairShares,
-    Leaf,
     Shortage,
     beyond_entitlement,
     leaf_paths,
@@ -18,8 +16,6 @@ from tests.unit.allocators.fair_share_entitlement_oracle import amount_in, entit
 from tests.unit.allocators.fair_share_random import limits_of, random_tree
 from tests.unit.allocators.fair_share_trees import tree
 
-TWO = {"a": {"x": "g"}, "b": {"y": "g"}}
-
 
 def found_for(parts, total: int, usage: dict[str, int], **taken: int):
     shares = FairShares(
@@ -27,11 +23,6 @@ def found_for(parts, total: int, usage: dict[str, int], **taken: int):
     )
     found = overdraft(shares, {leaf: {"g": amount} for leaf, amount in taken.items()})
     return found and (found.path, found.holds, found.most, found.shortage)
-
-
-def test_more_is_too_much_while_others_want_theirs() -> None:
-    found = found_for(TWO, 10, {"n/a/x": 6, "n/b/y": 1}, **{"n/a/x": 1})
-    assert found == ("n/a", 6, 5, Shortage(3, 4.0))
 
 
 def test_a_unit_that_has_been_begun_may_be_had() -> None:
@@ -47,33 +38,11 @@ def test_a_unit_that_has_been_begun_may_be_had() -> None:
     )
 
 
-def test_what_moves_inside_a_queue_is_taken_by_whoever_gets_it() -> None:
-    """Nothing nets: the queue has too much already, and so has the leaf that takes while its sibling gives."""
-    parts = {"a": {"x": "g", "w": "g"}, "b": {"y": "g"}}
-    moved = {"n/a/x": -1, "n/a/w": 1}
-    assert found_for(parts, 10, {"n/a/x": 4, "n/a/w": 4, "n/b/y": 1}, **moved)[0] == "n/a"
-    assert found_for(parts, 12, {"n/a/x": 1, "n/a/w": 5, "n/b/y": 6}, **moved)[0] == "n/a/w"
-    assert found_for(parts, 14, {"n/a/x": 4, "n/a/w": 3, "n/b/y": 1}, **moved) is None
-
-
 def test_who_gave_everything_in_the_same_request_still_wants_it() -> None:
     """The allocations of y become those of x: x, with nine of ten, is judged beside what y had."""
     one = {"q": {"x": "g", "y": "g"}}
     found = found_for(one, 10, {"n/q/x": 9, "n/q/y": 0}, **{"n/q/x": 4, "n/q/y": -4})
     assert found == ("n/q/x", 9, 5, Shortage(1, 5.0))
-
-
-def test_what_nobody_is_entitled_to_may_be_borrowed() -> None:
-    root = Branch(
-        "n",
-        (
-            Branch("a", (Leaf("x"),), deserved={"g": 2}),
-            Branch("b", (Leaf("y"),), deserved={"g": 3}),
-        ),
-    )
-    for held, is_fair in ((6, True), (7, True), (8, False)):
-        shares = FairShares(root, {"g": 10}, usage={"n/a/x": {"g": held}, "n/b/y": {"g": 1}})
-        assert (overdraft(shares, {"n/a/x": {"g": 1}}) is None) == is_fair, held
 
 
 @pytest.mark.parametrize("seed", range(300))

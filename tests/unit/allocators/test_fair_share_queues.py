@@ -37,44 +37,6 @@ def test_any_name_can_be_a_member() -> None:
     assert len(set(paths)) == len(names)
 
 
-@pytest.mark.parametrize(
-    ("lines", "text"),
-    [
-        pytest.param(
-            [Queue("root/sci", (1, 1), ()), Queue("root/sci/dev", (1, 1, 1), ())],
-            "root/sci is a queue and cannot contain the queue root/sci/dev",
-            id="a-queue-in-a-queue",
-        ),
-        pytest.param(
-            [Queue("root/sci/dev", (1, 1, 1), ()), Queue("root/sci", (1, 1), ())],
-            "root/sci is a queue and cannot contain the queue root/sci/dev",
-            id="the-same-in-the-other-order",
-        ),
-        pytest.param(
-            [Queue("root/eng/prod", (1, 2, 8), ()), Queue("root/eng/dev", (1, 3, 1), ())],
-            "root/eng/dev gives root/eng the weight 3, root/eng/prod gives it 2",
-            id="two-weights",
-        ),
-        pytest.param(
-            [Queue("root/a", (), ("p",)), Queue("root/b", (), ("p",))],
-            "p is in root/a and in root/b",
-            id="a-member-of-two",
-        ),
-        pytest.param(
-            [Queue("root/a", (), ()), Queue("top/b", (), ())],
-            "top/b does not begin with root, as root/a does",
-            id="roots",
-        ),
-        pytest.param([Queue("root/a", (), ()), Queue("root/a", (), ())], "root/a is written twice", id="twice"),
-    ],
-)
-def test_two_lines_that_contradict_each_other_are_named(lines, text) -> None:
-    with pytest.raises(Contradiction) as caught:
-        tree_of(lines)
-    assert str(caught.value) == text
-    assert {caught.value.first, caught.value.second} == {0, 1}
-
-
 def test_the_default_queue_must_not_be_a_branch() -> None:
     with pytest.raises(Contradiction, match="root/eng is a queue and cannot contain the queue root/eng/prod"):
         tree_of([PROD], default="root/eng")

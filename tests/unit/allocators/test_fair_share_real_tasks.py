@@ -36,15 +36,6 @@ def test_saturation_a_rest_too_small_for_anybody_counts_as_exhausted(cpus, size)
     assert [shares.usage(leaf)["g"] for leaf in ("n/n1", "n/n2/n22")] == [5, 5]
 
 
-def test_saturation_what_nobody_waits_for_does_not_count_either() -> None:
-    """n21 is content with 9 of 10 CPUs. Nobody else wants one, so n22 does not have to pay for them."""
-    tasks = {"n/n1": {"g": 1}, "n/n2/n22": {"g": 1}}
-    shares = FairShares(tree("n", COMPLEMENTARY), {"c": 10, "g": 10}, usage={"n/n2/n21": {"c": 9}})
-    fill(shares, {leaf: [Task(task, None)] for leaf, task in tasks.items()})
-    end_and_serve(shares, ["n/n1", "n/n2/n22"], tasks)
-    assert [shares.usage(leaf)["g"] for leaf in ("n/n1", "n/n2/n22")] == [5, 5]
-
-
 @pytest.mark.parametrize("begins_with", [0, 1])
 def test_who_holds_nothing_counts_in_the_minimum(begins_with) -> None:
     """n22 waits without a GPU, so n2 is first, whatever n21 has. With n22 left out of M, n2's share would be n21's."""
@@ -96,15 +87,6 @@ def test_reclaim_gives_a_queue_below_its_entitlement_what_it_claims() -> None:
     assert [(one.claimant, one.claims) for one in refused.partings] == [("n/B", {"g": 51})]
 
 
-def test_reclaim_finds_sixty_small_ones_beside_a_large_one_that_may_not_go() -> None:
-    parts = {("poor", 1): {"p": "g"}, ("rich", 9): {"r": "g"}}
-    held = [*singles("n/rich/r", 600), Held("large", "n/rich/r", {"g": 400}, 9)]
-    shares = FairShares(tree("n", parts), {"g": 1000}, usage={"n/rich/r": {"g": 1000}})
-    giving = reclaim(shares, "n/poor/p", {"g": 60}, held=held)
-    assert (giving.feasible, len(giving.given_back)) == (True, 60)
-    assert {one.name for one in giving.given_back} == {f"/r-{number}" for number in range(60)}
-
-
 def test_reclaim_is_certain_of_one_that_is_enough_alone_among_many() -> None:
     """A large one may go while `rich` keeps its half: one is fewer than sixty, whatever its value."""
     parts = {"poor": {"p": "g"}, "rich": {"r": "g"}}
@@ -115,33 +97,6 @@ def test_reclaim_is_certain_of_one_that_is_enough_alone_among_many() -> None:
     assert ([one.name for one in giving.given_back], giving.complete) == (["mid"], True)
     assert [one.name for one in reclaim(shares, "n/poor/p", {"g": 200}, held=held).given_back] == ["large"]
     assert not reclaim(shares, "n/poor/p", {"g": 330}, held=held).complete
-
-
-def test_reclaim_is_certain_of_as_few_as_there_can_be_among_many() -> None:
-    """`rich` keeps nine tenths, so the large one may not go: sixty of the others are the fewest."""
-    parts = {("poor", 1): {"p": "g"}, ("rich", 9): {"r": "g"}}
-    held = [*singles("n/rich/r", 600), Held("large", "n/rich/r", {"g": 400}, 9)]
-    shares = FairShares(tree("n", parts), {"g": 1000}, usage={"n/rich/r": {"g": 1000}})
-    found = [reclaim(shares, "n/poor/p", {"g": amount}, held=held) for amount in (60, 100, 101)]
-    assert [(len(one.given_back), one.complete) for one in found] == [(60, True), (100, True), (0, True)]
-
-
-def preempting(*, low: int) -> list[str]:
-    used = {"n/q/ann": {"g": 2}, "n/q/bob": {"g": 8}}
-    held = [
-        Held("low", "n/q/bob", {"g": low}, 1),
-        Held("same", "n/q/bob", {"g": 3}, 2),
-        Held("rest", "n/q/bob", {"g": 5 - low}, 9),
-    ]
-    shares = FairShares(tree("n", {"q": {"ann": "g", "bob": "g"}}), {"g": 10}, usage=used)
-    giving = preempt(shares, "n/q/ann", {"g": 3}, priority=2, held=[one for one in held if any(one.amounts.values())])
-    return [one.name for one in giving.given_back]
-
-
-def test_preempt_takes_what_is_of_equal_priority_where_the_lowest_first_would_not_do() -> None:
-    """With `low` given back too, bob would have less than ann, so `same` has to go alone."""
-    assert preempting(low=0) == ["same"]
-    assert preempting(low=1) == ["same"]
 
 
 def test_preempt_finds_several_of_lower_priority_among_many_where_one_of_a_higher_would_do() -> None:

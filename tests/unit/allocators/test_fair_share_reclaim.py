@@ -13,7 +13,7 @@ from placement.allocators.fair_share import fewest
 from placement.allocators.fair_share.gate import is_next, overdraft
 from placement.allocators.fair_share.reclaim import preempt, reclaim
 from placement.allocators.fair_share.state import FairShares
-from placement.allocators.fair_share.tenants import ClaimRights, Held, never, queue_of, wherever_they_are
+from placement.allocators.fair_share.tenants import Held, queue_of
 from placement.allocators.fair_share.tree import Branch, Leaf, joined
 from tests.examples import examples
 from tests.unit.allocators import fair_share_oracle as oracle
@@ -53,36 +53,10 @@ def test_a_claimant_gets_its_half_and_no_more() -> None:
     assert (more.feasible, more.given_back, more.lacking, more.complete) == (False, (), {"g": 6}, True)
 
 
-def test_one_at_a_time_two_queues_never_take_turns() -> None:
-    held = gpus("n/a/x", 5) + gpus("n/b/y", 5)
-    shares = cluster(TWO, {"g": 10}, held)
-    assert not reclaim(shares, "n/a/x", {"g": 1}, held=held).feasible
-    assert not reclaim(shares, "n/b/y", {"g": 1}, held=held).feasible
-
-
 def test_of_equals_the_queue_that_has_most_gives() -> None:
     parts = {"a": {"x": "g"}, "b": {"y": "g"}, "c": {"z": "g"}}
     held = gpus("n/a/x", 4) + gpus("n/b/y", 8)
     assert names(reclaim(cluster(parts, {"g": 12}, held), "n/c/z", {"g": 2}, held=held)) == ["y0", "y1"]
-
-
-def test_nothing_is_taken_for_who_is_not_next() -> None:
-    """Neither y nor z has half of what x has too much of, but z has nothing and waits."""
-    held = gpus("n/a/x", 8) + gpus("n/b/y", 1)
-    parts = {"a": {"x": "g"}, "b": {"y": "g"}, "c": {"z": "g"}}
-    alone = cluster(parts, {"g": 9}, held)
-    assert reclaim(alone, "n/b/y", {"g": 1}, held=held).feasible
-    beside = cluster(parts, {"g": 9}, held, waiting={"n/c/z": {"g": 1}})
-    assert not reclaim(beside, "n/b/y", {"g": 1}, held=held).feasible
-    assert reclaim(beside, "n/c/z", {"g": 1}, held=held).feasible
-
-
-def test_a_complementary_child_does_not_cost_its_sibling_what_it_has() -> None:
-    """The first case of Volcano's design: n2 holds all CPUs, which n1 does not want; n2 keeps its GPUs."""
-    parts = {"n1": {"p": "g"}, "n2": {"n21": {"q": "c"}, "n22": {"r": "g"}}}
-    held = gpus("n/n1/p", 5) + gpus("n/n2/n22/r", 5) + [Held("cpus", "n/n2/n21/q", {"c": 10})]
-    shares = cluster(parts, {"c": 10, "g": 10}, held)
-    assert not reclaim(shares, "n/n1/p", {"g": 1}, held=held).feasible
 
 
 def test_the_state_is_left_as_it_was() -> None:
@@ -101,36 +75,6 @@ def test_where_not_all_choices_were_looked_at_the_answer_says_so() -> None:
     giving = reclaim(shares, "n/b/y", {"g": 40, "c": 41}, held=held, steps=5)
     assert (giving.feasible, giving.complete) == (True, False)
     assert reclaim(shares, "n/b/y", {"g": 40, "c": 41}, held=held, steps=10**6).complete
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_of_many_something_is_found_wherever_the_order_of_values_finds_it(seed: int) -> None:
-    """Beyond the size up to which all choices are examined; all sizes differ, and owners keep their entitlements."""
-    rng = random.Random(seed)
-    parts = {"a": {"x": "g", "w": "g"}, "b": {"y": "g"}, "c": {"z": "g"}}
-    held = [
-        Held(
-            f"h{number}",
-            rng.choice(["n/a/x", "n/a/w", "n/b/y"]),
-            {"g": rng.randint(1, 50), "c": number % 7},
-            rng.randint(0, 9),
-        )
-        for number in range(500)
-    ]
-    totals = {name: sum(one.amounts[name] for one in held) for name in "gc"}
-    shares = cluster(parts, totals, held)
-    task = {"g": rng.randint(1, totals["g"] // 3), "c": rng.randint(1, totals["c"] // 3)}
-    giving = reclaim(shares, "n/c/z", task, held=held)
-    rights = ClaimRights(shares, "n/c/z", task)
-    in_order = wherever_they_are(rights, held, is_free=never).least_valuable()
-    assert in_order is None or giving.feasible
-    if in_order is not None:
-        assert len(giving.given_back) <= len(in_order)
-    if giving.feasible:
-        state = oracle.State(totals, {leaf: shares.usage(leaf) for leaf in shares.leaves()}, {})
-        model = Model(tree("n", parts), state, "n/c/z", task)
-        assert model.is_enough(giving.given_back)
-        assert model.all_keep_theirs(giving.given_back)
 
 
 def best_subsets(root: Branch, state: oracle.State, claimant: str, task, held: list[Held]) -> list[tuple[Held, ...]]:

@@ -1,7 +1,6 @@
 """Fair shares against the numbers of Volcano's design of HDRF, of the paper and of Volcano itself: HD-01 to HD-20.
 
-Where ours deliberately differs from Volcano (W), the test says why, and Volcano's number is also computed, by the
-definition with Volcano's rules.
+Where ours deliberately differs from Volcano (W), the test says why.
 """
 
 import random
@@ -12,7 +11,6 @@ from placement.allocators.fair_share.nodes import ONE, ratio
 from placement.allocators.fair_share.order import Task, fill, order, want
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Branch, Leaf
-from tests.unit.allocators import fair_share_oracle as oracle
 from tests.unit.allocators.fair_share_trees import COMPLEMENTARY, RESCALING, SATURATED, tasks, tree
 
 CHURN_STEPS = 200
@@ -32,11 +30,6 @@ def filled(parts, totals, count=None) -> dict[str, int]:
     result = fill(FairShares(tree("n", parts), totals), pending)
     assert result.complete
     return {path.rpartition("/")[2]: sum(served) for path, served in result.served.items()}
-
-
-def filled_by(rules: oracle.Rules, parts, totals) -> dict[str, int]:
-    served = oracle.fill(tree("n", parts), oracle.State(totals, {}, tasks(parts)), rules)
-    return {path.rpartition("/")[2]: served.count(path) for path in tasks(parts)}
 
 
 def test_hd01_flat_dominant_resource_fairness() -> None:
@@ -70,12 +63,6 @@ def test_hd03_an_exhausted_resource_does_not_count_in_the_share_of_a_branch() ->
     assert [turn.leaf.path for turn in order(shares, tasks(COMPLEMENTARY))] == ["n/n2/n22", "n/n2/n21", "n/n1"]
     assert shares.first() == "n/n2/n22"
 
-    used = oracle.State(
-        {"c": 10, "g": 10}, {f"n/{path}": dict(held) for path, held in HD03.items()}, tasks(COMPLEMENTARY)
-    )
-    assert oracle.shares(tree("n", COMPLEMENTARY), used, oracle.VOLCANO)["n/n2"].share == 1
-    assert oracle.next_leaf(tree("n", COMPLEMENTARY), used, oracle.VOLCANO) == "n/n1"
-
 
 FILLS = [
     pytest.param(COMPLEMENTARY, {"c": 10, "g": 10}, None, {"n1": 5, "n21": 10, "n22": 5}, id="HD-04"),
@@ -94,18 +81,6 @@ FILLS = [
 @pytest.mark.parametrize(("parts", "totals", "count", "expected"), FILLS)
 def test_filling_gives_what_the_paper_gives(parts, totals, count, expected) -> None:
     assert filled(parts, totals, count) == expected
-
-
-def test_hd04_plain_sums_would_starve_a_child_with_another_resource() -> None:
-    """For contrast: 6, 10, 4. Without scaling, n21's CPUs count against n22's GPUs."""
-    rules = oracle.Rules(scales=False, ignores_exhausted=False)
-    assert filled_by(rules, COMPLEMENTARY, {"c": 10, "g": 10}) == {"n1": 6, "n21": 10, "n22": 4}
-
-
-def test_hd07_without_the_rule_for_blocked_children_a_saturated_node_takes_all() -> None:
-    """For contrast, as in the design: one more task for n4, and the remaining GPUs go to n32, about 2/3 to 1/3."""
-    got = filled_by(oracle.Rules(blocked_stay_whole=False), SATURATED, {"c": 30, "g": 30})
-    assert got == {"n1": 10, "n2": 10, "n31": 10, "n32": 19, "n4": 11}
 
 
 def test_hd08_the_state_in_which_the_saturated_node_is_decided() -> None:
@@ -147,15 +122,6 @@ def test_hd09_churn_does_not_starve_the_child_with_the_complementary_resource() 
     shares = churned(COMPLEMENTARY, totals, ["n1", "n2/n22"])
     assert [shares.usage(f"n/{path}")["g"] for path in ("n1", "n2/n22")] == [5, 5]
 
-    root, used = tree("n", COMPLEMENTARY), oracle.State(totals, {}, tasks(COMPLEMENTARY))
-    oracle.fill(root, used, oracle.VOLCANO)
-    for step in range(CHURN_STEPS):
-        ends = ["n/n1", "n/n2/n22"][step % 2]
-        if used.usage[ends]["g"]:
-            oracle.give(used, ends, -1)
-            oracle.fill(root, used, oracle.VOLCANO)
-    assert [used.usage[f"n/{path}"]["g"] for path in ("n1", "n2/n22")] == [10, 0]
-
 
 def test_churn_does_not_take_from_the_other_children_of_a_saturated_node() -> None:
     """The design's second case over many steps: n4 keeps half of the GPUs, whosever task ends."""
@@ -170,37 +136,27 @@ WEIGHTED = [
         {"a": {"a1": "c", ("a2", 3): "c"}, "b": {"b1": "c"}},
         80,
         {"a1": 10, "a2": 30, "b1": 40},
-        {"a1": 14, "a2": 39, "b1": 27},
         id="HD-10",
     ),
     pytest.param(
         {("dev", 50): {"little": "c", ("big", 9): "c"}, ("alt", 50): {"main": "c"}},
         100,
         {"little": 5, "big": 45, "main": 50},
-        {"little": 9, "big": 73, "main": 18},
         id="HD-11-volcano-1661",
     ),
     pytest.param(
         {"ads": {"dev": "c", "test": "c"}, ("eng", 3): {"p": "c", ("q", 2): "c"}},
         480,
         {"dev": 60, "test": 60, "p": 120, "q": 240},
-        {"dev": 44, "test": 44, "p": 131, "q": 261},
         id="HD-12",
     ),
 ]
 
 
-@pytest.mark.parametrize(("parts", "total", "ours", "_upstream"), WEIGHTED)
-def test_weights_hold_on_every_level(parts, total, ours, _upstream) -> None:
+@pytest.mark.parametrize(("parts", "total", "expected"), WEIGHTED)
+def test_weights_hold_on_every_level(parts, total, expected) -> None:
     """W: Volcano scales by unweighted shares, so a child's weight also changes its parent's part."""
-    assert filled(parts, {"c": total}) == ours
-
-
-@pytest.mark.parametrize(("parts", "total", "_ours", "upstream"), WEIGHTED)
-def test_what_scaling_without_weights_gives(parts, total, _ours, upstream) -> None:
-    """For contrast, Volcano's result."""
-    rules = oracle.Rules(scales_by_weight=False)
-    assert filled_by(rules, parts, {"c": total}) == upstream
+    assert filled(parts, {"c": total}) == expected
 
 
 def test_hd13_what_a_content_leaf_leaves_goes_to_its_sibling() -> None:

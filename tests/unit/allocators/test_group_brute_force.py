@@ -15,8 +15,8 @@ from placement.allocators.group.scorers import Phase, Scorer, Used, Verdict, sco
 from placement.allocators.group.tree import ANYWHERE, Capacity, Location, Requirement
 from placement.allocators.natural_order import natural_key
 from tests.examples import examples
-from tests.unit.allocators.group_instances import Everything, choice_of, containers, trees
-from tests.unit.allocators.group_random import random_instance
+from tests.unit.allocators.group_instances import Everything, choice_of
+from tests.unit.allocators.group_random import instances, random_instance
 
 pytestmark = pytest.mark.exhaustive
 
@@ -42,20 +42,11 @@ def compare(everything, placement) -> None:
         assert everything.taken(choice) == placement.taken
 
 
-@examples(250)
-@given(st.integers(0, 2**32))
-@example(2429)  # two devices that must be taken are in one group
-def test_small_instances_of_many_shapes_get_the_best_of_all_placements(seed):
-    """Trees of up to three levels, several containers, skipped levels, siblings together and apart."""
-    root, requirements, distinct, levels = random_instance(seed)
-    check(root, requirements, distinct=distinct, levels=levels)
-
-
-@examples(50)
-@given(trees(), containers())
-def test_one_container_gets_the_best_of_all_placements(root, requirement):
-    """Groups and devices, own amounts, enumerations, existing usage; siblings may share a location."""
-    check(root, [requirement])
+@examples(300)
+@given(instances)
+@example(random_instance(2429))  # two devices that must be taken are in one group
+def test_the_best_of_all_placements_is_found(instance):
+    check(instance.root, instance.requirements, distinct=instance.distinct, levels=instance.levels)
 
 
 def test_a_requirement_that_went_elsewhere_takes_nothing_from_where_it_could_have_gone():
@@ -71,35 +62,18 @@ def test_a_requirement_that_went_elsewhere_takes_nothing_from_where_it_could_hav
     compare(Everything(root, requirements), place(root, requirements))
 
 
-@examples(50)
-@given(trees(), containers())
-def test_siblings_that_must_not_share_get_the_best_of_all_placements(root, requirement):
-    check(root, [requirement], distinct=True)
-
-
-@examples(50)
-@given(trees(), st.lists(containers(most_devices=2), min_size=2, max_size=3), st.booleans())
-def test_several_containers_get_the_best_of_all_placements(root, requirements, distinct):
-    """Running containers share the resources; init containers share what the running ones take."""
-    check(root, requirements, distinct=distinct)
-
-
 @examples(100)
-@given(trees(), containers(), st.data(), st.booleans())
-def test_parts_that_may_be_anywhere_or_only_somewhere_get_the_best_of_all_placements(root, requirement, data, distinct):
-    places = [location.path for location in Locations(root, scorer_by_name).all]
+@given(instances, st.data())
+def test_parts_that_may_be_anywhere_or_only_somewhere_get_the_best_of_all_placements(instance, data):
+    requirement = instance.requirements[0]
+    places = [location.path for location in Locations(instance.root, scorer_by_name).all]
 
     def varied(part: Requirement) -> Requirement:
         level = data.draw(st.sampled_from([part.level, ANYWHERE]))
         return replace(part, level=level, only=data.draw(st.none() | st.frozensets(st.sampled_from(places))))
 
-    check(root, [replace(requirement, parts=tuple(map(varied, requirement.parts)))], distinct=distinct)
-
-
-@examples(45)
-@given(trees(), containers(), st.sampled_from([[], ["grp"], ["gpu"], ["grp", "gpu"]]))
-def test_the_levels_that_count_can_be_chosen(root, requirement, levels):
-    check(root, [requirement], levels=levels)
+    parts = tuple(map(varied, requirement.parts))
+    check(instance.root, [replace(requirement, parts=parts)], distinct=instance.distinct)
 
 
 def any_scorer(table: list[int], *, salt: int) -> Scorer:
@@ -119,10 +93,10 @@ def any_scorer(table: list[int], *, salt: int) -> Scorer:
 
 
 @examples(105)
-@given(st.integers(0, 2**32), st.lists(st.integers(0, 9), min_size=3, max_size=30))
-def test_scorers_that_promise_nothing_are_served_as_exactly(seed, table):
+@given(instances, st.lists(st.integers(0, 9), min_size=3, max_size=30))
+def test_scorers_that_promise_nothing_are_served_as_exactly(instance, table):
     """They may refuse small amounts at any usage, and raise and lower the score arbitrarily."""
-    root, requirements, distinct, levels = random_instance(seed)
+    root, requirements, distinct, levels = instance
     scorers = {base: any_scorer(table, salt=salt) for salt, base in enumerate(BASES)}
     # With such scorers, the result for several containers depends on the order in which they are placed.
     check(root, requirements[:1], distinct=distinct, levels=levels, scorer_for=scorers.__getitem__)
@@ -135,11 +109,12 @@ def leave_free(allocatable, used, requested, phase):
 
 
 @examples(45)
-@given(trees(), containers(phases=[Phase.RUNNING]), st.booleans())
-def test_a_scorer_may_prefer_what_is_least_used(root, requirement, distinct):
+@given(instances)
+def test_a_scorer_may_prefer_what_is_least_used(instance):
     """Its scores fall as more is used; the bounds of the search hold for that as well."""
     scorer = Scorer(leave_free, adds_up=True, diminishing=True)
-    check(root, [requirement], distinct=distinct, scorer_for=lambda _base: scorer)
+    running = replace(instance.requirements[0], phase=Phase.RUNNING)
+    check(instance.root, [running], distinct=instance.distinct, scorer_for=lambda _base: scorer)
 
 
 def in_order_of_search(root, requirements) -> list[tuple[int, ...]]:
@@ -163,10 +138,10 @@ def in_order_of_search(root, requirements) -> list[tuple[int, ...]]:
 
 
 @examples(125)
-@given(st.integers(0, 2**32))
-def test_of_the_best_placements_the_first_in_natural_order_is_taken(seed):
+@given(instances)
+def test_of_the_best_placements_the_first_in_natural_order_is_taken(instance):
     """Each requirement in turn has the first location in natural order that leads to an equally good placement."""
-    root, requirements, distinct, levels = random_instance(seed)
+    root, requirements, distinct, levels = instance
     everything = Everything(root, requirements, distinct=distinct, levels=levels)
     assume(everything.count(MAX_CHOICES) < MAX_CHOICES)
     worths = [(everything.worth(choice), choice) for choice in everything.choices()]

@@ -5,7 +5,6 @@ import pytest
 from placement.allocators.group.scorers import Phase
 from placement.allocators.group.tree import (
     Capacity,
-    Location,
     Requirement,
     location_tree,
     partition,
@@ -13,7 +12,6 @@ from placement.allocators.group.tree import (
     split_name,
     translated,
 )
-from placement.allocators.natural_order import natural_key
 
 TWO_LEVELS = [
     f"Gpugrp1/{upper}/Gpugrp0/{lower}/gpu/dev{device}/cards"
@@ -56,10 +54,6 @@ def test_each_group_name_and_index_makes_a_subgroup():
     }
 
 
-def test_names_are_case_sensitive():
-    assert set(partition({"gpu/0/cards": 1, "GPU/0/cards": 1}).inside) == {("gpu", "0"), ("GPU", "0")}
-
-
 def test_use_belongs_to_the_resource_of_the_same_name():
     root = location_tree({"cpu": 4, "gpu/dev0/cards": 2}, {"gpu/dev0/cards": 1})
     assert root.capacities == {"cpu": Capacity(4)}
@@ -69,12 +63,6 @@ def test_use_belongs_to_the_resource_of_the_same_name():
 def test_use_of_what_is_not_there_is_an_error():
     with pytest.raises(ValueError, match="gpu/dev1/cards"):
         location_tree({"gpu/dev0/cards": 2}, {"gpu/dev1/cards": 1})
-
-
-def test_numbers_in_names_are_sorted_by_value():
-    assert sorted(["d10", "d2", "d02", "d", "10", "9", "d2b"], key=natural_key) == [
-        "9", "10", "d", "d02", "d2", "d2b", "d10",
-    ]  # fmt: skip
 
 
 def test_a_record_pins_its_groups_also_where_the_request_left_some_out():
@@ -130,11 +118,3 @@ def test_each_group_gets_outer_groups_of_its_own():
     assert filled_in({"gpu/0/cards": 1, "gpu/1/cards": 1}).count("Gpugrp1/?") == 2
     names = filled_in({"Gpugrp1/0/Gpugrp0/B/gpu/0/cards": 1, "Gpugrp0/A/gpu/0/cards": 1})
     assert [name for name in names if name.count("/") == 1] == ["Gpugrp1/0", "Gpugrp1/?"]
-
-
-def test_locations_without_a_level_do_not_matter():
-    device = Location("dev/0", "gpu", {"cards": Capacity(1)})
-    riser = Location("a/b/c", "", children=(device,))
-    root = Location(children=(Location("x/y", "numa", children=(riser,)),))
-    (outer,) = translated(Requirement(parts=(Requirement("0", "gpu", {"cards": 1}),)), root).parts
-    assert (outer.level, [part.level for part in outer.parts]) == ("numa", ["gpu"])

@@ -21,7 +21,8 @@ from placement.allocators.group.tree import (
     translated,
 )
 from tests.examples import examples
-from tests.unit.allocators.group_instances import Everything, choice_of, containers, trees
+from tests.unit.allocators.group_instances import Everything, choice_of
+from tests.unit.allocators.group_random import instances
 
 pytestmark = pytest.mark.exhaustive
 
@@ -51,8 +52,9 @@ def without_labels(placed: Placed) -> tuple:
 
 
 @examples(50)
-@given(trees(), st.lists(containers(most_devices=3), min_size=1, max_size=3), st.booleans(), st.randoms())
-def test_neither_labels_nor_the_order_of_what_is_given_matter(root, requirements, distinct, rng):
+@given(instances, st.randoms())
+def test_neither_labels_nor_the_order_of_what_is_given_matter(instance, rng):
+    root, requirements, distinct, _levels = instance
     rules = Rules(distinct=distinct)
     others = [relabelled(requirement, rng) for requirement in requirements]
     rng.shuffle(others)
@@ -64,22 +66,11 @@ def test_neither_labels_nor_the_order_of_what_is_given_matter(root, requirements
     assert sorted(map(without_labels, other.placed)) == sorted(map(without_labels, one.placed))
 
 
-def renamed(location: Location, names: dict[str, str]) -> Location:
-    children = tuple([renamed(child, names) for child in location.children])
-    return replace(location, name=names.setdefault(location.name, f"n{len(names)}"), children=children)
-
-
-@examples(22)
-@given(trees(), st.lists(containers(most_devices=3), min_size=1, max_size=2), st.booleans())
-def test_names_of_locations_decide_only_among_equals(root, requirements, distinct):
-    rules = Rules(distinct=distinct)
-    assert place(renamed(root, {}), requirements, rules).objective == place(root, requirements, rules).objective
-
-
 @examples(44)
-@given(trees(), st.lists(containers(most_devices=3), min_size=1, max_size=2), st.booleans())
-def test_what_was_placed_is_scored_the_same_again(root, requirements, distinct):
-    """Recorded places are kept. Two of three requests have no placement, too many for ``assume``."""
+@given(instances)
+def test_what_was_placed_is_scored_the_same_again(instance):
+    """Recorded places are kept."""
+    root, requirements, distinct, _levels = instance
     rules = Rules(distinct=distinct)
     first = place(root, requirements, rules)
     if not first.feasible:
@@ -112,8 +103,9 @@ def test_filling_in_upper_groups_changes_nothing_if_siblings_may_share(data):
 
 
 @examples(22)
-@given(trees(), containers(phases=[Phase.RUNNING]))
-def test_amounts_at_given_locations_are_assessed_as_when_they_are_placed(root, requirement):
+@given(instances)
+def test_amounts_at_given_locations_are_assessed_as_when_they_are_placed(instance):
+    root, requirement = instance.root, replace(instance.requirements[0], phase=Phase.RUNNING)
     placement = place(root, [requirement])
     assume(placement.feasible)
     taken = [(placed.path, placed.requirement.amounts) for placed in placement.placed[0].walk()]
@@ -164,25 +156,6 @@ def test_a_whole_location_is_left_free_for_others():
     used = replace(root.children[1], capacities={"cards": Capacity(4, used=1)})
     placement = place(replace(root, children=(root.children[0], used)), [cards(1)])
     assert placement.placed[0].parts[0].path == (("gpu", "d1"),)
-
-
-def test_a_level_may_be_left_out_between_a_requirement_and_its_part():
-    numa = Location("0", "numa", {}, (Location("0", "switch", {}, devices(2).children),))
-    wanted = Requirement(parts=(Requirement("a", "numa", {}, cards(1, 1).parts),))
-    placement = place(Location(children=(numa,)), [wanted])
-    assert placement.objective.touched == (1, 1, 2)
-
-
-def test_one_demand_may_be_part_of_another_twice():
-    """Equal requirements may be one object."""
-    part = Requirement("x", "gpu", {"cards": 1})
-    placement = place(devices(2), [Requirement(parts=(part, part))])
-    assert [placed.path for placed in placement.placed[0].parts] == [(("gpu", "d0"),), (("gpu", "d1"),)]
-
-
-def test_nothing_to_place_is_placed():
-    assert place(Location(), []).feasible
-    assert place(devices(1), [Requirement()]).feasible
 
 
 # ---- budget and bounds

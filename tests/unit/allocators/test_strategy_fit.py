@@ -340,19 +340,6 @@ def test_RS_31_in_our_mode_the_needed_t4_costs_nothing() -> None:  # noqa: N802
     ]
 
 
-def test_a_family_of_scarce_resources_counts_once_and_only_for_what_is_not_asked_for() -> None:
-    policy = Sra({"CUSTOM_NVIDIA_COM_*": 3, "PGPU": 1}, weight=1)
-    node = ScoredNode({"VCPU": 8, T4: 1, A10: 1})
-    assert assess(Profile(sra=policy), {"VCPU": 1}, node).sra == 25
-    assert assess(Profile(sra=policy), {T4: 1}, node).sra == 25, "the A10 is still there for nothing"
-    assert assess(Profile(sra=policy), {T4: 1, A10: 1}, node).sra == 100
-
-
-def test_scarce_resources_count_whether_in_use_or_not() -> None:
-    used_up = ScoredNode({"VCPU": 8, "PGPU": 2}, {"PGPU": 2})
-    assert assess(Profile(sra=Sra({"PGPU": 1}, weight=1)), {"VCPU": 1}, used_up).sra == 0
-
-
 def test_scarce_resources_of_no_weight_give_no_score() -> None:
     assert total(Profile(sra=Sra({"PGPU": 0}, weight=1)), {"VCPU": 1}, ScoredNode({"VCPU": 8})) == 0
 

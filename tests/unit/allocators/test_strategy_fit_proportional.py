@@ -67,14 +67,6 @@ def test_a_request_for_gpus_may_be_held_to_its_own_share(cpus: int, expected: bo
     assert holds(Proportional({"PGPU": {"VCPU": 4}}, exempt="all"), requested, node) is True
 
 
-def test_a_request_for_one_primary_may_be_held_to_the_reserve_of_another() -> None:
-    """Volcano lets a request for an FPGA take the CPUs that are reserved for GPUs."""
-    reserve = {"PGPU": {"VCPU": 4}, "FPGA": {"VCPU": 1}}
-    requested, node = {"VCPU": 2, "FPGA": 1}, ScoredNode({"VCPU": 16, "PGPU": 4, "FPGA": 2})
-    assert holds(Proportional(reserve, exempt="own"), requested, node) is False
-    assert holds(Proportional(reserve, exempt="all"), requested, node) is True
-
-
 def test_a_request_that_takes_its_own_share_passes_where_the_reserve_is_broken_already() -> None:
     """An inventory was reduced, for example. The reserve exists for requests like this one."""
     node = ScoredNode({"VCPU": 10, "PGPU": 4})
@@ -84,24 +76,11 @@ def test_a_request_that_takes_its_own_share_passes_where_the_reserve_is_broken_a
     assert holds(own, {"VCPU": 1}, node) is False
 
 
-def test_any_class_can_be_kept_for_a_family_by_a_broken_ratio() -> None:
-    """A tenth is exact: 10 GPUs reserve 1 unit, regardless of rounding."""
-    policy = Proportional({"CUSTOM_GPU_*": {"NET_BW_EGR_KILOBIT_PER_SEC": 0.1}})
-    node = ScoredNode({"CUSTOM_GPU_A": 10, "NET_BW_EGR_KILOBIT_PER_SEC": 3})
-    assert holds(policy, {"NET_BW_EGR_KILOBIT_PER_SEC": 2}, node) is True
-    assert holds(policy, {"NET_BW_EGR_KILOBIT_PER_SEC": 3}, node) is False
-
-
 def test_more_in_use_than_there_is_reserves_nothing() -> None:
     """Usage above capacity is legal: the inventory was reduced afterwards. It does not free any CPUs either."""
     policy, node = Proportional({"PGPU": {"VCPU": 4}}), ScoredNode({"VCPU": 4, "PGPU": 2}, {"PGPU": 3})
     assert holds(policy, {"VCPU": 4}, node) is True
     assert holds(policy, {"VCPU": 5}, node) is False
-
-
-def test_a_request_for_a_primary_that_no_node_is_known_to_have_is_exempt_too() -> None:
-    policy = Proportional({"CUSTOM_GPU_*": {"VCPU": 4}})
-    assert holds(policy, {"VCPU": 2, "CUSTOM_GPU_B": 1}, ScoredNode({"VCPU": 4, "CUSTOM_GPU_A": 1})) is True
 
 
 @pytest.mark.parametrize(("mode", "expected"), [("last", ["c2", "c10", "gpu"]), ("filter", ["c2", "c10"])])
