@@ -8,31 +8,82 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
+import numpy as np
+
 from placement.allocators.entries import best_match
-from placement.allocators.fragmentation import (
-    DeviceTask,
-    FragmentationSettings,
-    FreeDevice,
-    FreeHost,
-    Outlook,
-    tidiness,
-)
-from placement.allocators.fragmentation.outlook import DIGITS
+from placement.allocators.fragmentation.hosts import DeviceTask, FragmentationSettings, FreeDevice, FreeHost
+from placement.allocators.fragmentation.outlook import DIGITS, Outlook, tidiness
+from placement.candidates.tree_reader import TreeReader
+from placement.cloud.columns import CloudColumns
+from placement.cloud.derived import BYTES_OF_FACT, KeptInState, reading_all_pays
+from placement.cloud.providers import Ints
 from placement.domain.candidate_request import RequestGroup
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
-
-FreeRow = tuple[int, int, int, int]
-"""The root of a tree, a provider in it, a resource class, and how much of it the provider has left: more than nothing.
-
-A plain tuple, because there are many thousands of them.
-"""
 
 Tasks = tuple[DeviceTask, ...]
 """What a request takes of one host, share size by share size. Requests that ask the same share one object."""
 
 NO_KIND = frozenset({""})
 """The kinds wanted by a request whose traits no device has together."""
+
+StocksLeft = Mapping[int, Mapping[str, int]]
+"""Provider -> resource class -> amount."""
+
+
+class WantedOfHost(NamedTuple):
+    """Something a request wants: of how many different providers, how much of each, and under which conditions."""
+
+    resources: Mapping[str, int]
+    providers: int
+    conditions: Sequence[RequestGroup]
+
+
+def wanted_by(plan: Plan, counts: Mapping[str, int] | None = None) -> Iterator[WantedOfHost]:
+    """Yield what the slots of a plan want; ``counts`` holds the groups, by suffix, that want several providers."""
+    for slot in plan.slots:
+        yield WantedOfHost(dict(slot.resources), (counts or {}).get(slot.suffix, 1), [plan.demands[slot.demand].group])
+
+
+def tasks_of(
+    wanted: Iterable[WantedOfHost], settings: FragmentationSettings, all_kinds: Collection[str]
+) -> list[DeviceTask]:
+    """Return what a request takes of one host: a task for each share size and its kinds, the largest share first.
+
+    The first task also takes what the request asks for besides devices.
+
+    Args:
+        wanted: everything it wants.
+        settings: what a device is.
+        all_kinds: the kinds of devices there are.
+    """
+    host_amounts: dict[str, int] = {}
+    devices: dict[tuple[int, frozenset[str]], int] = defaultdict(int)
+    for resources, count, conditions in wanted:
+        for name in settings.beside:
+            if name in resources:
+                host_amounts[name] = host_amounts.get(name, 0) + resources[name] * count
+        if share := resources.get(settings.devices, 0):
+            devices[share, kinds_of(conditions, settings, all_kinds)] += count
+    tasks: list[DeviceTask] = []
+    for (share, kinds), count in sorted(devices.items(), key=lambda item: (-item[0][0], sorted(item[0][1]))):
+        tasks.append(DeviceTask(host_amounts if not tasks else {}, count, share, kinds))
+    return tasks or [DeviceTask(host_amounts)]
+
+
+def kinds_of(
+    conditions: Iterable[RequestGroup], settings: FragmentationSettings, all_kinds: Collection[str]
+) -> frozenset[str]:
+    """Return the device kinds that meet all conditions; empty if all kinds do."""
+    allowed = {*all_kinds}
+    for group in conditions:
+        for any_of in group.required:
+            if all(best_match(settings.kinds, trait) for trait in any_of):
+                allowed &= any_of
+        allowed -= group.forbidden
+    if len(allowed) == len({*all_kinds}):
+        return frozenset()
+    return frozenset(allowed) or NO_KIND
 
 
 class AlikeHosts:
@@ -46,205 +97,167 @@ class AlikeHosts:
         self.orders: dict[DeviceTask, list[FreeDevice]] = {}
 
 
-class TreeStand(NamedTuple):
+class TreeAsHost(NamedTuple):
     """A tree: the hosts it is like, and which of its providers is which device."""
 
-    judged: AlikeHosts
+    alike: AlikeHosts
     devices: Mapping[int, FreeDevice]
-
-
-FreeTrees = Mapping[int, TreeStand]
-"""What is free in the trees of a cloud at one moment, by root; trees with nothing left are missing."""
-
-
-class TreesByForm:
-    """Turns rows into hosts; equal ones share one object, and with it what has been worked out for them.
-
-    Args:
-        classes: resource class id -> name.
-        settings: which of them is the device class.
-        kinds: provider -> the kind of device it is.
-    """
-
-    def __init__(self, classes: Mapping[int, str], settings: FragmentationSettings, kinds: Mapping[int, str]) -> None:
-        self._classes = classes
-        self._device_class = settings.devices
-        self._kinds = kinds
-        self._alike: WeakValueDictionary[object, AlikeHosts] = WeakValueDictionary()
-
-    def trees(self, rows: Iterable[FreeRow]) -> dict[int, TreeStand]:
-        """Return the trees that these rows describe."""
-        of_tree: dict[int, list[FreeRow]] = defaultdict(list)
-        for row in rows:
-            of_tree[row[0]].append(row)
-        return {root: self._stand(of) for root, of in of_tree.items()}
-
-    def _stand(self, rows: Collection[FreeRow]) -> TreeStand:
-        free: dict[str, int] = {}
-        devices: dict[int, FreeDevice] = {}
-        for _root, provider, class_id, left in rows:
-            name = self._classes[class_id]
-            if name == self._device_class:
-                devices[provider] = FreeDevice(left, self._kinds.get(provider, ""))
-            else:
-                free[name] = free.get(name, 0) + left
-        host = FreeHost(free, tuple(sorted(devices.values())))
-        form = frozenset(free.items()), host.devices
-        judged = self._alike.get(form)
-        if judged is None:
-            judged = self._alike[form] = AlikeHosts(host)
-        return TreeStand(judged, devices)
 
 
 class TreeFragmentation:
     """What a request does to the devices of each tree.
 
     Args:
-        trees: the trees.
+        trees: the trees by root; those with nothing left are missing.
         outlook: the work expected from now on.
         tasks: what the request takes of one host.
         of_demands: the demands of its plan that devices serve, with what they take.
-        settings: what a device is, and the weight of fragmentation in a tree's score.
+        weight: the weight of fragmentation in a tree's score.
     """
 
     def __init__(
         self,
-        trees: FreeTrees,
+        trees: Mapping[int, TreeAsHost],
         outlook: Outlook,
         tasks: Tasks,
         *,
         of_demands: Mapping[int, DeviceTask],
-        settings: FragmentationSettings,
+        weight: float,
     ) -> None:
         self._trees = trees
         self._outlook = outlook
         self._tasks = tasks
         self._of_demands = of_demands
-        self.classes = settings.classes
-        """The classes considered: a tree with none of them left is unknown here."""
-        self.weight = float(settings.weight)
-        self.unknown = len({stand.judged for stand in self._trees.values() if tasks not in stand.judged.scores})
-        """How many scores are still to be computed, because no request has needed them yet."""
-
-    @property
-    def roots(self) -> Iterable[int]:
-        """The roots of the trees known here."""
-        return self._trees.keys()
+        self.weight = weight
 
     def scores(self) -> dict[int, float]:
         """Return the score of each known tree, from 0 to 100; an unknown tree counts as 0."""
         tasks = self._tasks
-        found = {root: stand.judged.scores.get(tasks, -1.0) for root, stand in self._trees.items()}
-        for root, known in found.items():
-            if known < 0:
-                found[root] = self._score_of(self._trees[root].judged)
-        return found
-
-    def _score_of(self, judged: AlikeHosts) -> float:
-        known = judged.scores.get(self._tasks)
-        if known is None:
-            known = judged.scores[self._tasks] = tidiness(self._outlook.cost_of_all(judged.host, self._tasks))
-        return known
+        scores = {root: tree.alike.scores.get(tasks, -1.0) for root, tree in self._trees.items()}
+        for root, score in scores.items():
+            if score < 0:
+                alike = self._trees[root].alike
+                if tasks not in alike.scores:
+                    alike.scores[tasks] = tidiness(self._outlook.cost_of_all(alike.host, tasks))
+                scores[root] = alike.scores[tasks]
+        return scores
 
     def prefer(self, tree: Tree) -> None:
         """Sort the options of device demands by what they cost, keeping equals in their order."""
-        stand = self._trees.get(tree.root)
-        for demand, task in self._of_demands.items() if stand else ():
+        host = self._trees.get(tree.root)
+        for demand, task in self._of_demands.items() if host else ():
             options = tree.options[demand]
-            if len(options) > 1 and stand and len({*stand.devices.values()}) > 1:
-                tree.options[demand] = self._in_order(stand, task, options)
+            if len(options) > 1 and host and len({*host.devices.values()}) > 1:
+                tree.options[demand] = self._in_order(host, task, options)
 
-    def _in_order(self, stand: TreeStand, task: DeviceTask, options: Sequence[int]) -> list[int]:
-        judged = stand.judged
-        order = judged.orders.get(task)
-        if order is None:
-            order = judged.orders[task] = [
-                judged.host.devices[number] for number in self._outlook.in_order(judged.host, task)
-            ]
-        alike: dict[FreeDevice | None, deque[int]] = defaultdict(deque)
+    def _in_order(self, host: TreeAsHost, task: DeviceTask, options: Sequence[int]) -> list[int]:
+        alike = host.alike
+        if task not in alike.orders:
+            order = self._outlook.in_order(alike.host, task)
+            alike.orders[task] = [alike.host.devices[number] for number in order]
+        equal: dict[FreeDevice | None, deque[int]] = defaultdict(deque)
         for provider in options:
-            alike[stand.devices.get(provider)].append(provider)
-        found = [alike[device].popleft() for device in order if alike[device]]
-        return [*found, *[provider for rest in alike.values() for provider in rest]]
-
-
-class WantedOfHost(NamedTuple):
-    """Something a request wants: of how many different providers, how much of each, and under which conditions."""
-
-    resources: Mapping[str, int]
-    providers: int
-    conditions: Sequence[RequestGroup]
-
-
-def tasks_of(
-    wanted: Iterable[WantedOfHost], settings: FragmentationSettings, known: Collection[str]
-) -> list[DeviceTask]:
-    """Return what a request takes of one host: a task for each share size and its kinds, the largest share first.
-
-    The first task also takes what the request asks for besides devices.
-
-    Args:
-        wanted: everything it wants.
-        settings: what a device is.
-        known: the kinds of devices there are.
-    """
-    beside: dict[str, int] = {}
-    devices: dict[tuple[int, frozenset[str]], int] = defaultdict(int)
-    for resources, count, conditions in wanted:
-        for name in settings.beside:
-            if name in resources:
-                beside[name] = beside.get(name, 0) + resources[name] * count
-        if share := resources.get(settings.devices, 0):
-            devices[share, kinds_of(conditions, settings, known)] += count
-    tasks: list[DeviceTask] = []
-    for (share, kinds), count in sorted(devices.items(), key=lambda item: (-item[0][0], sorted(item[0][1]))):
-        tasks.append(DeviceTask(beside if not tasks else {}, count, share, kinds))
-    return tasks or [DeviceTask(beside)]
-
-
-def kinds_of(
-    conditions: Iterable[RequestGroup], settings: FragmentationSettings, known: Collection[str]
-) -> frozenset[str]:
-    """Return the device kinds that meet all conditions; empty if all kinds do."""
-    allowed = {*known}
-    for group in conditions:
-        for any_of in group.required:
-            if all(best_match(settings.kinds, trait) for trait in any_of):
-                allowed &= any_of
-        allowed -= group.forbidden
-    if len(allowed) == len({*known}):
-        return frozenset()
-    return frozenset(allowed) or NO_KIND
-
-
-def wanted_by(plan: Plan, counts: Mapping[str, int] | None = None) -> Iterator[WantedOfHost]:
-    """Yield what the slots of a plan want; ``counts`` holds the groups, by suffix, that want several providers."""
-    for slot in plan.slots:
-        yield WantedOfHost(dict(slot.resources), (counts or {}).get(slot.suffix, 1), [plan.demands[slot.demand].group])
-
-
-StocksLeft = Mapping[int, Mapping[str, int]]
-"""Provider -> resource class -> amount."""
+            equal[host.devices.get(provider)].append(provider)
+        first = [equal[device].popleft() for device in alike.orders[task] if equal[device]]
+        return [*first, *[provider for others in equal.values() for provider in others]]
 
 
 class DeviceJudge:
-    """Judges the devices of one tree that is known in detail.
+    """Judges requests by what they leave of devices. Shared by threads.
 
     Args:
         outlook: the work expected from now on.
         settings: what a device is.
         kinds: provider -> the kind of device it is.
+        class_ids: the ids of the classes that matter, by name, of those that exist.
     """
 
-    def __init__(self, outlook: Outlook, settings: FragmentationSettings, kinds: Mapping[int, str]) -> None:
+    def __init__(
+        self,
+        outlook: Outlook,
+        settings: FragmentationSettings,
+        kinds: Mapping[int, str],
+        class_ids: Mapping[str, int],
+    ) -> None:
+        self.classes = settings.classes
+        """The classes that it looks at."""
+        self.scored = 0
+        """How many scores are kept: for each request, one for all trees that are alike."""
         self._outlook = outlook
         self._settings = settings
         self._kinds = kinds
+        self._class_ids = class_ids
+        self._alike: WeakValueDictionary[object, AlikeHosts] = WeakValueDictionary()
+        self._tasks: dict[object, Tasks] = {}
 
-    @property
-    def classes(self) -> frozenset[str]:
-        """The classes that it looks at."""
-        return frozenset({self._settings.devices, *self._settings.beside})
+    def fragmentation(self, reader: TreeReader, wanted: Iterable[WantedOfHost], kept: KeptInState) -> TreeFragmentation:
+        """Return the effect of a request on each tree.
+
+        Args:
+            reader: reads the trees that can serve its plan, as they are or would be.
+            wanted: everything it wants.
+            kept: keeps the trees as they are, as hosts.
+        """
+        kinds = self._outlook.supply.units
+        tasks = tuple(tasks_of(wanted, self._settings, kinds))
+        # One shared object for all that ask for the same.
+        tasks = self._tasks.setdefault(tuple([task.form for task in tasks]), tasks)
+        by_share, of_demands = {(task.share, task.kinds): task for task in tasks}, {}
+        for number, demand in enumerate(reader.plan.demands):
+            share = dict(demand.resources).get(self._settings.devices, 0)
+            task = by_share.get((share, kinds_of([demand.group], self._settings, kinds))) if share else None
+            if task is not None:
+                of_demands[number] = task
+        trees = self._trees(reader, kept)
+        self.scored += len({tree.alike for tree in trees.values() if tasks not in tree.alike.scores})
+        return TreeFragmentation(
+            trees, self._outlook, tasks, of_demands=of_demands, weight=float(self._settings.weight)
+        )
+
+    def _trees(self, reader: TreeReader, kept: KeptInState) -> Mapping[int, TreeAsHost]:
+        """Return the trees, working out only those that have changed since they were kept, or would change."""
+        columns, last = reader.as_it_is.serving.columns, kept.find(self)
+        trees: Mapping[int, TreeAsHost]
+        if last is None or reading_all_pays(len(last.changed), len(last.value)):
+            trees = self._hosts(columns, np.arange(len(reader.roots)))
+        else:
+            trees = self._replaced(last.value, last.changed, columns)
+        kept.keep(self, trees, size=BYTES_OF_FACT * len(trees))
+        return self._replaced(trees, reader.roots[reader.changed].tolist(), reader.serving.columns)
+
+    def _replaced(
+        self, trees: Mapping[int, TreeAsHost], changed: Collection[int], columns: CloudColumns
+    ) -> Mapping[int, TreeAsHost]:
+        if not changed:
+            return trees
+        indices = columns.providers.tree_indices(sorted(changed))
+        left = {root: tree for root, tree in trees.items() if root not in changed}
+        return left | self._hosts(columns, indices[indices >= 0])
+
+    def _hosts(self, columns: CloudColumns, trees: Ints) -> dict[int, TreeAsHost]:
+        """Return some trees, given by index, as hosts; equal ones share what is worked out for them."""
+        providers = columns.providers
+        at = providers.positions_in(trees)
+        free: dict[int, dict[str, int]] = defaultdict(dict)
+        devices: dict[int, dict[int, FreeDevice]] = defaultdict(dict)
+        for name, class_id in self._class_ids.items():
+            amounts = columns.left(class_id, at)
+            owners = at[amounts > 0]
+            roots, ids = providers.roots[providers.trees[owners]].tolist(), providers.ids[owners].tolist()
+            for root, provider, amount in zip(roots, ids, amounts[amounts > 0].tolist(), strict=True):
+                if name == self._settings.devices:
+                    devices[root][provider] = FreeDevice(amount, self._kinds.get(provider, ""))
+                else:
+                    free[root][name] = free[root].get(name, 0) + amount
+        return {root: self._host_of(free[root], devices[root]) for root in sorted({*free, *devices})}
+
+    def _host_of(self, free: Mapping[str, int], devices: Mapping[int, FreeDevice]) -> TreeAsHost:
+        host = FreeHost(free, tuple(sorted(devices.values())))
+        form = frozenset(free.items()), host.devices
+        alike = self._alike.get(form)
+        if alike is None:
+            alike = self._alike[form] = AlikeHosts(host)
+        return TreeAsHost(alike, devices)
 
     def score(self, left: StocksLeft, taken: StocksLeft) -> float:
         """Return the score, from 0 to 100, of what is taken from the providers of a tree; 0 if there is no room.
@@ -253,17 +266,18 @@ class DeviceJudge:
             left: what each provider of the tree has left.
             taken: what is taken from these, and perhaps from others.
         """
-        host, providers = self._host(left)
+        host, providers = self._host_in_detail(left)
         number = {provider: place for place, provider in enumerate(providers)}
         by_share: dict[int, list[int]] = defaultdict(list)
         for provider in taken.keys() & number.keys():
             by_share[taken[provider].get(self._settings.devices, 0)].append(number[provider])
         by_share.pop(0, None)
-        beside = _summed(self._settings.beside, [of for provider, of in taken.items() if provider in left])
+        own = [amounts for provider, amounts in taken.items() if provider in left]
+        host_amounts = {name: sum([amounts.get(name, 0) for amounts in own]) for name in self._settings.beside}
         cost = 0.0
         for place, (share, chosen) in enumerate(sorted(by_share.items(), reverse=True) or [(0, [])]):
-            task = DeviceTask({} if place else beside, len(chosen), share)
-            if not host.has_room(task.amounts) or any(host.devices[one].left < share for one in chosen):
+            task = DeviceTask({} if place else host_amounts, len(chosen), share)
+            if not host.has_room(task.amounts) or any(host.devices[device].left < share for device in chosen):
                 return tidiness(None)
             cost += self._outlook.cost_on(host, task, tuple(chosen))
             host = host.after(task, tuple(chosen))
@@ -292,20 +306,17 @@ class DeviceJudge:
         share = resources.get(self._settings.devices, 0)
         if not share or not options:
             return {}
-        host, providers = self._host(left)
+        host, providers = self._host_in_detail(left)
         kinds = frozenset([self._kinds.get(provider, "") for provider in options])
-        beside = {name: requested.get(name, 0) for name in self._settings.beside}
-        order = self._outlook.in_order(host, DeviceTask(beside, count, share, kinds))
-        known = {providers[number]: max(0, place + 1 - count) for place, number in enumerate(order)}
-        return {provider: known[provider] for provider in options if provider in known}
+        host_amounts = {name: requested.get(name, 0) for name in self._settings.beside}
+        order = self._outlook.in_order(host, DeviceTask(host_amounts, count, share, kinds))
+        rank = {providers[number]: max(0, place + 1 - count) for place, number in enumerate(order)}
+        return {provider: rank[provider] for provider in options if provider in rank}
 
-    def _host(self, left: StocksLeft) -> tuple[FreeHost, list[int]]:
+    def _host_in_detail(self, left: StocksLeft) -> tuple[FreeHost, list[int]]:
         """Return a tree as a host, and the providers of its devices, in the same order."""
         devices = self._settings.devices
-        providers = [provider for provider, of in left.items() if of.get(devices, 0) > 0]
-        found = tuple([FreeDevice(left[provider][devices], self._kinds.get(provider, "")) for provider in providers])
-        return FreeHost(_summed(self._settings.beside, left.values()), found), providers
-
-
-def _summed(classes: Iterable[str], amounts: Collection[Mapping[str, int]]) -> dict[str, int]:
-    return {name: sum([of.get(name, 0) for of in amounts]) for name in classes}
+        providers = [provider for provider, amounts in left.items() if amounts.get(devices, 0) > 0]
+        free = {name: sum([amounts.get(name, 0) for amounts in left.values()]) for name in self._settings.beside}
+        in_order = [FreeDevice(left[provider][devices], self._kinds.get(provider, "")) for provider in providers]
+        return FreeHost(free, tuple(in_order)), providers

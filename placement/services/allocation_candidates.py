@@ -161,7 +161,8 @@ def _has_any(tx: Transaction, request: CandidateRequest, options: SearchOptions)
 
 def _scores(tx: Transaction, reader: TreeReader, *, ranking: Ranking, judge: FragmentationJudge | None) -> TreeScores:
     """Return what scores the trees."""
-    fragmentation = judge.judged(tx, reader.plan, wanted_by(reader.plan)) if judge else None
+    wanted, kept = wanted_by(reader.plan), cloud_in(tx).kept
+    fragmentation = judge.in_snapshot(tx).fragmentation(reader, wanted, kept) if judge else None
     asked = amounts_of(reader.plan), ranking, classes_in_families(tx, ranking), fragmentation
     return TreeScores(*asked, shared=shared_by(reader))
 

@@ -2,30 +2,23 @@
 
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from placement.allocators.entries import best_match
-from placement.allocators.fragmentation import (
-    DeviceSupply,
-    DeviceTask,
-    FragmentationSettings,
-    LearntMix,
-    size_of,
-    work_of,
-)
+from placement.allocators.fragmentation.hosts import DeviceSupply, DeviceTask, FragmentationSettings
+from placement.allocators.fragmentation.mix import LearntMix, size_of, work_of
 from placement.candidates.fragmentation import WantedOfHost, tasks_of
+from placement.cloud.columns import CloudColumns
+from placement.services.cloud_cache import cloud_in
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads, writes
 from placement.store.marks import traits_matching
 from placement.store.planner_rows import lock_learnt, read_learnt, write_learnt
-from placement.store.search.cloud_rows import (
-    ProviderAmount,
-    capacity_by_provider,
-    traits_of_devices,
-)
 
 FIRST_NEWS = 8
 """So many allocations are worth a look if fewer were known."""
@@ -57,7 +50,7 @@ class WorkLearner:
 
     def note_allocated(self, allocations: Iterable[Mapping[str, int]]) -> bool:
         """Count what was allocated of each provider; tell whether just now as much is new as was known before."""
-        size = size_of(work_of(tasks_of([WantedOfHost(of, 1, ()) for of in allocations], self._settings, ())))
+        size = size_of(work_of(tasks_of([WantedOfHost(amounts, 1, ()) for amounts in allocations], self._settings, ())))
         if not size:
             return False
         with self._lock:
@@ -105,14 +98,14 @@ class Picture:
     """What was read of a cloud in one snapshot.
 
     Args:
-        classes: resource class id -> name, of the relevant classes that exist.
+        class_ids: the ids of the relevant classes that exist, by name.
         kinds: provider -> the kind of device that it is.
         supply: what there is in total.
         expected: how often each task is expected.
         learnt_since: when it began to be learnt, in seconds; None if it is configured or nothing has been learnt.
     """
 
-    classes: Mapping[int, str]
+    class_ids: Mapping[str, int]
     kinds: Mapping[int, str]
     supply: DeviceSupply
     expected: Mapping[DeviceTask, float]
@@ -120,11 +113,12 @@ class Picture:
 
     def is_like(self, other: "Picture") -> bool:
         """Tell whether another picture leads to the same scores."""
-        mine, others = (
-            (one.classes, one.kinds, one.supply, [(task.form, often) for task, often in one.expected.items()])
-            for one in (self, other)
-        )
-        return mine == others
+        return self._decisive == other._decisive
+
+    @property
+    def _decisive(self) -> tuple[object, ...]:
+        expected = [(task.form, often) for task, often in self.expected.items()]
+        return self.class_ids, self.kinds, self.supply, expected
 
 
 @reads
@@ -135,39 +129,39 @@ def read_picture(tx: Transaction, settings: FragmentationSettings, profile: str)
 
 def picture_of(tx: Transaction, settings: FragmentationSettings, profile: str) -> Picture:
     """Return the same within the caller's transaction."""
-    ids = tx.names.classes.ids(tx.connection, frozenset(settings.classes))
-    classes = {id_: name for name, id_ in ids.items()}
-    if settings.devices not in ids:
+    class_ids = tx.names.classes.ids(tx.connection, frozenset(settings.classes))
+    if settings.devices not in class_ids:
         return Picture({}, {}, DeviceSupply({}, settings.size), {})
     kinds = _kinds(tx, settings)
-    supply = _supply(capacity_by_provider(tx, classes), settings, (classes, kinds))
+    supply = _supply(cloud_in(tx).columns, settings, class_ids, kinds=kinds)
     if settings.flavors:
         named = {flavor.task: float(flavor.weight) for flavor in settings.flavors.values()}
-        return Picture(classes, kinds, supply, named)
+        return Picture(class_ids, kinds, supply, named)
     mix = learnt_mix(tx, settings, profile)
-    return Picture(classes, kinds, supply, mix.expected(MAX_FLAVORS) if mix else {}, mix.since if mix else None)
+    return Picture(class_ids, kinds, supply, mix.expected(MAX_FLAVORS) if mix else {}, mix.since if mix else None)
 
 
 def _kinds(tx: Transaction, settings: FragmentationSettings) -> dict[int, str]:
-    """Return the kind of each provider that has one."""
+    """Return the kind of each provider that has one, the first trait of several."""
     if not settings.kinds:
         return {}
     names = {trait.id: trait.name for trait in traits_matching(tx) if best_match(settings.kinds, trait.name)}
-    return {provider: names[trait] for provider, trait in sorted(traits_of_devices(tx, names), reverse=True)}
+    columns, sets, kinds = cloud_in(tx).columns, cloud_in(tx).sets, dict[int, str]()
+    sets.read_traits(names)
+    for trait_id in sorted(names, reverse=True):
+        kinds |= dict.fromkeys(columns.providers.ids[sets.with_trait(trait_id)].tolist(), names[trait_id])
+    return kinds
 
 
 def _supply(
-    rows: Iterable[ProviderAmount], settings: FragmentationSettings, names: tuple[Mapping[int, str], Mapping[int, str]]
+    columns: CloudColumns, settings: FragmentationSettings, class_ids: Mapping[str, int], *, kinds: Mapping[int, str]
 ) -> DeviceSupply:
-    classes, kinds = names
-    units: Counter[str] = Counter()
-    devices: Counter[int] = Counter()
-    hosts: dict[int, Counter[str]] = defaultdict(Counter)
-    for root, provider, class_id, capacity in rows:
-        if classes[class_id] == settings.devices:
-            units[kinds.get(provider, "")] += capacity
-            devices[root] += 1
-        else:
-            hosts[root][classes[class_id]] += capacity
-    largest = {name: max([host[name] for host in hosts.values()], default=0) for name in settings.beside}
-    return DeviceSupply(units, settings.size, largest, max(devices.values(), default=1))
+    providers, devices = columns.providers, columns.stock(class_ids[settings.devices])
+    is_there, units = devices.capacity >= 1, Counter[str]()
+    at, capacity = devices.at[is_there], devices.capacity[is_there].astype(np.int64)
+    for provider, amount in zip(providers.ids[at].tolist(), capacity.tolist(), strict=True):
+        units[kinds.get(provider, "")] += amount
+    most = int(np.bincount(providers.trees[at]).max(initial=0))
+    sums = {name: columns.sums(class_ids[name]).capacity for name in settings.beside if name in class_ids}
+    largest = {name: max(0, int(sums[name].max(initial=0))) if name in sums else 0 for name in settings.beside}
+    return DeviceSupply(units, settings.size, largest, most or 1)

@@ -72,7 +72,7 @@ def request_columns(tx: Transaction, taken: TakenRows[int], levels: Mapping[str,
 def scoring_by(tx: Transaction, profile: RankingProfile, judge: FragmentationJudge | None) -> Scoring:
     """Return what a profile makes of requests in a snapshot."""
     known = classes_in_families(tx, Ranking(profile))
-    return Scoring(profile, known, judge.device_judge_in(tx) if judge else None)
+    return Scoring(profile, known, judge.in_snapshot(tx) if judge else None)
 
 
 def _path(position: int) -> tuple[str | int, ...]:

@@ -11,7 +11,7 @@ from placement.domain.search_plan import plan_for
 from placement.store.allocations import allocations_of_provider
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
-from placement.store.search.cloud_rows import cloud_rows, left_by_provider
+from placement.store.search.cloud_rows import cloud_rows
 from placement.store.search.names import ids_for
 from tests.store.rows import VCPU, add_providers, allocate, run
 from tests.store.rows_read import reading
@@ -102,7 +102,6 @@ def test_which_traits_are_in_use_is_known_without_reading_who_has_them(cloud: Da
     "read_some",
     [
         pytest.param(lambda tx: cloud_rows(tx, [1]), id="rows of the cloud"),
-        pytest.param(lambda tx: left_by_provider(tx, [VCPU], [1]), id="left by provider"),
         pytest.param(lambda tx: allocations_of_provider(tx, "provider-1"), id="allocations"),
     ],
 )

@@ -42,7 +42,8 @@ class Outlook:
     def __init__(
         self, expected: Mapping[DeviceTask, float], supply: DeviceSupply, weights: CostWeights | None = None
     ) -> None:
-        self._supply = supply
+        self.supply = supply
+        """The devices that there are in all."""
         self._weights = weights or CostWeights()
         self._fragmentation = Fragmentation(expected)
         shares: dict[int, float] = defaultdict(float)
@@ -53,7 +54,7 @@ class Outlook:
 
     def useless(self, host: FreeHost) -> float:
         """Return how much of a host's free devices the expected work cannot use on average, in whole devices."""
-        return self._fragmentation.of(host) / self._supply.size
+        return self._fragmentation.of(host) / self.supply.size
 
     def cost(self, host: FreeHost, task: DeviceTask, device: FreeDevice | None = None) -> float:
         """Return the cost of placing a task on a host, in whole devices; negative if that reduces fragmentation.
@@ -102,7 +103,7 @@ class Outlook:
 
     def cost_on(self, host: FreeHost, task: DeviceTask, chosen: tuple[int, ...]) -> float:
         """Return the cost if a task takes its shares from the devices with these numbers."""
-        weights, size = self._weights, self._supply.size
+        weights, size = self._weights, self.supply.size
         after = host.after(task, chosen)
         taken = [host.devices[number] for number in chosen]
         gradient = self.useless(after) - self.useless(host)
@@ -118,9 +119,9 @@ class Outlook:
 
     def _room(self, host: FreeHost) -> float:
         """Return how empty a host is compared to the largest one, from 0 to 1."""
-        largest = self._supply.largest
+        largest = self.supply.largest
         parts = [host.free.get(name, 0) / most for name, most in largest.items() if most]
-        parts.append(sum([device.left for device in host.devices]) / (self._supply.size * self._supply.most_devices))
+        parts.append(sum([device.left for device in host.devices]) / (self.supply.size * self.supply.most_devices))
         return sum(parts) / len(parts)
 
 

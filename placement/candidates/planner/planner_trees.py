@@ -19,7 +19,7 @@ from placement.cloud.columns import CloudColumns
 from placement.cloud.providers import Ints, places_in
 from placement.domain.places import Layout, Parents, Places, Position
 from placement.domain.search_plan import Plan
-from placement.domain.tree import NO_STOCKS, NamedMember, PlannerTree, ProviderStocks, Stock, Tree
+from placement.domain.tree import NamedMember, PlannerTree, ProviderStocks, Stock, Tree
 
 MAX_BATCH = 64
 """The most trees built together: few enough to waste little."""
@@ -262,20 +262,3 @@ def with_stocks(tree: Tree, plan: Plan, changed: Mapping[int, Mapping[str, Stock
     }
     # The room mapping is shared by all trees that were read together, so it is overlaid rather than copied.
     return replace(tree, options=options, room=ChainMap(room, tree.room) if room else tree.room)
-
-
-class ChangedProvider(NamedTuple):
-    """A provider that an overlay changes: the root of its tree, and its stocks with the change, by class."""
-
-    root: int
-    stocks: Mapping[str, Stock]
-
-
-def changed_providers(
-    serving: Serving, class_names: Mapping[int, str], changed: Collection[int]
-) -> dict[int, ChangedProvider]:
-    """Return those of some providers that exist, in a cloud as it would be."""
-    providers = serving.columns.providers
-    roots = providers.root_of(changed)
-    stocks = StocksByProvider(serving.columns, class_names).at(providers.positions(sorted(roots)))
-    return {provider: ChangedProvider(root, stocks.get(provider, NO_STOCKS)) for provider, root in roots.items()}

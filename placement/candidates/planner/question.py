@@ -15,11 +15,9 @@ from placement.candidates.compose.ruled_out import AnyChoice, PlacesInUse
 from placement.candidates.fragmentation import DeviceJudge, TreeFragmentation, WantedOfHost, wanted_by
 from placement.candidates.host_sketches import KeptProposals
 from placement.candidates.planner.planner_trees import (
-    ChangedProvider,
     Deciding,
     NamesIn,
     TreesInDetail,
-    changed_providers,
 )
 from placement.candidates.ranking import Ranking, TreeScores, shared_by
 from placement.candidates.tree_order import LeastPlaces, SumsAsRead, least_places
@@ -61,19 +59,6 @@ class SharedSteps(Protocol):
         """The budget of the member that is being placed; without members, that of the request."""
 
 
-class Judge(Protocol):
-    """Judges what a request leaves of devices in a snapshot."""
-
-    def judged(
-        self, plan: Plan, wanted: Collection[WantedOfHost], changed: Mapping[int, ChangedProvider]
-    ) -> TreeFragmentation:
-        """Return the effect of a request on each tree, with some providers as they would be."""
-
-    @property
-    def of_devices(self) -> DeviceJudge:
-        """The judge for devices of trees whose details are known."""
-
-
 @dataclass(frozen=True, slots=True)
 class PlannerTerms:
     """What the operator says about a request.
@@ -88,7 +73,7 @@ class PlannerTerms:
     profile: RankingProfile
     locks: Mapping[str, str]
     families: Sequence[str] = ()
-    judge: Judge | None = None
+    judge: DeviceJudge | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,18 +256,16 @@ class PlannerQuestion:
         """Return how the request fragments trees; None if the profile ignores that."""
         if self._terms.judge is None:
             return None
-        serving, names = self.reader(overlay).serving, self.cloud.class_names
-        plan, changed = self.prepared.plan, changed_providers(serving, names, overlay.changes)
+        wanted = wanted_of(self.request, self.prepared.plan)
         if self.request.paths:
             wanted = [WantedOfHost(self.prepared.composer.requested, 1, ())]
-            return self._terms.judge.judged(plan, wanted, changed)
-        return self._terms.judge.judged(plan, wanted_of(self.request, plan), changed)
+        return self._terms.judge.fragmentation(self.reader(overlay), wanted, self.cloud.kept)
 
     def fragmentation(self, tree: PlannerTree, proposal: Proposal) -> float | None:
         """Return the fragmentation score of a proposal; None if the profile ignores that."""
         if self._terms.judge is None:
             return None
-        return self._terms.judge.of_devices.score(tree.left(), proposal.amounts)
+        return self._terms.judge.score(tree.left(), proposal.amounts)
 
     def least_places(self, overlay: Overlay) -> LeastPlaces | None:
         """Return lower bounds on the places for the counted demands in each tree; None where unknown."""

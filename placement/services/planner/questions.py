@@ -93,7 +93,7 @@ class Composers:
 
     def _of_groups(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
         plan, levels = plan_with_everything(request), options.levels_for(request)
-        judge = options.judge.latest_device_judge if options.judge else None
+        judge = options.judge.latest if options.judge else None
         composer = DeviceComposer(request, plan, levels, locks=options.locks, judge=judge)
         return Prepared(plan, levels, composer, options.written(request))
 

@@ -11,7 +11,7 @@ def test_what_is_taken_beside_a_device_counts() -> None:
     """Once the last VCPUs are taken, everything left is useless, so using up the smaller device is best."""
     expected = {DeviceTask({"VCPU": 8}, 1, 500): 1.0, DeviceTask({"VCPU": 1}, 1, 250): 1.0}
     outlook = Outlook(expected, DeviceSupply({"": 4000}, 1000, {"VCPU": 16}, 4))
-    judge = DeviceJudge(outlook, FragmentationSettings(devices=GPU, size=1000, beside=("VCPU",)), {})
+    judge = DeviceJudge(outlook, FragmentationSettings(devices=GPU, size=1000, beside=("VCPU",)), {}, {})
     left = {ROOT: {"VCPU": 4}, HALF: {GPU: 500}, QUARTER: {GPU: 250}}
     alone = judge.ranks(left, {GPU: 200}, [HALF, QUARTER], count=1, requested={GPU: 200})
     with_vcpus = judge.ranks(left, {GPU: 200}, [HALF, QUARTER], count=1, requested={GPU: 200, "VCPU": 4})
