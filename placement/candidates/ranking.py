@@ -15,16 +15,14 @@ import numpy as np
 from placement.allocators.compactness import MAX_COMPACTNESS, Counts, compactness
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import NodeScorer, OwnPart
-from placement.candidates.column_scores import ColumnScores
 from placement.candidates.fragmentation import TreeFragmentation
 from placement.candidates.frontier import Key, KeyColumns
+from placement.candidates.scores import MAX_SCORE, ColumnScores
 from placement.candidates.tree_reader import TreeReader
 from placement.cloud.providers import Ints
 from placement.domain.quantities import ResourceAmounts
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
-
-MAX_SCORE = 100.0
 
 OwnAmounts = tuple[int, ...]
 """An own part: how much a tree itself gives of each class that counts, in their order."""

@@ -1,15 +1,20 @@
-"""The score of a candidate and its parts, each from 0 to 100."""
+"""The scores of trees and candidates and their parts, each from 0 to 100."""
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from placement.allocators.compactness import MAX_COMPACTNESS, Counts, compactness
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit import OwnPart, ScoredNode
-from placement.candidates.column_scores import ColumnScores
-from placement.candidates.ranking import MAX_SCORE
-from placement.cloud.providers import Ints
+from placement.allocators.strategy_fit import NodeScorer, OwnPart, ScoredNode
+from placement.cloud.providers import Flags, Floats, Ints
 from placement.domain.quantities import ResourceAmounts, summed
+
+MAX_SCORE = 100.0
+
+EXACT = 2**53
+"""Below this, integers are exact as floats, and so is their quotient rounded once."""
 
 
 class Score(NamedTuple):
@@ -41,6 +46,49 @@ class Score(NamedTuple):
         parts = (self.fit, self.sra, self.compactness, self.fragmentation, self.raw_fit, self.raw_sra)
         fit, sra, compact, tidy, raw_fit, raw_sra = [None if part is None else 0.0 for part in parts]
         return Score(0.0, fit, sra, compact, tidy, self.touched, self.keeps_proportion, raw_fit, raw_sra)
+
+
+class ColumnScores:
+    """The scores of many trees at once: what ``NodeScorer`` says of each, to the last bit.
+
+    Where an integer might exceed what floats count exactly, columns of Python's own integers are used, which are slower
+    and have no bound.
+
+    Args:
+        scorer: scores one tree.
+        capacity: a column for each of the scorer's classes.
+        used: likewise.
+        number: how many trees there are.
+    """
+
+    def __init__(self, scorer: NodeScorer, capacity: Sequence[Ints], used: Sequence[Ints], *, number: int) -> None:
+        pairs = zip(scorer.classes, zip(capacity, used, strict=True), strict=True)
+        most = {name: max(1, *[int(np.abs(column).max(initial=0)) for column in pair]) for name, pair in pairs}
+        columns: tuple[Sequence[Any], Sequence[Any]] = capacity, used
+        if scorer.largest(most) >= EXACT:
+            columns = [column.astype(object) for column in capacity], [column.astype(object) for column in used]
+        self._scorer = scorer
+        self._columns = columns
+        self._number = number
+
+    def score(self) -> Floats:
+        """Return the sum of the scores of each tree."""
+        return self._floats(self._scorer.score(*self._columns))
+
+    def fit(self) -> Floats:
+        """Return the strategy fit alone."""
+        return self._floats(self._scorer.fit(*self._columns))
+
+    def sra(self) -> Floats:
+        """Return the score for scarce resources alone."""
+        return self._floats(self._scorer.sra(*self._columns))
+
+    def keeps_proportion(self) -> Flags:
+        """Return whether each tree keeps the proportion."""
+        return np.broadcast_to(np.asarray(self._scorer.keeps_proportion(*self._columns), dtype=bool), self._number)
+
+    def _floats(self, scores: Any) -> Floats:
+        return np.broadcast_to(np.asarray(scores, dtype=np.float64), self._number)
 
 
 class CandidateScorer:
@@ -80,7 +128,7 @@ class CandidateScorer:
         """
         scorer, amounts = self._scorer, (capacities, used)
         values = scorer.score(*amounts), scorer.fit(*amounts), scorer.sra(*amounts), scorer.keeps_proportion(*amounts)
-        return self._of(_Parts(*values, touched, fragmentation))
+        return self._score(_Parts(*values, touched, fragmentation))
 
     def scores(
         self,
@@ -95,10 +143,10 @@ class CandidateScorer:
         values = (columns.score(), columns.fit(), columns.sra(), columns.keeps_proportion())
         rows = [*zip(*[column.tolist() for column in values], touched, fragmentation, strict=True)]
         # Many hosts of a cloud are alike.
-        scores = {row: self._of(_Parts(*row)) for row in {*rows}}
+        scores = {row: self._score(_Parts(*row)) for row in {*rows}}
         return [scores[row] for row in rows]
 
-    def _of(self, parts: "_Parts") -> Score:
+    def _score(self, parts: "_Parts") -> Score:
         profile, strategy = self._profile, self._profile.strategy
         fit, sra = parts.fit if strategy.fit else None, parts.sra if strategy.sra else None
         compact = compactness([max(1, number) for number in parts.touched])
@@ -145,7 +193,7 @@ def score(
     (83.0, 75.0, 100.0, 40.0)
     """
     scorer = CandidateScorer(profile, requested, own, node.allocatable)
-    capacities, used = ([of.get(name, 0) for name in scorer.classes] for of in node)
+    capacities, used = ([amounts.get(name, 0) for name in scorer.classes] for amounts in node)
     return scorer.score(capacities, used, touched, fragmentation)
 
 
@@ -160,5 +208,5 @@ def score_of_pools(
         nodes: what the trees of these providers have and use; they count as one node, in which no place is touched.
         levels: how many levels there are.
     """
-    node = ScoredNode(summed([one.allocatable for one in nodes]), summed([one.used for one in nodes]))
-    return score(profile, requested, node, own=requested, touched=(0,) * levels)
+    all_of_them = ScoredNode(summed([node.allocatable for node in nodes]), summed([node.used for node in nodes]))
+    return score(profile, requested, all_of_them, own=requested, touched=(0,) * levels)

@@ -1,4 +1,4 @@
-"""The strategy fit compiled for one request: the same results over tuples, for thousands of nodes.
+"""The strategy fit compiled for one request: the same results over tuples or columns, for thousands of nodes.
 
 Everything that depends only on the profile and the request is computed once: the terms of its scores, with names
 matched and weights as integers. Per node, there remain integer arithmetic and one final division, so that a score is
@@ -9,8 +9,10 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm
-from typing import NamedTuple
+from functools import reduce
+from math import lcm, prod
+from operator import or_
+from typing import Any, NamedTuple
 
 from placement.allocators.entries import WILDCARD, Number, best_match, exact
 from placement.allocators.strategy_fit.profile import MAX_NODE_SCORE, Fit, Profile, Proportional, Sra
@@ -176,7 +178,100 @@ def _whole(weights: list[Number]) -> list[int]:
     return [int(weight * scale) for weight in fractions]
 
 
-class ScoreFactors(NamedTuple):
+class NodeScorer:
+    """A profile and a request, compiled to score many nodes.
+
+    Methods take the capacity and the usage of ``classes``, in this order; 0 where a node lacks one. Both are integers,
+    or columns of them, one row for each node: all is arithmetic that columns have, too. Whether a node can serve the
+    request at all has to be checked separately.
+    """
+
+    def __init__(self, profile: Profile, terms: ScoringTerms, *, is_alone: bool) -> None:
+        self.classes = terms.classes
+        self._terms = terms
+        self._is_alone = is_alone
+        self._factors = _factors(profile, terms)
+        at = {name: position for position, name in enumerate(terms.classes)}
+        # Tuples, because thousands of nodes are scored.
+        self._fit = [(at[term.name], term.weight, term.least, term.most, term.packs) for term in terms.fit if term.most]
+        self._scarce = [(term.weight, [at[name] for name in term.names]) for term in terms.scarce if term.names]
+        self._all_scarce = sum([term.weight for term in terms.scarce])
+        self._needed = [at[name] for name in terms.needed]
+        self._reserves = [
+            (at[term.primary], at[term.secondary], term, term.ratio.as_integer_ratio()) for term in terms.reserves
+        ]
+
+    def score(self, allocatable: Sequence[Any], used: Sequence[Any]) -> Any:
+        """Return the sum of the scores, from 0 to 100 times the sum of the policies' weights."""
+        return self._weighed(allocatable, used, self._factors)
+
+    def fit(self, allocatable: Sequence[Any], used: Sequence[Any]) -> Any:
+        """Return the strategy fit alone; 0 if the profile has no such policy."""
+        return self._weighed(allocatable, used, self._factors._replace(avoided=0))
+
+    def sra(self, allocatable: Sequence[Any], used: Sequence[Any]) -> Any:
+        """Return the score for scarce resources alone; 0 if the profile has no such policy."""
+        return self._weighed(allocatable, used, self._factors._replace(mean=0))
+
+    def exactly(self, allocatable: Sequence[int], used: Sequence[int]) -> tuple[Fraction, Fraction]:
+        """Return the two scores of one node as fractions."""
+        mean, avoided, common = self._factors
+        fit = Fraction(mean, common) * Fraction(*self._mean(allocatable, used))
+        return fit, Fraction(avoided * self._avoided(allocatable), common)
+
+    def keeps_proportion(self, allocatable: Sequence[Any], used: Sequence[Any]) -> Any:
+        """Tell whether the node keeps its reserve for scarce resources."""
+        keeps: Any = True
+        for primary, secondary, term, (units, per) in self._reserves:
+            idle = allocatable[primary] - used[primary] - term.primary_amount
+            left = (allocatable[secondary] - used[secondary] - term.secondary_amount) * per
+            keeps = keeps & ((allocatable[primary] <= 0) | (left >= idle * (idle > 0) * units))
+        return keeps
+
+    def largest(self, most: Mapping[str, int]) -> int:
+        """Return a bound on all integers that scores pass through, given one on the amounts of each class."""
+        terms, (mean, avoided, common), amount = self._terms, self._factors, max(most.values(), default=1)
+        weight = sum([term.weight for term in terms.fit]) * mean + self._all_scarce * avoided + common
+        asked = max([term.most + term.least for term in terms.fit], default=0)
+        reserves = [
+            (2 * amount + term.primary_amount + term.secondary_amount) * max(ratio)
+            for *_positions, term, ratio in self._reserves
+        ]
+        return max(prod([most[term.name] for term in terms.fit]) * weight, 2 * amount + asked, *reserves)
+
+    def _weighed(self, allocatable: Sequence[Any], used: Sequence[Any], factors: "_ScoreFactors") -> Any:
+        numerator, denominator = self._mean(allocatable, used)
+        mean, avoided, common = factors
+        # One division of two integers, hence rounded once, to the nearest float.
+        return (numerator * mean + denominator * self._avoided(allocatable) * avoided) / (denominator * common)
+
+    def _mean(self, allocatable: Sequence[Any], used: Sequence[Any]) -> tuple[Any, Any]:
+        """Return the sum of weight x ratio over the requested classes, as numerator and denominator."""
+        numerator: Any = 0
+        denominator: Any = 1
+        has_room: Any = True
+        for position, weight, least, most, packs in self._fit:
+            there, after, full = allocatable[position], used[position] + least, used[position] + most
+            fits, is_there = after <= there, there > 0
+            counting = full + (there - full) * (full > there) if packs else there - after
+            counts = is_there & fits
+            factor = (there - 1) * counts + 1
+            numerator = numerator * factor + denominator * counting * (weight * counts)
+            denominator = denominator * factor
+            has_room = has_room & (fits | (there <= 0))
+        return numerator * has_room if self._is_alone else numerator, denominator
+
+    def _avoided(self, allocatable: Sequence[Any]) -> Any:
+        """Return the weight of the scarce resources that do not count against a node."""
+        left: Any = self._all_scarce
+        for weight, positions in self._scarce:
+            left = left - weight * reduce(or_, [allocatable[position] > 0 for position in positions])
+        for position in self._needed:
+            left = left * (allocatable[position] > 0)
+        return left
+
+
+class _ScoreFactors(NamedTuple):
     """How a score is put together: the mean's fraction and the avoided weight, as integers over one denominator."""
 
     mean: int
@@ -184,106 +279,11 @@ class ScoreFactors(NamedTuple):
     common: int
 
 
-class NodeScorer:
-    """A profile and a request, compiled to score many nodes.
-
-    Methods take the capacity and the usage of ``classes``, in this order; 0 where a node lacks one. Whether a node can
-    serve the request at all has to be checked separately.
-
-    ``terms`` is for callers that work out the scores of many nodes at once.
-    """
-
-    def __init__(self, profile: Profile, terms: ScoringTerms, *, is_alone: bool) -> None:
-        self.terms = terms
-        self.classes = terms.classes
-        self.is_alone = is_alone
-        self.maximum = float(profile.maximum)
-        """100 times the sum of the policies' weights."""
-        self.factors = _factors(profile, terms, Fraction(1))
-        """How to put the terms together."""
-        scale = MAX_NODE_SCORE / profile.maximum if profile.maximum else Fraction()
-        self._normalising = _factors(profile, terms, scale)
-        at = {name: position for position, name in enumerate(terms.classes)}
-        # Tuples, because thousands of nodes are scored.
-        self._fit = [(at[term.name], term.weight, term.least, term.most, term.packs) for term in terms.fit if term.most]
-        self._scarce = [(term.weight, [at[name] for name in term.names]) for term in terms.scarce if term.names]
-        self._all_scarce = sum([term.weight for term in terms.scarce])
-        self._needed = [at[name] for name in terms.needed]
-        self._reserves = [(at[term.primary], at[term.secondary], term) for term in terms.reserves]
-
-    def score(self, allocatable: Sequence[int], used: Sequence[int]) -> float:
-        """Return the sum of the scores, from 0 to ``maximum``."""
-        return self._weighed(allocatable, used, self.factors)
-
-    def fit(self, allocatable: Sequence[int], used: Sequence[int]) -> float:
-        """Return the strategy fit alone; 0 if the profile has no such policy."""
-        return self._weighed(allocatable, used, self.factors._replace(avoided=0))
-
-    def sra(self, allocatable: Sequence[int], used: Sequence[int]) -> float:
-        """Return the score for scarce resources alone; 0 if the profile has no such policy."""
-        return self._weighed(allocatable, used, self.factors._replace(mean=0))
-
-    def normalised(self, allocatable: Sequence[int], used: Sequence[int]) -> float:
-        """Return the sum of the scores on a scale from 0 to 100."""
-        return self._weighed(allocatable, used, self._normalising)
-
-    def exactly(self, allocatable: Sequence[int], used: Sequence[int]) -> tuple[Fraction, Fraction]:
-        """Return the two scores as fractions."""
-        mean, avoided, common = self.factors
-        fit = Fraction(mean, common) * Fraction(*self._mean(allocatable, used))
-        return fit, Fraction(avoided * self._avoided(allocatable), common)
-
-    def keeps_proportion(self, allocatable: Sequence[int], used: Sequence[int]) -> bool:
-        """Tell whether the node keeps its reserve for scarce resources."""
-        for primary, secondary, term in self._reserves:
-            if allocatable[primary] > 0:
-                units, per = term.ratio.as_integer_ratio()
-                kept = max(0, allocatable[primary] - used[primary] - term.primary_amount) * units
-                if (allocatable[secondary] - used[secondary] - term.secondary_amount) * per < kept:
-                    return False
-        return True
-
-    def _weighed(self, allocatable: Sequence[int], used: Sequence[int], factors: ScoreFactors) -> float:
-        numerator, denominator = self._mean(allocatable, used)
-        mean, avoided, common = factors
-        # One division of two integers, hence rounded once, to the nearest float.
-        return (numerator * mean + denominator * self._avoided(allocatable) * avoided) / (denominator * common)
-
-    def _mean(self, allocatable: Sequence[int], used: Sequence[int]) -> tuple[int, int]:
-        """Return the sum of weight x ratio over the requested classes, as numerator and denominator."""
-        numerator, denominator = 0, 1
-        for position, weight, least, most, packs in self._fit:
-            there = allocatable[position]
-            if there > 0:
-                after = used[position] + least
-                if after > there:
-                    if self.is_alone:
-                        return 0, 1
-                    continue
-                counting = min(used[position] + most, there) if packs else there - after
-                numerator = numerator * there + weight * denominator * counting
-                denominator *= there
-        return numerator, denominator
-
-    def _avoided(self, allocatable: Sequence[int]) -> int:
-        """Return the weight of the scarce resources that do not count against a node."""
-        for position in self._needed:
-            if allocatable[position] <= 0:
-                return 0
-        left = self._all_scarce
-        for weight, positions in self._scarce:
-            for position in positions:
-                if allocatable[position] > 0:
-                    left -= weight
-                    break
-        return left
-
-
-def _factors(profile: Profile, terms: ScoringTerms, scale: Fraction) -> ScoreFactors:
-    per_mean = scale * _per_unit(profile.fit, [term.weight for term in terms.fit])
-    per_avoided = scale * _per_unit(profile.sra, [term.weight for term in terms.scarce])
+def _factors(profile: Profile, terms: ScoringTerms) -> _ScoreFactors:
+    per_mean = _per_unit(profile.fit, [term.weight for term in terms.fit])
+    per_avoided = _per_unit(profile.sra, [term.weight for term in terms.scarce])
     common = lcm(per_mean.denominator, per_avoided.denominator)
-    return ScoreFactors(int(per_mean * common), int(per_avoided * common), common)
+    return _ScoreFactors(int(per_mean * common), int(per_avoided * common), common)
 
 
 def _per_unit(policy: Fit | Sra | None, weights: list[int]) -> Fraction:
@@ -309,8 +309,8 @@ def scorer_for(
     >>> from placement.allocators.strategy_fit.profile import Fit, Preference, Sra
     >>> profile = Profile(fit=Fit({"VCPU": Preference("LeastAllocated")}), sra=Sra({"PGPU": 1}))
     >>> scorer = scorer_for(profile, {"VCPU": 4})
-    >>> scorer.score((0, 16), (0, 0)), scorer.score((8, 16), (0, 0)), scorer.normalised((0, 16), (0, 0))
-    (1750.0, 750.0, 87.5)
+    >>> scorer.score((0, 16), (0, 0)), scorer.score((8, 16), (0, 0))
+    (1750.0, 750.0)
     """
     return NodeScorer(profile, terms_of(profile, requested, known, own), is_alone=own is None)
 

@@ -7,7 +7,8 @@ from placement.allocators.strategy_fit import ScoredNode
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import FAILS, Key, Portion
 from placement.candidates.planner.question import PlannerQuestion
-from placement.candidates.ranking import MAX_SCORE, ScoresByCount, TreeScores, shared_by
+from placement.candidates.ranking import ScoresByCount, TreeScores, shared_by
+from placement.candidates.scores import MAX_SCORE
 from placement.candidates.tree_order import SumsAsRead, TreeOrder
 from placement.domain.overlay import Overlay
 from placement.domain.quantities import ResourceAmounts, summed

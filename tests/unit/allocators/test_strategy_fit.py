@@ -354,7 +354,7 @@ def test_a_profile_without_scores_says_0_of_0() -> None:
     verdict = assess(Profile(), {"VCPU": 4}, ScoredNode({"VCPU": 8}))
     assert (verdict.total, verdict.maximum, verdict.normalised, verdict.keeps_proportion) == (0, 0, 0, True)
     scorer = scorer_for(Profile(), {"VCPU": 4})
-    assert (scorer.classes, scorer.score((), ()), scorer.normalised((), ())) == ((), 0.0, 0.0)
+    assert (scorer.classes, scorer.score((), ())) == ((), 0.0)
 
 
 def test_a_negative_request_is_refused() -> None:
