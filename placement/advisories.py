@@ -27,11 +27,6 @@ class Advisory:
 
 ADVISORIES = (
     Advisory(
-        "marshmallow",
-        (4, 1, 2),
-        "a long list in a request may take much processor time (CVE-2025-68480)",
-    ),
-    Advisory(
         "gunicorn",
         (27, 0, 1),
         "keep-alive connections of gthread workers and malformed HTTP are handled less strictly",

@@ -3,11 +3,10 @@
 from typing import Any
 
 from flask import Response
-from marshmallow import pre_load
 
 from placement.api.call import Call
-from placement.api.fields import Array, Schema, Uuid
-from placement.api.resource_providers import ONE_PROVIDER, body_for, generation
+from placement.api.fields import UUID, Array, Object, integer
+from placement.api.resource_providers import ONE_PROVIDER, body_for
 from placement.api.routing import Route
 from placement.domain.names import fitting_uuid
 from placement.services import marks as service
@@ -17,26 +16,9 @@ RULE = "placement:resource_providers:aggregates:"
 SHOWS_GENERATION = 19
 
 
-class BareList(Schema):
-    """The list of aggregates alone (until 1.18)."""
-
-    bare = True
-    aggregates = Array(Uuid(), unique=True)
-
-    @pre_load
-    def name_the_list(self, document: Any, **_: Any) -> dict[str, Any]:
-        """Wrap the list in an object, as later microversions send it."""
-        return {"aggregates": document}
-
-
-class Aggregates(Schema):
-    """The aggregates and the generation of the provider (from 1.19)."""
-
-    aggregates = Array(Uuid(), unique=True)
-    resource_provider_generation = generation()
-
-
-BARE_LIST, AGGREGATES = BareList(), Aggregates()
+BARE_LIST = Array(UUID, unique=True)
+"""The list of aggregates alone (until 1.18)."""
+AGGREGATES = Object({"aggregates": BARE_LIST, "resource_provider_generation": integer()})
 
 
 def show(call: Call, uuid: str) -> Response:
@@ -54,7 +36,7 @@ def _answer(call: Call, aggregates: list[str], its_generation: int) -> Response:
 
 def replace_unchecked(call: Call, uuid: str) -> Response:
     """Replace a provider's aggregates without checking its generation."""
-    aggregates = body_for(call, uuid, BARE_LIST)["aggregates"]
+    aggregates = body_for(call, uuid, BARE_LIST)
     service.replace_aggregates(call.database, uuid, [fitting_uuid(aggregate) for aggregate in aggregates])
     return call.json({"aggregates": aggregates})
 

@@ -13,7 +13,7 @@ from flask import Request, Response, g
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 from werkzeug.http import http_date
 
-from placement.api.fields import Schema, load, load_document, refuse_deep
+from placement.api.fields import Field, load, load_document, refuse_deep
 from placement.api.planner.journal_feed import Listeners
 from placement.api.query import Query
 from placement.api.versions import Version, Versioned
@@ -134,11 +134,11 @@ class Call:
         """The decoded query string."""
         return Query.parse(self.request.query_string)
 
-    def body(self, schemas: Versioned[Schema] | Schema) -> Any:
+    def body(self, schemas: Versioned[Field] | Field) -> Any:
         """Return the JSON body, validated by the schema for the request's microversion."""
         return load(schemas.at(self.version) if isinstance(schemas, Versioned) else schemas, self._json_body())
 
-    def document(self, schema: Schema) -> Any:
+    def document(self, schema: Field) -> Any:
         """Return the JSON body of a planner request; errors name the path in the body."""
         return load_document(schema, self._json_body())
 

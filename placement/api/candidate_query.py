@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterable
 
 from placement.api.call import Call
+from placement.api.fields import text
 from placement.api.query import (
     ANY,
     PREFIX,
     Query,
-    ValueRule,
     parse_in_tree,
     parse_member_of,
     parse_required,
@@ -29,8 +29,8 @@ BAD_VALUE = "placement.query.bad_value"
 MISSING_VALUE = "placement.query.missing_value"
 DUPLICATE_KEY = "placement.query.duplicate_key"
 
-LIMIT = ValueRule(pattern="[1-9][0-9]*")
-POLICY = ValueRule(choices=("none", "isolate"))
+LIMIT = text(pattern="[1-9][0-9]*")
+POLICY = text("none", "isolate")
 
 MAX_GROUPS = 250
 MAX_CLASSES = 25
@@ -109,7 +109,7 @@ def _limit(value: str | None) -> int | None:
 
 def _check_keys(query: Query, version: Version) -> None:
     suffix = _SUFFIX.at(version)
-    patterns = {f"{prefix}({suffix})?": ANY for prefix in _PREFIXES.at(version)}
+    patterns = [f"{prefix}({suffix})?" for prefix in _PREFIXES.at(version)]
     query.check(KEYS.at(version), patterns=patterns, required=() if patterns else ("resources",))
 
 

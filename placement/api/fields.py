@@ -1,23 +1,21 @@
-# ruff: noqa: ARG002 - the signatures of fields are marshmallow's
-"""JSON bodies: marshmallow schemas, JSON-exact fields, and faults in words that clients know.
+"""JSON values in requests: what each may be, as JSON Schema for the API reference, and the check that it is.
 
 The reference validates with a JSON Schema validator, and its clients and tests quote that validator's sentences
-("'total' is a required property", "Failed validating 'minimum' in schema['properties']['total']"). Fields report
-Faults; ``load`` turns the first into such a sentence, on one line, because the ``openstack`` command shows only the
-last line. marshmallow's own fields convert generously; these do not: ``1.0`` is an integer, ``true`` is not, ``"1.5"``
-is not a number.
+("'total' is a required property", "Failed validating 'minimum' in schema['properties']['total']"). Fields say the same,
+on one line, because the ``openstack`` command shows only the last line. ``1.0`` is an integer, ``true`` is not,
+``"1.5"`` is not a number. Members of an object that may be absent are written with a question mark.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
-from marshmallow import RAISE, ValidationError, fields, missing
-from marshmallow import Schema as MarshmallowSchema
 
 from placement.domain.names import is_uuid_like
 from placement.errors import Invalid, InvalidAt
+
+Json = dict[str, Any]
 
 BodyPath = tuple[str | int, ...]
 """The keys and positions that lead to a part of a body."""
@@ -25,59 +23,146 @@ BodyPath = tuple[str | int, ...]
 DEEPEST = 254
 """How deep a body may nest, which is how deep orjson writes: far beyond any request, far from the end of the stack."""
 
-
-class Fault(str):
-    """What is wrong with one value, and which rule it breaks."""
-
-    __slots__ = ("rule",)
-    rule: str
-
-    def __new__(cls, sentence: str, rule: str) -> "Fault":
-        """Make a fault from its sentence and the JSON Schema name of the broken rule."""
-        fault = super().__new__(cls, sentence)
-        fault.rule = rule
-        return fault
+MAX_INTEGER = 2**63 - 1
+MAX_COLUMN_VALUE = 2**31 - 1
+"""The largest integer that the tables' columns hold."""
+MAX_ITEMS = 10_000
+"""The number of items that a list, or of keys that an object, in a body may have, unless its field says otherwise."""
 
 
-class Schema(MarshmallowSchema):
-    """An object in a request body. Unknown keys are refused."""
+class Fault(Exception):
+    """What is wrong with one value, and the JSON Schema name of the broken rule."""
 
-    class Meta:
-        """marshmallow's settings."""
-
-        unknown = RAISE
-
-    def property_name(self, key: str) -> str:
-        """Return how the path of a fault spells a key of this object."""
-        return f"['properties'][{key!r}]"
+    def __init__(self, sentence: str, rule: str) -> None:
+        super().__init__(sentence)
+        self.rule = rule
 
 
-def load(schema: Schema, document: Any) -> Any:
-    """Return the validated body.
+Faults = list[tuple[BodyPath, Fault]]
+
+
+_TYPES: dict[str, Any] = {
+    "string": str,
+    "integer": int,
+    "number": int | float,
+    "boolean": bool,
+    "array": list,
+    "object": dict,
+}
+
+_RULES: dict[str, Callable[[Any, Any], str | None]] = {
+    "minimum": lambda number, bound: f"{number} is less than the minimum of {bound}" if number < bound else None,
+    "maximum": lambda number, bound: f"{number} is greater than the maximum of {bound}" if number > bound else None,
+    "maxLength": lambda text, bound: f"{shown(text)} is too long" if len(text) > bound else None,
+    "minLength": lambda text, bound: f"{text!r} should be non-empty" if len(text) < bound else None,
+    "pattern": lambda text, bound: (
+        None if re.fullmatch(bound[1:-1], text) else f"{shown(text)} does not match '{bound}'"
+    ),
+    "enum": lambda text, words: None if text in words else f"{shown(text)} is not one of {words}",
+    "minItems": lambda items, bound: (
+        f"{shown(items)} {'is too short' if items else 'should be non-empty'}" if len(items) < bound else None
+    ),
+    "maxItems": lambda items, bound: (
+        f"A list of {len(items)} items is too long, the limit is {bound}" if len(items) > bound else None
+    ),
+    "minProperties": lambda entries, bound: (
+        f"{shown(entries)} does not have enough properties (should be non-empty)" if len(entries) < bound else None
+    ),
+    "maxProperties": lambda entries, bound: (
+        f"An object of {len(entries)} keys is too large, the limit is {bound}" if len(entries) > bound else None
+    ),
+}
+"""By rule of JSON Schema, what is wrong with a value, if anything."""
+
+
+class Field:
+    """What one value may be.
+
+    Args:
+        schema: its JSON Schema, whose rules are checked in order.
+        nullable: whether ``null`` is valid as well.
+        default: what an absent key means, for the API reference; the code that reads the body applies it.
+    """
+
+    def __init__(self, schema: Mapping[str, Any], *, nullable: bool = False, default: Any = None) -> None:
+        self._type = schema.get("type")
+        self._rules = [(_RULES[rule], rule, bound) for rule, bound in schema.items() if rule in _RULES]
+        self._nullable = nullable
+        self.schema: Json = {**schema, "type": [self._type, "null"]} if nullable else dict(schema)
+        if default is not None:
+            self.schema["default"] = default
+
+    def load(self, value: Any, path: BodyPath, faults: Faults) -> Any:
+        """Return the value as views use it, or None after adding what is wrong with it to the faults."""
+        if value is None and self._nullable:
+            return None
+        try:
+            return self.read(value)
+        except Fault as fault:
+            faults.append((path, fault))
+            return None
+
+    def read(self, value: Any) -> Any:
+        """Return the value without looking into it, numbers as int or float; raise a Fault if it breaks a rule."""
+        if self._type is None:
+            return value
+        value = whole(value) if self._type == "integer" else value
+        if not isinstance(value, _TYPES[self._type]) or (isinstance(value, bool) and self._type != "boolean"):
+            raise self.wrong_type(value)
+        for sentence_of, rule, bound in self._rules:
+            if sentence := sentence_of(value, bound):
+                raise Fault(sentence, rule)
+        if isinstance(value, str) and "\0" in value:
+            raise Fault(f"{shown(value)} contains a NUL character", "pattern")  # databases refuse it
+        return float(value) if self._type == "number" else value
+
+    def wrong_type(self, value: Any) -> Fault:
+        """Return the fault of a value of another type."""
+        types = f"'{self._type}', 'null'" if self._nullable else f"'{self._type}'"
+        return Fault(f"{shown(value)} is not of type {types}", "type")
+
+
+def load(field: Field, document: Any) -> Any:
+    """Return a validated body.
 
     Raises:
         Invalid: with the first of the outermost faults, in JSON Schema's words.
     """
-    return _loaded(schema, document, _in_schema)
+    return _loaded(field, document, lambda path, fault: in_schema("JSON does not validate", path, fault))
 
 
-def load_document(schema: Schema, document: Any) -> Any:
+def load_document(field: Field, document: Any) -> Any:
     """Return the validated body of a request that has no counterpart in the reference.
 
     Raises:
         InvalidAt: with the first of the outermost faults and its place in the document.
     """
-    return _loaded(schema, document, InvalidAt)
+    return _loaded(field, document, lambda path, fault: InvalidAt(path, str(fault)))
 
 
-def _loaded(schema: Schema, document: Any, refusal: Callable[[BodyPath, Fault], Invalid]) -> Any:
-    if not isinstance(document, dict) and not getattr(schema, "bare", False):
-        raise refusal((), Fault(f"{shown(document)} is not of type 'object'", "type"))
-    try:
-        return schema.load(document)
-    except ValidationError as error:
-        path, fault = min(_faults(error.normalized_messages()), key=lambda found: len(found[0]))  # type: ignore[no-untyped-call]
-        raise refusal(path, fault) from error
+def _loaded(field: Field, document: Any, refusal: Callable[[BodyPath, Fault], Invalid]) -> Any:
+    faults: Faults = []
+    loaded = field.load(document, (), faults)
+    if faults:
+        path, fault = min(faults, key=lambda entry: len(entry[0]))
+        raise refusal(path, fault) from fault
+    return loaded
+
+
+def in_schema(what: str, path: BodyPath, fault: Fault) -> Invalid:
+    """Return an error worded as a JSON Schema validator would."""
+    steps = "".join("['items']" if isinstance(step, int) else f"['properties'][{step!r}]" for step in path)
+    return Invalid(f"{what}: {fault}. Failed validating '{fault.rule}' in schema{steps}")
+
+
+def missing(key: str) -> Fault:
+    """Return the fault of an object without a required key."""
+    return Fault(f"{key!r} is a required property", "required")
+
+
+def unexpected(key: str) -> Fault:
+    """Return the fault of an object with an unknown key."""
+    return Fault(f"Additional properties are not allowed ({key!r} was unexpected)", "additionalProperties")
 
 
 def refuse_deep(document: Any) -> None:
@@ -98,258 +183,150 @@ def shown(value: Any) -> str:
     return text if len(text) <= 500 else text[:500] + "..."
 
 
-def _in_schema(path: BodyPath, fault: Fault) -> Invalid:
-    """Return an error worded as a JSON Schema validator would."""
-    steps = "".join("['items']" if isinstance(step, int) else f"['properties'][{step!r}]" for step in path)
-    return Invalid(f"JSON does not validate: {fault}. Failed validating '{fault.rule}' in schema{steps}")
-
-
-def _faults(messages: Any, path: BodyPath = ()) -> Iterator[tuple[BodyPath, Fault]]:
-    """Flatten marshmallow's nested messages into paths and faults."""
-    if isinstance(messages, dict):
-        for key, inner in messages.items():
-            yield from _faults_at(key, inner, path)
-    elif isinstance(messages, list):
-        for message in messages:
-            yield path, message if isinstance(message, Fault) else Fault(str(message), "type")
-    else:
-        yield path, messages if isinstance(messages, Fault) else Fault(str(messages), "type")
-
-
-def _faults_at(key: Any, inner: Any, path: BodyPath) -> Iterator[tuple[BodyPath, Fault]]:
-    if inner == ["Unknown field."]:
-        sentence = f"Additional properties are not allowed ({key!r} was unexpected)"
-        yield path, Fault(sentence, "additionalProperties")
-    elif inner == ["Missing data for required field."]:
-        yield path, Fault(f"{key!r} is a required property", "required")
-    elif key == "_schema":
-        yield from _faults(inner, path)
-    else:
-        yield from _faults(inner, (*path, key))
-
-
-MAX_INTEGER = 2**63 - 1
-MAX_COLUMN_VALUE = 2**31 - 1
-"""The largest integer that the tables' columns hold."""
-MAX_ITEMS = 10_000
-"""The number of items that a list, or of keys that an object, in a body may have, unless its field says otherwise."""
-
-
-def refuse(sentence: str, rule: str) -> ValidationError:
-    """Return an error with a single fault."""
-    return ValidationError([Fault(sentence, rule)])
-
-
-class Exact(fields.Field[Any]):
-    """A field that validates without converting; ``null`` is valid only if ``nullable``.
-
-    ``default`` documents, for the API reference, what an absent key means; the code that reads the body applies it.
-    """
-
-    kind = "string"
-
-    def __init__(self, *, required: bool = True, nullable: bool = False, default: Any = None, **options: Any) -> None:
-        super().__init__(required=required, allow_none=True, **options)
-        self.nullable = nullable
-        self.default = default
-
-    def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **options: Any) -> Any:
-        """Validate one value. ``None`` is treated like any other wrong type."""
-        if value is None:
-            if self.nullable:
-                return None
-            raise self._wrong_type(value)
-        return super().deserialize(value, attr, data, **options)
-
-    def _wrong_type(self, value: Any) -> ValidationError:
-        kinds = f"'{self.kind}', 'null'" if self.nullable else f"'{self.kind}'"
-        return refuse(f"{shown(value)} is not of type {kinds}", "type")
-
-
-class _Bounded(Exact):
-    """A number between bounds."""
-
-    def __init__(self, *, minimum: float | None = None, maximum: float | None = None, **options: Any) -> None:
-        super().__init__(**options)
-        self.minimum = minimum
-        self.maximum = maximum
-
-    def _within(self, value: Any) -> Any:
-        if self.minimum is not None and value < self.minimum:
-            raise refuse(f"{value} is less than the minimum of {self.minimum}", "minimum")
-        if self.maximum is not None and value > self.maximum:
-            raise refuse(f"{value} is greater than the maximum of {self.maximum}", "maximum")
-        return value
-
-
 def whole(value: Any) -> Any:
     """Return ``4.0`` as 4, and anything else as it is: JSON has one kind of numbers."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-class Integer(_Bounded):
-    """A whole number, written with or without ``.0``."""
-
-    kind = "integer"
-
-    def __init__(self, *, minimum: int = -MAX_INTEGER, maximum: int = MAX_INTEGER, **options: Any) -> None:
-        super().__init__(minimum=minimum, maximum=maximum, **options)
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> int:
-        value = whole(value)
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise self._wrong_type(value)
-        return int(self._within(value))
+def _without_none(**schema: Any) -> Json:
+    return {rule: bound for rule, bound in schema.items() if bound is not None}
 
 
-class JsonNumber(_Bounded):
-    """A number."""
-
-    kind = "number"
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self._wrong_type(value)
-        return float(self._within(value))
+def number(*, minimum: float | None = None, maximum: float | None = None) -> Field:
+    """Return a field for a number."""
+    return Field(_without_none(type="number", minimum=minimum, maximum=maximum))
 
 
-class JsonText(Exact):
-    """A string without NUL characters, which databases refuse."""
+def integer(*, minimum: int = -MAX_INTEGER, maximum: int = MAX_INTEGER, **options: Any) -> Field:
+    """Return a field for a whole number, written with or without ``.0``."""
+    return Field({"type": "integer", "minimum": minimum, "maximum": maximum}, **options)
 
-    def __init__(
-        self, *, shortest: int | None = None, longest: int | None = None, pattern: str | None = None, **options: Any
-    ) -> None:
-        super().__init__(**options)
-        self.shortest = shortest
-        self.longest = longest
-        self.pattern = pattern
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> str:
+def text(
+    *words: str, shortest: int | None = None, longest: int | None = None, pattern: str | None = None, **options: Any
+) -> Field:
+    """Return a field for a string, or one of some words."""
+    bound, enum = pattern and f"^{pattern}$", [*map(str, words)] or None  # also of an enumeration
+    rules = _without_none(type="string", maxLength=longest, minLength=shortest, pattern=bound, enum=enum)
+    return Field(rules, **options)
+
+
+def flag(*, default: bool | None = False) -> Field:
+    """Return a field for ``true`` or ``false``."""
+    return Field({"type": "boolean"}, default=default)
+
+
+class Uuid(Field):
+    """A uuid in any spelling that ``accepts`` takes, returned as it was sent."""
+
+    def __init__(self, accepts: Callable[[str], object] = is_uuid_like, *, nullable: bool = False) -> None:
+        super().__init__({"type": "string", "format": "uuid"}, nullable=nullable)
+        self._accepts = accepts
+
+    def read(self, value: Any) -> Any:
+        """Return the uuid."""
         if not isinstance(value, str):
-            raise self._wrong_type(value)
-        if self.longest is not None and len(value) > self.longest:
-            raise refuse(f"{shown(value)} is too long", "maxLength")
-        if self.shortest is not None and len(value) < self.shortest:
-            raise refuse(f"{value!r} should be non-empty", "minLength")
-        if self.pattern is not None and not re.fullmatch(self.pattern, value):
-            raise refuse(f"{shown(value)} does not match '^{self.pattern}$'", "pattern")
-        if "\0" in value:
-            raise refuse(f"{shown(value)} contains a NUL character", "pattern")
+            raise self.wrong_type(value)
+        if not self._accepts(value):
+            raise Fault(f"{shown(value)} is not a 'uuid'", "format")
         return value
 
 
-class Uuid(Exact):
-    """A uuid in any spelling, returned as it was sent."""
+UUID = Uuid()
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> str:
-        if not isinstance(value, str):
-            raise self._wrong_type(value)
-        if not is_uuid_like(value):
-            raise refuse(f"{shown(value)} is not a 'uuid'", "format")
-        return value
+ANYTHING = Field({})
+"""Any JSON value: it is not read here."""
 
 
-class Array(Exact):
+class Array(Field):
     """A list of values of one kind."""
 
-    kind = "array"
+    def __init__(self, items: Field, *, shortest: int = 0, longest: int = MAX_ITEMS, unique: bool = False) -> None:
+        rules = _without_none(minItems=shortest or None, maxItems=longest, uniqueItems=unique or None)
+        super().__init__({"type": "array", "items": items.schema, **rules})
+        self._items = items
+        self._unique = unique
 
-    def __init__(
-        self,
-        items: fields.Field[Any],
-        *,
-        shortest: int = 0,
-        longest: int = MAX_ITEMS,
-        unique: bool = False,
-        **options: Any,
-    ) -> None:
-        super().__init__(**options)
-        self.items = items
-        self.shortest = shortest
-        self.longest = longest
-        self.unique = unique
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> list[Any]:
-        if not isinstance(value, list):
-            raise self._wrong_type(value)
-        if len(value) < self.shortest:
-            raise refuse(f"{shown(value)} {'is too short' if value else 'should be non-empty'}", "minItems")
-        if len(value) > self.longest:
-            raise refuse(f"A list of {len(value)} items is too long, the limit is {self.longest}", "maxItems")
-        loaded, faults = [], {}
-        for index, item in enumerate(value):
-            try:
-                loaded.append(self.items.deserialize(item))
-            except ValidationError as error:
-                faults[index] = error.normalized_messages().get("_schema", error.messages)  # type: ignore[no-untyped-call]
-        if faults:
-            raise ValidationError(faults)
-        if self.unique and len({repr(item) for item in loaded}) < len(loaded):
-            raise refuse(f"{shown(value)} has non-unique elements", "uniqueItems")
+    def load(self, value: Any, path: BodyPath, faults: Faults) -> Any:
+        """Return the list with loaded items."""
+        if (items := super().load(value, path, faults)) is None:
+            return None
+        faults_before = len(faults)
+        loaded = [self._items.load(item, (*path, index), faults) for index, item in enumerate(items)]
+        if self._unique and len(faults) == faults_before and len({repr(item) for item in loaded}) < len(loaded):
+            faults.append((path, Fault(f"{shown(value)} has non-unique elements", "uniqueItems")))
         return loaded
 
 
-class Mapping(Exact):
+class Map(Field):
     """An object whose keys are data: all match a pattern, and all values are of one kind.
 
-    Args:
-        keys: the pattern that keys match.
-        values: the field for values.
-        others: the field for values of keys that do not match; without it, such keys are refused.
-        smallest: the minimum number of keys.
-        largest: the maximum number of keys.
-        options: those of any field.
+    Values of other keys are of the kind ``others``; without it, such keys are refused.
     """
 
-    kind = "object"
-
     def __init__(
-        self,
-        keys: str,
-        values: fields.Field[Any],
-        *,
-        others: fields.Field[Any] | None = None,
-        smallest: int = 0,
-        largest: int = MAX_ITEMS,
-        **options: Any,
+        self, keys: str, values: Field, *, others: Field | None = None, smallest: int = 0, largest: int = MAX_ITEMS
     ) -> None:
-        super().__init__(**options)
-        self.keys = re.compile(keys)
-        self.values = values
-        self.others = others
-        self.smallest = smallest
-        self.largest = largest
+        schema = _without_none(
+            type="object",
+            patternProperties={f"^{keys.replace('(?s)', '')}$": values.schema},
+            additionalProperties=others is not None,
+            minProperties=smallest or None,
+            maxProperties=largest,
+        )
+        super().__init__(schema)
+        self._keys = re.compile(keys)
+        self._values = values
+        self._others = others
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            raise self._wrong_type(value)
-        if len(value) < self.smallest:
-            raise refuse(f"{shown(value)} does not have enough properties (should be non-empty)", "minProperties")
-        if len(value) > self.largest:
-            raise refuse(f"An object of {len(value)} keys is too large, the limit is {self.largest}", "maxProperties")
-        loaded, faults = {}, {}
-        for key, item in value.items():
-            field = self.values if self.keys.fullmatch(key) else self.others
-            if field is None:
-                sentence = f"{shown(key)} does not match any of the regexes: '^{self.keys.pattern}$'"
-                raise refuse(sentence, "additionalProperties")
-            try:
-                loaded[key] = field.deserialize(item)
-            except ValidationError as error:
-                faults[key] = error.normalized_messages().get("_schema", error.messages)  # type: ignore[no-untyped-call]
-        if faults:
-            raise ValidationError(faults)
+    def read(self, value: Any) -> Any:
+        """Return the object if its keys are right."""
+        entries = super().read(value)
+        for key in entries if self._others is None else ():
+            if not self._keys.fullmatch(key):
+                sentence = f"{shown(key)} does not match any of the regexes: '^{self._keys.pattern}$'"
+                raise Fault(sentence, "additionalProperties")
+        return entries
+
+    def load(self, value: Any, path: BodyPath, faults: Faults) -> Any:
+        """Return the object with loaded values."""
+        if (entries := super().load(value, path, faults)) is None:
+            return None
+        loaded = {}
+        for key, entry in entries.items():
+            field = self._values if self._others is None or self._keys.fullmatch(key) else self._others
+            loaded[key] = field.load(entry, (*path, key), faults)
         return loaded
 
 
-class Object(fields.Nested):
-    """An object with its own schema."""
+Members = Mapping[str, Field]
 
-    def __init__(self, schema: Any, *, required: bool = True, **options: Any) -> None:
-        super().__init__(schema, required=required, **options)
 
-    def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **options: Any) -> Any:
-        """Validate one object."""
-        if value is not missing and not isinstance(value, dict):
-            raise refuse(f"{shown(value)} is not of type 'object'", "type")
-        return super().deserialize(value, attr, data, **options)
+class Object(Field):
+    """An object with these members; the names of those that may be absent end in ``?``."""
+
+    def __init__(self, members: Members, *, nullable: bool = False) -> None:
+        self.members = {name.removesuffix("?"): field for name, field in members.items()}
+        self._required = [name for name in members if not name.endswith("?")]
+        properties = {name: field.schema for name, field in self.members.items()}
+        required = {"required": self._required} if self._required else {}
+        schema = {"type": "object", "properties": properties, "additionalProperties": False, **required}
+        super().__init__(schema, nullable=nullable)
+
+    def read(self, value: Any) -> Any:
+        """Return the object if its keys are right."""
+        entries = super().read(value)
+        for key in self._required:
+            if key not in entries:
+                raise missing(key)
+        for key in entries:
+            if key not in self.members:
+                raise unexpected(key)
+        return entries
+
+    def load(self, value: Any, path: BodyPath, faults: Faults) -> Any:
+        """Return the object with loaded values, in the order of the members."""
+        if (entries := super().load(value, path, faults)) is None:
+            return None
+        members = [(key, field) for key, field in self.members.items() if key in entries]
+        return {key: field.load(entries[key], (*path, key), faults) for key, field in members}

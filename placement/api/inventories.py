@@ -5,8 +5,8 @@ from typing import Any
 from flask import Response
 
 from placement.api.call import Call
-from placement.api.fields import MAX_COLUMN_VALUE, Integer, JsonNumber, JsonText, Mapping, Object, Schema
-from placement.api.resource_providers import ONE_PROVIDER, body_for, generation, path_of
+from placement.api.fields import MAX_COLUMN_VALUE, Field, Map, Object, integer, number, text
+from placement.api.resource_providers import ONE_PROVIDER, body_for, path_of
 from placement.api.routing import Route
 from placement.domain.inventory import Inventory
 from placement.domain.names import NAME_PATTERN
@@ -17,40 +17,23 @@ MAX_RATIO = 3.40282e38
 """The largest single-precision float."""
 
 
-def _amount(*, minimum: int, required: bool = False) -> Integer:
-    return Integer(minimum=minimum, maximum=MAX_COLUMN_VALUE, required=required)
+def _amount(minimum: int) -> Field:
+    return integer(minimum=minimum, maximum=MAX_COLUMN_VALUE)
 
 
-class InventoryBody(Schema):
-    """One of several inventories; a generation in it is ignored."""
-
-    total = _amount(minimum=1, required=True)
-    reserved = _amount(minimum=0)
-    min_unit = _amount(minimum=1)
-    max_unit = _amount(minimum=1)
-    step_size = _amount(minimum=1)
-    allocation_ratio = JsonNumber(maximum=MAX_RATIO, required=False)
-    resource_provider_generation = generation(required=False)
-
-
-class NewInventory(InventoryBody):
-    """An inventory of a class that the provider has none of yet; a generation in it is ignored."""
-
-    resource_class = JsonText(pattern=NAME_PATTERN)
-
-
-class ChangedInventory(InventoryBody):
-    """An inventory of the class in the path."""
-
-    resource_provider_generation = generation()
-
-
-class AllInventories(Schema):
-    """All inventories of a provider."""
-
-    resource_provider_generation = generation()
-    inventories = Mapping(NAME_PATTERN, Object(InventoryBody))
-
+_INVENTORY = {
+    "total": _amount(1),
+    "reserved?": _amount(0),
+    "min_unit?": _amount(1),
+    "max_unit?": _amount(1),
+    "step_size?": _amount(1),
+    "allocation_ratio?": number(maximum=MAX_RATIO),
+}
+_GENERATION = {"resource_provider_generation": integer()}
+_IGNORED_GENERATION = {"resource_provider_generation?": integer()}
+NEW = Object(_INVENTORY | _IGNORED_GENERATION | {"resource_class": text(pattern=NAME_PATTERN)})
+CHANGED = Object(_INVENTORY | _GENERATION)
+ALL = Object(_GENERATION | {"inventories": Map(NAME_PATTERN, Object(_INVENTORY | _IGNORED_GENERATION))})
 
 AMOUNTS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
 """The fields of an inventory, in every body that has one."""
@@ -62,8 +45,6 @@ def inventory_of(body: dict[str, Any]) -> Inventory:
 
 
 RULE = "placement:resource_providers:inventories:"
-
-NEW, CHANGED, ALL = NewInventory(), ChangedInventory(), AllInventories()
 
 
 def _new(call: Call, bodies: dict[str, dict[str, Any]]) -> NewInventories:

@@ -5,54 +5,23 @@ allocation candidates. Only the syntax is checked; whether the names exist is th
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from urllib.parse import parse_qsl
 
-from placement.api.fields import MAX_INTEGER
+from placement.api.fields import MAX_INTEGER, Faults, Field, Uuid, in_schema, missing, text, unexpected
 from placement.api.versions import Version
 from placement.domain.names import fitting_uuid, is_uuid_like
 from placement.errors import Invalid
 
 MAX_PARAMETERS = 1000
-PREFIX = "Invalid query string parameters: "
+FAULTY = "Invalid query string parameters"
+PREFIX = f"{FAULTY}: "
 
 
-@dataclass(frozen=True, slots=True)
-class ValueRule:
-    """Constraints on the value of one parameter; None means unconstrained.
-
-    With ``only_last_counts``, all but the last of repeated values may be anything.
-    """
-
-    pattern: str | None = None
-    shortest: int | None = None
-    longest: int | None = None
-    choices: tuple[str, ...] | None = None
-    uuid: bool = False
-    only_last_counts: bool = False
-
-    def fault(self, value: str) -> str | None:
-        """Return what is wrong with a value, in the wording of JSON Schema validators, or None."""
-        if self.shortest is not None and len(value) < self.shortest:
-            return f"{value!r} should be non-empty. Failed validating 'minLength'"
-        if self.longest is not None and len(value) > self.longest:
-            return f"{value!r} is too long. Failed validating 'maxLength'"
-        if self.pattern is not None and not re.fullmatch(self.pattern, value):
-            return f"{value!r} does not match '^{self.pattern}$'. Failed validating 'pattern'"
-        if self.choices is not None and value not in self.choices:
-            return f"{value!r} is not one of {list(self.choices)}. Failed validating 'enum'"
-        if self.uuid and not _is_canonical_uuid(value):
-            return f"{value!r} is not a 'uuid'. Failed validating 'format'"
-        return None
-
-
-ANY = ValueRule()
-UUID = ValueRule(uuid=True)
-
-
-def _is_canonical_uuid(value: str) -> bool:
-    return re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", value) is not None
+ANY = text()
+_CANONICAL = re.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").fullmatch
+CANONICAL_UUID, LAST_UUID = Uuid(_CANONICAL), Uuid(_CANONICAL)
+"""Of a parameter that is LAST_UUID, all but the last of repeated values may be anything."""
 
 
 class Query:
@@ -101,11 +70,7 @@ class Query:
         return self._values.get(key, [])
 
     def check(
-        self,
-        rules: Mapping[str, ValueRule],
-        *,
-        patterns: Mapping[str, ValueRule] | None = None,
-        required: tuple[str, ...] = (),
+        self, rules: Mapping[str, Field], *, patterns: Collection[str] = (), required: tuple[str, ...] = ()
     ) -> None:
         """Refuse unknown keys and values that break their rule.
 
@@ -119,30 +84,24 @@ class Query:
         """
         for key in required:
             if key not in self._values:
-                raise Invalid(f"{PREFIX}{key!r} is a required property. Failed validating 'required' in schema")
+                raise in_schema(FAULTY, (), missing(key))
         for key, values in self._values.items():
-            rule = rules.get(key) or _pattern_rule(key, patterns or {})
+            rule = rules.get(key) or (ANY if any(re.fullmatch(pattern, key) for pattern in patterns) else None)
             if rule is None:
-                raise Invalid(PREFIX + _unknown_key(key, patterns))
-            for value in values[-1:] if rule.only_last_counts else values:
-                if fault := rule.fault(value):
-                    raise Invalid(f"{PREFIX}{fault} in schema['properties'][{key!r}]")
+                raise _unknown_key(key, patterns)
+            faults: Faults = []
+            for value in values[-1:] if rule is LAST_UUID else values:
+                rule.load(value, (key,), faults)
+            for path, fault in faults:
+                raise in_schema(FAULTY, path, fault)
 
 
-def _pattern_rule(key: str, patterns: Mapping[str, ValueRule]) -> ValueRule | None:
-    for pattern, rule in patterns.items():
-        if re.fullmatch(pattern, key):
-            return rule
-    return None
-
-
-def _unknown_key(key: str, patterns: Mapping[str, ValueRule] | None) -> str:
-    if patterns:
-        shown = ", ".join(f"'^{pattern}$'" for pattern in sorted(patterns))
-        return f"{key!r} does not match any of the regexes: {shown}. Failed validating 'additionalProperties'"
-    return (
-        f"Additional properties are not allowed ({key!r} was unexpected). "
-        "Failed validating 'additionalProperties' in schema"
+def _unknown_key(key: str, patterns: Collection[str]) -> Invalid:
+    if not patterns:
+        return in_schema(FAULTY, (), unexpected(key))
+    listed = ", ".join(f"'^{pattern}$'" for pattern in sorted(patterns))
+    return Invalid(
+        f"{PREFIX}{key!r} does not match any of the regexes: {listed}. Failed validating 'additionalProperties'"
     )
 
 

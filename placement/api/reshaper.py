@@ -2,37 +2,24 @@
 
 from flask import Response
 
-from placement.api.allocations import UUID_KEY, WithGeneration, WithMappings, WithType, by_consumer, claims_of
+from placement.api.allocations import ENTRIES, UUID_KEY, by_consumer, claims_of
 from placement.api.call import Call
-from placement.api.fields import Mapping, Object, Schema
-from placement.api.inventories import AllInventories, inventory_of
+from placement.api.fields import Map, Object
+from placement.api.inventories import ALL as ALL_INVENTORIES
+from placement.api.inventories import inventory_of
 from placement.api.routing import Route
 from placement.api.versions import Versioned
 from placement.services import reshaper as service
 from placement.services.reshaper import ReshapedInventories
 
-
-class Reshape(Schema):
-    """The body from 1.30 to 1.33."""
-
-    inventories = Mapping(UUID_KEY, Object(AllInventories), smallest=1)
-    allocations = by_consumer(WithGeneration)
-
-
-class ReshapeWithMappings(Reshape):
-    """The body from 1.34 to 1.37."""
-
-    allocations = by_consumer(WithMappings)
-
-
-class ReshapeWithTypes(Reshape):
-    """The body from 1.38 on."""
-
-    allocations = by_consumer(WithType)
-
-
-SCHEMAS: Versioned[Schema] = Versioned(
-    {(1, 30): Reshape(), (1, 34): ReshapeWithMappings(), (1, 38): ReshapeWithTypes()}
+SCHEMAS = Versioned(
+    {
+        max(since, (1, 30)): Object(
+            {"inventories": Map(UUID_KEY, ALL_INVENTORIES, smallest=1), "allocations": by_consumer(since)}
+        )
+        for since in ENTRIES
+        if since > (1, 13)
+    }
 )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from flask import Response
 
 from placement.api.call import Call
-from placement.api.fields import JsonText, Schema, load
+from placement.api.fields import Object, load, text
 from placement.api.routing import Route
 from placement.domain.names import CUSTOM_PATTERN
 from placement.services import resource_classes as service
@@ -14,13 +14,7 @@ from placement.store.resource_classes import ResourceClass
 RULE = "placement:resource_classes:"
 
 
-class NewClass(Schema):
-    """The name of a custom resource class."""
-
-    name = JsonText(pattern=CUSTOM_PATTERN, longest=255)
-
-
-NEW_CLASS = NewClass()
+NEW_CLASS = Object({"name": text(pattern=CUSTOM_PATTERN, longest=255)})
 
 
 def _path(name: str) -> str:

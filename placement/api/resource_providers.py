@@ -6,8 +6,8 @@ from uuid import uuid4
 from flask import Response
 
 from placement.api.call import Call
-from placement.api.fields import Integer, JsonText, Schema, Uuid
-from placement.api.query import ANY, Query, ValueRule, parse_member_of, parse_required, parse_resources
+from placement.api.fields import UUID, Field, Object, Uuid, text
+from placement.api.query import ANY, LAST_UUID, Query, parse_member_of, parse_required, parse_resources
 from placement.api.routing import Route
 from placement.api.versions import Version, Versioned
 from placement.domain.names import canonical_uuid
@@ -17,9 +17,8 @@ from placement.services import providers as service
 from placement.services.providers import provider
 from placement.store.provider_list import ProviderRow
 
-LAST_UUID = ValueRule(uuid=True, only_last_counts=True)
 _OLDEST = {"name": ANY, "uuid": LAST_UUID}
-FILTERS: Versioned[dict[str, ValueRule]] = Versioned(
+FILTERS = Versioned(
     {
         (1, 0): _OLDEST,
         (1, 3): _OLDEST | {"member_of": ANY},
@@ -59,12 +58,7 @@ def path_of(uuid: str, *below: str) -> str:
     return "/".join(("/resource_providers", uuid, *below))
 
 
-def generation(*, required: bool = True) -> Integer:
-    """Return a field for the generation at which the client saw the provider."""
-    return Integer(required=required)
-
-
-def body_for(call: Call, uuid: str, schemas: Versioned[Schema] | Schema) -> Any:
+def body_for(call: Call, uuid: str, schemas: Versioned[Field] | Field) -> Any:
     """Return the validated body of a write to a provider; a missing provider is reported before an invalid body."""
     try:
         return call.body(schemas)
@@ -81,30 +75,10 @@ ANY_MOVE = 37
 """The minor version from which a provider may change or leave its parent."""
 
 
-class ProviderChange(Schema):
-    """The name of a provider."""
-
-    name = JsonText(longest=200)
-
-
-class New(ProviderChange):
-    """A provider to create."""
-
-    uuid = Uuid(required=False)
-
-
-class NestedChange(ProviderChange):
-    """The name of a provider, and its new parent."""
-
-    parent_provider_uuid = Uuid(required=False, nullable=True)
-
-
-class NestedNew(New, NestedChange):
-    """A provider to create in a tree."""
-
-
-CHANGE: Versioned[Schema] = Versioned({(1, 0): ProviderChange(), (1, PARENTS): NestedChange()})
-NEW: Versioned[Schema] = Versioned({(1, 0): New(), (1, PARENTS): NestedNew()})
+_NAME = {"name": text(longest=200)}
+_PARENT = {"parent_provider_uuid?": Uuid(nullable=True)}
+CHANGE = Versioned({(1, 0): Object(_NAME), (1, PARENTS): Object(_NAME | _PARENT)})
+NEW = Versioned({(1, 0): Object(_NAME | {"uuid?": UUID}), (1, PARENTS): Object(_NAME | _PARENT | {"uuid?": UUID})})
 
 LINKS: Versioned[tuple[str, ...]] = Versioned(
     {

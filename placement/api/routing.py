@@ -11,8 +11,7 @@ from werkzeug.routing import Rule
 
 from placement.api.call import JSON, Call
 from placement.api.errors import MethodNotAllowed, NotAcceptable, UnsupportedMediaType, accepted_types
-from placement.api.fields import Schema
-from placement.api.query import ValueRule
+from placement.api.fields import Field
 from placement.api.versions import MAXIMUM, MINIMUM, Version, Versioned
 from placement.errors import NotFound
 
@@ -56,8 +55,8 @@ class Route:
     also_answers: str | None = None
     media_first: bool = False
     status_if_unserved: int = 404
-    body: Versioned[Schema] | Schema | None = None
-    query: Versioned[dict[str, ValueRule]] | dict[str, ValueRule] | None = None
+    body: Versioned[Field] | Field | None = None
+    query: Versioned[dict[str, Field]] | dict[str, Field] | None = None
 
 
 class LazyRule(Rule):

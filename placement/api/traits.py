@@ -6,9 +6,9 @@ from datetime import datetime
 from flask import Response
 
 from placement.api.call import Call
-from placement.api.fields import Array, JsonText, Schema
+from placement.api.fields import Array, Object, integer, text
 from placement.api.query import ANY, check_size
-from placement.api.resource_providers import ONE_PROVIDER, generation
+from placement.api.resource_providers import ONE_PROVIDER
 from placement.api.routing import Route
 from placement.errors import Invalid
 from placement.services import marks as service
@@ -21,14 +21,7 @@ FILTERS = {"name": ANY, "associated": ANY}
 TRUTH = {"true": True, "false": False}
 
 
-class TraitSet(Schema):
-    """The traits of a provider."""
-
-    traits = Array(JsonText(shortest=1, longest=255))
-    resource_provider_generation = generation()
-
-
-TRAIT_SET = TraitSet()
+TRAIT_SET = Object({"traits": Array(text(shortest=1, longest=255)), "resource_provider_generation": integer()})
 
 
 def _newest(traits: Iterable[Trait]) -> datetime | None:

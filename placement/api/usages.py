@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from flask import Response
 
 from placement.api.call import Call
-from placement.api.query import ValueRule
+from placement.api.fields import text
 from placement.api.routing import Route
 from placement.api.versions import Versioned
 from placement.domain.inventory import TypeUsage
@@ -15,10 +15,10 @@ from placement.services import inventories as service
 
 ALL = "all"
 
-_ID = ValueRule(shortest=1, longest=255)
+_ID = text(shortest=1, longest=255)
 # Only the beginning of "all" is anchored in the reference's pattern.
-_TYPE = ValueRule(pattern=f"{NAME_PATTERN}$|^{ALL}.*|^{UNTYPED}", shortest=1, longest=MAX_NAME_LENGTH)
-_RULES: Versioned[dict[str, ValueRule]] = Versioned(
+_TYPE = text(pattern=f"{NAME_PATTERN}$|^{ALL}.*|^{UNTYPED}", shortest=1, longest=MAX_NAME_LENGTH)
+_RULES = Versioned(
     {
         (1, 9): {"project_id": _ID, "user_id": _ID},
         (1, 38): {"project_id": _ID, "user_id": _ID, "consumer_type": _TYPE},

@@ -9,7 +9,7 @@ import microversion_parse
 
 from placement.errors import Invalid, PlacementError
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 SERVICE = "placement"
 
@@ -55,18 +55,18 @@ def requested_version(header: str | None) -> Version:
     return version
 
 
-class Versioned(Generic[T]):
+class Versioned(Generic[T_co]):
     """One value per range of microversions: ``Versioned({(1, 0): a, (1, 12): b})`` is ``b`` from 1.12 on."""
 
-    def __init__(self, since: Mapping[tuple[int, int], T]) -> None:
+    def __init__(self, since: Mapping[tuple[int, int], T_co]) -> None:
         entries = [(Version(*start), value) for start, value in since.items()]
         self._newest_first = sorted(entries, key=itemgetter(0), reverse=True)
 
-    def items(self) -> list[tuple[Version, T]]:
+    def items(self) -> list[tuple[Version, T_co]]:
         """Return the values with the microversion that each begins at, oldest first."""
         return self._newest_first[::-1]
 
-    def at(self, version: Version) -> T:
+    def at(self, version: Version) -> T_co:
         """Return the value for a microversion."""
         for start, value in self._newest_first:
             if start <= version:

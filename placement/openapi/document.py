@@ -8,8 +8,7 @@ from inspect import getdoc
 
 from placement import __version__
 from placement.api.candidate_query import KEYS, SUFFIX
-from placement.api.fields import Schema
-from placement.api.query import ValueRule
+from placement.api.fields import UUID, Field, Json
 from placement.api.routes import ROUTES
 from placement.api.routing import Route, is_planner_path
 from placement.api.versions import MAXIMUM, MINIMUM, Version, Versioned
@@ -25,7 +24,6 @@ from placement.openapi.notes import (
     SUCCESS,
     USUAL_SUCCESS,
 )
-from placement.openapi.shapes import Json, schema_json
 from placement.openapi.story import PlayedStep, examples, is_example_of
 
 PLACEHOLDER = re.compile(r"<(?:[a-z]+:)?(?P<name>[a-z_]+)>")
@@ -96,11 +94,11 @@ def _operation(routes: Sequence[Route], shown: Sequence[PlayedStep]) -> Json:
 
 def body_schemas() -> list[Json]:
     """Return the schema of every body, at every microversion."""
-    return [schema_json(schema) for route in ROUTES for _since, schema in _bodies(route)]
+    return [field.schema for route in ROUTES for _since, field in _bodies(route)]
 
 
 def _body(routes: Sequence[Route], shown: Sequence[PlayedStep]) -> Json:
-    schemas = [(since, schema_json(schema)) for route in routes for since, schema in _bodies(route)]
+    schemas = [(since, field.schema) for route in routes for since, field in _bodies(route)]
     content: Json = {"schema": _one_or_any(schemas)}
     sent = {example.step.title: example for example in shown if example.step.body is not None}
     if sent:
@@ -112,7 +110,7 @@ def _body(routes: Sequence[Route], shown: Sequence[PlayedStep]) -> Json:
     return {"required": every, "content": {"application/json": content}}
 
 
-def _bodies(route: Route) -> list[tuple[Version, Schema]]:
+def _bodies(route: Route) -> list[tuple[Version, Field]]:
     if isinstance(route.body, Versioned):
         return route.body.items()
     return [] if route.body is None else [(Version(*route.since), route.body)]
@@ -202,32 +200,24 @@ def _in_query(routes: Iterable[Route]) -> list[Json]:
             for name, rule in rules.items():
                 shown.setdefault(name, _parameter(name, rule, max(since, Version(*route.since))))
     if any(route.query is KEYS for route in routes):
-        shown["in_tree"] = _parameter("in_tree", ValueRule(uuid=True), Version(1, 31))
+        shown["in_tree"] = _parameter("in_tree", UUID, Version(1, 31))
         return [*shown.values(), _groups()]
     return list(shown.values())
 
 
-def _versions(route: Route) -> list[tuple[Version, dict[str, ValueRule]]]:
+def _versions(route: Route) -> list[tuple[Version, dict[str, Field]]]:
     if isinstance(route.query, Versioned):
         return route.query.items()
     return [(Version(*route.since), route.query or {})]
 
 
-def _parameter(name: str, rule: ValueRule, since: Version) -> Json:
-    schema: Json = {"type": "string"}
-    for key, value in (("pattern", rule.pattern), ("minLength", rule.shortest), ("maxLength", rule.longest)):
-        if value is not None:
-            schema[key] = f"^{value}$" if key == "pattern" else value
-    if rule.choices is not None:
-        schema["enum"] = list(rule.choices)
-    if rule.uuid:
-        schema["format"] = "uuid"
+def _parameter(name: str, rule: Field, since: Version) -> Json:
     return {
         "name": name,
         "in": "query",
         "required": name == "project_id",
         "description": PARAMETERS.get(name, ""),
-        "schema": schema,
+        "schema": rule.schema,
         "x-openstack-since": str(since),
     }
 

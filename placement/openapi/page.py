@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
+from placement.api.fields import Json
 from placement.openapi.document import document
-from placement.openapi.shapes import Json
 
 REFERENCE = re.compile("#/components/schemas/([A-Za-z0-9.]+-?[0-9.]*)")
 

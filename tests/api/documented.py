@@ -9,9 +9,9 @@ from werkzeug.exceptions import MethodNotAllowed, NotFound
 from werkzeug.routing import RequestRedirect
 from werkzeug.test import TestResponse
 
+from placement.api.fields import Json
 from placement.api.versions import MAXIMUM, Version
 from placement.openapi.answers import COMPONENTS, answer_at
-from placement.openapi.shapes import Json
 
 JSON = "application/json"
 SCHEMAS = {"schemas": COMPONENTS}

@@ -22,7 +22,8 @@ from sqlalchemy import insert
 
 from placement.allocators.fair_share import Queue, tree_of
 from placement.api.fields import load_document
-from placement.api.planner.request_document import SCHEMA, planner_request
+from placement.api.planner.request_document import planner_request
+from placement.api.planner.request_schemas import REQUEST
 from placement.services.fair_share.giving_back import ReclaimOptions
 from placement.services.fair_share.room_search import RoomOnHost, room_for
 from placement.services.fair_share.tenants import RoomWanted
@@ -186,7 +187,7 @@ class Question:
         """Return the answer."""
         planner = self.planner
         options = PlannerOptions(planner.profile_in_force, planner.levels, planner.exclusive)
-        wanted = RoomWanted(planner_request(load_document(SCHEMA, body), planner), options)
+        wanted = RoomWanted(planner_request(load_document(REQUEST, body), planner), options)
         return room_for(
             self.database,
             planner.fair_share,

@@ -6,7 +6,7 @@ from typing import Any
 from flask import Response
 
 from placement.api.call import Call
-from placement.api.fields import Array, Integer, JsonText, Schema, Uuid
+from placement.api.fields import UUID, Array, Object, integer, text
 from placement.api.routing import PLANNER_PATH, Route
 from placement.services.bulk_read import AuditFindings, audit
 from placement.store.checks.audit import Hits
@@ -20,20 +20,19 @@ MAX_CONSUMERS = 100_000
 OLDER_THAN_MIN = 60
 
 
-class AuditBody(Schema):
-    """The body. Without known consumers, none is reported as unknown."""
-
-    known_consumers = Array(Uuid(), required=False, shortest=1, longest=MAX_CONSUMERS)
-    consumer_type = JsonText(required=False)
-    older_than_minutes = Integer(minimum=0, maximum=MAX_MINUTES, required=False, default=OLDER_THAN_MIN)
-
-
-SCHEMA = AuditBody()
+BODY = Object(
+    {
+        "known_consumers?": Array(UUID, shortest=1, longest=MAX_CONSUMERS),
+        "consumer_type?": text(),
+        "older_than_minutes?": integer(minimum=0, maximum=MAX_MINUTES, default=OLDER_THAN_MIN),
+    }
+)
+"""Without known consumers, none is reported as unknown."""
 
 
 def show_audit(call: Call) -> Response:
     """Return everything that an audit finds."""
-    body = call.document(SCHEMA)
+    body = call.document(BODY)
     findings = audit(
         call.database,
         body.get("known_consumers"),
@@ -79,5 +78,5 @@ def _hits(hits: Hits) -> dict[str, Any]:
 
 
 ROUTES = (
-    Route("POST", f"{PLANNER_PATH}/audit", show_audit, rule="placement:planner:audit", answers_json=True, body=SCHEMA),
+    Route("POST", f"{PLANNER_PATH}/audit", show_audit, rule="placement:planner:audit", answers_json=True, body=BODY),
 )

@@ -11,7 +11,7 @@ from flask import Response
 from placement.api.call import Call
 from placement.api.planner.explain_json import explanation_json
 from placement.api.planner.request_document import Body, changes_of, ignored_in, planner_request
-from placement.api.planner.request_schemas import CandidatesSchema
+from placement.api.planner.request_schemas import CANDIDATES
 from placement.api.planner.scores import profile_of
 from placement.api.routing import PLANNER_PATH, Route
 from placement.candidates.compose.proposals import Proposal
@@ -88,12 +88,9 @@ def _summaries(providers: Summaries) -> dict[str, Any]:
     }
 
 
-SCHEMA = CandidatesSchema()
-
-
 def plan(call: Call) -> Response:
     """Return the best candidates for a request."""
-    body = call.document(SCHEMA)
+    body = call.document(CANDIDATES)
     request = planner_request(body, call.server.settings.planner)
     options, changes = options_for(call, body), changes_of(body)
     answer = planned_candidates(call.database, request, options, changes=changes)
@@ -117,6 +114,11 @@ def options_for(call: Call, body: Body) -> PlannerOptions:
 
 ROUTES = (
     Route(
-        "POST", f"{PLANNER_PATH}/candidates", plan, rule="placement:planner:candidates", answers_json=True, body=SCHEMA
+        "POST",
+        f"{PLANNER_PATH}/candidates",
+        plan,
+        rule="placement:planner:candidates",
+        answers_json=True,
+        body=CANDIDATES,
     ),
 )

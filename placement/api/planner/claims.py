@@ -12,11 +12,11 @@ import orjson
 from flask import Response
 
 from placement.api.call import JSON, Call
-from placement.api.fields import Object
 from placement.api.planner.candidates import options_for
-from placement.api.planner.fair_share import FairShareTerms, unfair_members
+from placement.api.planner.fair_share import FAIR_SHARE_TERMS, unfair_members
 from placement.api.planner.request_document import Body, explains, ignored_in, planner_request
-from placement.api.planner.request_schemas import ClaimSchema, RequestSchema
+from placement.api.planner.request_fields import HintingObject
+from placement.api.planner.request_schemas import CLAIM_MEMBERS, REQUEST
 from placement.api.routing import PLANNER_PATH, Route
 from placement.domain.allocation import Claim
 from placement.domain.names import canonical_uuid
@@ -156,13 +156,8 @@ def _counted(lines: Iterable[Lines]) -> Iterator[bytes]:
         yield orjson.dumps({"placed": placed, "refused": refused}) + b"\n"
 
 
-class ClaimBody(ClaimSchema):
-    """The body: the claim, and its fair-share terms."""
-
-    fair_share = Object(FairShareTerms, required=False)
-
-
-SCHEMA = ClaimBody()
+BODY = HintingObject(CLAIM_MEMBERS | {"fair_share?": FAIR_SHARE_TERMS})
+"""The claim, and its fair-share terms."""
 
 INHERITED = {key: {key, "score"} for key in ("profile", "score", "explain")}
 """Terms that a claim sets for all members, and the keys of a member's own request that override each.
@@ -170,13 +165,13 @@ INHERITED = {key: {key, "score"} for key in ("profile", "score", "explain")}
 Members avoid all trees that the claim and their own request name.
 """
 
-REQUESTED = RequestSchema().fields.keys() - INHERITED.keys() - {"avoid"}
+REQUESTED = REQUEST.members.keys() - INHERITED.keys() - {"avoid"}
 """What a claim requests for those members that have no request of their own."""
 
 
 def make_claim(call: Call) -> Response:
     """Plan and allocate for one or several consumers: 201, or 200 if the same claim was made before."""
-    body = call.document(SCHEMA)
+    body = call.document(BODY)
     _check_fields(body)
     members = list(_members(call, body))
     _check_consumers(members)
@@ -287,9 +282,7 @@ def _check_consumers(members: Sequence[ClaimMember]) -> None:
 
 
 ROUTES = (
-    Route(
-        "POST", f"{PLANNER_PATH}/claims", make_claim, rule="placement:planner:claims", answers_json=True, body=SCHEMA
-    ),
+    Route("POST", f"{PLANNER_PATH}/claims", make_claim, rule="placement:planner:claims", answers_json=True, body=BODY),
 )
 
 

@@ -7,15 +7,15 @@ from typing import Any
 from flask import Response
 
 from placement.allocators.fair_share import Behind, Giving, NodeShare, Parting, Turn
-from placement.api.allocations import UUID_KEY
+from placement.api.allocations import CONSUMER_TYPE, OWNER_ID, UUID_KEY
 from placement.api.call import Call
-from placement.api.fields import MAX_COLUMN_VALUE, Array, Integer, JsonNumber, JsonText, Mapping, Object, Schema, Uuid
+from placement.api.fields import MAX_COLUMN_VALUE, UUID, Array, Map, Object, flag, integer, number
 from placement.api.planner.candidates import allocation_request, options_for
 from placement.api.planner.request_document import ignored_in, planner_request
-from placement.api.planner.request_fields import Flag, Quantity
-from placement.api.planner.request_schemas import RESOURCE_NAME, RequestSchema
+from placement.api.planner.request_fields import Quantity
+from placement.api.planner.request_schemas import REQUEST, RESOURCE_NAME
 from placement.api.routing import PLANNER_PATH, Route
-from placement.domain.names import MAX_NAME_LENGTH, NAME_PATTERN, both_spellings
+from placement.domain.names import both_spellings
 from placement.errors import InvalidAt
 from placement.services.fair_share import giving_back
 from placement.services.fair_share import shares as service
@@ -34,47 +34,39 @@ _AMOUNT = Quantity(minimum=1, maximum=MAX_COLUMN_VALUE)
 QUEUE = "[^/]+(/[^/]+)*"
 
 
-class Pending(Schema):
-    """What a project waits for (a consumer type, if the tree's leaves are types): ``count`` times ``resources``."""
+_QUEUE = {"project_id?": OWNER_ID, "consumer_type?": CONSUMER_TYPE}
+PENDING = Object(
+    _QUEUE
+    | {
+        "resources": Map(RESOURCE_NAME, _AMOUNT, smallest=1),
+        "count?": integer(minimum=1, maximum=MAX_TASKS),
+    }
+)
+"""What a project waits for (a consumer type, if the tree's leaves are types): ``count`` times ``resources``."""
+CLAIMANT = Object(_QUEUE | {"resources?": Map(RESOURCE_NAME, _AMOUNT, smallest=1)})
+"""Who claims what; ``request`` may state the resources instead."""
 
-    project_id = JsonText(required=False, shortest=1, longest=255)
-    consumer_type = JsonText(required=False, pattern=NAME_PATTERN, shortest=1, longest=MAX_NAME_LENGTH)
-    resources = Mapping(RESOURCE_NAME, _AMOUNT, smallest=1)
-    count = Integer(required=False, minimum=1, maximum=MAX_TASKS)
-
-
-class Claimant(Schema):
-    """Who claims what; ``request`` may state the resources instead."""
-
-    project_id = JsonText(required=False, shortest=1, longest=255)
-    consumer_type = JsonText(required=False, pattern=NAME_PATTERN, shortest=1, longest=MAX_NAME_LENGTH)
-    resources = Mapping(RESOURCE_NAME, _AMOUNT, smallest=1, required=False)
-
-
-class OrderBody(Schema):
-    """The body of .../order. Without ``pending``, every queue is assumed to want more of what it uses."""
-
-    pending = Array(Object(Pending), required=False)
-
-
-class FillBody(Schema):
-    """The body of .../fill."""
-
-    pending = Array(Object(Pending), shortest=1)
-
-
-class ReclaimBody(Schema):
-    """The body of .../reclaim."""
-
-    claimant = Object(Claimant)
-    request = Object(RequestSchema, required=False)
-    pending = Array(Object(Pending), required=False)
-    values = Mapping(UUID_KEY, JsonNumber(), required=False)
-    keep = Array(Uuid(), required=False)
-    priority = JsonNumber(required=False)
-
-
-ORDER, FILL, RECLAIM = OrderBody(), FillBody(), ReclaimBody()
+ORDER = Object({"pending?": Array(PENDING)})
+"""Without ``pending``, every queue is assumed to want more of what it uses."""
+FILL = Object({"pending": Array(PENDING, shortest=1)})
+RECLAIM = Object(
+    {
+        "claimant": CLAIMANT,
+        "request?": REQUEST,
+        "pending?": Array(PENDING),
+        "values?": Map(UUID_KEY, number()),
+        "keep?": Array(UUID),
+        "priority?": number(),
+    }
+)
+FAIR_SHARE_TERMS = Object(
+    {
+        "enforce": flag(default=None),
+        "pending?": Array(PENDING),
+        "limits?": Map(QUEUE, number(minimum=0, maximum=1)),
+    }
+)
+"""Whether to enforce fair shares, who else waits, and the largest part of any class that queues may hold."""
 
 
 def wishes_of(entries: Sequence[dict[str, Any]], planner: PlannerSettings, *where: str) -> list[Wish]:
@@ -123,14 +115,6 @@ def member_of(entry: dict[str, Any], settings: FairShareSettings, *where: str | 
         raise InvalidAt((*where, name), f"The leaves of this server's tree are identified by {key!r}.")
     member: str = entry[key]
     return member
-
-
-class FairShareTerms(Schema):
-    """Whether to enforce fair shares, who else waits, and the largest part of any class that queues may hold."""
-
-    enforce = Flag()
-    pending = Array(Object(Pending), required=False)
-    limits = Mapping(QUEUE, JsonNumber(minimum=0, maximum=1), required=False)
 
 
 def unfair_members(

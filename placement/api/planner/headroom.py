@@ -10,13 +10,11 @@ from placement.allocators.bundle_packing import Copies
 from placement.allocators.fair_share import Amounts
 from placement.api.call import Call
 from placement.api.candidate_query import KEYS, candidate_request
-from placement.api.fields import Exact, Integer, JsonNumber, load_document, shown
-from placement.api.fields import Mapping as MappingField
+from placement.api.fields import Fault, Field, Map, Object, integer, load_document, number, shown, text
 from placement.api.planner.candidates import options_for
 from placement.api.planner.fair_share import named
 from placement.api.planner.request_document import changes_of, ignored_in, planner_request
-from placement.api.planner.request_fields import OneOf
-from placement.api.planner.request_schemas import ChangesSchema, RequestSchema
+from placement.api.planner.request_schemas import CHANGES, REQUEST
 from placement.api.query import Query
 from placement.api.routing import PLANNER_PATH, Route
 from placement.api.versions import MAXIMUM
@@ -38,38 +36,35 @@ NAME = "[^\x00-\x1f]{1,255}"
 QUERY_NAME = "query"
 
 
-REQUEST = RequestSchema()
-
 HeadroomJson = dict[str, Any]
 
 
-class QueryOrRequest(Exact):
-    """A query string of GET /allocation_candidates, or a request as in /planner/v1/candidates."""
-
-    kind = "object"
-    documented = {"anyOf": [{"type": "string"}, {"type": "object"}]}  # noqa: RUF012 - read only
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> Any:  # noqa: ARG002
+class _QueryOrRequest(Field):
+    def read(self, value: Any) -> Any:
+        """Return the value, which is loaded where its name is known."""
         if not isinstance(value, str | dict):
-            raise self._wrong_type(value)
+            raise Fault(f"{shown(value)} is not of type 'object'", "type")
         return value
 
 
-class HeadroomSchema(ChangesSchema):
-    """The body of POST /planner/v1/headroom. Without ``requests``, it counts the flavors of the planner file."""
+QUERY_OR_REQUEST = _QueryOrRequest({"anyOf": [{"type": "string"}, {"type": "object"}]})
+"""A query string of GET /allocation_candidates, or a request as in /planner/v1/candidates."""
 
-    requests = MappingField(NAME, QueryOrRequest(), smallest=1, required=False)
-    per = OneOf("total", "tree", "aggregate", "share")
-    mix = MappingField(NAME, JsonNumber(minimum=0, maximum=MAX_WEIGHT), smallest=1, required=False)
-    limit = Integer(minimum=1, maximum=MAX_LISTED, required=False)
-
-
-SCHEMA = HeadroomSchema()
+BODY = Object(
+    CHANGES
+    | {
+        "requests?": Map(NAME, QUERY_OR_REQUEST, smallest=1),
+        "per?": text("total", "tree", "aggregate", "share"),
+        "mix?": Map(NAME, number(minimum=0, maximum=MAX_WEIGHT), smallest=1),
+        "limit?": integer(minimum=1, maximum=MAX_LISTED),
+    }
+)
+"""Without ``requests``, the flavors of the planner file are counted."""
 
 
 def count(call: Call) -> Response:
     """Return the headroom of each request."""
-    body = call.document(SCHEMA)
+    body = call.document(BODY)
     asked = body.get("requests", call.server.settings.planner.flavors)
     if not asked or len(body.get("requests", ())) > MAX_REQUESTS:
         raise InvalidAt(("requests",), f"There must be 1 to {MAX_REQUESTS} requests, or flavors of the server.")
@@ -142,17 +137,17 @@ def requests_of_flavors(flavors: Mapping[str, str]) -> dict[str, CandidateReques
         InvalidAt: GET /allocation_candidates would refuse a flavor's query string.
     """
     requests = {}
-    for name, text in flavors.items():
+    for name, query in flavors.items():
         try:
-            requests[name] = request_of_text(text)
+            requests[name] = request_of_text(query)
         except Invalid as wrong:
             raise InvalidAt(("flavors", name), wrong.message) from wrong
     return requests
 
 
-def request_of_text(text: str) -> CandidateRequest:
+def request_of_text(query: str) -> CandidateRequest:
     """Return the request in a query string that is not part of a URL."""
-    return request_of_query(Query.parse(text.encode()))
+    return request_of_query(Query.parse(query.encode()))
 
 
 def _mix(weights: Mapping[str, float], requests: Mapping[str, CountedRequest]) -> dict[str, Fraction]:
@@ -179,7 +174,7 @@ def _options(call: Call, request: CountedRequest) -> PlannerOptions:
 
 
 ROUTES = (
-    Route("POST", f"{PLANNER_PATH}/headroom", count, rule="placement:planner:headroom", answers_json=True, body=SCHEMA),
+    Route("POST", f"{PLANNER_PATH}/headroom", count, rule="placement:planner:headroom", answers_json=True, body=BODY),
     Route(
         "GET", f"{PLANNER_PATH}/headroom", count_query, rule="placement:planner:headroom", answers_json=True, query=KEYS
     ),

@@ -6,9 +6,10 @@ from datetime import datetime, timedelta
 from flask import Response
 
 from placement.api.call import JSON, Call
+from placement.api.fields import text
 from placement.api.middleware import EVENT_STREAM, KEEPER, connection_number
 from placement.api.planner.journal_feed import Following, entry_json, moment_of, next_event, opening, time_text
-from placement.api.query import ANY, UUID, ValueRule
+from placement.api.query import ANY, CANONICAL_UUID
 from placement.api.routing import PLANNER_PATH, Route
 from placement.errors import Invalid, NotFound
 from placement.services import journal as service
@@ -20,22 +21,22 @@ USUAL_LIMIT = 100
 MOST = 1000
 CLOCKS_DIFFER_BY = timedelta(seconds=1)
 
-_TEXT = ValueRule(shortest=1, longest=255)
+_TEXT = text(shortest=1, longest=255)
 QUERY = {
     "consumer": _TEXT,
-    "provider": UUID,
+    "provider": CANONICAL_UUID,
     "project": _TEXT,
     "user": _TEXT,
     "since": ANY,
     "until": ANY,
-    "limit": ValueRule(pattern="[1-9][0-9]{0,2}|1000"),
-    "before": ValueRule(pattern="[0-9]{1,18}"),
+    "limit": text(pattern="[1-9][0-9]{0,2}|1000"),
+    "before": text(pattern="[0-9]{1,18}"),
     "after": ANY,
-    "names": ValueRule(pattern="true"),
+    "names": text(pattern="true"),
 }
 
 
-AT_QUERY = {"provider": UUID, "time": ANY}
+AT_QUERY = {"provider": CANONICAL_UUID, "time": ANY}
 
 
 def show_provider_at(call: Call) -> Response:

@@ -13,7 +13,7 @@ from placement.allocators.group.tree import Path, split_name
 from placement.api.candidate_query import MAX_CLASSES, MAX_GROUPS
 from placement.api.fields import BodyPath, load_document
 from placement.api.planner.request_fields import ALL, PER_SUBTREE, Expressions
-from placement.api.planner.request_schemas import MAX_ADDED_IN_ALL, RequestSchema
+from placement.api.planner.request_schemas import MAX_ADDED_IN_ALL, REQUEST
 from placement.domain.candidate_request import RequestGroup
 from placement.domain.device_types import PREFIX, enumerated_traits, group_paths, is_enumerated
 from placement.domain.koordinator import KEYS as KOORDINATOR
@@ -150,8 +150,6 @@ NOTHING = Expressions()
 
 CONFLICTING_TRAITS = "Traits are required and forbidden: {}."
 
-SCHEMA = RequestSchema()
-
 
 def planner_request(body: Body, settings: PlannerSettings) -> PlannerRequest:
     """Return the request that a body describes.
@@ -168,7 +166,7 @@ def planner_request(body: Body, settings: PlannerSettings) -> PlannerRequest:
     elif about_pods := {"task", "ignore_unknown"} & body.keys():
         raise InvalidAt((min(about_pods),), "The key needs a pod, and the request has none.")
     if KOORDINATOR & body.keys():
-        said = load_document(SCHEMA, in_planner_words(body, settings.devices))
+        said = load_document(REQUEST, in_planner_words(body, settings.devices))
         body = {
             **body,
             "groups": {**said["groups"], **body.get("groups", {})},
@@ -197,7 +195,7 @@ def ignored_in(settings: PlannerSettings, *bodies: Body) -> list[str]:
 def _with_pod(body: Body, settings: PlannerSettings) -> Body:
     if twice := sorted(KOORDINATOR & body.keys()):
         raise InvalidAt((twice[0],), "The pod already specifies what the key says.")
-    words = load_document(SCHEMA, _pod(body, settings).words)
+    words = load_document(REQUEST, _pod(body, settings).words)
     written, of_labels = body.get("root_required", NOTHING), words["root_required"]
     words["root_required"] = Expressions(
         (*written.required, *of_labels.required), written.forbidden | of_labels.forbidden

@@ -1,32 +1,29 @@
-# ruff: noqa: ARG002 - the signatures of fields are marshmallow's
 """Fields of planner requests: flags, words and amounts, what the plain API has in query strings, and hints.
 
 A hint says what to write instead of a known key in the wrong place.
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
-from marshmallow import ValidationError
 
 from placement.api.fields import (
     MAX_INTEGER,
     Array,
-    Exact,
+    BodyPath,
     Fault,
-    Integer,
-    JsonText,
+    Faults,
+    Field,
     Object,
-    Schema,
-    refuse,
+    integer,
     shown,
+    text,
     whole,
 )
 from placement.api.query import MAX_CONDITIONS, MAX_VALUES, parse_member_of, parse_required
-from placement.api.versions import MAXIMUM
+from placement.api.versions import MAXIMUM, Version
 from placement.domain.device_types import DeviceSettings
 from placement.domain.quantities import QUANTITY
 from placement.errors import Invalid
@@ -49,16 +46,18 @@ AROUND_A_POD = 'A pod, or what has its template, goes under the key pod: {{"pod"
 LONGEST_LINE = 300
 
 
-class HintingSchema(Schema):
-    """A schema that suggests what to write instead of certain unknown keys."""
+class HintingObject(Object):
+    """An object that suggests what to write instead of certain unknown keys."""
 
-    def handle_error(self, error: ValidationError, data: Any, **_options: Any) -> None:
-        """Replace all messages about unknown keys by a hint, if there is one."""
-        for key, hint in _hints(data):
-            if isinstance(error.messages, dict) and key not in self.fields:
-                fitting = {name: messages for name, messages in error.messages.items() if name in self.fields}
-                error.messages = {**fitting, key: [Fault(hint, "additionalProperties")]}
-                return
+    def load(self, value: Any, path: BodyPath, faults: Faults) -> Any:
+        """Return the object with loaded values; a hint replaces all messages about unknown keys."""
+        for key, hint in _hints(value):
+            if key not in self.members:
+                fitting = {name: member for name, member in value.items() if name in self.members}
+                loaded = super().load(fitting, path, faults)
+                faults.append(((*path, key), Fault(hint, "additionalProperties")))
+                return loaded
+        return super().load(value, path, faults)
 
 
 def _hints(body: Any) -> Iterator[tuple[str, str]]:
@@ -92,8 +91,8 @@ def _line_for_resources(resources: Any) -> str:
 
 def _line(value: Any) -> str:
     """Return a value in one line of JSON, unless that is long."""
-    text = orjson.dumps(value).decode()
-    return text if len(text) <= LONGEST_LINE else "{...}"
+    line = orjson.dumps(value).decode()
+    return line if len(line) <= LONGEST_LINE else "{...}"
 
 
 def _are_weights(resources: Any) -> bool:
@@ -103,6 +102,7 @@ def _are_weights(resources: Any) -> bool:
 
 
 ALL, PER_SUBTREE = "all", "per-subtree"
+MAX_COUNT = 1000
 
 
 class Expressions(NamedTuple):
@@ -112,31 +112,26 @@ class Expressions(NamedTuple):
     forbidden: frozenset[str] = frozenset()
 
 
-class _Conjunction(Array):
+class Conjunction(Array):
     """A list of texts in the syntax of a query parameter; ``["in", "A", "B"]`` is equivalent to ``in:A,B``."""
 
-    documented = MappingProxyType(
-        {
-            "type": "array",
-            "items": {"type": ["string", "array"], "items": {"type": "string"}, "maxItems": MAX_VALUES + 1},
-            "maxItems": MAX_CONDITIONS,
-        }
-    )
+    def __init__(self, parse: Callable[[Sequence[str], Version], tuple[list[frozenset[str]], frozenset[str]]]) -> None:
+        super().__init__(text(shortest=1), longest=MAX_CONDITIONS)
+        self.schema["items"] = {"type": ["string", "array"], "items": {"type": "string"}, "maxItems": MAX_VALUES + 1}
+        self._parse = parse
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(JsonText(shortest=1), longest=MAX_CONDITIONS, required=False, **options)
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> Any:
-        if not isinstance(value, list):
-            raise self._wrong_type(value)
-        texts = super()._deserialize([_as_text(item) for item in value], attr, data, **options)
+    def load(self, value: Any, path: BodyPath, faults: Faults) -> Any:
+        """Return the Expressions."""
+        faults_before = len(faults)
+        texts = super().load([_as_text(item) for item in value] if isinstance(value, list) else value, path, faults)
+        if len(faults) > faults_before:
+            return None
         try:
-            return self._parsed(texts)
+            required, forbidden = self._parse(texts, MAXIMUM)
         except Invalid as wrong:
-            raise refuse(wrong.message, "format") from wrong
-
-    def _parsed(self, texts: list[str]) -> Expressions:
-        raise NotImplementedError
+            faults.append((path, Fault(wrong.message, "format")))
+            return None
+        return Expressions(tuple(dict.fromkeys(required)), forbidden)
 
 
 def _as_text(item: Any) -> Any:
@@ -146,159 +141,90 @@ def _as_text(item: Any) -> Any:
     return item
 
 
-class Traits(_Conjunction):
-    """``["A", "!B", "in:C,D"]``."""
+TRAITS = Conjunction(parse_required)
+"""``["A", "!B", "in:C,D"]``."""
 
-    def _parsed(self, texts: list[str]) -> Expressions:
-        required, forbidden = parse_required(texts, MAXIMUM)
-        return Expressions(tuple(dict.fromkeys(required)), forbidden)
-
-
-class AggregateFilters(_Conjunction):
-    """``["<uuid>", "!<uuid>", "in:<uuid>,<uuid>"]``."""
-
-    def _parsed(self, texts: list[str]) -> Expressions:
-        required, forbidden = parse_member_of(texts, MAXIMUM)
-        return Expressions(tuple(dict.fromkeys(required)), forbidden)
+AGGREGATES = Conjunction(parse_member_of)
+"""``["<uuid>", "!<uuid>", "in:<uuid>,<uuid>"]``."""
 
 
-class Count(Exact):
+class Count(Field):
     """A number of providers, ``"all"`` or ``"per-subtree"``."""
 
-    MAX = 1000
-    documented = MappingProxyType(
-        {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MAX}, {"enum": [ALL, PER_SUBTREE]}]}
-    )
-
     def __init__(self) -> None:
-        super().__init__(required=False, default=1)
+        words = {"enum": [ALL, PER_SUBTREE]}
+        super().__init__({"anyOf": [{"type": "integer", "minimum": 1, "maximum": MAX_COUNT}, words]}, default=1)
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> int | str:
-        value = whole(value)
-        is_number = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= self.MAX
-        if not is_number and value not in (ALL, PER_SUBTREE):
-            raise self._wrong_type(value)
-        return value  # type: ignore[no-any-return]
-
-    def _wrong_type(self, value: Any) -> ValidationError:
-        expected = f'a number from 1 to {self.MAX}, "{ALL}" or "{PER_SUBTREE}"'
-        return refuse(f"{shown(value)} is not {expected}", "anyOf")
-
-
-class Flag(Exact):
-    """``true`` or ``false``; an optional flag defaults to false unless stated otherwise."""
-
-    kind = "boolean"
-
-    def __init__(self, *, required: bool = True, default: bool = False) -> None:
-        super().__init__(required=required, default=None if required else default)
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> bool:
-        if not isinstance(value, bool):
-            raise self._wrong_type(value)
-        return value
+    def read(self, value: Any) -> int | str:
+        """Return the number or the word."""
+        count = whole(value)
+        is_number = isinstance(count, int) and not isinstance(count, bool) and 1 <= count <= MAX_COUNT
+        if not is_number and count not in (ALL, PER_SUBTREE):
+            expected = f'a number from 1 to {MAX_COUNT}, "{ALL}" or "{PER_SUBTREE}"'
+            raise Fault(f"{shown(count)} is not {expected}", "anyOf")
+        return count  # type: ignore[no-any-return]
 
 
-class OneOf(JsonText):
-    """One of a fixed set of words."""
-
-    def __init__(self, *words: str, required: bool = False, default: str | None = None) -> None:
-        super().__init__(required=required, default=default)
-        self.words = tuple(map(str, words))  # also of an enumeration, which would be shown as such
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> str:
-        text = super()._deserialize(value, attr, data, **options)
-        if text not in self.words:
-            raise refuse(f"{shown(text)} is not one of {list(self.words)}", "enum")
-        return text
-
-
-class Anything(Exact):
-    """Any JSON value, for parts of foreign documents that are not read here."""
-
-    documented: Mapping[str, Any] = MappingProxyType({})
-
-    def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **options: Any) -> Any:
-        """Return the value unchanged."""
-        return value
-
-
-class Nested(Exact):
+class Nested(Field):
     """Nested demands: a level has labels, a label has amounts of resources and further levels."""
 
-    kind = "object"
     DEEPEST = 64
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> dict[str, int | str]:
-        """Return amounts by hierarchical name."""
-        if not isinstance(value, dict):
-            raise self._wrong_type(value)
-        return dict(self._names(value, ()))
+    def __init__(self) -> None:
+        super().__init__({"type": "object"})
 
-    def _names(self, demand: dict[str, Any], path: tuple[str, ...]) -> list[tuple[str, int | str]]:
-        amounts = []
+    def read(self, value: Any) -> dict[str, int | str]:
+        """Return amounts by hierarchical name."""
+        return dict(self._names(super().read(value), ()))
+
+    def _names(self, demand: dict[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, int | str]]:
         for key, inner in demand.items():
             self._check(key, path)
-            if isinstance(inner, dict):
-                amounts += self._inside(inner, (*path, key))
-            else:
-                amounts.append(("/".join((*path, key)), Quantity().deserialize(inner)))
-        return amounts
-
-    def _inside(self, labels: dict[str, Any], path: tuple[str, ...]) -> list[tuple[str, int | str]]:
-        amounts = []
-        for label, demand in labels.items():
-            self._check(label, path)
-            if not isinstance(demand, dict):
-                raise refuse(f"{shown('/'.join((*path, label)))}: {shown(demand)} is not of type 'object'", "type")
-            amounts += self._names(demand, (*path, label))
-        return amounts
+            if not isinstance(inner, dict):
+                yield "/".join((*path, key)), AMOUNT.read(inner)
+                continue
+            for label, labelled in inner.items():
+                self._check(label, (*path, key))
+                if not isinstance(labelled, dict):
+                    name = shown("/".join((*path, key, label)))
+                    raise Fault(f"{name}: {shown(labelled)} is not of type 'object'", "type")
+                yield from self._names(labelled, (*path, key, label))
 
     def _check(self, name: str, path: tuple[str, ...]) -> None:
         if "/" in name or not name or len(path) > self.DEEPEST:
-            raise refuse(f"{shown('/'.join((*path, name)))}: a name is empty, has a slash or is too deep", "pattern")
+            raise Fault(f"{shown('/'.join((*path, name)))}: a name is empty, has a slash or is too deep", "pattern")
 
 
-class Quantity(Exact):
+class Quantity(Field):
     """A whole number, or a text: ``"4"``, ``"1GiB"``."""
 
     def __init__(self, *, minimum: int = 0, maximum: int = MAX_INTEGER) -> None:
-        super().__init__()
-        self._number = Integer(minimum=minimum, maximum=maximum)
         pattern = re.sub(r"\?P<\w+>", "", QUANTITY)
-        self.documented = {"anyOf": [{"type": "integer", "minimum": minimum}, {"type": "string", "pattern": pattern}]}
+        whole_number = {"type": "integer", "minimum": minimum}
+        super().__init__({"anyOf": [whole_number, {"type": "string", "pattern": pattern}]})
+        self._number = integer(minimum=minimum, maximum=maximum)
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> int | str:
+    def read(self, value: Any) -> int | str:
+        """Return the number or the text."""
         if isinstance(value, str) and re.fullmatch(QUANTITY, value):
             return value
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self._wrong_type(value)
-        return int(self._number.deserialize(value))
-
-    def _wrong_type(self, value: Any) -> ValidationError:
-        return refuse(f"{shown(value)} is not an amount; write a whole number, or bytes such as 8Gi", "pattern")
+            sentence = f"{shown(value)} is not an amount; write a whole number, or bytes such as 8Gi"
+            raise Fault(sentence, "pattern")
+        return int(self._number.read(value))
 
 
-class ProfileField(Exact):
+AMOUNT = Quantity()
+
+
+class ProfileField(Field):
     """A profile's name, or a profile spelled out as in the planner file."""
 
-    documented = MappingProxyType({"anyOf": [{"type": "string", "minLength": 1}, {"type": "object"}]})
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> Any:
+    def read(self, value: Any) -> Any:
+        """Return the name, or the profile as it is written."""
         if not isinstance(value, dict | str):
-            raise self._wrong_type(value)
-        return value if isinstance(value, dict) else JsonText(shortest=1).deserialize(value)
-
-    def _wrong_type(self, value: Any) -> ValidationError:
-        return refuse(f"{shown(value)} is neither the name of a profile nor a profile", "anyOf")
+            raise Fault(f"{shown(value)} is neither the name of a profile nor a profile", "anyOf")
+        return value if isinstance(value, dict) else text(shortest=1).read(value)
 
 
-class OrNull(Object):
-    """An object, or null as if absent, as Kubernetes serialises empty values."""
-
-    def __init__(self, schema: type[Schema]) -> None:
-        super().__init__(schema, required=False)
-
-    def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **options: Any) -> Any:
-        """Validate one object."""
-        return None if value is None else super().deserialize(value, attr, data, **options)
+PROFILE = ProfileField({"anyOf": [{"type": "string", "minLength": 1}, {"type": "object"}]})

@@ -7,13 +7,12 @@ from typing import Any
 
 import orjson
 from flask import Response
-from marshmallow import ValidationError
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.api.allocations import UUID_KEY, GroupMappings, ProviderAllocation
+from placement.api.allocations import MAPPINGS, PROVIDER_ALLOCATION, UUID_KEY
 from placement.api.call import Call
-from placement.api.fields import MAX_ITEMS, Array, Mapping, Object, Schema
-from placement.api.planner.request_fields import ProfileField, profile_hint
+from placement.api.fields import MAX_ITEMS, Array, BodyPath, Faults, Map, Object
+from placement.api.planner.request_fields import PROFILE, profile_hint
 from placement.api.routing import PLANNER_PATH, Route
 from placement.candidates.request_scores import ScoredRequest, TakenRows
 from placement.errors import ConfigurationError, InvalidAt
@@ -24,56 +23,45 @@ from placement.settings.planner.profiles import inline_profile
 IS_UUID = re.compile(UUID_KEY).fullmatch
 
 
-class AllocationRequest(Schema):
-    """One of the allocation requests that GET /allocation_candidates returns from 1.12 on, unmodified."""
-
-    allocations = Mapping(UUID_KEY, Object(ProviderAllocation), smallest=1)
-    mappings = GroupMappings(required=False)
+ALLOCATION_REQUEST = Object({"allocations": Map(UUID_KEY, PROVIDER_ALLOCATION, smallest=1), "mappings?": MAPPINGS})
+"""One of the allocation requests that GET /allocation_candidates returns from 1.12 on, unmodified."""
 
 
 class AllocationRequests(Array):
     """Allocation requests. A scheduler sends one for each host, most of them for the same amounts, validated once."""
 
-    def __init__(self) -> None:
-        super().__init__(Object(AllocationRequest))
-        self._entry = Object(ProviderAllocation)
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> Any:
+    def load(self, value: Any, path: BodyPath, faults: Faults) -> Any:
+        """Return the requests in rows."""
         try:
-            is_plain = isinstance(value, list) and len(value) <= self.longest and {*map(len, value)} <= {1}
+            is_plain = isinstance(value, list) and len(value) <= MAX_ITEMS and {*map(len, value)} <= {1}
             rows = self._rows([request["allocations"] for request in value]) if is_plain else None
-        except (TypeError, KeyError, AttributeError, ValidationError):
+        except (TypeError, KeyError, AttributeError):
             rows = None
         if rows is not None:
             return rows
         # There are mappings, or faults: every request is validated as a whole.
-        requests = [request["allocations"] for request in super()._deserialize(value, attr, data, **options)]
-        return TakenRows.of([{uuid: entry["resources"] for uuid, entry in taken.items()} for taken in requests])
+        faults_before = len(faults)
+        requests = super().load(value, path, faults)
+        if len(faults) > faults_before:
+            return None
+        taken = [request["allocations"] for request in requests]
+        return TakenRows.of([{uuid: entry["resources"] for uuid, entry in entries.items()} for entries in taken])
 
     def _rows(self, requests: Sequence[dict[str, Any]]) -> TakenRows[str] | None:
-        """Return allocations in rows; None if a key of theirs is wrong, or their number.
-
-        Raises:
-            ValidationError: an entry is wrong.
-        """
+        """Return allocations in rows; None if something in them is wrong."""
         sizes, uuids = [*map(len, requests)], [*chain.from_iterable(requests)]
         if not all(0 < size <= MAX_ITEMS for size in sizes) or not all(map(IS_UUID, uuids)):
             return None
         numbers: dict[bytes, int] = {}
         entries = chain.from_iterable(request.values() for request in requests)
         amounts = [numbers.setdefault(text, len(numbers)) for text in map(orjson.dumps, entries)]
-        distinct = [self._entry.deserialize(orjson.loads(text))["resources"] for text in numbers]
-        return TakenRows(sizes, uuids, amounts, distinct)
+        faults: Faults = []
+        distinct = [PROVIDER_ALLOCATION.load(orjson.loads(text), (), faults) for text in numbers]
+        return None if faults else TakenRows(sizes, uuids, amounts, [entry["resources"] for entry in distinct])
 
 
-class ScoresBody(Schema):
-    """The body. Without a profile, the default one is used."""
-
-    allocation_requests = AllocationRequests()
-    profile = ProfileField(required=False)
-
-
-SCHEMA = ScoresBody()
+SCHEMA = Object({"allocation_requests": AllocationRequests(ALLOCATION_REQUEST), "profile?": PROFILE})
+"""Without a profile, the default one is used."""
 
 
 def score_requests(call: Call) -> Response:

@@ -5,11 +5,10 @@ from typing import Any
 from flask import Response
 
 from placement.api.call import Call
-from placement.api.fields import Schema
+from placement.api.fields import Object, flag, text
 from placement.api.planner.candidates import options_for
 from placement.api.planner.journal_feed import time_text
-from placement.api.planner.request_fields import Flag, OneOf
-from placement.api.query import ANY, ValueRule
+from placement.api.query import ANY
 from placement.api.routing import PLANNER_PATH, Route
 from placement.services import whole_trees as service
 from placement.services.console.searches import ProviderSearch, found_providers
@@ -22,20 +21,13 @@ USUAL_LIMIT = 1000
 
 LIST_QUERY = {
     "name": ANY,
-    "disabled": ValueRule(choices=("true", "false")),
-    "limit": ValueRule(pattern="[1-9][0-9]{0,2}|1000"),
+    "disabled": text("true", "false"),
+    "limit": text(pattern="[1-9][0-9]{0,2}|1000"),
 }
 REMOVE_QUERY = {"consumers": ANY}
 
 
-class DrainSchema(Schema):
-    """The body of POST .../drain."""
-
-    by = OneOf(*DrainBy, default=DrainBy.TRAIT)
-    dry_run = Flag(required=False)
-
-
-SCHEMA = DrainSchema()
+BODY = Object({"by?": text(*DrainBy, default=DrainBy.TRAIT), "dry_run?": flag()})
 
 
 def list_trees(call: Call) -> Response:
@@ -67,7 +59,7 @@ def show_tree(call: Call, uuid: str) -> Response:
 
 def drain_tree(call: Call, uuid: str) -> Response:
     """Keep new consumers off a tree, unless this is a dry run; return who has to go, and where to."""
-    body = call.document(SCHEMA)
+    body = call.document(BODY)
     if not body.get("dry_run", False):
         service.drain(call.database, uuid, by=DrainBy(body.get("by", DrainBy.TRAIT)))
     found = evacuation(call.database, uuid, options_for(call, {}))
@@ -122,6 +114,6 @@ ROUTES = (
     Route("GET", TREES, list_trees, rule=RULE + "list", answers_json=True, query=LIST_QUERY),
     Route("GET", TREE, show_tree, rule=RULE + "show", answers_json=True),
     Route("DELETE", TREE, remove_tree, rule=RULE + "remove", query=REMOVE_QUERY),
-    Route("POST", f"{TREE}/drain", drain_tree, rule=RULE + "drain", answers_json=True, body=SCHEMA),
+    Route("POST", f"{TREE}/drain", drain_tree, rule=RULE + "drain", answers_json=True, body=BODY),
     Route("POST", f"{TREE}/enable", enable_tree, rule=RULE + "drain"),
 )

@@ -3,9 +3,10 @@
 The API's tests validate every answer that they receive against it, at the microversion of the request.
 """
 
+from placement.api.fields import Json
 from placement.api.versions import MINIMUM, Version, Versioned
 from placement.openapi.answers import plain, planner
-from placement.openapi.shapes import Json, Ready, shape, shared
+from placement.openapi.shapes import Ready, shape, shared
 
 _ERROR = {
     "status": Ready(type="integer"),

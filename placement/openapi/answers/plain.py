@@ -3,9 +3,10 @@
 from typing import Any
 from uuid import UUID
 
+from placement.api.fields import Json
 from placement.api.resource_providers import LINKS, PARENTS
 from placement.api.versions import MINIMUM, Version, Versioned
-from placement.openapi.shapes import Json, Ready, by_class, by_name, by_uuid, one_of, or_null, shape, shared
+from placement.openapi.shapes import Ready, by_class, by_name, by_uuid, one_of, or_null, shape, shared
 
 AMOUNTS = by_class(int)
 _LINK = {"rel": str, "href": str}

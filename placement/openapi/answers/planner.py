@@ -4,13 +4,14 @@ from typing import Any, get_args
 from uuid import UUID
 
 from placement.allocators.fair_share.order import Reason
+from placement.api.fields import Json
 from placement.api.routing import PLANNER_PATH
 from placement.api.versions import Versioned
 from placement.candidates.explain.conditions import UNITS, ConditionKind
 from placement.candidates.explain.explanation import HintKind
 from placement.candidates.explain.near_misses import WORDS
 from placement.openapi.answers.plain import AMOUNTS, always
-from placement.openapi.shapes import Json, Ready, by_class, by_name, by_uuid, one_of, or_null, shape, shared
+from placement.openapi.shapes import Ready, by_class, by_name, by_uuid, one_of, or_null, shape, shared
 
 _SHARES = by_class(float)
 

@@ -6,7 +6,7 @@ import pytest
 
 from placement.allocators.budget import Budget
 from placement.allocators.devices import DeviceAllocations, allocate
-from placement.api.planner.claims import ClaimBody
+from placement.api.planner.claims import BODY
 from placement.candidates.compose import devices
 from placement.services.planner.questions import STEPS_PER_REQUEST
 from tests.api.conftest import Api
@@ -165,7 +165,7 @@ OF_ALL = {
 
 @pytest.mark.any_database
 def test_each_field_of_a_claim_applies_to_all_members_or_is_refused(api: Api) -> None:
-    assert REQUESTED.keys() | OF_ALL | {"consumer"} == ClaimBody().fields.keys()
+    assert REQUESTED.keys() | OF_ALL | {"consumer"} == BODY.members.keys()
     register(api)
     for name, value in REQUESTED.items():
         body = {name: value, "members": [{"consumer": consumer(), "request": TWO}]}

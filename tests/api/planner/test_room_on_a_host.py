@@ -11,7 +11,8 @@ from flask import Flask
 
 from placement.allocators.fair_share import Queue, tree_of
 from placement.api.fields import load_document
-from placement.api.planner.request_document import SCHEMA, planner_request
+from placement.api.planner.request_document import planner_request
+from placement.api.planner.request_schemas import REQUEST
 from placement.app import create_app
 from placement.candidates.planner.planner_search import search_for
 from placement.domain.planner_request import PlannerRequest
@@ -331,7 +332,7 @@ def test_no_smaller_nor_cheaper_set_on_one_host_would_do(planner: Api, seed: int
             for class_ in judged(name)
         )
 
-    request = replace(planner_request(load_document(SCHEMA, body), PLANNER), limit=1)
+    request = replace(planner_request(load_document(REQUEST, body), PLANNER), limit=1)
     options = PlannerOptions(PLANNER.profile_in_force, PLANNER.levels, PLANNER.exclusive)
     database = planner.app.extensions["placement"].database
     if fits_without(database, request, options, []):

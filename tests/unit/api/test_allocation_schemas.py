@@ -79,14 +79,6 @@ def test_a_malformed_set_of_claims_is_refused(at: str, body: Any, fragment: str)
     assert fragment in refused.value.message
 
 
-@pytest.mark.parametrize(
-    ("at", "body"),
-    [("1.0", listed_entry(SHARES)), ("1.11", listed_entry(SHARES, **OWNER)), ("1.12", old_entry(SHARES))],
-)
-def test_all_versions_load_to_one_shape(at: str, body: Any) -> None:
-    assert load(PUT.at(version(at)), body)["allocations"] == SHARES
-
-
 def test_a_whole_number_may_be_written_with_a_point() -> None:
     body = load(PUT.at(version("1.12")), old_entry({NOBODY: {"VCPU": 2.0}}))
-    assert body["allocations"] == {NOBODY: {"VCPU": 2}}
+    assert body["allocations"] == {NOBODY: {"resources": {"VCPU": 2}}}
