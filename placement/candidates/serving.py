@@ -4,7 +4,7 @@ Conditions on single providers are sets; what is left of amounts is compared in 
 providers at once is left to composing, except for one sum: a tree needs room for all that only it can give.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -40,25 +40,11 @@ class Sharing(NamedTuple):
     trees: Mapping[int, Ints]
 
 
-class AnchorsOfLevels(NamedTuple):
-    """Providers that are places of levels, by id.
-
-    Args:
-        level_bits: the levels of each as bits, the outermost lowest.
-        root_of: the root of the tree that each is in.
-    """
-
-    level_bits: Mapping[int, int]
-    root_of: Mapping[int, int]
-
-
 class Serving:
     """Finds who can serve a plan in one state of a cloud.
 
     Args:
-        plan: the plan.
         ids: the ids of the names in the plan.
-        columns: the state.
         sets: who meets which condition in it.
         adds_up: whether all slots take from a tree at the same time.
         overlay: which trees are avoided or gone; its changes are in the columns.
@@ -139,23 +125,9 @@ class Serving:
         providers, possible = self.providers(demand, at), self.possible_trees
         return providers if possible is None else providers[possible[self.columns.providers.trees[providers]]]
 
-    def anchors(self, levels: Sequence[int | None], at: Ints | None = None) -> AnchorsOfLevels:
-        """Return which providers, among some or of all, are places of levels.
-
-        Args:
-            levels: the ids of the traits of the levels, outermost first; None for one that nobody has.
-            at: the positions of these providers; None for all.
-        """
-        providers, level_bits, root_of = self.columns.providers, defaultdict[int, int](int), dict[int, int]()
-        for level, trait_id in enumerate(levels):
-            if trait_id is not None:
-                flags = self.sets.with_trait(trait_id)
-                anchors = np.flatnonzero(flags) if at is None else at[flags[at]]
-                ids = providers.ids[anchors].tolist()
-                root_of.update(zip(ids, providers.roots[providers.trees[anchors]].tolist(), strict=True))
-                for id_ in ids:
-                    level_bits[id_] |= 1 << level
-        return AnchorsOfLevels(level_bits, root_of)
+    def places_of(self, levels: Sequence[int | None]) -> list[Flags | None]:
+        """Return who is a place of each level, given by the id of its trait; None for nobody."""
+        return [None if trait_id is None else self.sets.with_trait(trait_id) for trait_id in levels]
 
     def stocks(self, demand: Demand) -> list[tuple[StockColumns, int]]:
         """Return the stock of each class that a demand asks for, with the amount."""

@@ -1,6 +1,6 @@
 """The trees of a cloud that can serve a plan, as it is or as it would be, taken from its columns."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 from itertools import pairwise, repeat
@@ -8,18 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placement.candidates.layout import BITS, Layout, lay_out
 from placement.candidates.serving import Serving, Sharing
 from placement.cloud.providers import Flags, Floats, Ints, joined_ranges
 from placement.domain.overlay import Overlay
-from placement.domain.places import Layout, Places
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 
 SumRow = tuple[int, ...]
 """The root of a tree, then its capacity of each class, then its usage of each class."""
-
-BITS = 63
-"""How many bits an element of a column has."""
 
 
 class TreeServers(NamedTuple):
@@ -209,7 +206,7 @@ class TreeReader:
         if sharing.trees:
             self._add_sharing(trees, complete)
         if self._with_places:
-            self._lay_out(trees, complete, own, parents)
+            self._lay_out(trees, own)
         return trees
 
     def _add_sharing(self, trees: Sequence[Tree], complete: Ints) -> None:
@@ -255,61 +252,27 @@ class TreeReader:
 
     def _parents(self, complete: Ints) -> dict[int, int | None]:
         """Return how the providers of trees are nested, if that matters; those of sharing providers' trees as well."""
-        if self.plan.request.same_subtree and self.root_of:
+        if not self.plan.request.same_subtree:
+            return {}
+        if self.root_of:
             shared = self._providers.tree_indices(sorted({*self.root_of.values()}))
             complete = np.union1d(complete, shared)
-        elif not (self.plan.request.same_subtree or self._with_places):
-            return {}
         return self._providers.parents_of(self._providers.positions_in(complete))
 
-    def _lay_out(
-        self, trees: Sequence[Tree], complete: Ints, own: Sequence[Ints], parents: Mapping[int, int | None]
-    ) -> None:
-        """Tell trees where their providers lie, and how full it is there, if any tree has a place."""
-        levels = self.serving.ids.levels
-        anchors = self.serving.anchors(levels, self._providers.positions_in(complete))
-        if anchors.level_bits:
+    def _lay_out(self, trees: Sequence[Tree], own: Sequence[Ints]) -> None:
+        """Tell trees where their providers lie, and how full it is there, if any provider lies in a place."""
+        at = np.unique(np.concatenate([*own]))
+        layout = Layout(self._providers, at, self.serving.places_of(self.serving.ids.levels))
+        if layout.is_in_place.any():
             shared = [self._providers.positions(sorted(servants)) for servants in self._sharing.options]
-            layout = Layout(parents, *anchors, levels=len(levels))
-            lay_out(trees, layout, self._fit_counts(own), self._fit_counts(shared))
+            of_shared = self._sharing_positions
+            fits = self._fit_counts(shared)[of_shared].tolist()
+            shared_fits = dict(zip(self._providers.ids[of_shared].tolist(), fits, strict=True))
+            lay_out(trees, layout, self._fit_counts(own)[at], shared_fits)
 
-    def _fit_counts(self, serving: Sequence[Ints]) -> dict[int, float]:
-        """Return how often the demands that each provider can serve fit there, added up."""
+    def _fit_counts(self, serving: Sequence[Ints]) -> Floats:
+        """Return by position how often the demands that a provider can serve fit there, added up."""
         counts: Floats = np.zeros(len(self._providers.ids))
         for demand, at in zip(self.plan.demands, serving, strict=True):
             counts[at] += self.serving.fit_counts(demand, at)
-        everyone = np.unique(np.concatenate([*serving])) if serving else np.zeros(0, dtype=np.int64)
-        return dict(zip(self._providers.ids[everyone].tolist(), counts[everyone].tolist(), strict=True))
-
-
-def lay_out(
-    trees: Iterable[Tree], layout: Layout, fit_counts: Mapping[int, float], shared_fit_counts: Mapping[int, float]
-) -> None:
-    """Tell trees where their own providers lie, and how full it is there. O(providers that can serve something).
-
-    Args:
-        trees: the trees.
-        layout: the places of all of them.
-        fit_counts: how many times the demands on a provider fit there: the sum over all demands that it can serve.
-        shared_fit_counts: the same for providers that share with other trees, where they lie in no place.
-    """
-    inside = layout.inside(fit_counts.keys())
-    places = Places(layout.masks_of(inside), layout.levels)
-    around, alone = layout.around(fit_counts, inside), layout.around(shared_fit_counts, {})
-    in_use = layout.trees_in_use(fit_counts.keys(), inside)
-    for tree in [tree for tree in trees if tree.root in in_use]:
-        if alone:
-            tree.lay_out(*_beside_others(tree, places, around, alone))
-        else:
-            tree.lay_out(places, around)
-
-
-def _beside_others(
-    tree: Tree, places: Places, around: Mapping[int, float], alone: Mapping[int, float]
-) -> tuple[Places, Mapping[int, float]]:
-    """Put providers of other trees in no place, and count what fits on each of them by itself."""
-    options = {provider for providers in tree.options for provider in providers}
-    foreign = {provider for provider in options if tree.root_of.get(provider, tree.root) != tree.root}
-    own = {provider: places.of[provider] for provider in options - foreign if provider in places.of}
-    left = {provider: (alone if provider in foreign else around)[provider] for provider in options}
-    return Places(own, places.levels), left
+        return counts

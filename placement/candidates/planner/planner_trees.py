@@ -14,10 +14,11 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from placement.candidates.frontier import Key, Keyed
+from placement.candidates.layout import Layout
 from placement.candidates.serving import Serving
 from placement.cloud.columns import CloudColumns
 from placement.cloud.providers import Ints, places_in
-from placement.domain.places import Layout, Parents, Places, Position
+from placement.domain.places import Parents, Places, Position
 from placement.domain.search_plan import Plan
 from placement.domain.tree import NamedMember, PlannerTree, ProviderStocks, Stock, Tree
 
@@ -106,12 +107,9 @@ class _TreeFacts:
     def of(self, roots: Collection[int]) -> _Facts:
         """Return the facts about trees."""
         at, inside = self._providers.positions_of_trees(roots), self._inside(roots)
-        parents, levels = self._providers.parents_of(at), self._deciding.levels
-        layout = Layout(parents, *self._serving.anchors(levels, at), levels=len(levels))
-        in_places = layout.inside(parents.keys())
-        places = Places(layout.masks_of(in_places), layout.levels)
-        positions = layout.positions_of(parents.keys(), in_places)
-        return _Facts(inside, parents, self._traits(at), self._stocks.at(at), positions, places)
+        layout = Layout(self._providers, at, self._serving.places_of(self._deciding.levels))
+        parents = self._providers.parents_of(at)
+        return _Facts(inside, parents, self._traits(at), self._stocks.at(at), layout.positions, layout.places)
 
     def _inside(self, roots: Collection[int]) -> dict[int, list[int]]:
         providers, indices = self._providers, self._providers.tree_indices(sorted(roots))

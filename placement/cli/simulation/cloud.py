@@ -6,18 +6,20 @@ memory: 8 VCPUs per GPU, so that all GPUs are usable, but only if nothing else t
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from placement.candidates.layout import Layout
 from placement.cli.simulation.workload import GPUS_PER_SWITCH, MB_PER_VCPU, VCPUS_PER_GPU
-from placement.domain.places import Layout, Places
+from placement.cloud.providers import NO_PARENT, Flags, ProviderColumns
 from placement.domain.search_plan import Choice, Plan
 from placement.domain.tree import Tree
 
 VCPUS = 64
 NUMA_NODES, SWITCHES_PER_NODE = 2, 2
 LEVELS = ("HW_NUMA_ROOT", "CUSTOM_HW_PCIE_SWITCH")
-_IS_NUMA_NODE, _IS_SWITCH = 0b01, 0b10
 
 Asked = tuple[tuple[tuple[str, int], ...], ...]
 """What each slot of a plan asks for, which distinguishes the simulation's plans."""
@@ -31,12 +33,20 @@ JOB_GPUS = 4
 
 @dataclass(frozen=True, slots=True)
 class SimulatedServer:
-    """A server: the ids of its providers, and their capacities by (provider, resource class)."""
+    """A server.
+
+    Args:
+        root: the id of its root.
+        providers: its providers.
+        switches: the ids of its switches.
+        levels: which providers are NUMA nodes, and which are switches.
+        capacities: what they have, by (provider, resource class).
+    """
 
     root: int
-    parents: Mapping[int, int | None]
-    switches: tuple[int, ...]
-    layout: Layout
+    providers: ProviderColumns
+    switches: Sequence[int]
+    levels: Sequence[Flags]
     capacities: Mapping[tuple[int, str], int]
 
     @property
@@ -50,24 +60,38 @@ class SimulatedServer:
 
 def plain_server(root: int) -> SimulatedServer:
     """Return a server without GPUs; its only id is the root's."""
-    return SimulatedServer(root, {root: None}, (), Layout({root: None}, {}, {}, levels=len(LEVELS)), _of_root(root))
+    return _server({root: NO_PARENT}, nodes=(), switches=(), capacities=_of_root(root))
 
 
 def gpu_server(root: int) -> SimulatedServer:
     """Return a server with GPUs; its ids count up from the root's."""
-    parents: dict[int, int | None] = {root: None}
-    marks: dict[int, int] = {}
-    switches = []
+    parents = {root: NO_PARENT}
+    nodes, switches = [], []
     for _ in range(NUMA_NODES):
         node = root + len(parents)
-        parents[node], marks[node] = root, _IS_NUMA_NODE
+        parents[node] = root
+        nodes.append(node)
         for _ in range(SWITCHES_PER_NODE):
             switch = root + len(parents)
-            parents[switch], marks[switch] = node, _IS_SWITCH
+            parents[switch] = node
             switches.append(switch)
     capacities = _of_root(root) | {(switch, "PGPU"): GPUS_PER_SWITCH for switch in switches}
-    layout = Layout(parents, marks, dict.fromkeys(marks, root), levels=len(LEVELS))
-    return SimulatedServer(root, parents, tuple(switches), layout, capacities)
+    return _server(parents, nodes=nodes, switches=switches, capacities=capacities)
+
+
+def _server(
+    parents: Mapping[int, int],
+    *,
+    nodes: Collection[int],
+    switches: Sequence[int],
+    capacities: Mapping[tuple[int, str], int],
+) -> SimulatedServer:
+    """Return a server whose providers, the root first, have these parents."""
+    ids = np.array([*parents], dtype=np.int64)
+    root = int(ids[0])
+    providers = ProviderColumns.sorted_from(np.full(len(ids), root), ids, np.array([*parents.values()]))
+    levels = [np.isin(ids, [*places]) for places in (nodes, switches)]
+    return SimulatedServer(root, providers, switches, levels, capacities)
 
 
 def _of_root(root: int) -> dict[tuple[int, str], int]:
@@ -82,7 +106,7 @@ def servers(seed: int, *, plain: int, with_gpus: int) -> list[SimulatedServer]:
     following = 1
     for make in makers:
         made.append(make(following))
-        following += len(made[-1].parents)
+        following += len(made[-1].providers.ids)
     return made
 
 
@@ -129,10 +153,10 @@ class Standing:
         return tree
 
     def _add_places(self, tree: Tree, plan: Plan) -> None:
-        layout = self.server.layout
-        fits = self._fits_on(plan, tree.options)
-        inside = layout.inside(fits.keys())
-        tree.lay_out(Places(layout.masks_of(inside), layout.levels), layout.around(fits, inside))
+        fits, server = self._fits_on(plan, tree.options), self.server
+        at = server.providers.positions(sorted(fits))
+        layout = Layout(server.providers, at, server.levels)
+        tree.lay_out(layout.places, layout.around(np.array([fits[provider] for provider in sorted(fits)])))
 
     def take(self, provider: int, name: str, amount: int) -> None:
         """Take an amount of a class from a provider, or give it back if negative."""

@@ -13,8 +13,9 @@ from math import prod
 import numpy as np
 
 from placement.allocators.fair_share.tenants import Need
+from placement.candidates.layout import Layout
 from placement.candidates.serving import Serving
-from placement.domain.places import Layout, Levels
+from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 
 Missing = Mapping[Need, int]
@@ -64,19 +65,19 @@ def places_of_rules(
     """
     if not rules:
         return RulePlaces((), {}, {}, {})
-    providers, found = serving.columns.providers, serving.anchors(levels)
+    providers, places = serving.columns.providers, serving.places_of(levels)
     of_root: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for anchor, bits in sorted(found.level_bits.items()):
-        for level in {rule.level for rule in rules if bits >> rule.level & 1}:
-            of_root[level, found.root_of[anchor]].append(anchor)
+    for level in {rule.level for rule in rules}:
+        if (is_place := places[level]) is None:
+            continue
+        at = np.flatnonzero(is_place)
+        for anchor, root in zip(providers.ids[at].tolist(), providers.roots[providers.trees[at]].tolist(), strict=True):
+            of_root[level, root].append(anchor)
     stocks = {name: serving.columns.stock(class_id) for name, class_id in classes.items()}
     at = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *[stock.at for stock in stocks.values()]]))
-    around = providers.with_ancestors(np.append(at, providers.positions(sorted(found.level_bits))))
-    layout = Layout(providers.parents_of(around), *found, levels=len(levels))
-    ids = {*providers.ids[at].tolist()}
     anchors = {
-        provider: tuple(dict.fromkeys([one for one in position if one is not None]))
-        for provider, position in layout.positions_of(ids, layout.inside(ids)).items()
+        provider: tuple(dict.fromkeys([anchor for anchor in position if anchor is not None]))
+        for provider, position in Layout(providers, at, places).positions.items()
     }
     free: dict[Need, int] = defaultdict(int)
     for name, stock in stocks.items():

@@ -1,12 +1,16 @@
 """Random requests with small trees for them, and their candidates by definition."""
 
 from collections import defaultdict
+from collections.abc import Collection, Mapping
 from itertools import product
 
+import numpy as np
 from hypothesis import strategies as st
 
+from placement.candidates.layout import Layout
+from placement.cloud.providers import NO_PARENT, ProviderColumns
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.places import Layout, Places
+from placement.domain.places import Places, true_roots
 from placement.domain.search_plan import Plan, plan_for
 from placement.domain.tree import Tree
 
@@ -93,9 +97,24 @@ def devices(groups: int, count: int, *, isolate: bool = True) -> tuple[Plan, Tre
 
 def lay_out(tree: Tree, parents: dict[int, int | None], level_bits: dict[int, int], fits: dict[int, float]) -> None:
     """Record in a tree where its providers are; ``level_bits`` has, for each of two places, its levels as bits."""
-    layout = Layout(parents, level_bits, dict.fromkeys(level_bits, tree.root), levels=2)
-    inside = layout.inside(fits.keys())
-    tree.lay_out(Places(layout.masks_of(inside), layout.levels), layout.around(fits, inside))
+    layout = layout_of(parents, level_bits, fits, levels=2)
+    tree.lay_out(layout.places, layout.around(np.array([fits[provider] for provider in sorted(fits)])))
+
+
+def layout_of(
+    parents: Mapping[int, int | None], level_bits: Mapping[int, int], providers: Collection[int], *, levels: int
+) -> Layout:
+    """Return where providers lie, given which are places of which levels, as bits."""
+    roots = true_roots(parents)
+    ids = sorted(parents, key=lambda provider: (roots[provider], provider))
+    columns = ProviderColumns.sorted_from(
+        np.array([roots[provider] for provider in ids]),
+        np.array(ids),
+        np.array([parents[provider] or NO_PARENT for provider in ids]),
+    )
+    bits = np.array([level_bits.get(provider, 0) for provider in ids])
+    at = np.sort(columns.positions([*providers]))
+    return Layout(columns, at, [bits >> level & 1 == 1 for level in range(levels)])
 
 
 def moved(tree: Tree, by: int) -> Tree:

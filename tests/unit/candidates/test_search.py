@@ -12,9 +12,9 @@ from placement.candidates.ranking import Ranking, TreeScores, amounts_of, shared
 from placement.candidates.search import candidates_in, found_candidates
 from placement.candidates.tree_order import TreeOrder
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.places import Layout
 from placement.domain.search_plan import SearchLimits, plan_for
 from placement.domain.tree import Tree
+from tests.unit.candidates.searches import layout_of
 from tests.unit.candidates.trees_in_memory import TreesInMemory
 
 REQUEST = CandidateRequest(groups=(RequestGroup(suffix="_A", resources={"PGPU": 1}),))
@@ -80,8 +80,7 @@ def test_a_tree_comes_after_others_if_its_candidates_are_less_compact():
     plan = plan_for(replace(REQUEST, groups=groups, isolate=True))
     trees = [Tree(10, [[13, 14]]), Tree(20, [[23, 24]])]
     parents = {10: None, 11: 10, 12: 10, 13: 11, 14: 12, 20: None, 21: 20, 23: 21, 24: 21}
-    bits, root_of = {11: 1, 12: 1, 21: 1}, {11: 10, 12: 10, 21: 20}
-    layout = Layout(parents, bits, root_of, levels=1)
+    layout = layout_of(parents, {11: 1, 12: 1, 21: 1}, {13, 14, 23, 24}, levels=1)
     totals = {10: ScoredNode({"PGPU": 10}, {"PGPU": 0}), 20: ScoredNode({"PGPU": 10}, {"PGPU": 1})}
     assert [root for root, _choice in searched(TreesInMemory(plan, trees, totals, layout=layout))] == [20, 10, 20]
 

@@ -7,9 +7,8 @@ from collections.abc import Set as AbstractSet
 import numpy as np
 
 from placement.allocators.strategy_fit import ScoredNode
-from placement.candidates.tree_reader import lay_out
+from placement.candidates.layout import Layout, lay_out
 from placement.cloud.providers import Ints
-from placement.domain.places import Layout
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 
@@ -21,7 +20,7 @@ class TreesInMemory:
         plan: the plan to serve.
         trees: those in which each demand of the plan has a provider, by root id.
         totals: the total capacity and usage of trees, by root id; a missing tree has nothing of any class.
-        layout: where the providers lie, if levels matter and the trees are not laid out yet; each has room for one.
+        layout: where all options lie, if levels matter and the trees are not laid out yet; each has room for one.
         shares: whether trees missing from the totals may serve all the same.
     """
 
@@ -71,7 +70,7 @@ class TreesInMemory:
         for tree in copies:
             tree.options = [list(options) for options in tree.options]
         if self._layout is not None:
-            lay_out(copies, self._layout, {one: 1.0 for tree in copies for row in tree.options for one in row}, {})
+            lay_out(copies, self._layout, np.ones(len(self._layout.is_in_place)), {})
         return copies
 
     def all_trees(self) -> list[Tree]:

@@ -2,11 +2,12 @@
 
 from typing import NamedTuple
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.domain.places import Layout, Places
 from tests.examples import examples
+from tests.unit.candidates.searches import layout_of
 
 LEVELS = 2
 
@@ -49,34 +50,34 @@ def position(forest: Forest, provider: int) -> tuple[int | None, ...]:
     )
 
 
-def layout_of(forest: Forest) -> Layout:
-    root_of = {place: forest.roots[place] for place in forest.level_bits}
-    return Layout(forest.parents, forest.level_bits, root_of, levels=LEVELS)
-
-
 @examples(60)
 @given(forests(), st.data())
 def test_a_set_of_providers_touches_the_nearest_places_of_each(forest, data):
-    layout = layout_of(forest)
-    of = layout.masks_of(layout.inside(forest.parents.keys()))
+    places = layout_of(forest.parents, forest.level_bits, forest.parents, levels=LEVELS).places
     root = data.draw(st.sampled_from(sorted(set(forest.roots.values()))))
     tree = [provider for provider in forest.parents if forest.roots[provider] == root]
     chosen = data.draw(st.sets(st.sampled_from(tree)))
     touched = 0
     for provider in chosen:
-        touched |= of.get(provider, 0)
+        touched |= places.of.get(provider, 0)
     positions = [position(forest, provider) for provider in chosen]
-    assert Places(of, layout.levels).counts(touched) == tuple(
+    assert places.counts(touched) == tuple(
         max(1, len({at[level] for at in positions} - {None})) for level in range(LEVELS)
     )
 
 
 @examples(60)
+@given(forests())
+def test_the_position_of_a_provider_names_the_nearest_places(forest):
+    layout = layout_of(forest.parents, forest.level_bits, forest.parents, levels=LEVELS)
+    assert layout.positions == {provider: position(forest, provider) for provider in forest.parents}
+
+
+@examples(60)
 @given(forests(), st.data())
 def test_what_fits_around_a_provider_is_the_sum_over_its_place_and_those_inside(forest, data):
-    layout = layout_of(forest)
     sums = data.draw(st.dictionaries(st.sampled_from(sorted(forest.parents)), st.integers(0, 9).map(float)))
-    inside = layout.inside(sums.keys())
+    layout = layout_of(forest.parents, forest.level_bits, sums, levels=LEVELS)
 
     def around(provider):
         here = position(forest, provider)
@@ -85,8 +86,9 @@ def test_what_fits_around_a_provider_is_the_sum_over_its_place_and_those_inside(
         same_tree = [other for other in sums if forest.roots[other] == forest.roots[provider]]
         return sum(sums[other] for other in same_tree if is_inside(position(forest, other), here))
 
-    found = layout.around(sums, inside)
-    assert {provider: found[provider] for provider in sums} == {provider: around(provider) for provider in sums}
+    at = sorted(sums, key=lambda provider: (forest.roots[provider], provider))
+    found = layout.around(np.array([sums[provider] for provider in at], dtype=float))
+    assert found == {provider: around(provider) for provider in sums}
 
 
 def is_inside(one: tuple[int | None, ...], other: tuple[int | None, ...]) -> bool:
@@ -97,6 +99,6 @@ def is_inside(one: tuple[int | None, ...], other: tuple[int | None, ...]) -> boo
 def test_many_places_one_inside_the_other_are_no_deeper_than_python_can_go():
     count = 3000
     parents = {provider: provider + 1 for provider in range(1, count)} | {count: None}
-    layout = Layout(parents, dict.fromkeys(parents, 0b1), dict.fromkeys(parents, count), levels=1)
-    assert layout.masks[1].bit_count() == 1
-    assert layout.levels[0].bit_count() == count
+    places = layout_of(parents, dict.fromkeys(parents, 0b1), parents, levels=1).places
+    assert places.of[1].bit_count() == 1
+    assert places.levels[0].bit_count() == count
