@@ -120,7 +120,7 @@ class FormComposer:
 
     def __init__(self, question: "PlannerQuestion", overlay: Overlay) -> None:
         self._details = question.details
-        self._steps = question.steps
+        self._budget = question.budget
         self._prepared, self._composer = question.prepared, question.prepared.composer
         self._kept = question.kept_proposals
         self._overlay = overlay
@@ -151,13 +151,13 @@ class FormComposer:
         """Return the proposals in one tree with these details, or those that were found in one of the same form."""
         kept = self._kept
         if kept is None and not is_as_it_is:
-            return self._noted(details, self._composer.proposals(tree, details, self._steps.budget_now))
+            return self._noted(details, self._composer.proposals(tree, details, self._budget()))
         host = host_sketch([self._prepared.plan], [tree], details)
         model = self._models.get(host.form) if is_as_it_is else None
         if model is None and kept is not None:
             model = kept.get(host.form)
         if model is None:
-            model = FoundInHost(host, self._composer.proposals(tree, details, self._steps.budget_now))
+            model = FoundInHost(host, self._composer.proposals(tree, details, self._budget()))
             if kept is not None:
                 kept.remember(model)
             if is_as_it_is:

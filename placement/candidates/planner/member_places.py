@@ -7,12 +7,10 @@ place in the line.
 
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
-from itertools import islice
-from typing import Protocol
 
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import ROOT
-from placement.candidates.planner.planner_search import PlannerSearch, RankedKey, RankedProposal, search_for
+from placement.candidates.planner.planner_search import PlannerSearch, RankedKey, RankedProposal
 from placement.candidates.planner.question import PlannerQuestion
 from placement.domain.overlay import Overlay
 
@@ -20,114 +18,44 @@ FIRST_TREES = 8
 """How many trees to read in detail first, if a tree may serve several members."""
 
 
-class MemberPlaces(Protocol):
-    """What a snapshot has for members that want the same."""
+class MemberPlaces:
+    """Goes down the line of all trees once. Trees that were taken from stand beside it, ranked by what they are now.
 
-    @property
-    def search(self) -> PlannerSearch:
-        """The search behind the latest proposals."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether there is definitely no more than was found."""
-
-    def most(self, members: int) -> int:
-        """Return how many members that want the same may have places at most, the latest one having found none.
-
-        Counts no further than to ``members``, all of them, which is also the answer if that is not easily told.
-        """
-
-    def best(self, overlay: Overlay, *, most: int) -> Sequence[Proposal]:
-        """Return the best proposals under an overlay, up to ``most``.
-
-        Args:
-            overlay: the previous overlay, plus everything taken since.
-            most: the number of proposals.
-        """
-
-    def note(self, roots: Iterable[int]) -> None:
-        """Note from which trees somebody took."""
-
-    def leave_out(self, roots: Iterable[int]) -> None:
-        """Leave out trees from now on."""
-
-
-def member_places_for(
-    question: PlannerQuestion, overlay: Overlay, *, members: int, apart: bool, checks_units: bool
-) -> MemberPlaces:
-    """Return the places for some members.
+    For a single member, and where taking from one tree matters to others, each member has a line of its own, without
+    trees where an earlier one found nothing: members only take, so nothing will be found there later either.
 
     Args:
-        question: what they want, in a snapshot; one candidate of each tree.
-        overlay: assumed changes before any of them is placed.
+        question: what they want; one candidate of each tree.
+        overlay: the assumed changes before any of them is placed.
         members: roughly how many there are.
         apart: whether each of them needs a tree of its own.
         checks_units: whether to drop places whose inventories disallow the sum of what is taken.
     """
-    if members == 1 or not question.is_tree_by_tree:
-        return PlannedAnew(question, checks_units=checks_units)
-    # If each member closes trees to others, more trees than members are visited: read them in one portion.
-    wanted, first = (2 * members, members) if apart else (members, FIRST_TREES)
-    search = search_for(question, overlay, wanted=wanted, first_trees=first)
-    return TreeByTree(search, overlay, line=search.ranked(), checks_units=checks_units)
 
-
-class PlannedAnew:
-    """Plans in the whole cloud for each member, skipping trees where an earlier one found nothing.
-
-    Members only take, so nothing will be found there later either.
-    """
-
-    search: PlannerSearch
-
-    def __init__(self, question: PlannerQuestion, *, checks_units: bool) -> None:
+    def __init__(
+        self, question: PlannerQuestion, overlay: Overlay, *, members: int, checks_units: bool, apart: bool = False
+    ) -> None:
         self._question = question
         self._checks_units = checks_units
         self._exhausted: dict[int, bool] = {}
+        """By root, the trees that are passed over in later lines, and whether there is proof that they serve nobody."""
+        self._left_out: set[int] = set()
+        self._changed: set[int] = set()
+        """Trees that were taken from since the last call."""
+        self._is_as_it_is = overlay.is_empty
+        self._has_dropped = False
+        self._is_used = False
+        self.has_one_line = members > 1 and question.is_tree_by_tree
+        # If each member closes trees to others, more trees than members are visited: read them in one portion.
+        wanted, first = (2 * members, members) if apart else (members, FIRST_TREES)
+        self._begin(overlay, wanted=wanted, first_trees=first)
 
-    @property
-    def complete(self) -> bool:
-        """Whether there is definitely no more than was found."""
-        return self.search.complete and all(self._exhausted.values())
-
-    def most(self, members: int) -> int:
-        """Leave it to the search: what one member takes in a tree may be missing in others."""
-        return members
-
-    def best(self, overlay: Overlay, *, most: int) -> Sequence[Proposal]:
-        """Return the best proposals under an overlay, up to ``most``."""
-        search = self.search = search_for(self._question, overlay.avoiding(self._exhausted), wanted=1)
-        proposals: Iterator[Proposal] = search.proposals()
-        if self._checks_units:
-            proposals = filter(search.allows, proposals)
-        found = list(islice(proposals, most))
-        self._exhausted.update(search.exhausted)
-        return found
-
-    def note(self, roots: Iterable[int]) -> None:
-        """Do nothing: the overlay has it."""
-
-    def leave_out(self, roots: Iterable[int]) -> None:
-        """Leave out trees from now on."""
-        self._exhausted.update(dict.fromkeys(roots, True))
-
-
-class TreeByTree:
-    """Goes down the line of all trees once. Trees that were taken from stand beside it, ranked by what they are now.
-
-    Args:
-        search: plans one candidate in each tree, before anything is taken.
-        overlay: the assumed changes before anything is taken.
-        line: its ranked proposals.
-        checks_units: whether to drop places whose inventories disallow the sum of what is taken.
-    """
-
-    def __init__(
-        self, search: PlannerSearch, overlay: Overlay, *, line: Iterator[RankedProposal], checks_units: bool
-    ) -> None:
-        self.search = search
-        self._checks_units = checks_units
-        self._line = line
+    def _begin(self, overlay: Overlay, *, wanted: int = 1, first_trees: int = FIRST_TREES) -> None:
+        if passed_over := self._exhausted.keys() | self._left_out:
+            overlay = overlay.avoiding(passed_over)
+        self.search = PlannerSearch(self._question, overlay, wanted=wanted, first_trees=first_trees)
+        """The search behind the latest proposals."""
+        self._line: Iterator[RankedProposal] = self.search.ranked()
         self._first_in_line: RankedProposal | None = None
         self._beside: dict[int, tuple[RankedKey, Proposal | None]] = {}
         """By root, the trees beside the line: taken from, or only looked at. Without a proposal, a tree has yet to be
@@ -136,20 +64,19 @@ class TreeByTree:
         self._keys_beside: list[RankedKey] = []
         """A heap that also contains stale keys, which are skipped."""
         self._taken_from: set[int] = set()
-        self._changed: set[int] = set()
-        """Trees that were taken from since the last call."""
-        self._left_out: set[int] = set()
-        self._is_as_it_is = overlay.is_empty
-        self._has_dropped = False
 
     @property
     def complete(self) -> bool:
         """Whether there is definitely no more than was found."""
-        return self.search.complete
+        return self.search.complete and all(self._exhausted.values())
 
     def most(self, members: int) -> int:
-        """Return how many members may have places at most: a few sums tell of each tree how many fit there."""
-        if self._has_dropped or self._left_out or not self._is_as_it_is:
+        """Return how many members may have places at most, the latest one having found none.
+
+        A few sums tell of each tree how many fit there. Counts no further than to ``members``, all of them, which is
+        also the answer if that is not easily told.
+        """
+        if not self.has_one_line or self._has_dropped or self._left_out or not self._is_as_it_is:
             return members
         open_trees = [root for root, is_proven in self.search.exhausted.items() if not is_proven]
         return self.search.most_in(self._taken_from | self._changed | {*open_trees}, members=members)
@@ -163,21 +90,30 @@ class TreeByTree:
         self._left_out.update(roots)
         self._changed.update(roots)
 
-    def best(self, overlay: Overlay, *, most: int) -> Sequence[Proposal]:
-        """Return the best proposals under an overlay, up to ``most``."""
+    def best(self, overlay: Overlay, *, number: int) -> Sequence[Proposal]:
+        """Return up to a number of the best proposals, given the previous overlay plus everything taken since."""
+        if self.has_one_line:
+            self._rank_again(overlay)
+        elif self._is_used or self._left_out:
+            self._begin(overlay)
+        self._is_used = True
+        proposals: list[RankedProposal] = []
+        while len(proposals) < number and (ranked := self._next()):
+            proposals.append(ranked)
+        for key, proposal in proposals:
+            self._put_beside(proposal.root, key, proposal)
+        if not self.has_one_line:
+            self._exhausted.update(self.search.exhausted)
+        return [proposal for _key, proposal in proposals]
+
+    def _rank_again(self, overlay: Overlay) -> None:
+        """Rank the trees that were taken from, as far as possible without composing in them."""
         for root in sorted(self._changed):
             self._beside.pop(root, None)
-            # Ranked again as far as possible without composing in it.
             if root not in self._left_out and (key := self.search.expected(root, overlay)):
                 self._put_beside(root, key, None)
         self._taken_from |= self._changed
         self._changed.clear()
-        found: list[RankedProposal] = []
-        while len(found) < most and (ranked := self._next()):
-            found.append(ranked)
-        for key, proposal in found:
-            self._put_beside(proposal.root, key, proposal)
-        return [proposal for _key, proposal in found]
 
     def _put_beside(self, root: int, key: RankedKey, proposal: Proposal | None) -> None:
         self._beside[root] = key, proposal

@@ -6,20 +6,22 @@ them, and the caller takes as many proposals as it wants.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import itemgetter
 from typing import NamedTuple
 
 from placement.allocators.strategy_fit import ScoredNode
 from placement.candidates.compose.proposals import Proposal
-from placement.candidates.frontier import ONE_BY_ONE, Key, Keyed, Portion, best_first
+from placement.candidates.frontier import FAILS, ONE_BY_ONE, Key, Keyed, Portion, best_first
 from placement.candidates.host_sketches import FormComposer, HostSketch, host_sketch
-from placement.candidates.planner.planner_trees import MAX_BATCH, UpcomingTrees, with_stocks
-from placement.candidates.planner.proposal_keys import ProposalKeys
+from placement.candidates.planner.planner_trees import MAX_BATCH, with_stocks
 from placement.candidates.planner.question import PlannerQuestion
-from placement.candidates.scores import Score, score, score_of_pools
+from placement.candidates.ranking import ScoresByCount, TreeScores, shared_by
+from placement.candidates.scores import MAX_SCORE, Score, score, score_of_pools
+from placement.candidates.tree_order import SumsAsRead, TreeOrder
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.places import upwards
-from placement.domain.quantities import summed
+from placement.domain.quantities import ResourceAmounts, summed
 from placement.domain.tree import NO_STOCKS, NamedMember, PlannerTree, Tree
 
 RankedKey = tuple[bool, float, int, int]
@@ -31,6 +33,72 @@ FIRST = 0
 RankedProposal = tuple[RankedKey, Proposal]
 
 
+class ProposalKeys:
+    """The keys of proposals, and the order of the trees that they are in."""
+
+    def __init__(self, question: PlannerQuestion, overlay: Overlay, *, wanted: int) -> None:
+        reader = question.reader(overlay)
+        shared = shared_by(reader, is_simple=question.is_simple and not overlay.avoided)
+        scores = ScoresByCount if question.counts_decide else TreeScores
+        self._scores = scores(*question.asked, question.tree_fragmentation(overlay), shared=shared)
+        self._has_keys = not (shared or question.counts_decide)
+        """Whether a tree's key is exact except for places; if not, it only bounds its proposals' keys."""
+        self._sums_as_read = SumsAsRead(reader, self._scores.classes)
+        self._question = question
+        counted = question.prepared.composer.counted and question.profile.compactness and not question.counts_decide
+        least = partial(question.least_places, overlay) if counted else None
+        self.order = TreeOrder(reader, self._scores, wanted=wanted, kept=question.cloud.kept, least=least)
+
+    def key_of(self, expected: Key, proposal: Proposal, changed: PlannerTree | None = None) -> Key | None:
+        """Return a proposal's key; None if the profile filters it out.
+
+        Args:
+            expected: the expected key of its tree.
+            proposal: the proposal.
+            changed: the tree, if it is not as it was read.
+        """
+        if self._has_keys:
+            return self.order.final(expected, proposal.counts, is_as_read=changed is None)
+        _fails, _negated, root = expected
+        scores: TreeScores = self._scores
+        requested: ResourceAmounts = self._question.prepared.composer.requested
+        if isinstance(scores, ScoresByCount):
+            requested = summed(proposal.amounts.values())
+            scores = scores.of_amounts(requested)
+        own = self._question.own(proposal)
+        if own is None:
+            key = (*scores.weight_of_pools(self._question.sums_of_pools(self._sums_as_read, proposal)), root)
+        else:
+            foreign = summed([amounts for provider, amounts in proposal.amounts.items() if provider not in own])
+            given = tuple([requested[name] - foreign.get(name, 0) for name in scores.weighed])
+            row = self._row_of(changed) if changed else self._sums_as_read.of(root)
+            self.order.note(proposal.counts)
+            key = scores.key_of(row, given, proposal.counts)
+        return None if key[FAILS] and scores.filters else key
+
+    def pools(self, proposal: Proposal) -> ScoredNode:
+        """Return as one node the trees of the sharing providers that alone serve a proposal."""
+        classes, (_root, *row) = self._scores.classes, self._question.sums_of_pools(self._sums_as_read, proposal)
+        capacities, used = row[: len(classes)], row[len(classes) :]
+        return ScoredNode(dict(zip(classes, capacities, strict=True)), dict(zip(classes, used, strict=True)))
+
+    def key(self, tree: PlannerTree) -> Key | None:
+        """Return the key of a changed tree; None if the profile filters it out."""
+        if self._question.counts_decide:
+            return False, -MAX_SCORE, tree.root
+        key = self._scores.key_of_whole(self._row_of(tree))
+        return None if key[FAILS] and self._scores.filters else key
+
+    def _row_of(self, tree: PlannerTree) -> Sequence[int]:
+        """Return the input of scores for a tree: its root, then its capacity, then its usage of each class."""
+        return tree.root, *[of.get(name, 0) for of in tree.totals() for name in self._scores.classes]
+
+    def portions(self, only: int | None = None) -> Iterator[Portion]:
+        """Yield the trees in portions, or only one tree, reading what proposals' keys depend on."""
+        portions = self.order.portions() if only is None else self.order.only(only)
+        return portions if self._has_keys else self._sums_as_read.read(portions)
+
+
 class _TreeTakenFrom(NamedTuple):
     """A tree that was taken from: its key by now, its options before, its details by now, and the changed providers."""
 
@@ -40,49 +108,39 @@ class _TreeTakenFrom(NamedTuple):
     providers: Collection[int]
 
 
-def search_for(
-    question: PlannerQuestion, overlay: Overlay = AS_IT_IS, *, wanted: int | None = None, first_trees: int = MAX_BATCH
-) -> "PlannerSearch":
-    """Return the search of one question, in the cloud as it is or under an overlay.
-
-    Args:
-        question: the request in a snapshot.
-        overlay: the assumed changes.
-        wanted: roughly how many proposals will be pulled; by default the limit of the request.
-        first_trees: the most trees to build ahead in the first batch.
-    """
-    overlay = overlay.without(question.avoided) if question.avoided else overlay
-    wanted = wanted or question.request.limit
-    # Narrow and read: little of each tree, most promising first; places are counted only if scores fall short.
-    keys = ProposalKeys(question, overlay, wanted=wanted)
-    # Rank, then limit: lazily in ``proposals``, so that ten proposals cost no more trees than ten need.
-    upcoming = UpcomingTrees(question.details, wanted=wanted, first=min(wanted, first_trees))
-    return PlannerSearch(question, overlay, keys=keys, upcoming=upcoming)
-
-
 class PlannerSearch:
     """The search of one question, in the cloud as it is or under an overlay.
 
     Args:
-        question: the request in a snapshot.
-        overlay: the assumed changes.
-        keys: ranks proposals, and the trees that may serve it, most promising first.
-        upcoming: builds those in detail that are likely to be composed in.
+        wanted: roughly how many proposals will be pulled; by default the limit of the request.
+        first_trees: the most trees to build in detail ahead at first. Then twice as many each time, but no more than
+            are still wanted; and once all of these are built, no more than ``MAX_BATCH``.
     """
 
     def __init__(
-        self, question: PlannerQuestion, overlay: Overlay, *, keys: ProposalKeys, upcoming: UpcomingTrees
+        self,
+        question: PlannerQuestion,
+        overlay: Overlay = AS_IT_IS,
+        *,
+        wanted: int | None = None,
+        first_trees: int = MAX_BATCH,
     ) -> None:
+        overlay = overlay.without(question.avoided) if question.avoided else overlay
+        wanted = wanted or question.request.limit
         self.prepared = question.prepared
         self.searched = 0
         self._question = question
-        self._profile = question.profile
-        self._keys = keys
-        # Only these trees, and those likely to come next, are built in detail.
-        self._composer = FormComposer(question, overlay)
-        self._upcoming = upcoming
         self._overlay = overlay
+        # Conditions and room narrow the trees to those that the reader reads, little of each.
         self._reader = question.reader(overlay)
+        # Rank: the most promising come first; places are counted only if scores fall short.
+        self._keys = ProposalKeys(question, overlay, wanted=wanted)
+        # Compose: only in these trees, which are built in detail with those likely to come next.
+        self._composer = FormComposer(question, overlay)
+        self._upcoming: list[Keyed] = []
+        """Trees that may be wanted, the most promising last."""
+        self._left_to_build, self._ahead = wanted, min(wanted, first_trees)
+        # Limit: ``ranked`` is lazy, so that ten proposals cost no more trees than ten need.
         self._trees: dict[int, Tree | None] = {}
         """The trees read so far, by root; None for those in which a demand has no option."""
         self._expected: dict[int, _TreeTakenFrom] = {}
@@ -162,7 +220,7 @@ class PlannerSearch:
             roots: the roots of the trees.
             members: the number of members that want the same; counts no further.
         """
-        if self._profile.filters:
+        if self._question.profile.filters:
             return members  # Where the best way is filtered out, another may not be, so nothing is proved of that tree.
         placed = 0
         for tree, details in self._in_detail(roots):
@@ -190,8 +248,22 @@ class PlannerSearch:
         return best_first(map(self._noted_ahead, portions), self._ranked, ONE_BY_ONE)
 
     def _noted_ahead(self, portion: Portion) -> Portion:
-        self._upcoming.note(portion.trees)
+        self._upcoming = sorted(self._upcoming + portion.trees, key=itemgetter(0), reverse=True)
         return portion
+
+    def _build(self, trees: Sequence[Tree]) -> None:
+        """Build trees in detail that are wanted now, and the next ones with them."""
+        details, ahead = self._question.details, list[Tree]()
+        if all(map(details.has, trees)):
+            return
+        while self._upcoming and len(ahead) < self._ahead:
+            _key, tree = self._upcoming.pop()
+            if not details.has(tree):
+                ahead.append(tree)
+        details.of([*trees, *ahead])
+        self._left_to_build -= len(ahead)
+        left = self._left_to_build if self._left_to_build > 0 else MAX_BATCH
+        self._ahead = min(2 * self._ahead, left, MAX_BATCH)
 
     def in_order(self, roots: Collection[int]) -> list[int]:
         """Return the roots, most promising first by the trees' sums, without trees that the profile filters out."""
@@ -232,7 +304,7 @@ class PlannerSearch:
 
     def _ranked(self, batch: Sequence[Keyed]) -> Iterator[RankedProposal]:
         """Compose in a batch of trees; yield each proposal with the key that its places give it."""
-        self._upcoming.build([tree for _key, tree in batch])
+        self._build([tree for _key, tree in batch])
         composed = self._composer.composed([tree for _key, tree in batch])
         for (expected, _tree), proposals in zip(batch, composed, strict=True):
             for number, proposal in enumerate(proposals):
@@ -265,11 +337,13 @@ class PlannerSearch:
         """Return the score of a proposal with its parts."""
         requested, own = summed(proposal.amounts.values()), self._question.own(proposal)
         if own is None:
-            return score_of_pools(self._profile, requested, [self._keys.pools(proposal)], levels=len(proposal.touched))
+            return score_of_pools(
+                self._question.profile, requested, [self._keys.pools(proposal)], levels=len(proposal.touched)
+            )
         tree = self._composer.known[proposal.root]
         node, fragmentation = ScoredNode(*tree.totals()), self._question.fragmentation(tree, proposal)
         given, touched = summed(own.values()), proposal.touched
-        return score(self._profile, requested, node, own=given, touched=touched, fragmentation=fragmentation)
+        return score(self._question.profile, requested, node, own=given, touched=touched, fragmentation=fragmentation)
 
 
 def _once_of_pools(portions: Iterable[Portion]) -> Iterator[Portion]:
@@ -310,8 +384,6 @@ class PlannedCandidate:
     """A proposal and its score.
 
     Args:
-        proposal: the proposal.
-        score: its score.
         like: for a hypothetical tree, the root of the tree it is modelled on, whose providers the proposal names.
     """
 

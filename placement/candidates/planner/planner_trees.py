@@ -5,15 +5,13 @@ which saves building it again, and lets canonical forms compare fast.
 """
 
 from collections import ChainMap, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from heapq import heappop, heappush
-from itertools import count, islice, repeat
+from itertools import repeat
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from placement.candidates.frontier import Key, Keyed
 from placement.candidates.layout import Layout
 from placement.candidates.serving import Serving
 from placement.cloud.columns import CloudColumns
@@ -133,13 +131,7 @@ class _TreeFacts:
 
 
 class TreesInDetail:
-    """The trees of a snapshot in all detail that decides, each built once.
-
-    Args:
-        serving: the columns, and who has which trait.
-        deciding: what decides.
-        names: returns the names of providers.
-    """
+    """The trees of a snapshot in all detail that decides, each built once."""
 
     def __init__(self, serving: Serving, deciding: Deciding, names: NamesIn) -> None:
         self._facts = _TreeFacts(serving, deciding)
@@ -183,45 +175,6 @@ class TreesInDetail:
             places=Places(_only(own, facts.places.of), facts.places.levels),
             foreign_providers=frozenset(providers) - {*own} if len(roots) > 1 else frozenset(),
         )
-
-
-class UpcomingTrees:
-    """The trees that may be composed in next, built in detail in batches.
-
-    Args:
-        details: builds them.
-        wanted: roughly how many trees will be wanted.
-        first: how many to build ahead at first. Then twice as many each time, but no more than are still wanted; and
-            once all of these are built, no more than ``MAX_BATCH``.
-    """
-
-    def __init__(self, details: TreesInDetail, *, wanted: int, first: int) -> None:
-        self._details = details
-        self._next: list[tuple[Key, int, Tree]] = []
-        """A heap; a number tells trees apart that were noted twice."""
-        self._numbers = count()
-        self._left = wanted
-        self._size = first
-
-    def note(self, trees: Iterable[Keyed]) -> None:
-        """Note trees that may be wanted, with their keys."""
-        for key, tree in trees:
-            heappush(self._next, (key, next(self._numbers), tree))
-
-    def build(self, trees: Sequence[Tree]) -> None:
-        """Build trees that are wanted now, and the next ones."""
-        if all(map(self._details.has, trees)):
-            return
-        more = [*islice(self._unbuilt(), self._size)]
-        self._details.of([*trees, *more])
-        self._left -= len(more)
-        self._size = min(2 * self._size, self._left if self._left > 0 else MAX_BATCH, MAX_BATCH)
-
-    def _unbuilt(self) -> Iterator[Tree]:
-        while self._next:
-            _key, _number, tree = heappop(self._next)
-            if not self._details.has(tree):
-                yield tree
 
 
 def _only(providers: Collection[int], values: Mapping[int, Value]) -> dict[int, Value]:

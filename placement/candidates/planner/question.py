@@ -1,10 +1,9 @@
 """One planner request in one snapshot: what is asked, and what that shows of the cloud, each worked out once."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -38,7 +37,6 @@ class Prepared:
 
     Args:
         plan: what it asks of single providers.
-        levels: its levels.
         composer: composes it.
         written: all that decides what a tree gives to it, as text.
         parts: the parts of ``paths``, each as a group.
@@ -51,31 +49,6 @@ class Prepared:
     parts: CandidateRequest | None = None
 
 
-class SharedSteps(Protocol):
-    """The steps of one client request, shared by all its searches."""
-
-    @property
-    def budget_now(self) -> Budget:
-        """The budget of the member that is being placed; without members, that of the request."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlannerTerms:
-    """What the operator says about a request.
-
-    Args:
-        profile: the profile in force.
-        locks: level -> lock class.
-        families: all resource classes, if the profile names any by family; otherwise none.
-        judge: judges fragmentation; None if the profile ignores it.
-    """
-
-    profile: RankingProfile
-    locks: Mapping[str, str]
-    families: Sequence[str] = ()
-    judge: DeviceJudge | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class SeenCloud:
     """What a snapshot shows of the cloud for one request.
@@ -85,8 +58,9 @@ class SeenCloud:
         levels: the ids of the traits of its levels, outermost first; None for one that does not exist.
         class_names: the names of all resource classes that anybody has, by id.
         trait_names: the names of the traits of levels, and of those that rules about devices name, by id.
-        names: the names of providers.
         kept: what was derived from the cloud.
+        families: all resource classes, if the profile names any by family; otherwise none.
+        judge: judges fragmentation; None if the profile ignores it.
     """
 
     reader: TreeReader
@@ -95,6 +69,8 @@ class SeenCloud:
     trait_names: Mapping[int, str]
     names: NamesIn
     kept: KeptInState
+    families: Sequence[str] = ()
+    judge: DeviceJudge | None = None
 
     def deciding(self, classes: Collection[str] | None = None) -> Deciding:
         """Return what decides about trees, given the names of the classes that do; None for all."""
@@ -107,11 +83,9 @@ class PlannerQuestion:
     """One request in one snapshot.
 
     Args:
-        request: the request.
-        prepared: the request, ready to be composed.
-        terms: what the operator says about it.
-        cloud: the snapshot.
-        steps: the steps to spend.
+        profile: the profile in force.
+        locks: level -> lock class.
+        budget: returns the budget of the member that is being placed; without members, that of the client's request.
         avoided: the roots of the trees that the request avoids.
     """
 
@@ -119,18 +93,19 @@ class PlannerQuestion:
         self,
         request: PlannerRequest,
         prepared: Prepared,
-        terms: PlannerTerms,
-        *,
         cloud: SeenCloud,
-        steps: SharedSteps,
+        *,
+        profile: RankingProfile,
+        locks: Mapping[str, str],
+        budget: Callable[[], Budget],
         avoided: frozenset[int],
     ) -> None:
         self.request = request
         self.prepared = prepared
-        self.profile = terms.profile
-        self.steps = steps
+        self.profile = profile
+        self.budget = budget
         self.avoided = avoided
-        self._terms = terms
+        self._locks = locks
         self.cloud = cloud
         self._serving = cloud.reader.serving
         self._under: tuple[Overlay, TreeReader] = AS_IT_IS, cloud.reader
@@ -157,18 +132,13 @@ class PlannerQuestion:
     def kept_proposals(self) -> KeptProposals | None:
         """What earlier searches found in hosts; None if fragmentation counts, which depends on all of the cloud."""
         derived = self.cloud.kept.derived
-        return KeptProposals(derived, self.prepared.written) if derived and self._terms.judge is None else None
-
-    @property
-    def level_ids(self) -> Sequence[int | None]:
-        """The ids of the levels' traits, None for one that does not exist."""
-        return self.cloud.levels
+        return KeptProposals(derived, self.prepared.written) if derived and self.cloud.judge is None else None
 
     def ruled_out(self, trees: Sequence[Tree], overlay: Overlay) -> set[int]:
         """Return the roots of trees without a free place for an exclusive group, or any choice of single providers."""
         # In a busy cloud hardly anything is free, and looking for that takes no search.
         use = PlacesInUse(self.reader(overlay).serving) if overlay.released else self.use
-        lacking = use.without_free(self.prepared.composer.wanted_free, trees, self.level_ids)
+        lacking = use.without_free(self.prepared.composer.wanted_free, trees, self.cloud.levels)
         return lacking | self._any_choice.lacking_in([tree for tree in trees if tree.root not in lacking])
 
     @cached_property
@@ -179,8 +149,8 @@ class PlannerQuestion:
     def _classes(self) -> Collection[str] | None:
         """The classes that tell trees apart; None for all."""
         # Exclusive rules depend on the usage of every class; so do fragmentation scores, and paths.
-        asks_for_all = self._terms.judge is not None or self.request.exclusive or self.request.paths
-        locks, requested = self._terms.locks.values(), self.prepared.composer.requested
+        asks_for_all = self.cloud.judge is not None or self.request.exclusive or self.request.paths
+        locks, requested = self._locks.values(), self.prepared.composer.requested
         return None if asks_for_all else {*locks, *requested, *self._scored}
 
     @cached_property
@@ -192,7 +162,7 @@ class PlannerQuestion:
     @property
     def asked(self) -> tuple[Mapping[str, int], Ranking, Sequence[str]]:
         """What scores depend on: the amounts, the profile, and the classes of families that it names."""
-        return self.prepared.composer.requested, Ranking(self.profile), self._terms.families
+        return self.prepared.composer.requested, Ranking(self.profile), self.cloud.families
 
     @property
     def _open_ended(self) -> list[RequestGroup]:
@@ -245,7 +215,7 @@ class PlannerQuestion:
 
         It does not where providers share with other trees or fragmentation is scored.
         """
-        return self._terms.judge is None and not self.has_sharing
+        return self.cloud.judge is None and not self.has_sharing
 
     @cached_property
     def counts_decide(self) -> bool:
@@ -254,23 +224,23 @@ class PlannerQuestion:
 
     def tree_fragmentation(self, overlay: Overlay) -> TreeFragmentation | None:
         """Return how the request fragments trees; None if the profile ignores that."""
-        if self._terms.judge is None:
+        if self.cloud.judge is None:
             return None
         wanted = wanted_of(self.request, self.prepared.plan)
         if self.request.paths:
             wanted = [WantedOfHost(self.prepared.composer.requested, 1, ())]
-        return self._terms.judge.fragmentation(self.reader(overlay), wanted, self.cloud.kept)
+        return self.cloud.judge.fragmentation(self.reader(overlay), wanted, self.cloud.kept)
 
     def fragmentation(self, tree: PlannerTree, proposal: Proposal) -> float | None:
         """Return the fragmentation score of a proposal; None if the profile ignores that."""
-        if self._terms.judge is None:
+        if self.cloud.judge is None:
             return None
-        return self._terms.judge.score(tree.left(), proposal.amounts)
+        return self.cloud.judge.score(tree.left(), proposal.amounts)
 
     def least_places(self, overlay: Overlay) -> LeastPlaces | None:
         """Return lower bounds on the places for the counted demands in each tree; None where unknown."""
         serving = self.reader(overlay).serving if overlay.released else self._serving
-        return least_places(serving, self.prepared.composer.counted, levels=self.level_ids)
+        return least_places(serving, self.prepared.composer.counted, levels=self.cloud.levels)
 
 
 def wanted_of(request: PlannerRequest, plan: Plan) -> list[WantedOfHost]:

@@ -35,7 +35,7 @@ from placement.allocators.fair_share.tenants import (
     never,
     whole_values,
 )
-from placement.candidates.planner.planner_search import PlannedCandidate, search_for
+from placement.candidates.planner.planner_search import PlannedCandidate, PlannerSearch
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.tree import NamedMember
 from placement.services.fair_share.giving_back import (
@@ -365,7 +365,7 @@ class _PlannedRoom:
 def _first(tx: Transaction, wanted: RoomWanted, overlay: Overlay) -> _PlannedRoom | None:
     """Return the candidate that ranks first."""
     question = question_for(tx, wanted.request, wanted.options)
-    search = search_for(question, overlay)
+    search = PlannerSearch(question, overlay)
     proposal = next(search.proposals(), None)
     if proposal is None:
         return None

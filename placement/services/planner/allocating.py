@@ -109,12 +109,7 @@ def new_generation(consumer: Claim) -> int:
 
 
 def written(consumer: Claim, mappings: Mapping[str, tuple[str, ...]]) -> str:
-    """Return the answer for one consumer as JSON: its owner, and what PUT /allocations takes.
-
-    Args:
-        consumer: the consumer with its allocations.
-        mappings: the providers that serve each group.
-    """
+    """Return the answer for one consumer as JSON: its owner, and what PUT /allocations takes."""
     document = {
         "consumer": {
             "uuid": consumer.consumer_uuid,
@@ -130,13 +125,7 @@ def written(consumer: Claim, mappings: Mapping[str, tuple[str, ...]]) -> str:
 
 
 def known_answers(tx: Transaction, generations: Mapping[str, int], digest: str) -> dict[str, str]:
-    """Return the earlier answers to a claim, for consumers that still hold exactly that; they may have been recreated.
-
-    Args:
-        tx: the transaction.
-        generations: those of the existing consumers, by uuid.
-        digest: identifies the claim.
-    """
+    """Return the earlier answers to a claim, for consumers that hold exactly that; they may be new ones."""
     remembered = remembered_claims(tx, generations)
     same = [
         one for one in remembered.values() if (one.digest, one.generation) == (digest, generations[one.consumer_uuid])

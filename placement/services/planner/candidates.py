@@ -14,7 +14,7 @@ from placement.candidates.explain.explain import explain
 from placement.candidates.explain.explain_rules import RuleSearches, columns_seen, explain_request, rules_of
 from placement.candidates.explain.explanation import cause_in_words
 from placement.candidates.explain.masks import ConditionMasks
-from placement.candidates.planner.planner_search import PlannedCandidate, PlannerSearch, search_for
+from placement.candidates.planner.planner_search import PlannedCandidate, PlannerSearch
 from placement.candidates.planner.question import PlannerQuestion
 from placement.domain.overlay import AS_IT_IS, MoreTrees, Overlay
 from placement.domain.planner_request import PlannerRequest
@@ -35,7 +35,6 @@ class PlannerAnswer:
     """Candidates, best first, with the trees they take from.
 
     Args:
-        candidates: the candidates.
         members: the providers named in them, and others.
         providers: all providers of the trees that they take from.
         levels: the names of the levels that scores count, outermost first.
@@ -63,13 +62,6 @@ def planned_candidates(
     changes: Changes = AS_THEY_ARE,
 ) -> PlannerAnswer:
     """Find the best candidates for a planner request, in one snapshot.
-
-    Args:
-        tx: the transaction.
-        request: the request.
-        options: the operator's options.
-        overlay: assumed changes to the cloud.
-        changes: further assumed changes, by uuid.
 
     Raises:
         InvalidAt: the request, or a change, names something that does not exist.
@@ -105,9 +97,9 @@ def _found_or_known(tx: Transaction, question: PlannerQuestion, options: Planner
 
 
 def _found(tx: Transaction, question: PlannerQuestion, overlay: Overlay) -> PlannerAnswer:
-    request, search = question.request, search_for(question, overlay)
+    request, search = question.request, PlannerSearch(question, overlay)
     existing = [_scored(search, proposal) for proposal in islice(search.distinct(), request.limit)]
-    searches = [search, *[search_for(question, emptied(tx, [more.like], overlay)) for more in overlay.more]]
+    searches = [search, *[PlannerSearch(question, emptied(tx, [more.like], overlay)) for more in overlay.more]]
     added = [
         candidate
         for more, search_in_it in zip(overlay.more, searches[1:], strict=True)
@@ -169,14 +161,7 @@ def why_not(explained: Explained) -> str:
 def explained_plan(
     tx: Transaction, question: PlannerQuestion, options: PlannerOptions, *, nothing_found: bool = True
 ) -> Explained:
-    """Explain the request of a question on the cloud as it is.
-
-    Args:
-        tx: the snapshot.
-        question: the request, and what is known of the snapshot.
-        options: the operator's settings.
-        nothing_found: whether planning found no place at all.
-    """
+    """Explain the request of a question on the cloud as it is."""
     request, plan = question.request, question.prepared.plan
     masks = condition_masks(tx, plan)
     locks = _locks(tx, options)

@@ -110,11 +110,6 @@ def claim_what_fits(database: Database, members: Sequence[ClaimMember], terms: C
 def claim(database: Database, members: Sequence[ClaimMember], terms: ClaimTerms) -> Outcome:
     """Find the best place for each member and allocate them, in one transaction.
 
-    Args:
-        database: the database.
-        members: who wants what.
-        terms: the terms of the claim.
-
     Raises:
         NoCandidate: all members were to have a place, and at some moment since the call there was none for one of them.
         ConcurrentUpdate: all were to have one, and a consumer holds something else or others were faster too often.
@@ -149,13 +144,6 @@ def _planned(
     tx: Transaction, members: Sequence[ClaimMember], terms: ClaimTerms, *, composers: Composers, attempt: int
 ) -> _ClaimPlan:
     """Return a place for each member in one snapshot, or the earlier answer to the same claim.
-
-    Args:
-        tx: the snapshot.
-        members: who wants what.
-        terms: the terms of the claim.
-        composers: the claim's composers.
-        attempt: how many races it has lost.
 
     Raises:
         NoCandidate: there is no place.

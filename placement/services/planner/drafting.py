@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from placement.candidates.compose.proposals import Proposal
-from placement.candidates.planner.member_places import MemberPlaces, member_places_for
-from placement.candidates.planner.planner_search import PlannerSearch, search_for
+from placement.candidates.planner.member_places import MemberPlaces
+from placement.candidates.planner.planner_search import PlannerSearch
 from placement.candidates.planner.question import PlannerQuestion, Prepared
 from placement.domain.allocation import Claim
 from placement.domain.overlay import Overlay
@@ -79,8 +79,6 @@ class Drafting:
     """The places of members in one snapshot; what equal members want is read once for all of them.
 
     Args:
-        tx: the transaction.
-        composers: the claim's composers.
         overlay: assumed changes before any member is placed.
         among: choose at random among this many of the best places, so that a claim does not keep losing to the same
             competitors.
@@ -105,12 +103,12 @@ class Drafting:
     def search(self, member: ClaimMember, overlay: Overlay, *, places: int = 1) -> PlannerSearch:
         """Return the search of a member under an overlay, for one or several places of each tree."""
         if places == 1:
-            return search_for(self.question(member), overlay)
+            return PlannerSearch(self.question(member), overlay)
         request = replace(member.request, per_tree=places)
         prepared = self.composers.prepared(request, member.options)
         if prepared not in self._questions:
             self._questions[prepared] = self.question(member).for_places(request, prepared)
-        return search_for(self._questions[prepared], overlay)
+        return PlannerSearch(self._questions[prepared], overlay)
 
     def question(self, member: ClaimMember) -> PlannerQuestion:
         """Return what is known of the snapshot for all members that want the same."""
@@ -149,14 +147,14 @@ class Drafting:
     def places_of(self, member: ClaimMember, overlay: Overlay, *, members: int, apart: bool = False) -> MemberPlaces:
         """Return the places for a number of members that want the same; with ``apart`` each takes another tree."""
         question = self.question(member)
-        return member_places_for(question, overlay, members=members, apart=apart, checks_units=self._checks_units)
+        return MemberPlaces(question, overlay, members=members, apart=apart, checks_units=self._checks_units)
 
     def best(self, member: ClaimMember, places: MemberPlaces, overlay: Overlay) -> Draft | None:
         """Return the best place for a member, or one of the best; None if there is none."""
-        found = places.best(overlay, most=self._among)
-        if not found:
+        proposals = places.best(overlay, number=self._among)
+        if not proposals:
             return None
-        return draft_of(member, random.choice(found), places.search)  # noqa: S311 - spreads load, keeps no secret
+        return draft_of(member, random.choice(proposals), places.search)  # noqa: S311 - spreads load, keeps no secret
 
     def drafts(self, member: ClaimMember, proposals: Sequence[Proposal], search: PlannerSearch) -> Iterator[Draft]:
         """Yield the proposals that inventories allow, as drafts."""

@@ -35,11 +35,6 @@ Free = Mapping[int, Sequence[float] | None]
 def placed_by_rules(drafting: Drafting, members: Sequence[ClaimMember], rules: GangRules) -> Sequence[Draft]:
     """Return a place for each member of a gang.
 
-    Args:
-        drafting: the snapshot.
-        members: the members, in the order of the request.
-        rules: how they have to lie.
-
     Raises:
         NoCandidate: there are no such places.
     """
@@ -92,15 +87,7 @@ def located(tx: Transaction, level: FabricLevel) -> Located:
 
 @dataclass
 class _FabricSearch:
-    """The search for one gang on the hosts of one snapshot.
-
-    Args:
-        drafting: the snapshot.
-        members: the members.
-        rules: how they have to lie.
-        kinds: what they want, one for each kind of member.
-        hosts: what hosts hold of each kind.
-    """
+    """The search for one gang on the hosts of one snapshot."""
 
     drafting: Drafting
     members: Sequence[ClaimMember]
@@ -239,14 +226,7 @@ class FabricRoom(NamedTuple):
 def refusal_by_rules(
     drafting: Drafting, members: Sequence[ClaimMember], rules: GangRules, room: FabricRoom
 ) -> NoCandidate:
-    """Return the refusal that explains why there are no places.
-
-    Args:
-        drafting: the snapshot.
-        members: the members to be placed.
-        rules: how they have to lie.
-        room: what the search has learnt.
-    """
+    """Return the refusal that explains why there are no places."""
     number = len(members)
     for member in {drafting.prepared(one): one for one in reversed(members)}.values():
         if drafting.best(member, drafting.places_of(member, drafting.overlay, members=1), drafting.overlay) is None:

@@ -188,7 +188,6 @@ class GangSearch:
     """A depth-first search through the places of members.
 
     Args:
-        drafting: the snapshot.
         roots: the trees where each kind of member may fit, most promising first.
         tries: how many places to try.
     """

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from placement.allocators.budget import Budget
 from placement.allocators.fabric import Mix, Posting
 from placement.candidates.host_sketches import HostSketch, read_off
-from placement.candidates.planner.planner_search import PlannerSearch, search_for
+from placement.candidates.planner.planner_search import PlannerSearch
 from placement.candidates.planner.question import PlannerQuestion
 from placement.domain.overlay import Overlay
 from placement.services.planner.drafting import ClaimMember, Draft, Drafting, draft_of
@@ -50,7 +50,7 @@ class HostRoom:
     @cached_property
     def searches(self) -> Sequence[PlannerSearch]:
         """The search of each kind, for one member at a time."""
-        return [search_for(question, self.drafting.overlay, wanted=1) for question in self.questions]
+        return [PlannerSearch(question, self.drafting.overlay, wanted=1) for question in self.questions]
 
     @cached_property
     def _is_tree_by_tree(self) -> bool:

@@ -8,7 +8,7 @@ from placement.allocators.devices import STEPS
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.compose.devices import DeviceComposer
 from placement.candidates.compose.paths import PathComposer, UnknownLevel
-from placement.candidates.planner.question import PlannerQuestion, PlannerTerms, Prepared, SeenCloud
+from placement.candidates.planner.question import PlannerQuestion, Prepared, SeenCloud
 from placement.candidates.ranking import Ranking
 from placement.candidates.tree_reader import TreeReader
 from placement.domain.names import similar_names
@@ -145,18 +145,28 @@ def question_for(
     Raises:
         InvalidAt: the request names a class, trait or level that does not exist.
     """
-    composers = composers or Composers()
-    prepared = composers.prepared(request, options)
+    shared = composers or Composers()
+    prepared = shared.prepared(request, options)
     plan = prepared.plan
     _check_names(tx, request, plan)
     avoided = frozenset(roots_of_providers(tx, request.avoided_trees).values())
     ids = ids_in(tx, plan)
     # Rules about several providers are left to composing. What paths ask for may be taken in turn.
     reader = cloud_in(tx).reader(plan, ids, adds_up=not request.paths)
-    judge = options.judge.in_snapshot(tx) if options.judge else None
-    terms = PlannerTerms(options.profile, options.locks, classes_in_families(tx, Ranking(options.profile)), judge)
-    cloud = seen_cloud(tx, request, prepared.levels, reader)
-    return PlannerQuestion(request, prepared, terms, cloud=cloud, steps=composers, avoided=avoided)
+    cloud = replace(
+        seen_cloud(tx, request, prepared.levels, reader),
+        families=classes_in_families(tx, Ranking(options.profile)),
+        judge=options.judge.in_snapshot(tx) if options.judge else None,
+    )
+    return PlannerQuestion(
+        request,
+        prepared,
+        cloud,
+        profile=options.profile,
+        locks=options.locks,
+        budget=lambda: shared.budget_now,
+        avoided=avoided,
+    )
 
 
 def seen_cloud(tx: Transaction, request: PlannerRequest, levels: Levels, reader: TreeReader) -> SeenCloud:

@@ -64,14 +64,7 @@ def shortage(tx: Transaction, members: Sequence[ClaimMember], overlay: Overlay) 
 
 
 def refusal(drafting: Drafting, placement: GangPlan, lacking: LackingClass | None, *, of: int) -> NoCandidate:
-    """Return why a request or a gang was refused.
-
-    Args:
-        drafting: the snapshot of the search.
-        placement: how far the members came.
-        lacking: the class that is short, if any.
-        of: the number of members.
-    """
+    """Return why a request or a gang was refused."""
     assert placement.stuck is not None
     if not placement.drafts:
         return _of_one(drafting, placement.stuck, complete=placement.complete, is_gang=of > 1)
@@ -133,13 +126,7 @@ def _of_one(drafting: Drafting, member: ClaimMember, *, complete: bool, is_gang:
 
 
 def refusal_alone(member: ClaimMember, explained: Explained, *, is_gang: bool) -> NoCandidate:
-    """Return the refusal of a member that has no place even by itself.
-
-    Args:
-        member: the member.
-        explained: why it has none.
-        is_gang: whether there are others.
-    """
+    """Return the refusal of a member that has no place even by itself."""
     alone = f" Consumer {member.uuid} has no place even alone." if is_gang else ""
     left_out = " The trees to avoid were left out." if member.request.avoided_trees else ""
     uuid = member.uuid if is_gang else None

@@ -25,7 +25,7 @@ from placement.candidates.headroom.totals import (
     models,
 )
 from placement.candidates.host_sketches import host_sketch
-from placement.candidates.planner.planner_search import search_for
+from placement.candidates.planner.planner_search import PlannerSearch
 from placement.candidates.planner.question import PlannerQuestion
 from placement.candidates.provider_sets import SetsInView
 from placement.candidates.serving import withheld
@@ -125,7 +125,7 @@ class PlacedCopies:
             return 0
         overlay = self.overlay
         for copies in range(min(most, MAX_PLANNED)):
-            proposal = next(search_for(self.question, overlay).proposals(), None)
+            proposal = next(PlannerSearch(self.question, overlay).proposals(), None)
             if proposal is None:
                 return copies
             overlay = overlay.taking(proposal.amounts, held=[lock.provider for lock in proposal.locks])

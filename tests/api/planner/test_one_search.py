@@ -10,7 +10,7 @@ from flask import Flask
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
-from placement.candidates.planner.member_places import MemberPlaces, PlannedAnew, TreeByTree
+from placement.candidates.planner.member_places import MemberPlaces
 from placement.cloud.derived import Derived
 from placement.domain.allocation import Claim
 from placement.domain.candidate_request import RequestGroup
@@ -63,7 +63,7 @@ class DraftingAnew(Drafting):
     """Plans each member in the whole cloud: the result that one search for all of them has to match."""
 
     def places_of(self, member: ClaimMember, overlay: Overlay, *, members: int, apart: bool = False) -> MemberPlaces:
-        return PlannedAnew(self.question(member), checks_units=self._checks_units)
+        return super().places_of(member, overlay, members=1)
 
 
 class Drafts(Drafting):
@@ -73,7 +73,7 @@ class Drafts(Drafting):
 
     def places_of(self, member: ClaimMember, overlay: Overlay, *, members: int, apart: bool = False) -> MemberPlaces:
         places = super().places_of(member, overlay, members=members, apart=apart)
-        Drafts.by_one_search += members if isinstance(places, TreeByTree) else 0
+        Drafts.by_one_search += members if places.has_one_line else 0
         return places
 
 
