@@ -119,12 +119,7 @@ class KeyColumns(NamedTuple):
 
 
 class KeyOrder:
-    """Keys in ascending order. What it says never changes, so threads share it.
-
-    Args:
-        keys: the keys.
-        among: the indices of those that count, ascending.
-    """
+    """Keys in ascending order. What it says never changes, so threads share it."""
 
     __slots__ = ("_failing", "_state", "among", "first_failing", "keys")
 
@@ -171,12 +166,7 @@ class KeyOrder:
 
 
 class KeyQueue:
-    """The keys of an order that one request has not taken yet, best first.
-
-    Args:
-        order: the order.
-        filters: whether to leave out keys that break a proportion.
-    """
+    """The keys of an order that one request has not taken yet, best first."""
 
     def __init__(self, order: KeyOrder, *, filters: bool) -> None:
         self.order = order

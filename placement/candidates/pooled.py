@@ -34,15 +34,7 @@ _RankedChoice = tuple[tuple[tuple[bool, float], Counts], Choice]
 
 
 class PooledRanking:
-    """Composes in trees that others share with, and ranks the results.
-
-    Args:
-        plan: what is asked for.
-        scores: what candidates score.
-        sums: the sums of the trees.
-        budget: limits the steps of the search.
-        all_wanted: whether every candidate will be taken.
-    """
+    """Composes in trees that others share with, and ranks the results."""
 
     def __init__(
         self, plan: Plan, scores: TreeScores, sums: SumsAsRead, budget: RequestBudget, *, all_wanted: bool

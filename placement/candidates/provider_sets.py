@@ -27,13 +27,7 @@ class ProviderSets(Protocol):
 
 
 class SetsInView:
-    """The sets of providers in a cloud as it would be.
-
-    Args:
-        sets: those in the real one.
-        view: the cloud as it would be.
-        real: the providers of the real one.
-    """
+    """The sets of providers in a cloud as it would be."""
 
     def __init__(self, sets: ProviderSets, view: CloudView, real: ProviderColumns) -> None:
         self._sets = sets

@@ -36,11 +36,6 @@ def kept_order(reader: TreeReader, scores: TreeScores, kept: KeptInState) -> Key
     """Return the keys of all trees, working out only those of trees that have changed; None without a use.
 
     In order are those of trees that have an inventory of what is asked for.
-
-    Args:
-        reader: reads the trees, without an overlay.
-        scores: what trees can score.
-        kept: keeps the order.
     """
     if scores.signature is None or not scores.classes or not scores.requested:
         return None
@@ -235,12 +230,7 @@ class TreeOrder:
 
 
 class SumsAsRead:
-    """The sums of the trees read so far, where candidates have scores rather than trees.
-
-    Args:
-        reader: reads the sums.
-        classes: the classes of the scores.
-    """
+    """The sums of the trees read so far, where candidates have scores rather than trees."""
 
     def __init__(self, reader: TreeReader, classes: Sequence[str]) -> None:
         self._reader = reader

@@ -71,15 +71,7 @@ Trees = Mapping[int, WrittenTree | None]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A request that may have been asked before.
-
-    Args:
-        name: identifies it and the form of its answer.
-        request: what is asked for.
-        options: how candidates are generated.
-        ranking: what is best.
-        write: writes texts of trees.
-    """
+    """A request that may have been asked before."""
 
     name: Hashable
     request: CandidateRequest
@@ -170,7 +162,6 @@ class _KeptTexts:
     Args:
         ids: the ids of the names in the request; None before it has been asked for twice.
         names: the names in the texts.
-        trees: the trees.
         is_refused: whether its answer is not the sum of its trees, or too large to keep.
     """
 
@@ -208,16 +199,7 @@ def _texts_before(tx: Transaction, question: Question, ids: NamedIds) -> _KeptTe
 
 
 class _SearchOfWritten:
-    """The search of ``candidates.search``, over written trees; writes those whose texts are not known.
-
-    Args:
-        tx: the snapshot.
-        plan: what is asked for.
-        ids: the ids of the names in it.
-        question: the question.
-        scores: what trees can score.
-        before: the texts that are known.
-    """
+    """The search of ``candidates.search``, over written trees; writes those whose texts are not known."""
 
     def __init__(
         self,

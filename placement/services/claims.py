@@ -214,12 +214,6 @@ def refuse_held_places(tx: Transaction, claims: Sequence[Claim], situation: Situ
     A consumer that was in such a place before it was held, and does not hold it, may keep what it has there, move it
     within the place, and pass it on to other consumers among the claims; only taking more is refused.
 
-    Args:
-        tx: the transaction, which has locked the providers.
-        claims: the claims.
-        situation: the state that they met.
-        locks: the locks in use.
-
     Raises:
         HeldExclusively: with the place's name.
     """

@@ -17,9 +17,7 @@ class PlaceRules:
     """The rules of one request in searches of one kind of host.
 
     Args:
-        request: the request.
         levels: the names of the host's levels.
-        costs: the layout of costs.
         partial: the levels at which it is counted whether any place is touched.
         cards: how many cards have devices in different places.
         most: the number of ways to keep for each state.

@@ -116,7 +116,6 @@ class InOnePlace:
 
     Args:
         groups: their labels.
-        level: the level.
         required: whether nothing else is acceptable.
         condition: the shared condition that a device which is itself such a place meets; None if there is none.
         stands_for: how many such rules it represents in the search; each place then serves a whole number of them.

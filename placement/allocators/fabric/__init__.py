@@ -94,7 +94,6 @@ class Fabric:
 
     Args:
         sites: the sites, in order of preference; a place ranks with its first site.
-        gang: the members.
         holds: the oracle for what sites hold.
     """
 

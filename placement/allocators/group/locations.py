@@ -30,8 +30,6 @@ class LocationNode:
     Args:
         index: its number; numbers follow the natural order of names, a location before those inside it.
         parent: the number of the enclosing location, -1 for the root.
-        level: its level.
-        path: its address.
         capacities: its own resources by base name.
         children: the numbers of the locations directly inside.
         end: one past the highest number inside.

@@ -22,7 +22,6 @@ class RequirementNode:
     """A requirement, annotated for the search.
 
     Args:
-        requirement: the requirement.
         level: its level; "" for an outermost one.
         phase: when it runs.
         amounts: what the location itself must offer.

@@ -23,7 +23,6 @@ class Option(NamedTuple):
     """A location that a pick may take.
 
     Args:
-        location: the location.
         chain: the locations of all the pick's requirements, ending in ``location``.
         trail: the path from just below the parent pick's location down to this one.
     """

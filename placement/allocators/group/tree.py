@@ -40,7 +40,6 @@ class Location:
         name: unique among its siblings of the same level; breaks ties, in natural order.
         level: the kind of place (``numa``, ``gpu``); ignored for the root.
         capacities: its own resources, excluding those of the places inside.
-        children: the places inside.
     """
 
     name: str = ""

@@ -142,13 +142,7 @@ class CompactFirst:
     def _in_order(
         self, choices: Sequence[Choice], masks: Mapping[int, int], places: Places
     ) -> tuple[Counts, list[Choice]]:
-        """Return the least counts of places, and the choices sorted by counts; equals stay in search order.
-
-        Args:
-            choices: the choices, of providers or of numbers.
-            masks: the places that each provider, or number, lies in.
-            places: the places of the tree.
-        """
+        """Return the least counts of places, and the choices sorted by counts; equals stay in search order."""
         touched = self._touched(masks, choices)
         counts_of = {places_touched: places.counts(places_touched) for places_touched in set(touched)}
         counts = [counts_of[places_touched] for places_touched in touched]

@@ -102,8 +102,6 @@ class TreeParts:
     """One request in one tree.
 
     Args:
-        request: the request.
-        plan: its plan.
         tree: the tree, with the options of each demand.
         details: the same tree in detail.
         never_alone: the places that cannot be held exclusively, even if nothing is in use.
@@ -235,14 +233,7 @@ class TreeParts:
         return {some[place]: str(number) for number, place in enumerate(order)}
 
     def group(self, index: int, part: Part, row: Sequence[int], case: DeviceCase) -> Group:
-        """Return a part as a group of the device allocator.
-
-        Args:
-            index: its position among the parts, which is its label.
-            part: the part.
-            row: the providers that may serve it.
-            case: the question that the group belongs to.
-        """
+        """Return a part as a group of the device allocator."""
         count, heads, numbers = case.counts[index], case.heads, case.numbers
         # How well they fit decides nothing if all of them are taken, unless other heads leave others to take.
         is_ranked = case.is_ranked and (len(row) > count or heads)

@@ -64,10 +64,8 @@ class DeviceComposer:
     """Composes one request in many trees.
 
     Args:
-        request: the request.
         plan: its plan; for each group that wants everything there is a further demand of all healthy providers, and
             perhaps for others.
-        levels: the levels.
         locks: level -> lock class.
         judge: returns what judges devices, where the profile counts fragmentation; asked when trees are composed.
     """
@@ -141,14 +139,7 @@ class DeviceComposer:
     def _allocations(
         self, tree: Tree, details: PlannerTree, budget: Budget, *, is_ranked: bool
     ) -> Iterator[tuple[DeviceAllocations, Sequence[int]]]:
-        """Yield what the device allocator finds in a tree with each choice of heads, and the providers it names.
-
-        Args:
-            tree: the tree.
-            details: the same tree in detail.
-            budget: the steps that may be taken.
-            is_ranked: whether the best ways are wanted, rather than any.
-        """
+        """Yield what the device allocator finds in a tree with each choice of heads, and the providers it names."""
         wanted = {level for part in self._parts for level in part.exclusive}
         parts = TreeParts(
             self._request,

@@ -13,12 +13,7 @@ from placement.domain.tree import NO_STOCKS, PlannerTree, Stock
 
 
 class Locks:
-    """The lock classes of levels.
-
-    Args:
-        levels: the levels, outermost first.
-        classes: level -> lock class.
-    """
+    """The lock classes of levels."""
 
     def __init__(self, levels: Sequence[str], classes: Mapping[str, str]) -> None:
         self._classes = {level: name for level, name in classes.items() if level in levels or level == THE_DEVICE}

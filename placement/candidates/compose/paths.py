@@ -33,11 +33,6 @@ class UnknownLevel(ValueError):
 class PathComposer:
     """Composes one request in many trees.
 
-    Args:
-        request: the request.
-        levels: the levels.
-        locks: level -> lock class.
-
     Raises:
         UnknownLevel: a group in a name is not a level.
         ValueError: a name is not valid.
@@ -212,11 +207,7 @@ class PathComposer:
 
 
 class _LabelledGroup:
-    """What names ask for in one group, and the groups inside it by level and index.
-
-    Args:
-        label: the beginning of the names, as written.
-    """
+    """What names ask for in one group, and the groups inside it by level and index."""
 
     def __init__(self, label: str) -> None:
         self.label = label

@@ -28,8 +28,6 @@ class _Portions(NamedTuple):
     """What a tree needs: a number of portions of a class, each of them of at least some amount.
 
     Args:
-        resource_class: the class.
-        amount: the amount.
         number: how many portions.
         providers: how many providers serve them, those of different parts counted separately.
         loose: demand -> how many of the portions one provider can be asked for, besides those of other demands.
@@ -62,7 +60,6 @@ class DeviceRoom:
     """What the parts of one request need in all.
 
     Args:
-        parts: the parts.
         isolate: whether no two granular parts may be on one provider.
     """
 
@@ -113,7 +110,6 @@ class WantedFree(NamedTuple):
     """A number of providers of a demand that must have certain places around them free of use.
 
     Args:
-        demand: the demand.
         number: how many different providers.
         levels: the levels, by number, whose place around each provider must be free.
         is_device: whether each provider itself must be free.
@@ -143,11 +139,7 @@ def wanted_free(parts: Iterable[Part], levels: Sequence[str]) -> Iterator[Wanted
 
 # Without it, a GPU that wants its switch to itself on 400 busy hosts takes 450 ms of CPU instead of 210.
 class PlacesInUse:
-    """What is in use in a cloud.
-
-    Args:
-        serving: the columns, and who has which trait.
-    """
+    """What is in use in a cloud."""
 
     def __init__(self, serving: Serving) -> None:
         self._serving = serving
@@ -205,7 +197,6 @@ class AnyChoice:
     """The choices of single providers for one request.
 
     Args:
-        request: the request.
         providers: who there is, for parents, which matter if groups are tied.
     """
 

@@ -30,13 +30,7 @@ class SlotOrder(NamedTuple):
 
 
 class PreparedTree(NamedTuple):
-    """A tree to be searched, any number of times, but each time to the end before the next.
-
-    Args:
-        order: the order in which slots are placed.
-        options: the providers of each slot, in that order.
-        constraints: what the plan asks of all choices.
-    """
+    """A tree to be searched, any number of times, but each time to the end before the next."""
 
     order: SlotOrder
     options: Sequence[Sequence[int]]
@@ -143,10 +137,6 @@ def search_order(plan: Plan, counts: Sequence[int]) -> SlotOrder:
 
     A set that is begun is finished before the next. Slots tied only by amounts come last, because the search can look
     ahead for them.
-
-    Args:
-        plan: the plan.
-        counts: how many options each demand has.
     """
     tied_at_all = frozenset[str]().union(*plan.request.same_subtree)
 

@@ -31,7 +31,6 @@ class RowsByIds:
     """A query by ids: listed, or, if there are many close together, as one range with everything in between.
 
     Args:
-        rows: the query.
         column: the column with the ids.
         spread: as a range, if it spans at most so many ids for each.
     """

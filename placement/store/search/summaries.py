@@ -65,7 +65,6 @@ class ProvidersOfTrees(NamedTuple):
 
     Args:
         roots: the ids of the roots.
-        members: the providers, by id.
         traits: (provider, trait) for each of their traits; other providers may be included.
     """
 
