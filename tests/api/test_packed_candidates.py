@@ -17,9 +17,9 @@ from placement.cli.simulation.traces import Trace
 from placement.settings import DatabaseSettings, Settings
 from placement.settings.planner.sections import load_planner
 from tests.api.conftest import Api
-from tests.bench.packing_cloud import GPU, claim, names, nodes, profile, query
-from tests.bench.packing_learnt import LearningHosts
-from tests.bench.planner import OWNER, Rows
+from tests.bench.packing_cloud import GPU, LearningHosts, claim, names, nodes, profile, query
+from tests.bench.rows import write_trees
+from tests.bench.work import OWNER
 
 SAMPLE = Path(__file__).parents[1] / "data" / "openb"
 
@@ -51,7 +51,7 @@ def server(
     for path in names(trace):
         api.put(path)
     with app.extensions["placement"].database.writer.begin() as connection:
-        Rows(connection).write(list(nodes(trace)))
+        write_trees(connection, nodes(trace))
     return app
 
 

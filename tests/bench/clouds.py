@@ -1,6 +1,6 @@
 """The shapes of the clouds that are measured: names like ``nested-1000`` give the shape and the number of hosts.
 
-The name determines everything, so a cloud can be recreated. rows.py turns shapes into rows.
+The name determines everything, so a cloud can be recreated. rows.py writes them.
 """
 
 from collections.abc import Callable, Iterator
@@ -69,11 +69,31 @@ def numa_gpu(index: int) -> Node:
     return host
 
 
-def wide(devices: int) -> Callable[[int], Node]:
+def numa(index: int) -> Node:
+    """Return a host with two NUMA nodes."""
+    name = f"host{index}"
+    nodes = [Node(f"{name}-numa{number}", {"VCPU": 32, "MEMORY_MB": 1 << 17}, ("HW_NUMA_ROOT",)) for number in range(2)]
+    return Node(name, {"DISK_GB": 2000}, children=nodes)
+
+
+def devices(index: int) -> Node:
+    """Return a host with two NUMA nodes of four PCIe switches, each with a GPU and a NIC."""
+    host = Node(f"host{index}", {"MEMORY_MB": 1 << 20})
+    for numa_number in range(2):
+        node = Node(f"{host.name}-numa{numa_number}", {"VCPU": 64}, ("HW_NUMA_ROOT",))
+        for switch_number in range(4):
+            name = f"{host.name}-switch{numa_number}.{switch_number}"
+            below = [Node(f"{name}-gpu", {"PGPU": 1}), Node(f"{name}-nic", {"SRIOV_NET_VF": 8}, ("HW_NIC_SRIOV",))]
+            node.children.append(Node(name, {}, ("CUSTOM_HW_PCIE_SWITCH",), children=below))
+        host.children.append(node)
+    return host
+
+
+def wide(count: int) -> Callable[[int], Node]:
     """Return a factory of hosts with many single-unit devices."""
 
     def host(index: int) -> Node:
-        below = [Node(f"host{index}-dev{device}", {"PGPU": 1}) for device in range(devices)]
+        below = [Node(f"host{index}-dev{device}", {"PGPU": 1}) for device in range(count)]
         return Node(f"host{index}", {"VCPU": 64, "MEMORY_MB": 262144}, children=below)
 
     return host
@@ -98,7 +118,7 @@ def shared(hosts: int) -> Iterator[Node]:
     for number in range(AGGREGATES):
         for pool in range(2):
             storage = {"DISK_GB": 1_000_000}
-            yield Node(f"pool{number}-{pool}", storage, ("MISC_SHARES_VIA_AGGREGATE",), (number,))
+            yield Node(f"pool{number}-{pool}", storage, (SHARES,), (number,))
     for index in range(hosts):
         yield Node(f"host{index}", {"VCPU": 64, "MEMORY_MB": 262144}, (), (index % AGGREGATES,))
 
@@ -136,7 +156,8 @@ def _renamed(node: Node, prefix: str) -> Node:
 def cloud(name: str) -> Iterator[Node]:
     """Yield the roots of a cloud by its name.
 
-    Names are flat-N, nested-N, numa-gpu-N, shared-N, pooled-N and mixed-N for N hosts, wide-DEVICES and pcie-SWITCHES.
+    Names are flat-N, numa-N, nested-N, numa-gpu-N, devices-N, shared-N, pooled-N and mixed-N for N hosts, wide-DEVICES
+    and pcie-SWITCHES.
     """
     shape, _, number = name.rpartition("-")
     size = int(number)
@@ -146,7 +167,9 @@ def cloud(name: str) -> Iterator[Node]:
         return
     shapes: dict[str, tuple[Callable[[int], Node], int]] = {
         "flat": (flat, size),
+        "numa": (numa, size),
         "nested": (nested, size),
+        "devices": (devices, size),
         "numa-gpu": (numa_gpu, size),
         "wide": (wide(size), WIDE_HOSTS),
         "pcie": (pcie(size), 1),

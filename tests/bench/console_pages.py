@@ -3,15 +3,15 @@
 python -m tests.bench.console_pages     two minutes; the figures are in docs/performance.md
 """
 
-import statistics
 import sys
 import tempfile
-import time
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
 from placement.app import create_app
 from placement.settings import DatabaseSettings, PlannerSettings, Settings
+from tests.bench.meters import cpu_ms
 from tests.bench.rows import provider_uuid
 from tests.databases import migrate
 from tests.ui.racks import fill_racks, host_name, kinds
@@ -62,12 +62,8 @@ def measure(hosts: int, directory: Path) -> None:
     print("| page | size | CPU of the server |\n|---|---|---|")
     for name, path in PATHS.items():
         visitor.open(path)
-        size, spent = 0, []
-        for _ in range(TIMES):
-            before = time.process_time()
-            size = len(visitor.open(path).data)
-            spent.append(time.process_time() - before)
-        print(f"| {name} | {size / 1000:.0f} KB | {statistics.median(spent):.2f} s |", flush=True)
+        spent_ms = cpu_ms(partial(visitor.open, path), repeats=TIMES)
+        print(f"| {name} | {len(visitor.open(path).data) / 1000:.0f} KB | {spent_ms / 1000:.2f} s |", flush=True)
     database.dispose()
 
 

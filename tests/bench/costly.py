@@ -2,7 +2,7 @@
 
 ``python -m tests.bench.costly --requests 500`` prints the slowest requests, by CPU time of server and database and by
 wall time, for investigation. It exits with 1 if any took more than its answer is worth: a second of CPU, three where
-the planner composes up to twenty groups, or 150 ms per megabyte; on a slow machine accordingly more (``floor.py``).
+the planner composes up to twenty groups, or 150 ms per megabyte; on a slow machine accordingly more (``meters.py``).
 
 The seed changes every day unless given, and on odd days usage differs from host to host, so that hardly two are alike.
 ``--cloud pooled-5000`` sends requests that are hard where much is shared. The server runs in this process, tuned like a
@@ -16,20 +16,18 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import psycopg
 from flask.testing import FlaskClient
+from sqlalchemy import text
 
 from placement.app import create_app
 from placement.settings import DatabaseSettings, Settings
 from placement.tuning import tune_process
 from tests.bench.clouds import AGGREGATES
-from tests.bench.floor import floor
 from tests.bench.hard_plans import claim, claim_on_pools, plan, plan_on_pools
 from tests.bench.hard_queries import on_pools
-from tests.bench.meters import CpuMeter, spent_ms, with_children
+from tests.bench.meters import Pids, floor, metered, postmaster
 from tests.bench.rows import provider_uuid, write_cloud
 from tests.postgresql import running_postgresql
 
@@ -141,26 +139,25 @@ ON_POOLS: tuple[Route, ...] = (
 )
 
 
-def asked(client: FlaskClient, path: str, wanted: Asked, database: CpuMeter) -> Cost:
-    is_query = isinstance(wanted, str)
-    before, cpu, clock = database.read(), time.process_time(), time.monotonic()
-    if is_query:
-        answer = client.get(f"{path}?{wanted}", headers=HEADERS)
-    else:
-        answer = client.post(path, json=wanted, headers=HEADERS)
-    shown = f"{path}?{wanted}" if is_query else f"{path} {json.dumps(wanted)}"
-    spent, clock = time.process_time() - cpu, time.monotonic() - clock
-    spent += spent_ms(before, database.read()) / 1000
-    return Cost(spent, clock, answer.status_code, len(answer.data), shown)
+def cost_of(client: FlaskClient, path: str, wanted: Asked, database: Pids) -> Cost:
+    """Send a request, and return its cost."""
+    with metered({"database": database}) as spent:
+        cpu, clock = time.process_time(), time.monotonic()
+        if isinstance(wanted, str):
+            target = f"{path}?{wanted}"
+            answer = client.get(target, headers=HEADERS)
+        else:
+            target = f"{path} {json.dumps(wanted)}"
+            answer = client.post(path, json=wanted, headers=HEADERS)
+        cpu, clock = time.process_time() - cpu, time.monotonic() - clock
+    return Cost(cpu + spent["database"] / 1000, clock, answer.status_code, len(answer.data), target)
 
 
-def costs_of(
-    client: FlaskClient, route: Route, choices: Sequence[random.Random], database: CpuMeter, hosts: int
-) -> int:
+def too_costly(client: FlaskClient, route: Route, seeds: Sequence[int], *, database: Pids, hosts: int) -> int:
     """Send a route's requests, print the slowest, and return how many cost more than they may."""
-    path, query = route
-    wanted, before = [query(choice) for choice in choices], floor()
-    costs = [asked(client, path, one, database) for one in wanted]
+    path, drawn = route
+    before = floor()
+    costs = [cost_of(client, path, drawn(random.Random(seed)), database) for seed in seeds]
     slowness = max(before.slowness, floor().slowness)
     statuses = dict(Counter(cost.status for cost in costs))
     print(f"\n{path}: {statuses}, {slowness:.2f} times the usual floor; CPU s, clock s, status, bytes")
@@ -184,29 +181,25 @@ def _options() -> argparse.Namespace:
 
 
 def main() -> None:
+    """Send requests to every route, and judge them."""
     options = _options()
     name = options.cloud or f"mixed-{options.hosts}"
     is_uneven = options.seed % 2 == 1 if options.uneven is None else options.uneven
     print(f"{name}, {'uneven' if is_uneven else 'even'}, seed {options.seed}")
     tune_process()
-    print(floor())
     too_much, hosts = 0, int(name.rpartition("-")[2])
     routes = ON_POOLS if name.startswith("pooled") else ROUTES
     with running_postgresql() as postgresql:
-        url = postgresql.database("costly")
-        database = DatabaseSettings(connection=url, sync_on_startup=True)
-        client = create_app(Settings(database=database, auth_strategy="noauth2")).test_client()
-        with psycopg.connect(url, autocommit=True) as connection:
+        settings = DatabaseSettings(connection=postgresql.database("costly"), sync_on_startup=True)
+        app = create_app(Settings(database=settings, auth_strategy="noauth2"))
+        with app.extensions["placement"].database.writer.begin() as connection:
             write_cloud(connection, name, fill=options.fill, is_uneven=is_uneven)
-            connection.execute("ANALYZE")
-            found = connection.execute("SHOW data_directory").fetchone()
-        assert found is not None
-        postmaster = int((Path(found[0]) / "postmaster.pid").read_text().split()[0])
-        meter = CpuMeter(lambda: with_children(postmaster))
+            connection.execute(text("ANALYZE"))
+            database = postmaster(connection.scalars(text("SHOW data_directory")).one())
         for route in [route for route in routes if any(part in route[0] for part in options.routes)]:
-            choices = [random.Random(options.seed + number) for number in range(options.requests)]
-            too_much += costs_of(client, route, choices, meter, hosts)
-    print(f"\n{floor()}\n{too_much} took more than their answers are worth")
+            seeds = range(options.seed, options.seed + options.requests)
+            too_much += too_costly(app.test_client(), route, seeds, database=database, hosts=hosts)
+    print(f"\n{too_much} took more than their answers are worth")
     sys.exit(bool(too_much))
 
 

@@ -10,29 +10,20 @@ workers are forked after loading; ``alone`` and ``reference`` with workers that 
 
 import argparse
 import contextlib
-import http.client
 import itertools
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
-
-import psycopg
 
 from tests import reference, servers
-from tests.bench.meters import held
+from tests.bench.meters import memory_of
 from tests.differential.generate.plan import plan
 from tests.differential.requests import Request
-from tests.differential.sides import GENERATIONS
-from tests.empty_database import empty_database
-from tests.postgresql import running_postgresql
+from tests.differential.sides import Side, Starter
 
 AS_IN_PRODUCTION = ("--config", "python:placement.wsgi.gunicorn")
 THREADS = 4
-TIMEOUT_S = 120
 MINUTE_S = 60
 
 
@@ -51,62 +42,41 @@ KINDS = {
 }
 
 
-class Subject:
-    """A running server and its one client, which has a connection for each thread and uses them in turn."""
+class Subject(NamedTuple):
+    """A running server, and how it is asked."""
 
-    def __init__(self, served: servers.Served, database_url: str) -> None:
-        self._served = served
-        self._database_url = database_url
-        place, threads = urlsplit(served.url).netloc, THREADS * (len(served.pids) - 1)
-        connections = [http.client.HTTPConnection(place, timeout=TIMEOUT_S) for _ in range(threads)]
-        self._connections = itertools.cycle(connections)
+    served: servers.Served
+    side: Side
 
-    def reset(self) -> None:
-        """Empty the cloud."""
-        empty_database(self._database_url)
-
-    def ask(self, request: Request) -> None:
-        """Send a request with this side's generations, and read the answer."""
-        sent, connection = request.resolved(self._generation), next(self._connections)
-        for is_last in (False, True):
-            try:
-                connection.request(sent.method, sent.target(), sent.content(), sent.all_headers())
-                connection.getresponse().read()
-            except (http.client.HTTPException, OSError):
-                connection.close()  # The server may close the connection after an answer.
-                if is_last:
-                    raise
-            else:
-                return
+    def ask(self, request: Request | None) -> None:
+        """Send a request with this side's generations; None empties the cloud."""
+        if request is None:
+            self.side.reset()
+        else:
+            self.side.ask(request.resolved(self.side.generation))
 
     def cell(self) -> str:
         """Return a worker's private memory, its share, and the shares of all processes."""
-        _arbiter, *workers = everything = [held(pid) for pid in self._served.pids]
+        _arbiter, *workers = everything = [memory_of(pid) for pid in self.served.pids]
         private = statistics.mean(worker.private_mb for worker in workers)
         share = statistics.mean(worker.share_mb for worker in workers)
-        return f"{private:.0f} / {share:.0f} / {sum(one.share_mb for one in everything):.0f}"
-
-    def _generation(self, kind: str, uuid: str) -> int | None:
-        with psycopg.connect(self._database_url) as database:
-            row = database.execute(GENERATIONS[kind].replace("?", "%s"), [uuid]).fetchone()
-        return row and int(row[0])
+        return f"{private:.0f} / {share:.0f} / {sum(each.share_mb for each in everything):.0f}"
 
 
 @contextlib.contextmanager
 def running_subjects(names: Sequence[str], workers: int) -> Iterator[dict[str, Subject]]:
     """Run servers, each on its own database."""
     with contextlib.ExitStack() as stack:
-        postgresql = stack.enter_context(running_postgresql())
-        subjects = {}
+        starter, subjects = Starter(stack), {}
         for name in names:
-            kind, directory = KINDS[name], Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memory-")))
-            url = postgresql.database(name)
-            servers.write_configuration(directory, kind.sections(url))
-            servers.placement_manage(kind.installation(), directory, "db", "sync")
-            sizes = {"workers": workers, "threads": THREADS}
-            served = servers.started_server(kind.installation(), directory, options=kind.options, **sizes)
+            kind, directory = KINDS[name], starter.directory()
+            url = starter.new_database("postgresql", directory)
+            servers.write_configuration(directory, servers.migrating(kind.sections(url)))
+            served = servers.started_server(
+                kind.installation(), directory, workers=workers, threads=THREADS, options=kind.options
+            )
             stack.callback(served.stop)
-            subjects[name] = Subject(served, url)
+            subjects[name] = Subject(served, Side(name, served.url, url, starter.opened(url)))
         yield subjects
 
 
@@ -117,29 +87,25 @@ def rounds(seed: int) -> Iterator[Request | None]:
         yield from plan(seed, number)
 
 
-def row(subjects: Sequence[Subject], minutes: float, asked: int) -> str:
-    cells = [f"{minutes:.0f}", f"{asked:,}", *[subject.cell() for subject in subjects]]
-    return f"| {' | '.join(cells)} |"
-
-
 def main() -> None:
+    """Send rounds to all servers, and print a row each minute."""
     options = _options()
     with running_subjects(options.servers, options.workers) as subjects:
         print(f"| minutes | requests | {' | '.join(subjects)} |\n{'| --- ' * (len(subjects) + 2)}|")
-        everyone = [*subjects.values()]
-        begun, printed, asked = time.monotonic(), 0, 0
-        print(row(everyone, 0, 0), flush=True)
+        begun, printed, sent = time.monotonic(), -1, 0
         for request in rounds(options.seed):
-            for subject in everyone:
-                subject.reset() if request is None else subject.ask(request)
-            asked += request is not None
             passed = time.monotonic() - begun
-            if passed // MINUTE_S > printed or asked == options.requests:
-                printed = passed // MINUTE_S
-                print(row(everyone, passed / MINUTE_S, asked), flush=True)
-            if passed >= options.minutes * MINUTE_S or asked == options.requests:
+            is_over = passed >= options.minutes * MINUTE_S or sent == options.requests
+            if passed // MINUTE_S > printed or is_over:
+                printed = int(passed // MINUTE_S)
+                cells = [f"{passed / MINUTE_S:.0f}", f"{sent:,}", *[subject.cell() for subject in subjects.values()]]
+                print(f"| {' | '.join(cells)} |", flush=True)
+            if is_over:
                 return
-            time.sleep(max(0.0, asked / options.rate - passed))
+            for subject in subjects.values():
+                subject.ask(request)
+            sent += request is not None
+            time.sleep(max(0.0, sent / options.rate - passed))
 
 
 def _options() -> argparse.Namespace:

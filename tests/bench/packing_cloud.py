@@ -1,15 +1,19 @@
 """A published trace as a real cloud: its hosts as provider trees, its tasks as requests, its mix as a planner file.
 
+Beside it, hosts that learn the mix, as a server without flavors in its profile does.
+
 A host is a tree: the root has VCPU (in thousandths, as the trace counts) and MEMORY_MB, and below it each GPU is a
 provider with 1,000 of CUSTOM_GPU_MILLI and the trait of its model. A share of a GPU is an amount of that class; several
 GPUs are as many groups.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from placement.allocators.fragmentation import DeviceTask, FreeHost
+from placement.allocators.fragmentation import DeviceTask, FreeHost, LearntMix, Outlook, size_of, work_of
+from placement.cli.simulation.packing import FillingHosts
 from placement.cli.simulation.traces import SIZE, Trace
+from placement.services.expected_work import FIRST_NEWS, MAX_FLAVORS
 from tests.bench.clouds import Node
 
 GPU = "CUSTOM_GPU_MILLI"
@@ -91,3 +95,32 @@ def claim(task: DeviceTask, consumer: Mapping[str, Any]) -> dict[str, Any]:
             groups["_G"]["required"] = [f"in:{','.join(sorted(map(trait, task.kinds)))}"]
     body: dict[str, Any] = {"groups": groups, "consumer": dict(consumer)}
     return body | ({"group_policy": "isolate"} if task.devices > 1 else {})
+
+
+class LearningHosts:
+    """Hosts that are filled by the mix of what was placed before, read again each time that it has doubled."""
+
+    def __init__(self, trace: Trace, earlier: Iterable[DeviceTask] = ()) -> None:
+        self._trace = trace
+        self._mix = LearntMix(0.0)
+        for task in earlier:
+            self._learn(task)
+        self._read(trace.hosts)
+
+    def place(self, task: DeviceTask) -> bool:
+        """Place a task where it costs least, and learn from it; return whether it fits anywhere."""
+        is_placed = self.filling.place(task)
+        if is_placed:
+            self._learn(task)
+            if self._mix.total == self._read_at + max(FIRST_NEWS, self._read_at):
+                self._read(self.filling.hosts)
+        return is_placed
+
+    def _learn(self, task: DeviceTask) -> None:
+        work = work_of([task])
+        self._mix.note_asked(work)
+        self._mix.note_allocated(size_of(work))
+
+    def _read(self, hosts: Sequence[FreeHost]) -> None:
+        self._read_at = self._mix.total
+        self.filling = FillingHosts(hosts, Outlook(self._mix.expected(MAX_FLAVORS), self._trace.supply))

@@ -6,81 +6,84 @@ including the interpreter and libraries.
 """
 
 import argparse
+import contextlib
 import resource
 import statistics
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import psycopg
 from flask import Flask
-from sqlalchemy import TextClause, text
+from sqlalchemy import text
 
+from placement.app import create_app
+from placement.domain.identity import CURRENT_ORIGIN, Origin
 from placement.services.journal import put_in_order
+from placement.settings import DatabaseSettings, Settings
 from placement.store.tables import REFERENCE_TABLES
 from placement.tuning import spare_the_collector
-from tests.bench.bulk import FLAVOR, SMALL, flat_host
-from tests.bench.bursts import BURSTS, RESERVE, USE, burst
-from tests.bench.clouds import Node
-from tests.bench.floor import floor
-from tests.bench.loading import insert_rows, rows_for
-from tests.bench.meters import CpuMeter, spent_ms, with_children
-from tests.bench.planner import HEADERS, OWNER, made
+from tests.bench.cases import FLAVOR_QUERY, SMALL_CLAIM
+from tests.bench.clouds import numa
+from tests.bench.meters import Pids, floor, metered, postmaster, with_children
+from tests.bench.rows import insert_rows, write_cloud
+from tests.bench.work import OWNER
 from tests.mariadb import running_mariadb
 from tests.postgresql import running_postgresql
 
-Started = AbstractContextManager[tuple[str, int]]
+TIMES, TOGETHER = 15, 16
+BURST, BURSTS = 1000, 9
+HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
+ANALYZE = {"postgresql": "ANALYZE", "mysql": f"ANALYZE TABLE {', '.join(table.name for table in REFERENCE_TABLES)}"}
+COLUMNS = ("hosts", "first, s", "10 best", "a new host", "1,000 restocked", "1,000 used", "1,000 best", "claim")
+HEADER = f"| {' | '.join(COLUMNS)} | 16 at once | MB |\n|{'---|' * (len(COLUMNS) + 2)}"
 
-TIMES, TOGETHER, WRITTEN_AT_ONCE = 15, 16, 20_000
-ASKED = "resources=" + ",".join(f"{name}:{amount}" for name, amount in FLAVOR.items())
-
-
-def nested_host(name: str) -> Node:
-    """Return a host with two NUMA nodes."""
-    below = [Node(f"{name}-numa{number}", {"VCPU": 32, "MEMORY_MB": 1 << 17}, ("HW_NUMA_ROOT",)) for number in range(2)]
-    return Node(name, {"DISK_GB": 2000}, ("HW_CPU_X86_VMX",), children=below)
+RESTOCK = text(
+    "UPDATE inventories SET reserved = (resource_provider_id * 7 + :number) % 29"
+    " WHERE resource_class_id = 0 AND resource_provider_id = :provider"
+)
+USE = text(
+    "INSERT INTO allocations (resource_provider_id, resource_class_id, consumer_id, used)"
+    " SELECT resource_provider_id, 0, 'burst', 1 FROM inventories"
+    " WHERE :number >= 0 AND resource_class_id = 0 AND resource_provider_id = :provider"
+)
+WITH_VCPUS = text("SELECT resource_provider_id FROM inventories WHERE resource_class_id = 0")
 
 
 class Worker:
-    """A server in this process, with a meter for its database."""
+    """A server in this process, and the processes of its database."""
 
-    def __init__(self, app: Flask, database: CpuMeter) -> None:
+    def __init__(self, app: Flask, database_pids: Pids) -> None:
         self._app = app
-        self._database = database
+        self._pids = {"database": database_pids}
+        self._database = app.extensions["placement"].database
 
-    def cpu_ms(self, work: Callable[[], Any], *, calls: int = 1, after: Callable[[], None] | None = None) -> str:
+    def cost(self, work: Callable[[], Any], *, after: Callable[[int], Any] | None = None, calls: int = 1) -> str:
         """Return the median CPU times of the server and the database for one call, each after a change."""
         work()
         server, database = [], []
-        for _ in range(TIMES):
-            (after or self.claim)()
-            before, begun = self._database.read(), time.process_time()
-            work()
-            server.append((time.process_time() - begun) * 1000 / calls)
-            database.append(spent_ms(before, self._database.read()) / calls)
-        return f"{statistics.median(server):.1f} + {statistics.median(database):.1f}"
-
-    def cpu_ms_after_bursts(self, change: TextClause) -> str:
-        """Return the medians for the 10 best after a thousand random hosts have changed, as ``cpu_ms`` does."""
-        server, database = [], []
-        for number in range(BURSTS):
-            burst(self._app, change, number)
-            before, begun = self._database.read(), time.process_time()
-            self.find()
-            server.append((time.process_time() - begun) * 1000)
-            database.append(spent_ms(before, self._database.read()))
+        for number in range(TIMES if after is None else BURSTS):
+            (after or self.claim)(number)
+            with metered(self._pids) as spent:
+                begun = time.process_time()
+                work()
+                server.append((time.process_time() - begun) * 1000 / calls)
+            database.append(spent["database"] / calls)
         return f"{statistics.median(server):.1f} + {statistics.median(database):.1f}"
 
     def find(self, limit: int = 10) -> None:
-        found = self._app.test_client().get(f"/allocation_candidates?{ASKED}&limit={limit}", headers=HEADERS)
-        assert found.data.count(b'{"allocations"') == limit  # Parsing it would cost more.
+        """Get the best candidates."""
+        client = self._app.test_client()
+        answer = client.get(f"/allocation_candidates?{FLAVOR_QUERY}&limit={limit}", headers=HEADERS)
+        assert answer.data.count(b'{"allocations"') == limit  # Parsing it would cost more.
 
-    def claim(self) -> None:
-        body = {**SMALL, "consumer": {"uuid": str(uuid.uuid4()), **OWNER}}
+    def claim(self, _number: int = 0) -> None:
+        """Claim for a new consumer."""
+        body = {**SMALL_CLAIM, "consumer": {"uuid": str(uuid.uuid4()), **OWNER}}
         assert self._app.test_client().post("/planner/v1/claims", json=body, headers=HEADERS).status_code == 201
 
     def claim_together(self) -> None:
@@ -91,96 +94,89 @@ class Worker:
         for thread in threads:
             thread.join()
 
+    def burst(self, change: Any) -> Callable[[int], None]:
+        """Return what changes a thousand random hosts at once, in the journal as a request does."""
 
-@contextmanager
-def on_postgresql() -> Iterator[tuple[str, int]]:
-    """Yield the URL of an empty database, and the process id of its server."""
+        def changed(number: int) -> None:
+            CURRENT_ORIGIN.set(Origin("req-burst", "admin", "admin", "PUT /somewhere"))
+            with self._database.writer.begin() as connection:
+                providers = connection.scalars(WITH_VCPUS).all()
+                chosen = Random(number).sample(providers, min(BURST, len(providers)))
+                connection.execute(change, [{"provider": provider, "number": number} for provider in chosen])
+            CURRENT_ORIGIN.set(None)
+
+        return changed
+
+
+@contextlib.contextmanager
+def on_postgresql() -> Iterator[tuple[str, Pids]]:
+    """Yield the URL of an empty database, and the processes of its server."""
     with running_postgresql() as server:
         url = server.database("scaling")
-        with psycopg.connect(url) as plain:
-            found = plain.execute("SHOW data_directory").fetchone()
-        assert found is not None
-        yield url, int((Path(found[0]) / "postmaster.pid").read_text().split()[0])
+        with psycopg.connect(url) as connection:
+            (directory,) = connection.execute("SHOW data_directory").fetchone() or ()
+        yield url, postmaster(directory)
 
 
-@contextmanager
-def on_mariadb() -> Iterator[tuple[str, int]]:
+@contextlib.contextmanager
+def on_mariadb() -> Iterator[tuple[str, Pids]]:
     """Yield the same for MariaDB."""
     with running_mariadb() as server:
         url = server.database("scaling")
         with server.cursor("scaling") as cursor:
             cursor.execute("SELECT @@pid_file")
-            found = cursor.fetchone()
-        assert found is not None
-        yield url, int(Path(found[0]).read_text())
+            (pid_file,) = cursor.fetchone() or ()
+        pid = int(Path(pid_file).read_text())
+        yield url, lambda: with_children(pid)
 
 
-ANALYZE = {"postgresql": "ANALYZE", "mysql": f"ANALYZE TABLE {', '.join(table.name for table in REFERENCE_TABLES)}"}
+def row(cloud: str, url: str, database_pids: Pids) -> str:
+    """Return the row of a cloud, on an empty database."""
+    settings = DatabaseSettings(connection=url, sync_on_startup=True, max_pool_size=16, max_overflow=48)
+    app = create_app(Settings(database=settings, auth_strategy="noauth2"))
+    database = app.extensions["placement"].database
+    with database.writer.begin() as connection:
+        rows = write_cloud(connection, cloud)
+    put_in_order(database)  # as if it had been written over time
+    with database.writer.begin() as connection:
+        connection.execute(text(ANALYZE[database.dialect])).close()
+    new_host = iter(range(10**6, 10**7))
 
-
-def row(hosts: int, host: Callable[[str], Node], started: Callable[[], Started]) -> str:
-    with started() as (url, server):
-        app = made(url)
-        database = app.extensions["placement"].database
+    def add_host(_number: int) -> None:
         with database.writer.begin() as connection:
-            rows = rows_for(connection)
-            for first in range(0, hosts, WRITTEN_AT_ONCE):
-                for number in range(first, min(hosts, first + WRITTEN_AT_ONCE)):
-                    rows.add_tree(host(f"h{number}"))
-                insert_rows(connection, rows)
-        put_in_order(database)  # as if it had been written over time
-        with database.writer.begin() as connection:
-            connection.execute(text(ANALYZE[database.dialect])).close()
+            rows.add_tree(numa(next(new_host)))
+            insert_rows(connection, rows)
 
-        def add_host() -> None:
-            with database.writer.begin() as connection:
-                rows.add_tree(host(str(uuid.uuid4())))
-                insert_rows(connection, rows)
-
-        worker = Worker(app, CpuMeter(lambda: with_children(server)))
-        begun = time.perf_counter()
-        worker.find()
-        first_s = time.perf_counter() - begun
-        cells = [
-            worker.cpu_ms(worker.find),
-            worker.cpu_ms(worker.find, after=add_host),
-            worker.cpu_ms_after_bursts(RESERVE),
-            worker.cpu_ms_after_bursts(USE),
-            worker.cpu_ms(lambda: worker.find(limit=1000)),
-            worker.cpu_ms(worker.claim),
-            worker.cpu_ms(worker.claim_together, calls=TOGETHER),
-        ]
-        database.dispose()
-    memory_mb = resident_mb()
-    return f"| {hosts:,} | {first_s:.2f} | {' | '.join(cells)} | {memory_mb:.0f} |"
+    worker, begun = Worker(app, database_pids), time.perf_counter()
+    worker.find()
+    first_s = time.perf_counter() - begun
+    cells = [
+        worker.cost(worker.find),
+        worker.cost(worker.find, after=add_host),
+        worker.cost(worker.find, after=worker.burst(RESTOCK)),
+        worker.cost(worker.find, after=worker.burst(USE)),
+        worker.cost(lambda: worker.find(limit=1000)),
+        worker.cost(worker.claim),
+        worker.cost(worker.claim_together, calls=TOGETHER),
+    ]
+    database.dispose()
+    resident_mb = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
+    return f"| {cloud} | {first_s:.2f} | {' | '.join(cells)} | {resident_mb:.0f} |"
 
 
-def resident_mb() -> float:
-    """Return the resident memory of this process."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize() / 2**20
-
-
-HEADER = [
-    "| hosts | first, s | 10 best | a new host | 1,000 restocked | 1,000 used | 1,000 best | claim | 16 at once | MB |",
-    "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
-]
-
-
-def table(sizes: Sequence[int], host: Callable[[str], Node], started: Callable[[], Started]) -> Iterator[str]:
-    yield from HEADER
-    for hosts in sizes:
-        yield row(hosts, host, started)
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("hosts", type=int, nargs="*", default=[1000, 10_000])
+    parser.add_argument("--nested", action="store_true", help="hosts with two NUMA nodes each")
+    parser.add_argument("--mariadb", action="store_true", help="on MariaDB instead of PostgreSQL")
+    options = parser.parse_args()
+    spare_the_collector()
+    print(f"{floor()}\n\n{HEADER}", flush=True)
+    for hosts in options.hosts:
+        with on_mariadb() if options.mariadb else on_postgresql() as (url, database_pids):
+            print(row(f"{'numa' if options.nested else 'flat'}-{hosts}", url, database_pids), flush=True)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("hosts", type=int, nargs="*", default=[1000, 10_000])
-    parser.add_argument("--nested", action="store_true", help="Hosts with two NUMA nodes each.")
-    parser.add_argument("--mariadb", action="store_true", help="On MariaDB instead of PostgreSQL.")
-    options = parser.parse_args()
-    spare_the_collector()
-    print(floor(), flush=True)
-    host, started = nested_host if options.nested else flat_host, on_mariadb if options.mariadb else on_postgresql
-    for line in table(options.hosts, host, started):
-        print(line, flush=True)
+    main()

@@ -1,161 +1,29 @@
-"""The work that is measured: what is sent to a server, once, and how to undo it."""
+"""The work that is measured: what one client sends, once."""
 
 import itertools
+import random
 import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from tests.bench.rows import provider_uuid
-from tests.bench.sides import Answer, Caller
+from tests.bench.sides import NEW, PROJECT, Answer, Caller
 
-OWNER = {"project_id": "bench", "user_id": "bench", "consumer_type": "INSTANCE"}
+OWNER = {"project_id": PROJECT, "user_id": PROJECT, "consumer_type": "INSTANCE", "consumer_generation": None}
 REGISTERED_TRAITS = ["HW_CPU_X86_AVX2", "COMPUTE_VOLUME_MULTI_ATTACH", "STORAGE_DISK_SSD"]
 REGISTERED_INVENTORIES = {"VCPU": 64, "MEMORY_MB": 262144, "DISK_GB": 2000}
+PLANNER = "/planner/v1"
+
+Work = Callable[[Caller], int]
+"""Sends requests, and returns how much was achieved: 1, or how many consumers of a claim got what they want."""
+
+Body = Mapping[str, Any]
+_numbers = itertools.count()
 
 
 class UnexpectedAnswer(Exception):
     """A server's answer was not the one the work expects."""
-
-
-class Work(Protocol):
-    """A unit of work."""
-
-    @property
-    def requests(self) -> int:
-        """The number of HTTP requests it takes."""
-
-    def do(self, caller: Caller) -> list[Answer]:
-        """Send the requests and return the answers."""
-
-    def undo(self, caller: Caller) -> None:
-        """Remove what was left behind since the last call."""
-
-
-@dataclass(frozen=True, slots=True)
-class Get:
-    """Reads something."""
-
-    path: str
-    requests: int = 1
-
-    def do(self, caller: Caller) -> list[Answer]:
-        """Send the GET."""
-        return [checked(caller("GET", self.path))]
-
-    def undo(self, caller: Caller) -> None:
-        """Do nothing: nothing was changed."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimAndFree:
-    """Allocates for a new consumer and deletes the allocation."""
-
-    allocations: dict[str, dict[str, int]]
-    requests: int = 2
-
-    def do(self, caller: Caller) -> list[Answer]:
-        """Send PUT and DELETE."""
-        path = f"/allocations/{uuid.uuid4()}"
-        taken = {provider: {"resources": resources} for provider, resources in self.allocations.items()}
-        body = {"allocations": taken, "consumer_generation": None, **OWNER}
-        return [checked(caller("PUT", path, body)), checked(caller("DELETE", path))]
-
-    def undo(self, caller: Caller) -> None:
-        """Do nothing: the work undoes itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class InTurn:
-    """Several kinds of work in turn, so that the last one cannot be answered as before."""
-
-    works: tuple[Work, ...]
-
-    @property
-    def requests(self) -> int:
-        """The total number of HTTP requests."""
-        return sum(work.requests for work in self.works)
-
-    def do(self, caller: Caller) -> list[Answer]:
-        """Do all of them."""
-        return [answer for work in self.works for answer in work.do(caller)]
-
-    def undo(self, caller: Caller) -> None:
-        """Undo all of them."""
-        for work in self.works:
-            work.undo(caller)
-
-
-@dataclass(frozen=True, slots=True)
-class FirstCandidate:
-    """Gets candidates and allocates the first, as a scheduler does."""
-
-    query: str
-    requests: int = 2
-    made: list[str] = field(default_factory=list)
-
-    def do(self, caller: Caller) -> list[Answer]:
-        """Send GET and PUT."""
-        offered = checked(caller("GET", f"/allocation_candidates?{self.query}&limit=10"))
-        path = f"/allocations/{uuid.uuid4()}"
-        body = {**offered.document()["allocation_requests"][0], "consumer_generation": None, **OWNER}
-        claimed = checked(caller("PUT", path, body))
-        self.made.append(path)
-        return [offered, claimed]
-
-    def undo(self, caller: Caller) -> None:
-        """Delete the allocations."""
-        while self.made:
-            checked(caller("DELETE", self.made.pop()))
-
-
-@dataclass(frozen=True, slots=True)
-class PlannerClaim:
-    """Claims through the planner."""
-
-    resources: dict[str, int]
-    requests: int = 1
-    made: list[str] = field(default_factory=list)
-
-    def do(self, caller: Caller) -> list[Answer]:
-        """Send POST."""
-        consumer = str(uuid.uuid4())
-        body = {"groups": {"": {"resources": self.resources}}, "consumer": {"uuid": consumer, **OWNER}}
-        claimed = checked(caller("POST", "/planner/v1/claims", body))
-        self.made.append(f"/allocations/{consumer}")
-        return [claimed]
-
-    def undo(self, caller: Caller) -> None:
-        """Delete the allocations."""
-        while self.made:
-            checked(caller("DELETE", self.made.pop()))
-
-
-@dataclass(frozen=True, slots=True)
-class Register:
-    """Registers a provider as nova-compute does when it starts: provider, inventories, traits."""
-
-    requests: int = 3
-    made: list[str] = field(default_factory=list)
-    _numbers: Iterator[int] = field(default_factory=itertools.count)
-
-    def do(self, caller: Caller) -> list[Answer]:
-        """Send POST, PUT and PUT."""
-        new = str(uuid.uuid4())
-        path = f"/resource_providers/{new}"
-        first = caller("POST", "/resource_providers", {"uuid": new, "name": f"new-{next(self._numbers)}-{new}"})
-        totals = {name: {"total": total, "max_unit": total} for name, total in REGISTERED_INVENTORIES.items()}
-        inventories = {"resource_provider_generation": 0, "inventories": totals}
-        second = caller("PUT", f"{path}/inventories", inventories)
-        traits = {"resource_provider_generation": 1, "traits": REGISTERED_TRAITS}
-        third = caller("PUT", f"{path}/traits", traits)
-        self.made.append(path)
-        return [checked(first), checked(second), checked(third)]
-
-    def undo(self, caller: Caller) -> None:
-        """Delete the providers."""
-        while self.made:
-            checked(caller("DELETE", self.made.pop()))
 
 
 def checked(answer: Answer) -> Answer:
@@ -163,6 +31,31 @@ def checked(answer: Answer) -> Answer:
     if answer.status >= 300:
         raise UnexpectedAnswer(f"{answer.status}: {answer.body[:500].decode(errors='replace')}")
     return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Get:
+    """Reads something."""
+
+    path: str
+
+    def __call__(self, caller: Caller) -> int:
+        """Send the GET."""
+        checked(caller("GET", self.path))
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """Asks something by POST."""
+
+    path: str
+    body: Body
+
+    def __call__(self, caller: Caller) -> int:
+        """Send the POST."""
+        checked(caller("POST", self.path, self.body))
+        return 1
 
 
 def candidates(query: str, *, limit: int | None = None) -> Get:
@@ -175,22 +68,72 @@ def of_provider(name: str, what: str) -> Get:
     return Get(f"/resource_providers/{provider_uuid(name)}/{what}")
 
 
-def claim_on_flat(host: str) -> dict[str, dict[str, int]]:
-    """Return the allocation of a small instance on a flat host."""
-    return {provider_uuid(host): {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 10}}
+def in_turn(*works: Work) -> Work:
+    """Return several kinds of work as one."""
+    return lambda caller: min([work(caller) for work in works])
 
 
-def claim_on_nested(host: str) -> dict[str, dict[str, int]]:
-    """Return the allocation of a small instance on a host with NUMA nodes."""
-    return {
-        provider_uuid(host): {"DISK_GB": 10},
-        provider_uuid(f"{host}-numa0"): {"VCPU": 1, "MEMORY_MB": 512},
-        provider_uuid(f"{host}-numa0-pf0"): {"SRIOV_NET_VF": 1},
-    }
+def claim_and_free(allocations: Mapping[str, Mapping[str, int]]) -> Work:
+    """Return the work of allocating for a new consumer, and of deleting that."""
+    taken = {provider_uuid(name): {"resources": amounts} for name, amounts in allocations.items()}
+
+    def work(caller: Caller) -> int:
+        path = f"/allocations/{uuid.uuid4()}"
+        checked(caller("PUT", path, {"allocations": taken, **OWNER}))
+        checked(caller("DELETE", path))
+        return 1
+
+    return work
 
 
-def candidate_count(document: Any) -> int | None:
-    """Return how many candidates an answer has, or None for other kinds of answers."""
-    if isinstance(document, dict) and "allocation_requests" in document:
-        return len(document["allocation_requests"])
-    return None
+def get_and_put(query: str, *, limit: int = 10, choose: Callable[[Sequence[Any]], Any] = random.choice) -> Work:
+    """Return the work of a scheduler: get candidates, allocate one of them.
+
+    By default it is a random one, because a scheduler prefers candidates for reasons of its own.
+    """
+
+    def work(caller: Caller) -> int:
+        offered = checked(caller("GET", f"/allocation_candidates?{query}&limit={limit}")).document()
+        body = {**choose(offered["allocation_requests"]), **OWNER}
+        return _is_allocated(caller("PUT", f"/allocations/{uuid.uuid4()}", body), status=204)
+
+    return work
+
+
+def planner_claim(body: Body) -> Work:
+    """Return the work of claiming through the planner."""
+
+    def work(caller: Caller) -> int:
+        answer = caller("POST", f"{PLANNER}/claims", {**body, "consumer": {"uuid": str(uuid.uuid4()), **OWNER}})
+        return int(body.get("members", 1)) * _is_allocated(answer, status=201)
+
+    return work
+
+
+def _is_allocated(answer: Answer, *, status: int) -> int:
+    return int((answer if answer.status == 409 else checked(answer)).status == status)
+
+
+def score_all(query: str) -> Work:
+    """Return the work of scoring the best candidate of every host, as nova's weigher does."""
+    bodies: list[Body] = []
+
+    def work(caller: Caller) -> int:
+        if not bodies:
+            offered = checked(caller("GET", f"/allocation_candidates?{query}&limit=1000")).document()
+            requests = [{"allocations": each["allocations"]} for each in offered["allocation_requests"]]
+            bodies.append({"allocation_requests": requests})
+        return Post(f"{PLANNER}/scores", bodies[0])(caller)
+
+    return work
+
+
+def register(caller: Caller) -> int:
+    """Register a provider as nova-compute does when it starts: provider, inventories, traits."""
+    new = str(uuid.uuid4())
+    path = f"/resource_providers/{new}"
+    checked(caller("POST", "/resource_providers", {"uuid": new, "name": f"{NEW}{next(_numbers)}-{new}"}))
+    totals = {name: {"total": total, "max_unit": total} for name, total in REGISTERED_INVENTORIES.items()}
+    checked(caller("PUT", f"{path}/inventories", {"resource_provider_generation": 0, "inventories": totals}))
+    checked(caller("PUT", f"{path}/traits", {"resource_provider_generation": 1, "traits": REGISTERED_TRAITS}))
+    return 1

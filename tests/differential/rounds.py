@@ -54,7 +54,7 @@ def play(pair: Pair, requests: Sequence[Request], tally: Tally) -> Mismatch | No
         tally.count(request, expected)
         found = _differences(pair, request, expected, given)
         if found:
-            case = Case(request, expected, given, pair.reference, pair.subject.name, pair.is_self_check)
+            case = Case(request, expected, given, pair.reference, pair.subject.name)
             name = recognised(case)
             if name is None:
                 return Mismatch(sent, expected, given, found)
@@ -64,7 +64,7 @@ def play(pair: Pair, requests: Sequence[Request], tally: Tally) -> Mismatch | No
             if _diverged(request, expected, given):
                 return None
         if request.is_write:
-            tally.known[HIDDEN_CONSUMER] += pair.forget_hidden_consumers()
+            tally.known[HIDDEN_CONSUMER] += pair.reference.forget_hidden_consumers()
     return None
 
 

@@ -13,18 +13,8 @@ from tests.differential.sides import Pair
 History = list[Request]
 
 
-def shrunk(
-    pair: Pair, requests: Sequence[Request], mismatch: Mismatch, *, seconds: float, few: int | None = None
-) -> Mismatch:
-    """Return the smallest mismatch of the same kind found within the time.
-
-    Args:
-        pair: the servers that differ.
-        requests: the round.
-        mismatch: the mismatch at its end.
-        seconds: the time limit.
-        few: stop at this number of requests; otherwise the requests themselves are reduced, too.
-    """
+def shrunk(pair: Pair, requests: Sequence[Request], mismatch: Mismatch, *, seconds: float) -> Mismatch:
+    """Return the smallest mismatch of the same kind that is found within the time; the requests are a whole round."""
     deadline = time.monotonic() + seconds
     best = mismatch
 
@@ -40,21 +30,19 @@ def shrunk(
     writes = [request for request in history[:-1] if request.is_write]
     if still_differs([*writes, history[-1]]):
         history = [*writes, history[-1]]
-    history = _fewer_requests(history, still_differs, few or 1)
-    if few is not None:
-        return best
+    history = _fewer_requests(history, still_differs)
     for index in range(len(history) - 1, -1, -1):
         history = _smaller_request(history, index, still_differs)
     _fewer_requests(history, still_differs)
     return best
 
 
-def _fewer_requests(history: History, still_differs: Callable[[History], bool], few: int = 1) -> History:
-    """Drop ever shorter runs of requests, but never the last request, until ``few`` are left."""
+def _fewer_requests(history: History, still_differs: Callable[[History], bool]) -> History:
+    """Drop ever shorter runs of requests, but never the last request."""
     size = max(1, (len(history) - 1) // 2)
     while True:
         start = 0
-        while few < len(history) and start < len(history) - 1:
+        while start < len(history) - 1:
             attempt = history[:start] + history[min(start + size, len(history) - 1) :]
             if still_differs(attempt):
                 history = attempt

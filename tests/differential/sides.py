@@ -1,39 +1,44 @@
-"""The two sides of a comparison: a server process and its database."""
+"""The two sides of a comparison: a server process and its database, to which nobody else writes."""
 
 import contextlib
-import dataclasses
 import http.client
-import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+from sqlalchemy import text
+
+from placement.store.connection.database import Database
 from tests import reference, servers
+from tests.databases import open_database
 from tests.differential.answers import Answer
 from tests.differential.requests import Request
-from tests.empty_database import empty_database, sqlite_path
+from tests.empty_database import empty_database
 from tests.mariadb import running_mariadb
+from tests.memory import memory
 from tests.postgresql import running_postgresql
 
 DATABASES = ("sqlite", "postgresql")
-ALTERED = ("--pythonpath", str(Path(__file__).parent / "altered"))
-
+MENDED = ("--pythonpath", str(Path(__file__).parent / "altered"))
+TIMEOUT_S = 300
 GENERATIONS = {
-    "provider": "SELECT generation FROM resource_providers WHERE uuid = ?",
-    "consumer": "SELECT generation FROM consumers WHERE uuid = ?",
+    "provider": "SELECT generation FROM resource_providers WHERE uuid = :uuid",
+    "consumer": "SELECT generation FROM consumers WHERE uuid = :uuid",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A running server that nobody else writes to."""
+    """A running server."""
 
     name: str
     url: str
     database_url: str
+    database: Database
 
     def reset(self) -> None:
         """Empty the cloud."""
@@ -41,7 +46,7 @@ class Side:
 
     def ask(self, request: Request) -> Answer:
         """Send a request and return the answer."""
-        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=120)
+        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=TIMEOUT_S)
         try:
             connection.request(request.method, request.target(), request.content(), request.all_headers())
             response = connection.getresponse()
@@ -50,140 +55,102 @@ class Side:
         finally:
             connection.close()
 
-
-@dataclass(frozen=True, slots=True)
-class ReferenceSide(Side):
-    """The reference, with access to its database: to read generations, and to delete what it should not have left."""
-
-    mended_url: str = ""
-    """A second server on the same database, with defects mended."""
-
-    def ask_mended(self, request: Request) -> Answer:
-        """Ask the reference without the defects listed in the request's x-mend."""
-        return Side("mended", self.mended_url, self.database_url).ask(request)
+    def rows(self, query: str, **values: object) -> list[tuple[Any, ...]]:
+        """Return the rows of a query to the database."""
+        with self.database.engine.connect() as connection:
+            return [tuple(row) for row in connection.execute(text(query), values)]
 
     def generation(self, kind: str, uuid: str) -> int | None:
         """Return the current generation of a provider or consumer."""
-        with self._database() as database:
-            row = database.execute(GENERATIONS[kind], [uuid]).fetchone()
-        return row and int(row[0])
+        return next((generation for (generation,) in self.rows(GENERATIONS[kind], uuid=uuid)), None)
 
     def forget_hidden_consumers(self) -> int:
-        """Delete consumers without allocations, and return how many there were."""
-        with self._database() as database:
-            unused = "DELETE FROM consumers WHERE uuid NOT IN (SELECT consumer_id FROM allocations)"
-            count: int = database.execute(unused).rowcount
-            database.commit()
-        return count
+        """Delete consumers without allocations, which the reference leaves; return how many there were."""
+        unused = "DELETE FROM consumers WHERE uuid NOT IN (SELECT consumer_id FROM allocations)"
+        with self.database.engine.begin() as connection:
+            return connection.execute(text(unused)).rowcount
 
     def names(self, table: str) -> set[str]:
         """Return the existing traits or resource classes."""
-        with self._database() as database:
-            return {name for (name,) in database.execute(f"SELECT name FROM {table}")}
+        return {name for (name,) in self.rows(f"SELECT name FROM {table}")}
 
     def roots(self) -> dict[str, str]:
         """Return the root of each provider's tree, by uuid: before 1.29, answers with candidates do not contain it."""
-        pairs = "SELECT one.uuid, root.uuid FROM resource_providers one, resource_providers root"
-        with self._database() as database:
-            return dict(database.execute(f"{pairs} WHERE root.id = one.root_provider_id"))
-
-    @contextlib.contextmanager
-    def _database(self) -> Iterator[sqlite3.Connection]:
-        with contextlib.closing(sqlite3.connect(sqlite_path(self.database_url), timeout=30)) as connection:
-            yield connection
+        pairs = "SELECT p.uuid, root.uuid FROM resource_providers p, resource_providers root"
+        return dict(self.rows(f"{pairs} WHERE root.id = p.root_provider_id"))
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The reference and the server that must give the same answers."""
+    """The side that is right, and the server that must give the same answers."""
 
-    reference: ReferenceSide
+    reference: Side
     subject: Side
     executor: Executor
-
-    @property
-    def is_self_check(self) -> bool:
-        """Whether the reference is compared with itself."""
-        return isinstance(self.subject, ReferenceSide)
 
     def reset(self) -> None:
         """Empty both clouds."""
         self.reference.reset()
         self.subject.reset()
 
-    def forget_hidden_consumers(self) -> int:
-        """Delete what the reference leaves behind, also if it takes the subject's place to check the harness."""
-        counts = [
-            side.forget_hidden_consumers() for side in (self.reference, self.subject) if isinstance(side, ReferenceSide)
-        ]
-        return counts[0]
-
     def ask(self, request: Request) -> tuple[Answer, Answer]:
-        """Send a request to both at once and return (the reference's answer, the subject's answer)."""
+        """Send a request to both at once and return (the expected answer, the subject's answer)."""
         waiting = self.executor.submit(self.reference.ask, request)
         given = self.subject.ask(request)
         return waiting.result(), given
 
 
-@contextlib.contextmanager
-def started_oracle(directory: Path) -> Iterator[ReferenceSide]:
-    """Run the reference, and another one with defects mended."""
-    with started_reference(directory) as side:
-        mended = {"application": "mended_reference:application", "options": ALTERED}
-        with servers.running_server(reference.installation(), directory, threads=1, **mended) as url:
-            yield dataclasses.replace(side, mended_url=url)
+class Starter:
+    """Starts sides, each in a directory and on a database of its own, until a stack is closed."""
+
+    def __init__(self, stack: contextlib.ExitStack) -> None:
+        self.stack = stack
+        self._servers: dict[str, Any] = {}
+        self._count = 0
+
+    def directory(self) -> Path:
+        """Return a new directory, in memory if there is room."""
+        return Path(self.stack.enter_context(tempfile.TemporaryDirectory(prefix="differential-", dir=memory())))
+
+    def new_database(self, kind: str, directory: Path) -> str:
+        """Return the URL of a new database of a kind."""
+        if kind == "sqlite":
+            return f"sqlite:///{directory / 'placement.sqlite'}"
+        if kind not in self._servers:
+            server = running_mariadb() if kind == "mariadb" else running_postgresql()
+            self._servers[kind] = self.stack.enter_context(server)
+        self._count += 1
+        url: str = self._servers[kind].database(f"side_{self._count}")
+        return url
+
+    def project(self, kind: str) -> Side:
+        """Start this project's server on a database of a kind."""
+        directory = self.directory()
+        url = self.new_database(kind, directory)
+        servers.write_configuration(directory, servers.migrating(servers.default_sections(url)))
+        server = self.stack.enter_context(servers.running_server(servers.this_project(), directory))
+        return Side(kind, server, url, self.opened(url))
+
+    def reference(self) -> Side:
+        """Start the reference on SQLite, with one thread, because that is how defects are mended for one request."""
+        directory = self.directory()
+        url = self.new_database("sqlite", directory)
+        servers.write_configuration(directory, servers.migrating(reference.configuration(url)))
+        mended = {"application": "mended_reference:application", "options": MENDED}
+        server = servers.running_server(reference.installation(), directory, threads=1, **mended)
+        return Side("reference", self.stack.enter_context(server), url, self.opened(url))
+
+    def opened(self, url: str) -> Database:
+        """Return a database, open as long as the servers run."""
+        database = open_database(url)
+        self.stack.callback(database.dispose)
+        return database
 
 
 @contextlib.contextmanager
-def started_reference(directory: Path, *, alteration: str | None = None) -> Iterator[ReferenceSide]:
-    """Run the reference on SQLite with one thread, unchanged or with one of the alterations."""
-    database_url = f"sqlite:///{directory / 'reference.sqlite'}"
-    installation, application = reference.installation(), "sparing_reference:application"
-    if alteration:
-        variables = {**installation.variables, "ALTERATION": alteration}
-        installation = dataclasses.replace(installation, variables=variables)
-        application = "altered_reference:application"
-    servers.write_configuration(directory, servers.migrating(reference.configuration(database_url)))
-    with servers.running_server(installation, directory, threads=1, application=application, options=ALTERED) as url:
-        yield ReferenceSide("reference", url, database_url)
-
-
-@contextlib.contextmanager
-def started_project(directory: Path, database_url: str) -> Iterator[Side]:
-    """Run this project's server on a database."""
-    installation = servers.this_project()
-    servers.write_configuration(directory, servers.migrating(servers.default_sections(database_url)))
-    with servers.running_server(installation, directory) as url:
-        yield Side(database_url.partition(":")[0], url, database_url)
-
-
-@contextlib.contextmanager
-def compared_with_reference(oracle: ReferenceSide, directory: Path, *, alteration: str | None = None) -> Iterator[Pair]:
-    """Compare the reference with a second one."""
-    with started_reference(directory, alteration=alteration) as subject, ThreadPoolExecutor(1) as executor:
-        yield Pair(oracle, subject, executor)
-
-
-@contextlib.contextmanager
-def compared_projects(databases: Sequence[str]) -> Iterator[list[Pair]]:
-    """Compare the reference with this server on each database; yield a pair for each."""
+def compared_projects(kinds: Sequence[str]) -> Iterator[list[Pair]]:
+    """Compare the reference with this server on each kind of database; yield a pair for each."""
     with contextlib.ExitStack() as stack:
-        executor = stack.enter_context(ThreadPoolExecutor(1))
-        oracle = stack.enter_context(started_oracle(_directory(stack)))
-        pairs = []
-        for name in databases:
-            directory = _directory(stack)
-            database_url = _new_database(stack, name, directory)
-            pairs.append(Pair(oracle, stack.enter_context(started_project(directory, database_url)), executor))
-        yield pairs
-
-
-def _new_database(stack: contextlib.ExitStack, name: str, directory: Path) -> str:
-    if name == "sqlite":
-        return f"sqlite:///{directory / 'placement.sqlite'}"
-    server = running_mariadb() if name == "mariadb" else running_postgresql()
-    return stack.enter_context(server).database("differential")
-
-
-def _directory(stack: contextlib.ExitStack) -> Path:
-    return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="differential-")))
+        starter, executor = Starter(stack), stack.enter_context(ThreadPoolExecutor(1))
+        oracle = starter.reference()
+        yield [Pair(oracle, starter.project(kind), executor) for kind in kinds]

@@ -197,7 +197,7 @@ def beside_the_reference(sqlite_databases: SQLiteDatabases, tmp_path_factory) ->
     app = create_app(Settings(database=DatabaseSettings(connection=url), auth_strategy="noauth2"))
     servers.write_configuration(directory, reference.configuration(url))
     with servers.running_server(reference.installation(), directory, threads=1) as address:
-        yield app, Side("reference", address, url)
+        yield app, Side("reference", address, url, app.extensions["placement"].database)
     database_of(app).dispose()
 
 

@@ -9,7 +9,7 @@ from placement.services.marks import ensure_trait, replace_aggregates, replace_p
 from placement.services.providers import create_provider
 from placement.store.connection.database import Database
 from tests.bench.clouds import AGGREGATES, nested
-from tests.bench.loading import insert_rows, make_owners, rows_for
+from tests.bench.rows import insert_rows, make_owners, rows_for
 
 HELD = {
     "vm0": ("blue", "INSTANCE", {"compute1-numa0": {"VCPU": 16, "MEMORY_MB": 8192}, "compute1-gpu0": {"PGPU": 1}}),

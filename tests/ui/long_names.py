@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from placement.store.connection.database import Database
 from tests.bench.clouds import AGGREGATES, Node
-from tests.bench.loading import insert_rows, make_owners, rows_for
+from tests.bench.rows import insert_rows, make_owners, rows_for
 
 DOMAIN = "eu-west-1.cloud.example.net"
 DISABLED = "COMPUTE_STATUS_DISABLED"

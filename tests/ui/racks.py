@@ -7,8 +7,7 @@ from sqlalchemy import insert
 from placement.store.connection.database import Database
 from placement.store.tables import traits
 from tests.bench.clouds import Node
-from tests.bench.loading import insert_rows, make_owners, rows_for
-from tests.bench.rows import CONSUMERS_PER_HOST, provider_uuid
+from tests.bench.rows import CONSUMERS_PER_HOST, insert_rows, make_owners, provider_uuid, rows_for
 
 DOMAIN = ".eu-west-1.cloud.example.net"
 DISABLED_EACH = 50

@@ -5,7 +5,6 @@ python -m tests.differential.release --seed 1 --first 17 --rounds 1      one rou
 """
 
 import argparse
-import contextlib
 import itertools
 import json
 import random
@@ -14,7 +13,7 @@ import time
 
 from tests.differential.answers import Answer
 from tests.differential.release.rounds import Mismatch, Tally, chance_of, play, shortened
-from tests.differential.release.sides import VARIANTS, Pairs
+from tests.differential.release.sides import VARIANTS, running_pair
 
 DATABASES = ("sqlite", "postgresql")
 STRETCH = 50
@@ -26,13 +25,11 @@ def main() -> int:
     options = _options()
     tally, mismatches, begun = Tally(), 0, time.monotonic()
     print(f"seed {options.seed}, rounds {options.first} to {options.first + options.rounds - 1}", flush=True)
-    with contextlib.ExitStack() as stack:
-        pairs = Pairs(stack)
-        for first in _stretches(options.first, options.rounds):
-            mismatches += _play_stretch(options, pairs, first, tally=tally)
-            print(f"{tally.requests.total()} requests, {mismatches} mismatches", file=sys.stderr, flush=True)
-            if mismatches > options.more:
-                break
+    for stretch in _stretches(options.first, options.rounds):
+        mismatches += _play_stretch(options, stretch, tally=tally)
+        print(f"{tally.requests.total()} requests, {mismatches} mismatches", file=sys.stderr, flush=True)
+        if mismatches > options.more:
+            break
     spent = time.monotonic() - begun
     print(f"\n{_tally_text(tally)}\n{mismatches} mismatches in {spent:.0f} s")
     return 1 if mismatches else 0
@@ -44,11 +41,11 @@ def _stretches(first: int, rounds: int) -> list[range]:
     return [range(*pair) for pair in itertools.pairwise(borders)]
 
 
-def _play_stretch(options: argparse.Namespace, pairs: Pairs, numbers: range, *, tally: Tally) -> int:
+def _play_stretch(options: argparse.Namespace, numbers: range, *, tally: Tally) -> int:
     stretch, mismatches = numbers[0] // STRETCH, 0
     kind = options.database[stretch % len(options.database)]
     variant = options.variant[(options.seed + stretch) % len(options.variant)]
-    with pairs.started(kind, variant) as pair:
+    with running_pair(kind, variant) as pair:
         for number in numbers:
             mismatch = play(pair, chance_of(options.seed, number), requests=options.requests, tally=tally)
             if mismatch is not None:

@@ -3,13 +3,11 @@
 Many more rounds: ``python -m tests.differential.release --rounds 3000``.
 """
 
-import contextlib
-
 import pytest
 
 from tests.differential.release.__main__ import mismatch_text
 from tests.differential.release.rounds import Tally, chance_of, play, shortened
-from tests.differential.release.sides import VARIANTS, Pairs, release
+from tests.differential.release.sides import VARIANTS, release, running_pair
 
 ROUNDS, REQUESTS = 6, 12
 
@@ -21,7 +19,7 @@ def test_the_answers_are_those_of_the_release(kind: str, request: pytest.Fixture
     seed = request.config.getoption("--seed")
     variant = [*VARIANTS][(seed + (kind == "sqlite")) % len(VARIANTS)]
     tally = Tally()
-    with contextlib.ExitStack() as stack, Pairs(stack).started(kind, variant) as pair:
+    with running_pair(kind, variant) as pair:
         for number in range(ROUNDS):
             mismatch = play(pair, chance_of(seed, number), requests=REQUESTS, tally=tally)
             if mismatch is not None:
