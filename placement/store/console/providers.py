@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Select, func, or_, select
+from sqlalchemy import ColumnElement, Select, false, func, or_, select
 
 from placement.allocators.natural_order import natural_key
 from placement.store.connection.unit_of_work import Transaction
@@ -38,6 +38,9 @@ class ConsoleProvider(NamedTuple):
 
 SORTED_BY_NATURE = 20_000
 """A longer list is sorted by the database, which does not compare numbers in names by value."""
+
+LONGEST_NAME = 200
+"""How long names may be; SQLite refuses to look for parts of 50,000 characters."""
 
 _MEMBER = resource_providers.alias("member")
 _SIZE = (
@@ -154,6 +157,8 @@ class Listed:
 def _of_each(facets: Facets) -> list[ColumnElement[bool]]:
     conditions = [
         or_(RP.name.icontains(word, autoescape=True), RP.uuid.istartswith(word, autoescape=True))
+        if len(word) <= LONGEST_NAME
+        else false()
         for word in facets.words
     ]
     if facets.changed_since is not None:

@@ -58,6 +58,10 @@ def test_trees_are_listed_by_name_with_what_they_have(api: Api, cloud: Cloud) ->
     assert [one["name"] for one in ask(api, "GET", f"{TREES}?disabled=true")["trees"]] == ["other"]
 
 
+def test_no_tree_has_a_name_beyond_all_bounds(api: Api, cloud: Cloud) -> None:
+    assert ask(api, "GET", f"{TREES}?name={'a' * 60_000}")["trees"] == []
+
+
 def test_a_tree_shows_who_holds_what_since_when(api: Api, cloud: Cloud, vm: str) -> None:
     found = ask(api, "GET", tree(cloud, "host-gpu0"))
     (consumer,) = found["consumers"]
