@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from flask import Response
 
-from placement.allocators.fair_share import NodeShare
+from placement.allocators.fair_share.state import NodeShare
 from placement.api.call import Call
 from placement.api.planner.fair_share import RULE
 from placement.api.query import parse_resources
@@ -21,7 +21,7 @@ from placement.services.console.searches import (
     found_consumers,
     project_standing,
 )
-from placement.services.fair_share.giving_back import ReclaimOptions, reclaim, reclaim_of
+from placement.services.fair_share.giving_back import ReclaimOptions, claim_of, reclaim
 from placement.services.fair_share.shares import Wish, all_shares
 from placement.settings.planner.values import OwnerNames
 from placement.store.console.consumers import ListedConsumer
@@ -72,10 +72,11 @@ def reclaimed(call: Call, project: str, lacking: Mapping[str, float]) -> Reclaim
         return ReclaimAnswer(",".join([f"{name}:{int(amount)}" for name, amount in lacking.items() if amount >= 1]))
     settings = call.server.settings.planner.fair_share
     try:
-        wanted = reclaim_of(call.database, settings, Wish(project, parse_resources(claim)), ())
+        wish = Wish(project, parse_resources(claim))
+        wanted = claim_of(call.database, settings, wish, wishes=(), options=ReclaimOptions({}))
     except Invalid as error:
         return ReclaimAnswer(claim, fault=error.message)
-    found = reclaim(call.database, settings, wanted, ReclaimOptions({}))
+    found = reclaim(call.database, wanted)
     held = found.giving.given_back
     given = [GivingConsumer(one.name, found.members[one.leaf], one.amounts) for one in held[:MAX_SHOWN]]
     return ReclaimAnswer(claim, found.giving.feasible, found.giving.complete, given, len(held))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from flask import Response
 
-from placement.allocators.fair_share import NodeShare
+from placement.allocators.fair_share.state import NodeShare
 from placement.allocators.natural_order import natural_key
 from placement.api.call import Call
 from placement.api.planner.fair_share import RULE, visible_path

@@ -8,8 +8,12 @@ import random
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from placement.allocators.fair_share import Branch, FairShares, Held, Leaf, leaf_paths, preempt, reclaim
+from placement.allocators.fair_share.reclaim import reclaim
+from placement.allocators.fair_share.rights import Held
+from placement.allocators.fair_share.state import FairShares
+from placement.allocators.fair_share.tree import Branch, Leaf
 from tests.bench.meters import cpu_ms
+from tests.unit.allocators.fair_share_trees import leaf_paths
 
 DEPARTMENTS, QUEUES, JOBS = 20, 50, 100
 """Each within one of the level above."""
@@ -130,7 +134,7 @@ def main() -> None:
         for claim, task in CLAIMS.items():
             for way, ask in (
                 ("reclaim", partial(reclaim, shares, claimant, task, held=held)),
-                ("preempt", partial(preempt, shares, claimant, task, priority=PRIORITY, held=held)),
+                ("preempt", partial(reclaim, shares, claimant, task, priority=PRIORITY, held=held)),
             ):
                 assert ask().feasible
                 print(f"| who gives back {claim}, {name}: {way} | {cpu_ms(ask, repeats=3):,.0f} |", flush=True)

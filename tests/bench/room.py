@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import insert
 
-from placement.allocators.fair_share import Queue, tree_of
+from placement.allocators.fair_share.queues import Queue, tree_of
 from placement.api.fields import load_document
 from placement.api.planner.request_document import planner_request
 from placement.api.planner.request_schemas import REQUEST

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from flask import Flask
 
-from placement.allocators.fair_share import Queue, tree_of
+from placement.allocators.fair_share.queues import Queue, tree_of
 from placement.cli.demo import uuid_of
 from placement.settings import DatabaseSettings, Settings
 from placement.settings.planner.values import FairShareSettings

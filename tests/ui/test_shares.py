@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from flask import Flask
 
-from placement.allocators.fair_share import Queue, tree_of
+from placement.allocators.fair_share.queues import Queue, tree_of
 from placement.app import create_app
 from placement.cli.fair_share import tree_report
 from placement.settings import Settings

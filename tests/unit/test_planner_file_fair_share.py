@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from placement.allocators.fair_share import Branch, Queue, tree_of
-from placement.allocators.fair_share.queues import QueueCapacity
+from placement.allocators.fair_share.queues import Queue, QueueCapacity, tree_of
+from placement.allocators.fair_share.tree import Branch
 from placement.errors import ConfigurationError
 from placement.settings.planner.sections import load_planner
 from placement.settings.planner.values import FairShareSettings

@@ -6,14 +6,17 @@ before adding them up, so that a child with a different dominant resource does n
 children count unscaled; and exhausted resources are left out of a branch's share. Without these rules, parts of a tree
 starve.
 
-``FairShares`` maintains all shares as usage, demand and totals change. The rest builds on it: ``order`` (who is next,
-and why), ``fill`` (what everybody would get), ``reclaim`` (what other queues should give back), ``preempt`` (the same
-by priority), ``decide`` (is a claim fair while others wait) and ``overdraft`` (is it fair when nobody says who is
-waiting). ``tree_of`` builds a tree from queue paths as operators write them.
+``state.FairShares`` maintains all shares as usage and demand change. The rest builds on it: ``order`` (who is next, and
+why, and what everybody would get), ``reclaim`` (what other queues should give back), and ``gate`` (is a claim fair
+while others wait, or when nobody says who is waiting). ``queues.tree_of`` builds a tree from queue paths as operators
+write them.
 
 The tree from Volcano's design document, in which n1 and n2 share ten CPUs and ten GPUs. n2's first child takes all
 CPUs, which nobody else wants; n1 and n2's second child still get five GPUs each:
 
+>>> from placement.allocators.fair_share.order import Task, fill, order
+>>> from placement.allocators.fair_share.state import FairShares
+>>> from placement.allocators.fair_share.tree import Branch, Leaf
 >>> root = Branch("n", (Leaf("n1"), Branch("n2", (Leaf("n21"), Leaf("n22")))))
 >>> shares = FairShares(root, {"CPU": 10, "GPU": 10})
 >>> wanted = {"n/n1": {"GPU": 1}, "n/n2/n21": {"CPU": 1}, "n/n2/n22": {"GPU": 1}}
@@ -31,57 +34,3 @@ After A. Ghodsi and others, "Dominant Resource Fairness" (NSDI 2011), and A. Bha
 Scheduling for Diverse Datacenter Workloads" (SoCC 2013). Their proofs assume divisible tasks and a single pool. With
 indivisible tasks that have to fit on providers, the guarantees are best effort.
 """
-
-from placement.allocators.entries import InvalidEntry
-from placement.allocators.fair_share.entitlement import Entitlements
-from placement.allocators.fair_share.gate import (
-    Competitor,
-    Decision,
-    Overdraft,
-    Shortage,
-    beyond_entitlement,
-    decide,
-    decide_some,
-    overdraft,
-)
-from placement.allocators.fair_share.order import MAX_STEPS, Behind, Filling, Task, Turn, fill, order, want
-from placement.allocators.fair_share.queues import Contradiction, Queue, tree_of
-from placement.allocators.fair_share.reclaim import Giving, preempt, reclaim
-from placement.allocators.fair_share.state import FairShares, NodeShare
-from placement.allocators.fair_share.tenants import Held, Parting
-from placement.allocators.fair_share.tree import Amounts, Branch, Leaf, leaf_paths
-
-__all__ = [
-    "MAX_STEPS",
-    "Amounts",
-    "Behind",
-    "Branch",
-    "Competitor",
-    "Contradiction",
-    "Decision",
-    "Entitlements",
-    "FairShares",
-    "Filling",
-    "Giving",
-    "Held",
-    "InvalidEntry",
-    "Leaf",
-    "NodeShare",
-    "Overdraft",
-    "Parting",
-    "Queue",
-    "Shortage",
-    "Task",
-    "Turn",
-    "beyond_entitlement",
-    "decide",
-    "decide_some",
-    "fill",
-    "leaf_paths",
-    "order",
-    "overdraft",
-    "preempt",
-    "reclaim",
-    "tree_of",
-    "want",
-]

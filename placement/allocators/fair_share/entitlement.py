@@ -14,10 +14,8 @@ from math import lcm
 from typing import NamedTuple
 
 from placement.allocators.entries import exact
-from placement.allocators.fair_share.tree import SEPARATOR, Amounts, Branch, Leaf, branches_of, joined
-
-NO_LIMIT = 1 << 80
-"""More than anybody can ask for; stands for what is left where there is no limit."""
+from placement.allocators.fair_share.nodes import NO_LIMIT, BranchNode, ClassWeight, Node
+from placement.allocators.fair_share.tree import Amounts
 
 BEGUN = Fraction(1, 2)
 """The entitlement, for the order of service, of who is entitled to nothing: one unit is already too much.
@@ -87,121 +85,93 @@ class Entitlements:
     """
 
     def __init__(
-        self, root: Branch, totals: Amounts, wanted: Mapping[str, Collection[str]], *, classes: Iterable[str]
+        self,
+        nodes: dict[str, Node],
+        totals: Amounts,
+        wanted: Mapping[str, Collection[str]],
+        *,
+        classes: Iterable[str],
     ) -> None:
         self.classes = tuple(classes)
-        self.totals = totals
-        self._branches = dict(branches_of(root))
+        self._totals = totals
+        self._nodes = nodes
         self._asked: dict[str, dict[str, int]] = {}
+        """What a node may get at most, by path and class."""
         self._guaranteed: dict[str, dict[str, int]] = {}
-        for path, branch in reversed(self._branches.items()):
-            self._ask(path, branch, wanted)
-        self._entitled = {root.name: {name: Fraction(totals[name]) for name in self.classes}}
+        for path, node in reversed(nodes.items()):
+            if isinstance(node, BranchNode):
+                self._ask(node)
+            else:
+                self._asked[path] = {name: NO_LIMIT if name in wanted[path] else 0 for name in self.classes}
+                self._guaranteed[path] = dict.fromkeys(self.classes, 0)
+        root = next(iter(nodes))
+        self._entitled = {root: {name: Fraction(totals[name]) for name in self.classes}}
 
-    def _ask(self, path: str, branch: Branch, wanted: Mapping[str, Collection[str]]) -> None:
-        """Set what a branch and its leaves may get at most, and what the branch gets at least."""
-        parts = [(joined(path, part.name), part) for part in branch.parts]
-        for inner, part in parts:
-            if isinstance(part, Leaf):
-                classes = wanted.get(inner, ())
-                self._asked[inner] = {name: NO_LIMIT if name in classes else 0 for name in self.classes}
-        self._asked[path], self._guaranteed[path] = {}, {}
+    def _ask(self, node: BranchNode) -> None:
+        asked, guaranteed = {}, {}
         for name in self.classes:
-            asked = sum([self._asked[inner][name] for inner, _part in parts])
-            inside = sum([self._guaranteed[inner][name] for inner, part in parts if isinstance(part, Branch)])
-            asked = min(asked, branch.limit.get(name, asked))
-            self._asked[path][name] = asked
+            together = sum([self._asked[part.path][name] for part in node.parts])
+            inside = sum([self._guaranteed[part.path][name] for part in node.parts])
+            asked[name] = min(together, node.source.limit.get(name, together))
             # What is guaranteed to queues inside a queue is guaranteed to the queue, up to its limit.
-            self._guaranteed[path][name] = min(asked, max(inside, branch.guarantee.get(name, 0)))
+            guaranteed[name] = min(asked[name], max(inside, node.source.guarantee.get(name, 0)))
+        self._asked[node.path], self._guaranteed[node.path] = asked, guaranteed
 
     def of(self, path: str) -> Mapping[str, Fraction]:
         """Return class -> the amount a node is entitled to."""
         if path not in self._entitled:
-            above = path.rpartition(SEPARATOR)[0]
-            self._divide(above, self.of(above))
+            above = self._nodes[path].above
+            assert above is not None
+            entitled = self.of(above.path)
+            for part in above.parts:
+                self._entitled[part.path] = {}
+            for name in self.classes:
+                portions = poured(entitled[name], [self._vessel(part, name) for part in above.parts])
+                for part, amount in zip(above.parts, portions, strict=True):
+                    self._entitled[part.path][name] = amount
         return self._entitled[path]
 
-    def _divide(self, path: str, amounts: Mapping[str, Fraction]) -> None:
-        parts = [(joined(path, part.name), part) for part in self._branches[path].parts]
-        for inner, _part in parts:
-            self._entitled[inner] = {}
-        for name in self.classes:
-            vessels = [self._vessel(inner, part, name) for inner, part in parts]
-            for (inner, _part), amount in zip(parts, poured(amounts[name], vessels), strict=True):
-                self._entitled[inner][name] = amount
+    def _vessel(self, part: Node, name: str) -> Vessel:
+        weight, asked = exact(part.source.weight), self._asked[part.path][name]
+        deserved = part.source.deserved.get(name) if isinstance(part, BranchNode) else None
+        if deserved is not None:
+            return Vessel(weight, min(asked, deserved), min(asked, deserved))
+        return Vessel(weight, self._guaranteed[part.path][name], asked)
 
-    def _vessel(self, path: str, part: Branch | Leaf, name: str) -> Vessel:
-        weight, asked = Fraction(exact(part.weight)), self._asked[path][name]
-        if isinstance(part, Leaf):
-            return Vessel(weight, 0, asked)
-        if name in part.deserved:
-            deserved = min(asked, part.deserved[name])
-            return Vessel(weight, deserved, deserved)
-        return Vessel(weight, min(asked, self._guaranteed[path][name]), asked)
+    def class_weights(self, branch: BranchNode) -> dict[Node, list[ClassWeight]]:
+        """Return what the parts of a branch weigh in the order of service, class by class.
 
-    def is_asked(self, path: str, name: str) -> bool:
-        """Tell whether a node, or anybody inside it, wants some of a class."""
-        return self._asked[path][name] > 0
+        A part without promises weighs its weight. One with a promise weighs as much as if its entitlement had come from
+        a weight: who holds the same fraction of what it is entitled to comes at the same turn. Empty if nothing is
+        promised.
+        """
+        columns = [self._weights_in(name, branch.parts) for name in self.classes]
+        if not any(columns):
+            return {}
+        plain = [ClassWeight(exact(part.source.weight)) for part in branch.parts]
+        rows = zip(*[column or plain for column in columns], strict=True)
+        return {part: [*row] for part, row in zip(branch.parts, rows, strict=True)}
 
-    def promised(self, path: str, part: Branch | Leaf, name: str) -> int | None:
-        """Return the amount that replaces a part's weight or may exceed it; None if only its weight counts."""
-        if isinstance(part, Leaf):
-            return None
-        return part.deserved.get(name, self._guaranteed[path][name] or None)
-
-
-class ClassWeight(NamedTuple):
-    """What a part of a branch weighs in the order of service, in one class.
-
-    ``beforehand`` is the fraction of the class that it counts as having besides what it has.
-    """
-
-    weight: Fraction
-    beforehand: Fraction = Fraction(0)
-
-
-def class_weights(branch: Branch, path: str, entitlements: Entitlements) -> dict[str, list[ClassWeight]]:
-    """Return what the parts of a branch weigh in the order of service, class by class.
-
-    A part without promises weighs its weight. One with a promise weighs as much as if its entitlement had come from a
-    weight: who holds the same fraction of what it is entitled to comes at the same turn. Empty if nothing is promised.
-    """
-    parts = [(joined(path, part.name), part, Fraction(exact(part.weight))) for part in branch.parts]
-    columns = []
-    for name in entitlements.classes:
-        promised = [entitlements.promised(inner, part, name) for inner, part, _weight in parts]
-        columns.append(_weights_in(entitlements, name, parts, promised))
-    if not any(column is not None for column in columns):
-        return {}
-    plain = [ClassWeight(weight) for _inner, _part, weight in parts]
-    rows = zip(*[column or plain for column in columns], strict=True)
-    return {inner: [*row] for (inner, _part, _weight), row in zip(parts, rows, strict=True)}
-
-
-def _weights_in(
-    entitlements: Entitlements,
-    name: str,
-    parts: Sequence[tuple[str, Branch | Leaf, Fraction]],
-    promised: Sequence[int | None],
-) -> list[ClassWeight] | None:
-    """Return what parts weigh in one class; None if nothing of it is promised or there is nothing."""
-    total = entitlements.totals[name]
-    if not total or all(amount is None for amount in promised):
-        return None
-    levels = [
-        entitlements.of(inner)[name] / weight
-        for (inner, _part, weight), amount in zip(parts, promised, strict=True)
-        if amount is None
-    ]
-    level = max(levels, default=Fraction(0))
-    # Where all goes to promises, the level at which everybody would be without them serves for comparison.
-    unit = level or Fraction(total) / sum([weight for _inner, _part, weight in parts])
-    weights = []
-    for (inner, part, weight), promise in zip(parts, promised, strict=True):
-        amount = level * weight if promise is None else entitlements.of(inner)[name]
-        if isinstance(part, Branch) and name in part.deserved:
-            # Also if others left it less, or it wants nothing.
-            amount = Fraction(part.deserved[name])
-        nothing = ClassWeight(BEGUN / unit, BEGUN / total if entitlements.is_asked(inner, name) else Fraction(0))
-        weights.append(ClassWeight(amount / unit) if amount else nothing)
-    return weights
+    def _weights_in(self, name: str, parts: Sequence[Node]) -> list[ClassWeight]:
+        """Return what parts weigh in one class; empty if nothing of it is promised or there is nothing."""
+        deserved: dict[Node, Fraction] = {
+            part: Fraction(part.source.deserved[name])
+            for part in parts
+            if isinstance(part, BranchNode) and name in part.source.deserved
+        }
+        promised = {part for part in parts if part in deserved or self._guaranteed[part.path][name]}
+        total = self._totals[name]
+        if not total or not promised:
+            return []
+        weights = {part: exact(part.source.weight) for part in parts}
+        levels = [self.of(part.path)[name] / weight for part, weight in weights.items() if part not in promised]
+        level = max(levels, default=Fraction(0))
+        # Where all goes to promises, the level at which everybody would be without them serves for comparison.
+        unit = level or Fraction(total) / sum(weights.values())
+        in_class = []
+        for part, weight in weights.items():
+            amount = self.of(part.path)[name] if part in promised else level * weight
+            amount = deserved.get(part, amount)  # Also if others left it less, or it wants nothing.
+            beforehand = BEGUN / total if self._asked[part.path][name] else Fraction(0)
+            in_class.append(ClassWeight(amount / unit) if amount else ClassWeight(BEGUN / unit, beforehand))
+        return in_class

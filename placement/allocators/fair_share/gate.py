@@ -1,9 +1,9 @@
 """The gates for claims: whether taking something is fair.
 
-``decide`` and ``decide_some`` are for claims while others are known to wait: what is free is handed out in the order of
-service, and a claim is fair if its turn comes while it still fits. ``overdraft`` is for when nobody says who waits: all
-are assumed to want more of what they use, and what the taker holds is compared with what it is entitled to
-(``entitlement``). Both rest on the same entitlements, so that whoever is next passes both.
+``decide`` is for claims while others are known to wait: what is free is handed out in the order of service, and a claim
+is fair if its turn comes while it still fits. ``overdraft`` is for when nobody says who waits: all are assumed to want
+more of what they use, and what the taker holds is compared with what it is entitled to (``entitlement``). Both rest on
+the same entitlements, so that whoever is next passes both.
 """
 
 from bisect import bisect_right
@@ -11,19 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from placement.allocators.entries import Number, exact
-from placement.allocators.fair_share.entitlement import NO_LIMIT
-from placement.allocators.fair_share.order import MAX_STEPS, Behind, Filling, Task, added, fill, order, restored, want
+from placement.allocators.fair_share.order import MAX_STEPS, Behind, Filling, Task, added, fill, order, want
 from placement.allocators.fair_share.state import FairShares
-from placement.allocators.fair_share.tree import SEPARATOR, Amounts, branches_of, way
+from placement.allocators.fair_share.tree import SEPARATOR, Amounts, way
 
 GateReason = Literal["fair", "no capacity", "undecided", "others first", "over the limit"]
 
 
-@dataclass(frozen=True, slots=True)
-class Competitor:
+class Competitor(NamedTuple):
     """A waiting leaf and its task."""
 
     leaf: str
@@ -45,41 +43,40 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a claim is let through, and why.
+    """How many tasks of a claim are let through, and why no more.
 
     Args:
-        reason: ``fair``: the claimant's turn comes before others need what it takes. ``no capacity``: it does not fit
-            in any case, which others have to report. ``undecided``: too many wait to tell; allowed. ``others first``:
-            what is free goes to others, who have less. ``over the limit``: a queue would hold too much.
-        ahead: leaf -> how many of its tasks come before the claim.
+        reason: ``fair``: the claimant's turns come before others need what it takes. ``no capacity``: the next task
+            does not fit in any case, which others have to report. ``undecided``: too many wait to tell; allowed.
+            ``others first``: what is free goes to others, who have less. ``over the limit``: a queue would hold too
+            much.
+        count: how many tasks have their turn while they fit.
+        ahead: leaf -> how many of its tasks come before the next task of the claim.
         behind: the two nodes that put the first of these before the claimant.
         limit: the limit that would be exceeded.
     """
 
     reason: GateReason
+    count: int
     ahead: Mapping[str, int]
     behind: Behind | None = None
     limit: Limit | None = None
 
     @property
     def allowed(self) -> bool:
-        """Whether the claim is let through."""
+        """Whether the claim is let through as a whole."""
         return self.reason in ("fair", "no capacity", "undecided")
-
-
-FAIR = Decision("fair", {})
 
 
 def decide(
     shares: FairShares,
-    claimant: str,
-    task: Amounts,
+    claim: Competitor,
     *,
     competitors: Sequence[Competitor] = (),
     limits: Mapping[str, Number] | None = None,
     steps: int = MAX_STEPS,
 ) -> Decision:
-    """Decide whether a claim is fair.
+    """Decide how many tasks of a claim, a finite number, are fair.
 
     Progressive filling hands out what is free, task by task, to whoever is next, the claimant among them. If the
     claim's turn comes while it still fits, the claim is fair; nothing is left idle for the sake of those who could not
@@ -94,85 +91,57 @@ def decide(
     >>> from placement.allocators.fair_share.tree import Branch, Leaf
     >>> shares = FairShares(Branch("root", (Leaf("ann"), Leaf("bob"))), {"gpu": 4})
     >>> shares.use("root/ann", {"gpu": 2})
-    >>> waiting = [Competitor("root/bob", Task({"gpu": 1}, 2))]
-    >>> decide(shares, "root/ann", {"gpu": 1}, competitors=waiting).reason
+    >>> claim, waiting = (Competitor(leaf, Task({"gpu": 1}, 2)) for leaf in ("root/ann", "root/bob"))
+    >>> decide(shares, claim, competitors=[waiting]).reason
     'others first'
-    >>> decide(shares, "root/ann", {"gpu": 1}, competitors=[Competitor("root/bob", Task({"gpu": 1}, 1))]).reason
-    'fair'
+    >>> decide(shares, claim, competitors=[Competitor("root/bob", Task({"gpu": 1}, 1))]).count
+    1
     """
-    claim = Competitor(claimant, Task(task))
-    return _let_through(shares, claim, competitors, limits=limits or {}, steps=steps)[1]
-
-
-def decide_some(
-    shares: FairShares,
-    claims: Sequence[Competitor],
-    *,
-    competitors: Sequence[Competitor] = (),
-    limits: Mapping[str, Number] | None = None,
-    steps: int = MAX_STEPS,
-) -> list[tuple[int, Decision]]:
-    """Decide how many tasks of each of several claims are fair, one claim after another.
-
-    Those that come later are among those who wait. What is let through stays in use in ``shares``.
-
-    Counts are finite; steps are shared evenly among the claims.
-
-    Returns:
-        How many tasks of each claim are let through, and the decision about the next one: ``fair`` if all are.
-
-    Raises:
-        ValueError, KeyError: as ``FairShares``.
-
-    >>> from placement.allocators.fair_share.tree import Branch, Leaf
-    >>> shares = FairShares(Branch("root", (Leaf("ann"), Leaf("bob"))), {"gpu": 4})
-    >>> claims, waiting = ([Competitor(leaf, Task({"gpu": 1}, 3))] for leaf in ("root/ann", "root/bob"))
-    >>> ((count, next_one),) = decide_some(shares, claims, competitors=waiting)
-    >>> count, next_one.reason
-    (2, 'others first')
-    """
-    decided, steps = [], steps // max(1, len(claims))
-    for number, claim in enumerate(claims, start=1):
-        waiting = [*claims[number:], *competitors]
-        count, decision = _let_through(shares, claim, waiting, limits=limits or {}, steps=steps)
-        shares.use(claim.leaf, added(shares.usage(claim.leaf), _times(claim.task.amounts, count)))
-        decided.append((claim.task.count or 0 if decision.allowed else count, decision))
-    return decided
-
-
-def _let_through(
-    shares: FairShares,
-    claim: Competitor,
-    competitors: Sequence[Competitor],
-    *,
-    limits: Mapping[str, Number],
-    steps: int,
-) -> tuple[int, Decision]:
-    """Return how many tasks of a claim have their turn while they fit, and the decision about the next one."""
-    leaf, amounts, wanted = claim.leaf, claim.task.amounts, claim.task.count or 0
+    leaf, (amounts, wanted) = claim.leaf, (claim.task.amounts, claim.task.count or 0)
     if not any(amounts.values()):
-        return wanted, FAIR
+        return Decision("fair", wanted, {})
+    limits = limits or {}
     within = bisect_right(
         range(wanted), 0, key=lambda count: _exceeded(shares, leaf, _times(amounts, count + 1), limits) is not None
     )
     pending = {leaf: [Task(amounts, within)]}
     for competitor in competitors:
         pending.setdefault(competitor.leaf, []).append(competitor.task)
-    with restored(shares):
+    with shares.restored():
         filling = fill(shares, pending, steps=steps, until=leaf)
     count = filling.served[leaf][0] if within else 0
     if count == wanted:
-        return count, FAIR
-    with restored(shares):
+        return Decision("fair", count, {})
+    with shares.restored():
         shares.use(leaf, added(shares.usage(leaf), _times(amounts, count)))
         if count == within:
-            return count, Decision("over the limit", {}, limit=_exceeded(shares, leaf, amounts, limits))
+            return Decision("over the limit", count, {}, limit=_exceeded(shares, leaf, amounts, limits))
         if any([amount > shares.free()[name] for name, amount in amounts.items() if amount]):
-            return count, Decision("no capacity", {})
+            return Decision("no capacity", count, {})
     ahead = {other: sum(served) for other, served in filling.served.items() if other != leaf and any(served)}
     if not filling.complete:
-        return count, Decision("undecided", ahead)
-    return count, Decision("others first", ahead, behind=_behind(shares, leaf, pending, filling))
+        return Decision("undecided", count, ahead)
+    return Decision("others first", count, ahead, behind=_behind(shares, leaf, pending, filling))
+
+
+def decide_each(
+    shares: FairShares,
+    claims: Sequence[Competitor],
+    *,
+    competitors: Sequence[Competitor] = (),
+    limits: Mapping[str, Number] | None = None,
+) -> list[Decision]:
+    """Decide about several claims, one after another; those that come later are among those who wait.
+
+    What is let through stays in use in ``shares``. Steps are shared evenly among the claims.
+    """
+    decisions = []
+    for number, claim in enumerate(claims, start=1):
+        waiting = [*claims[number:], *competitors]
+        decision = decide(shares, claim, competitors=waiting, limits=limits, steps=MAX_STEPS // len(claims))
+        shares.use(claim.leaf, added(shares.usage(claim.leaf), _times(claim.task.amounts, decision.count)))
+        decisions.append(decision)
+    return decisions
 
 
 def _behind(shares: FairShares, leaf: str, pending: Mapping[str, Sequence[Task]], filling: Filling) -> Behind | None:
@@ -180,7 +149,7 @@ def _behind(shares: FairShares, leaf: str, pending: Mapping[str, Sequence[Task]]
     first = next((turn for turn, served in enumerate(filling.order) if served != leaf), None)
     if first is None:
         return None
-    with restored(shares):
+    with shares.restored():
         fill(shares, pending, steps=first)
         return order(shares, [filling.order[first], leaf])[1].behind
 
@@ -191,18 +160,17 @@ def _times(amounts: Amounts, count: int) -> Amounts:
 
 def _exceeded(shares: FairShares, claimant: str, more: Amounts, limits: Mapping[str, Number]) -> Limit | None:
     """Return the first limit above the claimant, of the claim's terms or of the tree, that would be exceeded."""
-    would_hold = {path: added(amounts, more) for path, amounts in shares.holdings_above(claimant).items()}
     totals = shares.totals()
-    for path in filter(limits.__contains__, would_hold):
-        held = would_hold[path].items()
-        parts = [Fraction(amount, totals[name]) if totals[name] else Fraction(bool(amount)) for name, amount in held]
+    for path in filter(limits.__contains__, [shares.root, *way(claimant)]):
+        would_hold = added(shares.usage(path), more)
+        parts = [Fraction(amount, totals[name] or amount or 1) for name, amount in would_hold.items()]
         if max(parts, default=Fraction(0)) > exact(limits[path]):
             return Limit(path, float(limits[path]), float(max(parts)))
     for path, left in shares.bounds(claimant)[1:]:
         for name, amount in more.items():
             if amount and amount > left[name]:
-                would = would_hold[path][name]
-                return Limit(path, would - amount + left[name], would, name)
+                used = shares.usage(path)[name]
+                return Limit(path, used + left[name], used + amount, name)
     return None
 
 
@@ -242,43 +210,39 @@ def overdraft(shares: FairShares, taken: Mapping[str, Amounts]) -> Overdraft | N
     >>> from placement.allocators.fair_share.tree import Branch, Leaf
     >>> root = Branch("root", (Leaf("ann"), Leaf("bob")))
     >>> shares = FairShares(root, {"gpu": 10}, usage={"root/ann": {"gpu": 6}, "root/bob": {"gpu": 2}})
-    >>> found = overdraft(shares, {"root/ann": {"gpu": 1}})
-    >>> found.path, found.holds, found.most, found.shortage
+    >>> excess = overdraft(shares, {"root/ann": {"gpu": 1}})
+    >>> excess.path, excess.holds, excess.most, excess.shortage
     ('root/ann', 6, 5, Shortage(left=2, lacking=3.0))
     """
-    found = beyond_entitlement(shares, taken)
-    if found is None or found.shortage is None or not _comes_first(shares, taken, found.path):
-        return found
+    excess = beyond_entitlement(shares, taken)
+    if excess is None or excess.shortage is None or not _comes_first(shares, taken, excess.path):
+        return excess
     return None
 
 
 def beyond_entitlement(shares: FairShares, taken: Mapping[str, Amounts]) -> Overdraft | None:
     """Return the same without regard to who comes first."""
-    used = shares.holdings()
-    grown = sorted(
-        {
-            (path, name)
-            for leaf, amounts in taken.items()
-            for path in way(leaf)
-            for name, amount in amounts.items()
-            if amount > 0
-        },
-        key=lambda item: (item[0].count(SEPARATOR), item),
-    )
-    limits = {path: branch.limit for path, branch in branches_of(shares.root)}
-    for path, name in grown:
-        most = limits.get(path, {}).get(name, NO_LIMIT)
-        if used[path][name] > most:
-            return Overdraft(path, name, used[path][name], most)
+    grown = {
+        (path, name): shares.usage(path)[name]
+        for leaf, amounts in taken.items()
+        for path in way(leaf)
+        for name, amount in amounts.items()
+        if amount > 0
+    }
+    grown = dict(sorted(grown.items(), key=lambda item: (item[0][0].count(SEPARATOR), item)))
+    left_in = {path: left for leaf in taken for path, left in shares.bounds(leaf)[1:]}
+    for (path, name), holds in grown.items():
+        if path in left_in and left_in[path][name] < 0:
+            return Overdraft(path, name, holds, holds + left_in[path][name])
     entitlements = shares.entitlements(sorted({name for _path, name in grown}), more=_given_back(taken))
-    for path, name in grown:
+    for (path, name), holds in grown.items():
         most = ceil(entitlements.of(path)[name])
-        if used[path][name] > most:
+        if holds > most:
             others = [leaf for leaf in shares.leaves() if taken.get(leaf, {}).get(name, 0) <= 0]
-            missing = [entitlements.of(leaf)[name] - used[leaf][name] for leaf in others]
+            missing = [entitlements.of(leaf)[name] - shares.usage(leaf)[name] for leaf in others]
             left, lacking = shares.free()[name], sum([amount for amount in missing if amount > 0], Fraction(0))
             if left < lacking:
-                return Overdraft(path, name, used[path][name], most, Shortage(left, float(lacking)))
+                return Overdraft(path, name, holds, most, Shortage(left, float(lacking)))
     return None
 
 
@@ -289,26 +253,26 @@ def _given_back(taken: Mapping[str, Amounts]) -> dict[str, Amounts]:
 
 def _comes_first(shares: FairShares, taken: Mapping[str, Amounts], path: str) -> bool:
     """Tell whether all leaves below a node that took something would be next without the last unit of it."""
-    takers = [leaf for leaf, of in taken.items() if f"{leaf}/".startswith(f"{path}/") and max(of.values()) > 0]
+    takers = [
+        leaf for leaf, amounts in taken.items() if f"{leaf}/".startswith(f"{path}/") and max(amounts.values()) > 0
+    ]
     given_back = _given_back(taken)
-    with restored(shares):
+    with shares.restored():
         for leaf in shares.leaves():
             holds = added(shares.usage(leaf), given_back.get(leaf, {}))
             shares.want(leaf, {name: 1 for name, amount in holds.items() if amount})
         for leaf in takers:
-            usage, wanted = shares.usage(leaf), shares.wanted(leaf)
             unit = {name: 1 for name, amount in taken[leaf].items() if amount > 0}
-            shares.use(leaf, {name: amount - unit.get(name, 0) for name, amount in usage.items()})
-            shares.want(leaf, unit)
-            if shares.first() != leaf:
-                return False
-            shares.use(leaf, usage)
-            shares.want(leaf, wanted)
+            with shares.restored():
+                shares.use(leaf, added(shares.usage(leaf), dict.fromkeys(unit, -1)))
+                shares.want(leaf, unit)
+                if shares.first() != leaf:
+                    return False
         return True
 
 
 def is_next(shares: FairShares, leaf: str, tasks: Mapping[str, Amounts]) -> bool:
     """Tell whether a leaf is served next if these leaves wait for these tasks, and others for nothing."""
-    with restored(shares):
+    with shares.restored():
         want(shares, tasks)
         return shares.first() == leaf

@@ -13,14 +13,14 @@ impractical: the denominator of a sum over a thousand queues has a hundred thous
 matter of luck. Shares are rounded to multiples of 2**-96 before they are compared.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from fractions import Fraction
 from heapq import heapify, heappop, heappush
-from typing import Any
+from operator import sub
+from typing import Any, NamedTuple
 
 from placement.allocators.entries import exact
-from placement.allocators.fair_share.entitlement import ClassWeight
-from placement.allocators.fair_share.tree import Branch, Leaf
+from placement.allocators.fair_share.tree import Branch, Leaf, in_order, joined
 
 PRECISION = 192
 ONE = 1 << PRECISION
@@ -33,15 +33,30 @@ _HALF = 1 << (_DROPPED - 1)
 LAST = 1 << 256
 """Added to a blocked node's weighted share; exceeds any share, so that blocked nodes sort last."""
 
+NO_LIMIT = 1 << 80
+"""More than anybody can ask for; stands for what is left where there is no limit."""
+
 _SLACK = 16
 _MANY = 4
 """Where more than one part of a branch in so many changes at once, all of its parts are counted anew."""
 
+Numbers = tuple[int, ...]
+"""Amounts in the order of the classes."""
 Vector = list[int]
 Contribution = tuple[bool, Vector]
 """What a part adds to its branch: whether it is blocked, and its vector, scaled unless it is."""
 Rank = tuple[tuple[int, ...], int]
 """A key for the order of service: the weighted shares from a node down to its best leaf, then that leaf's index."""
+
+
+class ClassWeight(NamedTuple):
+    """What a part of a branch weighs in the order of service, in one class.
+
+    ``beforehand`` is the fraction of the class that it counts as having besides what it has.
+    """
+
+    weight: Fraction
+    beforehand: Fraction = Fraction(0)
 
 
 def ratio(used: int, total: int) -> int:
@@ -72,15 +87,15 @@ def as_float(share: int) -> float:
 class Node:
     """A leaf or a branch.
 
-    ``vector`` is its fraction of each class, ``share`` the largest of them that counts, ``weighted`` the same after
-    division by the weights, ``level`` that rounded for comparison, and ``scaled`` the vector for a weighted share of 1.
+    ``usage`` is what it and everything below it use, ``vector`` its fraction of each class, ``share`` the largest of
+    them that counts, ``weighted`` the same after division by the weights, ``level`` that rounded for comparison, and
+    ``scaled`` the vector for a weighted share of 1. ``counted`` and ``rank`` are what the branch above knows of it.
     """
 
     __slots__ = (
         "above",
         "beforehand",
         "counted",
-        "depth",
         "dominant",
         "index",
         "is_blocked",
@@ -90,31 +105,31 @@ class Node:
         "scaled",
         "share",
         "source",
+        "usage",
         "vector",
         "weighted",
         "weights",
     )
 
-    def __init__(self, source: Branch | Leaf, path: str, above: "BranchNode | None", classes: int) -> None:
+    def __init__(self, source: Branch | Leaf, path: str, above: "BranchNode | None", *, index: int, width: int) -> None:
         self.source = source
         self.path = path
         self.above = above
-        self.depth: int = above.depth + 1 if above else 0
-        self.index = 0
-        self.weights = [Fraction(exact(source.weight)).as_integer_ratio()] * classes
+        self.index = index
+        self.usage: Numbers = (0,) * width
+        self.weights = [exact(source.weight).as_integer_ratio()] * width
         """The weight in each class, as numerator and denominator."""
-        self.beforehand: Vector = [0] * classes
+        self.beforehand: Vector = [0] * width
         """What counts in the weighted share of each class besides the vector (``entitlement.BEGUN``)."""
-        self.vector: Vector = [0] * classes
+        self.vector: Vector = [0] * width
         self.scaled: Vector = self.vector
         self.share = self.weighted = self.level = 0
         self.dominant: int | None = None
         self.is_blocked = True
         self.counted: Contribution | None = None
-        """What the branch above has counted of this node."""
         self.rank: Rank = (LAST,), 0
 
-    def take(self, vector: Vector, classes: Sequence[int]) -> None:
+    def take(self, vector: Vector, classes: Collection[int]) -> None:
         """Set the vector, and the shares that follow from it if only these classes count."""
         self.vector = vector
         self.share = self.weighted = 0
@@ -130,8 +145,8 @@ class Node:
 
     def weigh(self, weights: Sequence[ClassWeight]) -> None:
         """Set the weight in each class."""
-        self.weights = [of_class.weight.as_integer_ratio() for of_class in weights]
-        self.beforehand = [int(of_class.beforehand * ONE) for of_class in weights]
+        self.weights = [class_weight.weight.as_integer_ratio() for class_weight in weights]
+        self.beforehand = [int(class_weight.beforehand * ONE) for class_weight in weights]
 
     def contribution(self) -> Contribution:
         """Return what this node adds to the branch above."""
@@ -147,22 +162,37 @@ class Node:
 
 
 class BranchNode(Node):
-    """A branch: the sums over its parts, and a heap of them whose stale entries are dropped lazily."""
+    """A branch: the sums over its parts, and a heap of them whose stale entries are dropped lazily.
 
-    __slots__ = ("_by_rank", "_rest_sum", "_scaled_sum", "open_parts", "parts")
+    ``bounds`` are the branches from the root down to this one that have a ``limit``; the root's are the totals.
+    """
 
-    def __init__(self, source: Branch, path: str, above: "BranchNode | None", classes: int) -> None:
-        super().__init__(source, path, above, classes)
+    __slots__ = ("_blocked_sum", "_by_rank", "_scaled_sum", "bounds", "depth", "limit", "open_parts", "parts")
+
+    def __init__(
+        self, source: Branch, path: str, above: "BranchNode | None", *, index: int, limit: Sequence[int]
+    ) -> None:
+        super().__init__(source, path, above, index=index, width=len(limit))
+        self.source: Branch = source
+        self.depth: int = above.depth + 1 if above else 0
+        self.limit = limit
+        outer = above.bounds if above else ()
+        self.bounds: tuple[BranchNode, ...] = (*outer, self) if source.limit or not above else outer
         self.parts: list[Node] = []
         self.open_parts = 0
-        self._scaled_sum: Vector = [0] * classes
-        self._rest_sum: Vector = [0] * classes
+        self._scaled_sum: Vector = [0] * len(limit)
+        self._blocked_sum: Vector = [0] * len(limit)
         self._by_rank: list[tuple[Rank, Node]] = []
 
-    def count(self, parts: Sequence[Node]) -> None:
+    @property
+    def left(self) -> list[int]:
+        """What is left of each class below the limit."""
+        return [*map(sub, self.limit, self.usage)]
+
+    def count(self, parts: Collection[Node]) -> None:
         """Replace what has been counted of parts by their present state; of many, all anew, which is faster."""
         if _MANY * len(parts) > len(self.parts) > _MANY:
-            self._recount()
+            self._count_all()
             return
         for part in parts:
             if part.counted is not None:
@@ -176,14 +206,14 @@ class BranchNode(Node):
         if len(self._by_rank) > 2 * len(self.parts) + _SLACK:
             self._sort()
 
-    def _recount(self) -> None:
+    def _count_all(self) -> None:
         vectors: dict[bool, list[Vector]] = {False: [], True: []}
         for part in self.parts:
             is_blocked, vector = part.counted = part.contribution()
             vectors[is_blocked].append(vector)
             part.rank = part.ranked()
-        nothing = [0] * len(self._rest_sum)
-        self._rest_sum = [*map(sum, zip(*vectors[True], strict=True))] or nothing
+        nothing = [0] * len(self.limit)
+        self._blocked_sum = [*map(sum, zip(*vectors[True], strict=True))] or nothing
         self._scaled_sum = [*map(sum, zip(*vectors[False], strict=True))] or nothing.copy()
         self.open_parts = len(vectors[False])
         self._sort()
@@ -194,18 +224,22 @@ class BranchNode(Node):
 
     def _add(self, contribution: Contribution, *, sign: int) -> None:
         is_blocked, vector = contribution
-        sums = self._rest_sum if is_blocked else self._scaled_sum
+        sums = self._blocked_sum if is_blocked else self._scaled_sum
         for number, amount in enumerate(vector):
             sums[number] += sign * amount
         self.open_parts += sign * (not is_blocked)
 
-    def combined(self) -> Vector:
-        """Return the vector that follows from the parts."""
+    def refresh(self, classes: Collection[int]) -> bool:
+        """Set vector and shares by the parts, if only these classes count; return whether that matters above."""
+        self.is_blocked = not self.open_parts
         first = self.first() if self.open_parts else None
         if first is None or not first.weighted:
-            return list(self._rest_sum)
-        both = zip(self._scaled_sum, self._rest_sum, strict=True)
-        return [(first.weighted * scaled >> PRECISION) + rest for scaled, rest in both]
+            vector = list(self._blocked_sum)
+        else:
+            both = zip(self._scaled_sum, self._blocked_sum, strict=True)
+            vector = [(first.weighted * scaled >> PRECISION) + blocked for scaled, blocked in both]
+        self.take(vector, classes)
+        return self.counted != self.contribution() or self.rank != self.ranked()
 
     def first(self) -> Node | None:
         """Return the part to serve first, blocked or not; None if there is none."""
@@ -223,10 +257,19 @@ class BranchNode(Node):
         return (level, *levels), index
 
 
-def way_to(node: Node) -> list[Node]:
-    """Return the nodes from just below the root down to this one."""
-    way = []
-    while node.above is not None:
-        way.append(node)
-        node = node.above
-    return way[::-1]
+def planted(root: Branch, classes: Sequence[str], totals: Sequence[int]) -> dict[str, Node]:
+    """Return the nodes of a tree by path, in natural order, parents before children."""
+    nodes: dict[str, Node] = {}
+    waiting: list[tuple[Branch | Leaf, BranchNode | None]] = [(root, None)]
+    while waiting:  # Iterative, here and elsewhere, so that depth is unlimited.
+        source, above = waiting.pop()
+        path = joined(above.path, source.name) if above else source.name
+        if isinstance(source, Branch):
+            limit = [source.limit.get(name, NO_LIMIT) for name in classes] if above else totals
+            nodes[path] = branch = BranchNode(source, path, above, index=len(nodes), limit=limit)
+            waiting += [(part, branch) for part in reversed(in_order(source.parts))]
+        else:
+            nodes[path] = Node(source, path, above, index=len(nodes), width=len(classes))
+        if above:
+            above.parts.append(nodes[path])
+    return nodes

@@ -1,7 +1,6 @@
 """The order in which waiting leaves are served, and progressive filling: serving them until nothing fits."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
@@ -139,17 +138,6 @@ def fill(
         order=tuple(order),
         complete=shares.first() is None,
     )
-
-
-@contextmanager
-def restored(shares: FairShares) -> Iterator[None]:
-    """Restore usage and pending tasks after the block."""
-    usage = {leaf: shares.usage(leaf) for leaf in shares.leaves()}
-    tasks = {leaf: shares.wanted(leaf) for leaf in usage}
-    yield
-    for leaf, amounts in usage.items():
-        shares.use(leaf, amounts)
-    want(shares, tasks)
 
 
 def want(shares: FairShares, tasks: Mapping[str, Amounts]) -> None:

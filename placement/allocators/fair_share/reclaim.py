@@ -1,32 +1,164 @@
-"""What should be given back so that a claimant fits: by entitlement (``reclaim``) or by priority (``preempt``).
+"""What should be given back so that a claimant fits: by entitlement, or by priority.
 
-Only borrowed resources go back, and only to those who lack what is theirs (``tenants``). ``reclaim`` takes only for
-whoever is then served next and passes both gates; in ``preempt``, priorities decide inside the claimant's own queue.
+Only borrowed resources go back, and only to those who lack what is theirs (``rights``). By entitlement, only whoever is
+then served next and passes both gates may take; a priority decides inside the claimant's own queue, too.
 
-Only amounts count here. Whether what becomes free lies on one provider is not known.
+``reclaim`` counts amounts only. Whether what becomes free lies on one provider is not known; ``Givers`` does the same
+for one place.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Protocol, TypeVar
+from functools import cached_property
+from math import lcm
+from typing import Protocol, TypeVar, cast
 
-from placement.allocators.entries import Number
-from placement.allocators.fair_share.fewest import fewest
+from placement.allocators.budget import Budget
+from placement.allocators.entries import Number, exact
+from placement.allocators.fair_share.fewest import Choices, Cost, FewestSearch, Kind, fewest
 from placement.allocators.fair_share.gate import is_next, overdraft
-from placement.allocators.fair_share.order import added, restored
+from placement.allocators.fair_share.order import added
+from placement.allocators.fair_share.rights import ClaimRights, Freed, Held, Need, Parting, queue_of
 from placement.allocators.fair_share.state import FairShares
-from placement.allocators.fair_share.tenants import (
-    ClaimRights,
-    Held,
-    Judgement,
-    Parting,
-    dearness,
-    never,
-    queue_of,
-    wherever_they_are,
-)
-from placement.allocators.fair_share.tree import Amounts
+from placement.allocators.fair_share.tree import Amounts, way
+from placement.allocators.natural_order import natural_key
+
+_Sort = tuple[str, tuple[int, ...], bool, tuple[int, ...], Freed]
+"""What things of a kind have in common: the leaf, what each takes, whether it is bound by its owner's entitlement, what
+it gives towards what is missing, and what it frees where."""
+
+
+@dataclass(frozen=True)
+class Givers:
+    """What those who may be asked can give, in a place or anywhere.
+
+    Args:
+        rights: who is entitled to what.
+        missing: how much more has to become free in the place, judged by sums.
+        values: value -> the value scaled to an integer.
+        alike: things of each kind, which differ in value and name alone, in ascending order of value.
+    """
+
+    rights: ClaimRights
+    missing: Mapping[Need, int]
+    values: Mapping[Number, int]
+    alike: Sequence[tuple[_Sort, Sequence[Held]]]
+
+    @property
+    def held(self) -> list[Held]:
+        """Everything that may go."""
+        return [thing for _sort, things in self.alike for thing in things]
+
+    @cached_property
+    def bound(self) -> Cost | None:
+        """A lower bound, by sums, on the cost; None if all together are not enough."""
+        return FewestSearch(self.choices, Budget(0)).bound
+
+    def could_free(self, missing: Mapping[Need, int]) -> bool:
+        """Tell whether all together free this much, by sums."""
+        return all([sum([gives(thing).get(need, 0) for thing in self.held]) >= much for need, much in missing.items()])
+
+    def bound_with_what_is_kept(self, budget: Budget, below: Cost | None) -> Cost | None:
+        """Return the same, given what owners have to keep; None if there is none, or none that is below a cost."""
+        choice = FewestSearch(self.choices, budget).least(below)
+        return self.bound if budget.was_hit else choice and choice[0]
+
+    @property
+    def least_value(self) -> Number | None:
+        """The lowest value up to which all together are enough, by sums; None if they never are."""
+        needed = {need: amount for need, amount in self.missing.items() if amount > 0}
+        for thing in sorted(self.held, key=lambda thing: thing.value):
+            needed = {need: left for need, amount in needed.items() if (left := amount - gives(thing).get(need, 0)) > 0}
+            if not needed:
+                return thing.value
+        return None
+
+    def up_to(self, highest: Number) -> "Givers":
+        """Return a copy with only the things worth no more than this."""
+        alike = [
+            (sort, things[: bisect_right(things, highest, key=lambda thing: thing.value)])
+            for sort, things in self.alike
+        ]
+        return replace(self, alike=[(sort, things) for sort, things in alike if things])
+
+    @cached_property
+    def choices(self) -> Choices:
+        """The kinds to choose from."""
+        leaves = dict.fromkeys([sort[0] for sort, _things in self.alike])
+        kept = dict.fromkeys([path for leaf in leaves for path in self.rights.keepers(leaf)])
+        numbers = {path: number for number, path in enumerate(kept)}
+        purses = {leaf: tuple([numbers[path] for path in self.rights.keepers(leaf)]) for leaf in leaves}
+        limits = {need: amount for need, amount in self.rights.needs.items() if need[0] != self.rights.root}
+        inside = {leaf: [(name, path in way(queue_of(leaf))) for path, name in limits] for leaf in leaves}
+        kinds = []
+        for (leaf, takes, is_bound, towards_missing, _freed), things in self.alike:
+            towards_limits = [things[0].amounts.get(name, 0) * is_inside for name, is_inside in inside[leaf]]
+            values = tuple([self.values[thing.value] for thing in things])
+            kinds.append(Kind((*towards_missing, *towards_limits), takes, values, purses[leaf], is_bound))
+        needed = (*self.missing.values(), *limits.values())
+        return Choices(kinds, needed, [self.rights.surplus(path) for path in kept])
+
+    def chosen(self, counts: Sequence[int]) -> list[Held]:
+        """Return this many things of each kind, the least valuable first; of equals, those that come first by name."""
+        chosen: list[Held] = []
+        for count, (_sort, things) in zip(counts, self.alike, strict=False):
+            if count:
+                last = things[count - 1].value
+                cheapest = [thing for thing in things if thing.value <= last]
+                chosen += sorted(cheapest, key=lambda thing: thing.dearness)[:count]
+        return chosen
+
+
+def gives(thing: Held) -> Mapping[Need, int]:
+    """Return how much something frees of what may be needed."""
+    return cast("Mapping[Need, int]", thing.amounts) if thing.inside is None else thing.inside
+
+
+def givers_of(
+    rights: ClaimRights,
+    held: Iterable[Held],
+    *,
+    missing: Mapping[Need, int],
+    values: Mapping[Number, int],
+) -> Givers:
+    """Group what may go into kinds; those come first whose owners have the larger surplus over their entitlement."""
+    alike = defaultdict[_Sort, list[Held]](list)
+    for thing in held:
+        takes = tuple([thing.amounts.get(name, 0) for name in rights.classes])
+        inside = gives(thing)
+        towards_missing = tuple([inside.get(need, 0) for need in missing])
+        is_bound = not rights.is_free(thing.leaf, thing.value)
+        alike[thing.leaf, takes, is_bound, towards_missing, thing.freed].append(thing)
+
+    def preference(leaf: str) -> tuple[object, ...]:
+        surplus = [-sum(rights.surplus(path)) for path in rights.keepers(leaf)] or [0]
+        return surplus[0], surplus[-1], natural_key(leaf)
+
+    leaves = sorted({sort[0] for sort in alike}, key=preference)
+    ranks = {leaf: rank for rank, leaf in enumerate(leaves)}
+    for things in alike.values():
+        if len(things) > 1:
+            things.sort(key=lambda thing: values[thing.value])
+    kinds = sorted(alike.items(), key=lambda kind: (ranks[kind[0][0]], kind[0][1:]))
+    return Givers(rights, missing, values, kinds)
+
+
+def whole_values(held: Iterable[Held]) -> dict[Number, int]:
+    """Map each value to an integer, all scaled by one common factor."""
+    values = {value: exact(value) for value in {thing.value for thing in held}}
+    unit = lcm(*[value.denominator for value in values.values()])
+    return {value: int(as_written * unit) for value, as_written in values.items()}
+
+
+def all_freed(held: Iterable[Held]) -> dict[int, Counter[str]]:
+    """Return provider -> class -> the amount freed if all these go."""
+    freed: dict[int, Counter[str]] = defaultdict(Counter)
+    for thing in held:
+        for provider, name, amount in thing.freed:
+            freed[provider][name] += amount
+    return freed
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +185,22 @@ MAX_STEPS = 20_000
 
 
 def reclaim(
-    shares: FairShares, claimant: str, task: Amounts, *, held: Sequence[Held], steps: int = MAX_STEPS
+    shares: FairShares,
+    claimant: str,
+    task: Amounts,
+    *,
+    held: Sequence[Held],
+    priority: Number | None = None,
+    steps: int = MAX_STEPS,
 ) -> Giving:
     """Choose what others give back so that a task fits: the fewest things, among those the least valuable.
 
-    Infeasible also if the claimant would not be served next then (see ``is_fair_to_take``).
+    What the claimant holds is left alone. Infeasible also if the claimant would not be served next then.
 
-    What the claimant holds is left alone.
+    With a ``priority``, values are priorities. Things in the claimant's own queue with a lower one may always go.
+    Things of equal priority, and things in other queues of no higher priority, go by entitlement: only for a claimant
+    that is entitled to them, and only as far as their owner exceeds its entitlement. The highest priority given back
+    is minimised first, then the number of things, then their priorities.
 
     Raises:
         ValueError, KeyError: as ``FairShares``.
@@ -68,39 +209,43 @@ def reclaim(
     >>> root = Branch("root", (Branch("sci", (Leaf("ann"),)), Branch("eng", (Leaf("bob"),))))
     >>> shares = FairShares(root, {"gpu": 10}, usage={"root/eng/bob": {"gpu": 10}})
     >>> held = [Held(f"vm{number}", "root/eng/bob", {"gpu": 2}, value=number) for number in range(5)]
-    >>> [each.name for each in reclaim(shares, "root/sci/ann", {"gpu": 4}, held=held).given_back]
+    >>> [thing.name for thing in reclaim(shares, "root/sci/ann", {"gpu": 4}, held=held).given_back]
     ['vm0', 'vm1']
     >>> reclaim(shares, "root/sci/ann", {"gpu": 6}, held=held).feasible
     False
+    >>> [thing.name for thing in reclaim(shares, "root/sci/ann", {"gpu": 1}, held=held[3:], priority=3).given_back]
+    ['vm3']
     """
-    rights = ClaimRights(shares, claimant, task)
+    rights = ClaimRights(shares, claimant, task, priority=priority)
     if not rights.needs:
         return Giving(feasible=True)
-    giving = _chosen(rights, [each for each in held if is_reclaimable(rights, each)], is_free=never, steps=steps)
+    asked = [thing for thing in held if rights.may_ask(thing.leaf, thing.value)]
+    useful = [thing for thing in asked if any(map(thing.amounts.get, rights.classes))]
+    missing: dict[Need, int] = dict(rights.lacking.items())
+    givers = givers_of(rights, useful, missing=missing, values=whole_values(useful))
+    if priority is not None:
+        return lowest(lambda highest: _chosen(givers.up_to(highest), steps), _priorities(givers) or [priority])
+    giving = _chosen(givers, steps)
     if giving.feasible and is_fair_to_take(shares, rights, giving.given_back):
         return giving
-    others = {each.leaf for each in held}
-    return replace(giving, feasible=False, given_back=(), partings=rights.partings(others))
+    partings = rights.partings([thing.leaf for thing in held])
+    return replace(giving, feasible=False, given_back=(), partings=partings)
 
 
-def _chosen(rights: ClaimRights, held: Iterable[Held], *, is_free: Judgement, steps: int) -> Giving:
+def _chosen(givers: Givers, steps: int) -> Giving:
     """Choose the fewest things, among those the least valuable, within this many partial choices."""
-    givers = wherever_they_are(rights, held, is_free=is_free)
     counts, complete = fewest(givers.choices, steps=steps)
-    given_back = tuple(sorted([tenant.held for tenant in givers.chosen(counts or ())], key=dearness))
-    leaves = [each.leaf for each in given_back or [tenant.held for tenant in givers.tenants]]
-    return Giving(
-        feasible=counts is not None,
-        given_back=given_back,
-        lacking=rights.lacking,
-        complete=complete,
-        partings=rights.partings(leaves),
-    )
+    given_back = tuple(sorted(givers.chosen(counts or ()), key=lambda thing: thing.dearness))
+    partings = givers.rights.partings([thing.leaf for thing in given_back or givers.held])
+    return Giving(counts is not None, given_back, givers.rights.lacking, complete, partings)
 
 
-def is_reclaimable(rights: ClaimRights, held: Held) -> bool:
-    """Tell whether something is another's, and the claimant is entitled to its claim from the parting on."""
-    return rights.may_give(held.leaf)
+def _priorities(givers: Givers) -> list[Number]:
+    """Return the priorities that may be the highest to go, ascending: up to what taking in their order leads to."""
+    in_order = FewestSearch(givers.choices, Budget(0)).in_order_of_value()
+    values = {thing.value for thing in givers.held}
+    enough = max(values, default=0) if in_order is None else max([thing.value for thing in givers.chosen(in_order[1])])
+    return sorted([value for value in values if value <= enough])
 
 
 def is_fair_to_take(shares: FairShares, rights: ClaimRights, given_back: Sequence[Held]) -> bool:
@@ -110,67 +255,16 @@ def is_fair_to_take(shares: FairShares, rights: ClaimRights, given_back: Sequenc
     """
     claimant, task = rights.claimant, rights.task
     waiting = {leaf: shares.wanted(leaf) for leaf in shares.leaves()}
-    with restored(shares):
-        for each in given_back:
-            names = shares.classes
-            freed = {name: -each.amounts.get(name, 0) for name in names}
-            shares.use(each.leaf, added(shares.usage(each.leaf), freed))
-            if not any(waiting[each.leaf].values()):
-                waiting[each.leaf] = {name: each.amounts.get(name, 0) for name in names}
+    with shares.restored():
+        for thing in given_back:
+            freed = {name: thing.amounts.get(name, 0) for name in shares.classes}
+            shares.use(thing.leaf, added(shares.usage(thing.leaf), {name: -amount for name, amount in freed.items()}))
+            if not any(waiting[thing.leaf].values()):
+                waiting[thing.leaf] = freed
         if not is_next(shares, claimant, {**waiting, claimant: task}):
             return False
         shares.use(claimant, added(shares.usage(claimant), task))
         return overdraft(shares, {claimant: task}) is None
-
-
-def preempt(
-    shares: FairShares,
-    claimant: str,
-    task: Amounts,
-    *,
-    priority: Number,
-    held: Sequence[Held],
-    steps: int = MAX_STEPS,
-) -> Giving:
-    """Choose what to give back so that a task of some priority fits; ``Held.value`` is a thing's priority.
-
-    Things in the claimant's own queue with a lower priority than the task may always go. Things of equal priority, and
-    things in other queues of no higher priority, go by entitlement: only for a claimant that is entitled to them, and
-    only as far as their owner exceeds its entitlement. The objective is to minimise the highest priority given back,
-    then the number of things, then their priorities.
-
-    Raises:
-        ValueError, KeyError: as ``FairShares``.
-
-    >>> from placement.allocators.fair_share.tree import Branch, Leaf
-    >>> shares = FairShares(Branch("root", (Leaf("ann"), Leaf("bob"))), {"gpu": 4}, usage={"root/bob": {"gpu": 4}})
-    >>> held = [Held(name, "root/bob", {"gpu": 2}, priority) for name, priority in [("batch", 1), ("web", 5)]]
-    >>> [each.name for each in preempt(shares, "root/ann", {"gpu": 1}, priority=3, held=held).given_back]
-    ['batch']
-    """
-    rights = ClaimRights(shares, claimant, task)
-    if not rights.needs:
-        return Giving(feasible=True)
-    willing = [each for each in held if is_preemptible(priority, rights, each)]
-    is_free = partial(is_less_important, priority)
-    in_order = wherever_they_are(rights, willing, is_free=is_free).least_valuable()
-    enough = priority if in_order is None else max([each.value for each in in_order])
-    priorities = sorted({each.value for each in willing if each.value <= enough}) or [priority]
-
-    def up_to(highest: Number) -> Giving:
-        return _chosen(rights, [each for each in willing if each.value <= highest], is_free=is_free, steps=steps)
-
-    return lowest(up_to, priorities)
-
-
-def is_preemptible(priority: Number, rights: ClaimRights, held: Held) -> bool:
-    """Tell whether something may go for a claim of this priority."""
-    return held.value <= priority and (is_less_important(priority, rights, held) or rights.may_give(held.leaf))
-
-
-def is_less_important(priority: Number, rights: ClaimRights, held: Held) -> bool:
-    """Tell whether something is in the claimant's own queue and has a lower priority."""
-    return held.value < priority and queue_of(held.leaf) == queue_of(rights.claimant)
 
 
 class Feasible(Protocol):

@@ -1,15 +1,23 @@
 """A share tree over real totals: who uses what, who waits for what, who is blocked, and who is served next."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import add, lt
 
-from placement.allocators.fair_share.entitlement import NO_LIMIT, Entitlements, class_weights
-from placement.allocators.fair_share.nodes import LAST, BranchNode, Node, Rank, Vector, as_float, ratio, way_to
-from placement.allocators.fair_share.tree import SEPARATOR, Amounts, Branch, Leaf, branches_of, in_order, joined, way
-
-Numbers = tuple[int, ...]
-"""Amounts in the order of the classes."""
+from placement.allocators.fair_share.entitlement import Entitlements
+from placement.allocators.fair_share.nodes import (
+    LAST,
+    BranchNode,
+    Node,
+    Numbers,
+    Rank,
+    Vector,
+    as_float,
+    planted,
+    ratio,
+)
+from placement.allocators.fair_share.tree import Amounts, Branch
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,34 +51,28 @@ class NodeShare:
     is_leaf: bool
 
 
-@dataclass(slots=True, eq=False)
-class Ceiling:
-    """What is left of each class below one branch, the root or one with a limit."""
+class TaskQueue:
+    """The leaves that wait for the same task below the same limits: they are blocked together."""
 
-    path: str
-    left: Sequence[int]
+    __slots__ = ("bounds", "is_blocked", "leaves", "task")
 
-
-class Queued:
-    """The leaves that wait for the same task below the same ceilings: they are blocked together."""
-
-    __slots__ = ("ceilings", "is_blocked", "leaves", "task")
-
-    def __init__(self, task: Numbers, ceilings: tuple[Ceiling, ...]) -> None:
+    def __init__(self, task: Numbers, bounds: Sequence[BranchNode]) -> None:
         self.task = task
-        self.ceilings = ceilings
+        self.bounds = bounds
         self.leaves: dict[Node, None] = {}
         self.is_blocked = not self.fits
 
     @property
     def fits(self) -> bool:
         """Whether the task asks for something, and enough is left of all that it asks for."""
-        return any(self.task) and not any(
-            amount > left
-            for ceiling in self.ceilings
-            for amount, left in zip(self.task, ceiling.left, strict=True)
-            if amount
-        )
+        return any(self.task) and not self.lacking
+
+    @property
+    def lacking(self) -> set[int]:
+        """The classes of which less is left than the task asks for."""
+        asked = [(number, amount) for number, amount in enumerate(self.task) if amount]
+        lefts = [bound.left for bound in self.bounds]
+        return {number for left in lefts for number, amount in asked if amount > left[number]}
 
 
 class FairShares:
@@ -84,6 +86,7 @@ class FairShares:
         ValueError: from here and every method, for a negative amount or a class that does not count.
         KeyError: a leaf is not in the tree.
 
+    >>> from placement.allocators.fair_share.tree import Leaf
     >>> shares = FairShares(Branch("root", (Leaf("a"), Leaf("b"))), {"VCPU": 9, "MEMORY_MB": 18})
     >>> shares.use("root/a", {"VCPU": 1, "MEMORY_MB": 4})
     >>> shares.want("root/a", {"VCPU": 1, "MEMORY_MB": 4})
@@ -102,165 +105,137 @@ class FairShares:
         usage: Mapping[str, Amounts] | None = None,
         tasks: Mapping[str, Amounts] | None = None,
     ) -> None:
-        self.root = root
+        self.root = root.name
         self.classes = tuple(sorted(totals))
         self._totals = self._numbers(totals)
-        self._nodes: dict[str, Node] = {}
-        self._dirty: list[dict[BranchNode, None]] = []
-        self._plant(root)
-        nothing = (0,) * len(self.classes)
-        self._usage = {path: nothing for path, node in self._nodes.items() if not isinstance(node, BranchNode)}
-        self._ceilings = self._bounds()
-        self._open: tuple[int, ...] = ()
-        self._is_open_stale = True
+        self._nodes = planted(root, self.classes, self._totals)
+        self._branches = [node for node in self._nodes.values() if isinstance(node, BranchNode)]
+        self._leaves = {path: node for path, node in self._nodes.items() if not isinstance(node, BranchNode)}
+        depths = 1 + max([branch.depth for branch in self._branches])
+        self._changed: list[dict[BranchNode, dict[Node, None]]] = [{} for _depth in range(depths)]
+        """By depth, the branches to compute anew, and those of their parts that have changed."""
+        for leaf, amounts in (usage or {}).items():
+            self._leaves[leaf].usage = self._numbers(amounts)
+        for branch in reversed(self._branches):
+            branch.usage = tuple(map(sum, zip(*[part.usage for part in branch.parts], strict=True))) or branch.usage
+            self._changed[branch.depth][branch] = dict.fromkeys(branch.parts)
+        for node in self._leaves.values():
+            node.take(self._ratios(node.usage), range(len(self.classes)))
+        self._available: tuple[int, ...] = ()
+        """The classes that are not exhausted."""
+        self._is_available_stale = True
         self._largest = [0] * len(self.classes)
         """By class, at least the largest amount that anybody waits for: while more is left, nobody is blocked."""
-        self._queued: dict[tuple[Ceiling, Numbers], Queued] = {}
-        self._waits = {leaf: self._enter(leaf, nothing) for leaf in self._usage}
-        self._is_promised = any(branch.guarantee or branch.deserved for _path, branch in branches_of(root))
+        self._queues: dict[tuple[BranchNode, Numbers], TaskQueue] = {}
+        tasks = tasks or {}
+        for leaf in tasks.keys() - self._leaves.keys():
+            raise KeyError(leaf)
+        self._queue_of = {leaf: self._enter(leaf, self._numbers(tasks.get(leaf, {}))) for leaf in self._leaves}
+        for leaf, queue in self._queue_of.items():
+            self._leaves[leaf].is_blocked = queue.is_blocked
+        self._is_promised = any(branch.source.guarantee or branch.source.deserved for branch in self._branches)
         self._is_weighed = not self._is_promised
-        for node in reversed(self._nodes.values()):
-            if isinstance(node, BranchNode):
-                node.count(node.parts)
-        self._all_dirty()
-        for leaf, amounts in (usage or {}).items():
-            self.use(leaf, amounts)
-        for leaf, amounts in (tasks or {}).items():
-            self.want(leaf, amounts)
-
-    def _plant(self, root: Branch) -> None:
-        """Create the nodes in natural order, parents before children."""
-        waiting: list[tuple[Branch | Leaf, BranchNode | None]] = [(root, None)]
-        while waiting:
-            source, above = waiting.pop()
-            path = joined(above.path, source.name) if above else source.name
-            made = BranchNode if isinstance(source, Branch) else Node
-            node = made(source, path, above, len(self.classes))  # type: ignore[arg-type]
-            node.index = len(self._nodes)
-            self._nodes[path] = node
-            if above:
-                above.parts.append(node)
-            if isinstance(node, BranchNode) and isinstance(source, Branch):
-                waiting += [(inner, node) for inner in reversed(in_order(source.parts))]
-                if node.depth == len(self._dirty):
-                    self._dirty.append({})
-
-    def _bounds(self) -> dict[str, tuple[Ceiling, ...]]:
-        """Return branch -> the ceilings over its contents, the root's first."""
-        found: dict[str, tuple[Ceiling, ...]] = {}
-        for path, branch in branches_of(self.root):
-            above = found.get(path.rpartition(SEPARATOR)[0])
-            if above is None:
-                found[path] = (Ceiling(path, self._totals),)
-            elif branch.limit:
-                limits = [branch.limit.get(name, NO_LIMIT) for name in self.classes]
-                found[path] = (*above, Ceiling(path, limits))
-            else:
-                found[path] = above
-        return found
 
     def use(self, leaf: str, amounts: Amounts) -> None:
         """Set a leaf's usage."""
-        before, after = self._usage[leaf], self._numbers(amounts)
-        if before == after:
+        self._use(self._leaves[leaf], self._numbers(amounts))
+
+    def _use(self, leaf: Node, usage: Numbers) -> None:
+        before = leaf.usage
+        if before == usage:
             return
-        self._usage[leaf] = after
-        self._is_weighed &= not self._is_promised or [*map(bool, before)] == [*map(bool, after)]
-        node = self._nodes[leaf]
-        node.take(self._ratios(after), range(len(self.classes)))
-        self._count(node)
-        may_block = False
-        for ceiling in self._ceilings_of(leaf):
-            left = [left + old - new for left, old, new in zip(ceiling.left, before, after, strict=True)]
-            may_block |= any(map(int.__lt__, map(min, ceiling.left, left), self._largest))
-            ceiling.left = left
+        more = [new - old for old, new in zip(before, usage, strict=True)]
+        leaf.usage = usage
+        self._is_weighed &= not self._is_promised or [*map(bool, before)] == [*map(bool, usage)]
+        leaf.take(self._ratios(usage), range(len(self.classes)))
+        self._note(leaf)
+        may_block, branch = False, leaf.above
+        while branch is not None:
+            left_before = branch.left
+            branch.usage = tuple(map(add, branch.usage, more))
+            may_block |= any(map(lt, map(min, left_before, branch.left), self._largest))
+            branch = branch.above
         if may_block:
             self._block_anew()
 
     def want(self, leaf: str, task: Amounts) -> None:
         """Set the task a leaf waits for, the amounts it would take next; empty if it waits for nothing."""
-        before, after = self._waits[leaf], self._numbers(task)
-        if before.task == after:
+        self._want(leaf, self._numbers(task))
+
+    def _want(self, leaf: str, task: Numbers) -> None:
+        before, node = self._queue_of[leaf], self._leaves[leaf]
+        if before.task == task:
             return
-        node = self._nodes[leaf]
         del before.leaves[node]
         if not before.leaves:
-            del self._queued[before.ceilings[-1], before.task]
-            self._is_open_stale = True
-        self._waits[leaf] = self._enter(leaf, after)
-        self._is_weighed &= not self._is_promised or [*map(bool, before.task)] == [*map(bool, after)]
-        if node.is_blocked != self._waits[leaf].is_blocked:
-            node.is_blocked = not node.is_blocked
-            self._count(node)
+            del self._queues[before.bounds[-1], before.task]
+            self._is_available_stale = True
+        self._queue_of[leaf] = queue = self._enter(leaf, task)
+        self._is_weighed &= not self._is_promised or [*map(bool, before.task)] == [*map(bool, task)]
+        if node.is_blocked != queue.is_blocked:
+            node.is_blocked = queue.is_blocked
+            self._note(node)
 
-    def _enter(self, leaf: str, task: Numbers) -> Queued:
+    def _enter(self, leaf: str, task: Numbers) -> TaskQueue:
         """Return the queue of those who wait for a task, with one more leaf in it."""
-        ceilings = self._ceilings_of(leaf)
-        key = ceilings[-1], task
-        if key not in self._queued:
-            self._queued[key] = Queued(task, ceilings)
+        node = self._leaves[leaf]
+        assert node.above is not None
+        bounds = node.above.bounds
+        key = bounds[-1], task
+        if key not in self._queues:
+            self._queues[key] = TaskQueue(task, bounds)
             self._largest = [*map(max, self._largest, task)]
-            self._is_open_stale = True
-        self._queued[key].leaves[self._nodes[leaf]] = None
-        return self._queued[key]
+            self._is_available_stale = True
+        self._queues[key].leaves[node] = None
+        return self._queues[key]
 
     def _block_anew(self) -> None:
         """Block the leaves whose tasks no longer fit, and unblock those whose tasks fit again."""
-        changed = defaultdict[BranchNode | None, list[Node]](list)
-        for queued in self._queued.values():
-            if queued.is_blocked == queued.fits:
-                queued.is_blocked = not queued.is_blocked
-                self._is_open_stale = True
-                for node in queued.leaves:
-                    node.is_blocked = queued.is_blocked
-                    changed[node.above].append(node)
-        for branch, nodes in changed.items():
-            if branch is not None:
-                branch.count(nodes)
-                self._dirty[branch.depth][branch] = None
+        for queue in self._queues.values():
+            if queue.is_blocked == queue.fits:
+                queue.is_blocked = not queue.is_blocked
+                self._is_available_stale = True
+                for node in queue.leaves:
+                    node.is_blocked = queue.is_blocked
+                    self._note(node)
 
-    def _count(self, node: Node) -> None:
-        if node.above is not None:
-            node.above.count([node])
-            self._dirty[node.above.depth][node.above] = None
+    def _note(self, node: Node) -> None:
+        """Note that a node has changed, and the branch above with it."""
+        if (branch := node.above) is not None:
+            self._changed[branch.depth].setdefault(branch, {})[node] = None
+
+    def _note_all(self) -> None:
+        for branch in self._branches:
+            self._changed[branch.depth].setdefault(branch, {})
 
     def _settle(self) -> None:
         """Recompute the shares of all branches that may have changed, the deepest first."""
-        if self._is_open_stale:
-            self._is_open_stale = False
-            asked = [queued.task for queued in self._queued.values() if not queued.is_blocked]
+        if self._is_available_stale:
+            self._is_available_stale = False
+            asked = [queue.task for queue in self._queues.values() if not queue.is_blocked]
             available = tuple([number for number, amounts in enumerate(zip(*asked, strict=True)) if any(amounts)])
-            if available != self._open:
-                self._open = available
-                self._all_dirty()
+            if available != self._available:
+                self._available = available
+                self._note_all()
         if not self._is_weighed:
             self._weigh()
-        for level in reversed(self._dirty):
-            while level:
-                self._refresh(level.popitem()[0])
-
-    def _all_dirty(self) -> None:
-        for node in self._nodes.values():
-            if isinstance(node, BranchNode):
-                self._dirty[node.depth][node] = None
-
-    def _refresh(self, branch: BranchNode) -> None:
-        branch.is_blocked = not branch.open_parts
-        branch.take(branch.combined(), self._open)
-        if branch.above is not None and (branch.counted != branch.contribution() or branch.ranked() != branch.rank):
-            self._count(branch)
+        for branches in reversed(self._changed):
+            while branches:
+                branch, parts = branches.popitem()
+                branch.count(parts)
+                if branch.refresh(self._available):
+                    self._note(branch)
 
     def _weigh(self) -> None:
         """Weigh the parts of branches that promise amounts, class by class."""
         entitlements = self.entitlements()
-        for path, branch in branches_of(self.root):
-            for inner, weights in class_weights(branch, path, entitlements).items():
-                node = self._nodes[inner]
+        for branch in self._branches:
+            for node, weights in entitlements.class_weights(branch).items():
                 node.weigh(weights)
                 if not isinstance(node, BranchNode):
                     node.take(node.vector, range(len(self.classes)))
-                    self._count(node)
-        self._all_dirty()
+                    self._note(node)
+        self._note_all()
         self._is_weighed = True
 
     def entitlements(
@@ -273,41 +248,50 @@ class FairShares:
         wanted = {
             leaf: {
                 name
-                for name, used, asked in zip(self.classes, usage, self._waits[leaf].task, strict=True)
+                for name, used, asked in zip(self.classes, node.usage, self._queue_of[leaf].task, strict=True)
                 if used or asked or (more and more.get(leaf, {}).get(name))
             }
-            for leaf, usage in self._usage.items()
+            for leaf, node in self._leaves.items()
         }
-        return Entitlements(self.root, self.totals(), wanted, classes=self.classes if classes is None else classes)
+        return Entitlements(self._nodes, self.totals(), wanted, classes=self.classes if classes is None else classes)
 
     def leaves(self) -> Iterator[str]:
         """Yield the paths of all leaves in tree order."""
-        return iter(self._usage)
+        return iter(self._leaves)
 
     def totals(self) -> dict[str, int]:
         """Return the total of each class."""
         return self._named(self._totals)
 
-    def usage(self, leaf: str) -> dict[str, int]:
-        """Return a leaf's usage."""
-        return self._named(self._usage[leaf])
+    def usage(self, path: str) -> dict[str, int]:
+        """Return the usage of a node and everything below it."""
+        return self._named(self._nodes[path].usage)
 
     def wanted(self, leaf: str) -> dict[str, int]:
         """Return the task a leaf waits for."""
-        return self._named(self._waits[leaf].task)
+        return self._named(self._queue_of[leaf].task)
 
     def free(self) -> dict[str, int]:
         """Return what is left of each class, negative where usage exceeds the total."""
-        return self._named(self._ceilings[self.root.name][0].left)
+        return self._named(self._branches[0].left)
 
     def bounds(self, leaf: str) -> list[tuple[str, dict[str, int]]]:
         """Return the bounds on a leaf, from the root down: the branch, and what is left of each class in it."""
-        return [(ceiling.path, self._named(ceiling.left)) for ceiling in self._ceilings_of(leaf)]
+        return [(bound.path, self._named(bound.left)) for bound in self._queue_of[leaf].bounds]
+
+    @contextmanager
+    def restored(self) -> Iterator[None]:
+        """Restore usage and pending tasks after the block."""
+        before = [(leaf, node.usage, self._queue_of[leaf].task) for leaf, node in self._leaves.items()]
+        yield
+        for leaf, usage, task in before:
+            self._use(self._leaves[leaf], usage)
+            self._want(leaf, task)
 
     def first(self) -> str | None:
         """Return the leaf to serve next; None if all are blocked. O(depth x log of the parts)."""
         self._settle()
-        node: Node | None = self._nodes[self.root.name]
+        node: Node | None = self._branches[0]
         while isinstance(node, BranchNode):
             node = None if node.is_blocked else node.first()
         return node.path if node else None
@@ -315,51 +299,30 @@ class FairShares:
     def rank(self, leaf: str) -> Rank:
         """Return a leaf's sort key: weighted shares from the top down, blocked nodes last, then its position."""
         self._settle()
-        node = self._nodes[leaf]
-        return tuple([each.level + LAST * each.is_blocked for each in way_to(node)]), node.index
+        node, levels = self._nodes[leaf], list[int]()
+        above: Node = node
+        while above.above is not None:
+            levels.append(above.level + LAST * above.is_blocked)
+            above = above.above
+        return tuple(levels[::-1]), node.index
 
     def node(self, path: str) -> NodeShare:
         """Return the state of a node."""
         self._settle()
-        together, below = [0] * len(self.classes), [self._nodes[path]]
-        for node in below:
-            if isinstance(node, BranchNode):
-                below += node.parts
-            else:
-                together = [*map(sum, zip(together, self._usage[node.path], strict=True))]
-        return self._shown(self._nodes[path], together)
+        return self._shown(self._nodes[path])
 
     def nodes(self) -> list[NodeShare]:
         """Return the state of all nodes in tree order, parents before children."""
         self._settle()
-        sums = self._sums()
-        return [self._shown(node, sums[path]) for path, node in self._nodes.items()]
+        return [self._shown(node) for node in self._nodes.values()]
 
-    def holdings(self) -> dict[str, dict[str, int]]:
-        """Return node -> the usage of the node and everything below it."""
-        return {path: self._named(sums) for path, sums in self._sums().items()}
-
-    def holdings_above(self, leaf: str) -> dict[str, dict[str, int]]:
-        """Return the same for a leaf and the nodes above it, the root first."""
-        sums = self._sums()
-        return {path: self._named(sums[path]) for path in [self.root.name, *way(leaf)]}
-
-    def _sums(self) -> dict[str, list[int]]:
-        sums = {path: list(self._usage.get(path, [0] * len(self.classes))) for path in self._nodes}
-        for path, node in reversed(self._nodes.items()):
-            if node.above:
-                above = sums[node.above.path]
-                for number, amount in enumerate(sums[path]):
-                    above[number] += amount
-        return sums
-
-    def _shown(self, node: Node, usage: Vector) -> NodeShare:
-        is_leaf = not isinstance(node, BranchNode)
+    def _shown(self, node: Node) -> NodeShare:
+        queue = self._queue_of.get(node.path)
         return NodeShare(
             path=node.path,
             weight=float(node.source.weight),
-            usage=self._named(usage),
-            held=as_float(max(self._ratios(usage), default=0)),
+            usage=self._named(node.usage),
+            held=as_float(max(self._ratios(node.usage), default=0)),
             vector={
                 name: as_float(part * total) if total else 0.0
                 for name, part, total in zip(self.classes, node.vector, self._totals, strict=True)
@@ -368,17 +331,9 @@ class FairShares:
             weighted_share=as_float(node.weighted),
             dominant=None if node.dominant is None else self.classes[node.dominant],
             is_blocked=node.is_blocked,
-            lacking=self._lacking(node.path) if is_leaf else (),
-            is_leaf=is_leaf,
+            lacking=tuple([self.classes[number] for number in sorted(queue.lacking)]) if queue else (),
+            is_leaf=queue is not None,
         )
-
-    def _lacking(self, leaf: str) -> tuple[str, ...]:
-        left = map(min, zip(*[ceiling.left for ceiling in self._ceilings_of(leaf)], strict=True))
-        asked = zip(self.classes, self._waits[leaf].task, left, strict=True)
-        return tuple([name for name, amount, most in asked if amount > 0 and amount > most])
-
-    def _ceilings_of(self, leaf: str) -> tuple[Ceiling, ...]:
-        return self._ceilings[leaf.rpartition(SEPARATOR)[0]]
 
     def _ratios(self, usage: Sequence[int]) -> Vector:
         return [ratio(used, total) for used, total in zip(usage, self._totals, strict=True)]

@@ -1,6 +1,6 @@
 """The tree that shares are computed over: weighted branches, and leaves that use and request resources."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -77,30 +77,6 @@ def check_part(name: str, weight: Number) -> None:
 def in_order(parts: Iterable[Branch | Leaf]) -> list[Branch | Leaf]:
     """Sort parts naturally by name; ties keep their order."""
     return sorted(parts, key=lambda part: natural_key(part.name))
-
-
-def leaf_paths(root: Branch | Leaf) -> Iterator[str]:
-    """Yield the paths of all leaves in natural order.
-
-    >>> list(leaf_paths(Branch("root", (Leaf("bob"), Branch("eng", (Leaf("ann"),))))))
-    ['root/bob', 'root/eng/ann']
-    """
-    stack = [(root.name, root)]  # Iterative, here and below, so that depth is unlimited.
-    while stack:
-        path, node = stack.pop()
-        if isinstance(node, Leaf):
-            yield path
-        else:
-            stack += [(joined(path, part.name), part) for part in reversed(in_order(node.parts))]
-
-
-def branches_of(root: Branch) -> Iterator[tuple[str, Branch]]:
-    """Yield all branches with their paths, parents before children."""
-    stack = [(root.name, root)]
-    while stack:
-        path, branch = stack.pop()
-        yield path, branch
-        stack += [(joined(path, part.name), part) for part in reversed(branch.parts) if isinstance(part, Branch)]
 
 
 def joined(above: str, name: str) -> str:

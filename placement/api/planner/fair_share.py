@@ -6,7 +6,10 @@ from typing import Any
 
 from flask import Response
 
-from placement.allocators.fair_share import Behind, Giving, NodeShare, Parting, Turn
+from placement.allocators.fair_share.order import Behind, Turn
+from placement.allocators.fair_share.reclaim import Giving
+from placement.allocators.fair_share.rights import Parting
+from placement.allocators.fair_share.state import NodeShare
 from placement.api.allocations import CONSUMER_TYPE, OWNER_ID, UUID_KEY
 from placement.api.call import Call
 from placement.api.fields import MAX_COLUMN_VALUE, UUID, Array, Map, Object, flag, integer, number
@@ -20,8 +23,8 @@ from placement.errors import InvalidAt
 from placement.services.fair_share import giving_back
 from placement.services.fair_share import shares as service
 from placement.services.fair_share.gate import Terms, UnfairClaim, unfair_claims
-from placement.services.fair_share.giving_back import ReclaimOptions
-from placement.services.fair_share.room_search import RoomOnHost, room_for
+from placement.services.fair_share.giving_back import GivenBack, ReclaimOptions
+from placement.services.fair_share.room_search import room_for
 from placement.services.fair_share.shares import Shares, Wish
 from placement.services.fair_share.tenants import RoomWanted
 from placement.services.planner.drafting import ClaimMember
@@ -225,7 +228,7 @@ def giving_json(giving: Giving, members: abc.Mapping[str, str], settings: FairSh
     }
 
 
-def room_json(room: RoomOnHost, settings: FairShareSettings) -> dict[str, Any]:
+def room_json(room: GivenBack, settings: FairShareSettings) -> dict[str, Any]:
     """Return who makes room on which host, and the candidate that would then rank first."""
     uuids = {id_: member.uuid for id_, member in room.providers.items()}
     candidate = None if room.candidate is None else allocation_request(room.candidate.proposal, uuids)
@@ -289,25 +292,18 @@ def fill_pending(call: Call) -> Response:
 
 def reclaim(call: Call) -> Response:
     """Return the consumers that should give back what they hold, least valuable first."""
-    body, settings = call.document(RECLAIM), _settings(call)
-    wishes = wishes_of(body.get("pending", ()), call.server.settings.planner, "pending")
+    body, settings, planner = call.document(RECLAIM), _settings(call), call.server.settings.planner
+    wishes, options = wishes_of(body.get("pending", ()), planner, "pending"), options_of(body)
     if "request" in body:
-        ignored = ignored_in(call.server.settings.planner, body["request"])
-        room = room_json(_room(call, body, wishes), settings)
-        return call.json({**room, **({"ignored": ignored} if ignored else {})})
-    claimant = wish_of(body["claimant"], call.server.settings.planner, "claimant")
-    claim = giving_back.reclaim_of(call.database, settings, claimant, wishes)
-    reclaimed = giving_back.reclaim(call.database, settings, claim, options_of(body))
+        wanted = RoomWanted(planner_request(body["request"], planner), options_for(call, body["request"]))
+        member = member_of(body["claimant"], settings, "claimant")
+        room = room_for(call.database, settings, wanted, member=member, wishes=wishes, options=options)
+        ignored = ignored_in(planner, body["request"])
+        return call.json({**room_json(room, settings), **({"ignored": ignored} if ignored else {})})
+    claimant = wish_of(body["claimant"], planner, "claimant")
+    claim = giving_back.claim_of(call.database, settings, claimant, wishes=wishes, options=options)
+    reclaimed = giving_back.reclaim(call.database, claim)
     return call.json(giving_json(reclaimed.giving, reclaimed.members, settings))
-
-
-def _room(call: Call, body: dict[str, Any], wishes: Sequence[Wish]) -> RoomOnHost:
-    """Return which consumers would make room for a request, and on which host."""
-    settings = _settings(call)
-    request = planner_request(body["request"], call.server.settings.planner)
-    wanted = RoomWanted(request, options_for(call, body["request"]))
-    member = member_of(body["claimant"], settings, "claimant")
-    return room_for(call.database, settings, wanted, member=member, wishes=wishes, options=options_of(body))
 
 
 def _settings(call: Call) -> FairShareSettings:

@@ -7,7 +7,7 @@ from typing import Any
 from flask import Response
 
 from placement.allocators.bundle_packing import Copies
-from placement.allocators.fair_share import Amounts
+from placement.allocators.fair_share.tree import Amounts
 from placement.api.call import Call
 from placement.api.candidate_query import KEYS, candidate_request
 from placement.api.fields import Fault, Field, Map, Object, integer, load_document, number, shown, text

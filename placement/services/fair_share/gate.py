@@ -17,28 +17,27 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from placement.allocators.entries import Number
-from placement.allocators.fair_share import (
-    Amounts,
+from placement.allocators.fair_share.gate import (
     Competitor,
     Decision,
-    FairShares,
     Overdraft,
-    Task,
     beyond_entitlement,
     decide,
-    decide_some,
+    decide_each,
     overdraft,
 )
+from placement.allocators.fair_share.order import Task
+from placement.allocators.fair_share.state import FairShares
+from placement.allocators.fair_share.tree import Amounts
 from placement.candidates.planner.question import Prepared
 from placement.errors import Conflict, InvalidAt, Unavailable
 from placement.services.fair_share.shares import (
     UNKNOWN,
-    Reading,
     UsageCache,
     Where,
     Wish,
     counted,
-    totals_now,
+    current_reading,
     usage_of,
 )
 from placement.services.planner.candidates import planned_candidates
@@ -104,15 +103,24 @@ def unfair_claims(
         for wish, task in zip(terms.wishes, counted(database, settings, terms.wishes), strict=True)
     ]
     claimed = _claimed(database, members if terms.whole else by_difficulty(members), settings)
-    others = (*[one.name for one in claimed], *[wish.member for wish in terms.wishes])
+    others = (*[member.name for member in claimed], *[wish.member for wish in terms.wishes])
     if not terms.whole:
-        shares, alike = cache.reading(database).shares(settings, others=others), _alike(database, claimed, settings)
-        return _beyond_what_is_fair(shares, alike, competitors, terms)
+        alike = _alike(database, claimed, settings)
+        shares = cache.reading(database).shares(settings, others=others)
+        claims = [Competitor(leaf, Task(dict(amounts), len(uuids))) for (leaf, amounts), uuids in alike.items()]
+        decisions = decide_each(shares, claims, competitors=competitors, limits=terms.limits)
+        return {
+            uuid: UnfairClaim(_reason_of(decision))
+            for uuids, decision in zip(alike.values(), decisions, strict=True)
+            if not decision.allowed
+            for uuid in uuids[decision.count :]
+        }
     # What the members hold now, in the place that they leave or from an earlier run of the same claim.
-    given_up = _given_up(database, settings, members)
+    given_up = reads(usage_of)(database, settings, consumers=[member.uuid for member in members])
     shares = cache.reading(database).shares(settings, others=(*others, *given_up))
     for leaf, task in _taken_on_top(shares, settings, claimed, given_up):
-        decision = decide(shares, leaf, task, competitors=competitors, limits=terms.limits)
+        claim = Competitor(leaf, Task(task))
+        decision = decide(shares, claim, competitors=competitors, limits=terms.limits)
         if not decision.allowed:
             return dict.fromkeys([member.uuid for member in members], UnfairClaim(_reason_of(decision)))
         _use_more(shares, leaf, task)
@@ -120,33 +128,14 @@ def unfair_claims(
 
 
 @reads
-def _given_up(
-    tx: Transaction, settings: FairShareSettings, members: Sequence[ClaimMember]
-) -> dict[str, dict[str, int]]:
-    return usage_of(tx, settings, consumers=[member.uuid for member in members])
-
-
-@reads
 def _alike(tx: Transaction, claimed: Sequence[_Claimed], settings: FairShareSettings) -> _AlikeMembers:
     """Return the members that hold nothing yet. Others keep what they have and get no more."""
-    known = consumer_generations(tx, [one.uuid for one in claimed])
+    existing = consumer_generations(tx, [member.uuid for member in claimed])
     alike: dict[tuple[str, frozenset[tuple[str, int]]], list[str]] = defaultdict(list)
-    for one in claimed:
-        if one.uuid not in known:
-            alike[settings.queues.path_of(one.name), frozenset(one.amounts.items())].append(one.uuid)
+    for member in claimed:
+        if member.uuid not in existing:
+            alike[settings.queues.path_of(member.name), frozenset(member.amounts.items())].append(member.uuid)
     return alike
-
-
-def _beyond_what_is_fair(
-    shares: FairShares, alike: _AlikeMembers, competitors: Sequence[Competitor], terms: Terms
-) -> dict[str, UnfairClaim]:
-    claims = [Competitor(leaf, Task(dict(amounts), len(uuids))) for (leaf, amounts), uuids in alike.items()]
-    decided = decide_some(shares, claims, competitors=competitors, limits=terms.limits)
-    refused: dict[str, UnfairClaim] = {}
-    for uuids, (count, decision) in zip(alike.values(), decided, strict=True):
-        if beyond := uuids[count:]:
-            refused |= dict.fromkeys(beyond, UnfairClaim(_reason_of(decision)))
-    return refused
 
 
 def _taken_on_top(
@@ -154,10 +143,10 @@ def _taken_on_top(
 ) -> list[tuple[str, dict[str, int]]]:
     """Deduct from the usage what the members give up, and return what each leaf takes beyond that."""
     more: dict[str, Counter[str]] = defaultdict(Counter)
-    for one in claimed:
-        more[settings.queues.path_of(one.name)].update(one.amounts)
-    for member, amounts in given_up.items():
-        more[settings.queues.path_of(member)].subtract(amounts)
+    for member in claimed:
+        more[settings.queues.path_of(member.name)].update(member.amounts)
+    for owner, amounts in given_up.items():
+        more[settings.queues.path_of(owner)].subtract(amounts)
     for leaf, amounts in more.items():
         _use_more(shares, leaf, {name: min(0, much) for name, much in amounts.items()})
     return [(leaf, dict(+amounts)) for leaf, amounts in more.items()]
@@ -199,28 +188,25 @@ def _taken(database: Database, member: ClaimMember, prepared: Prepared) -> Mappi
     Where the amount depends on the tree ("all", or one for each place), the tree that ranks first decides.
     """
     requested = prepared.composer.requested
-    if not any(one.everything or one.per_subtree for one in member.request.groups):
+    if not any(group.everything or group.per_subtree for group in member.request.groups):
         return requested
     try:
-        found = planned_candidates(database, replace(member.request, limit=1, explain=False), member.options)
+        planned = planned_candidates(database, replace(member.request, limit=1, explain=False), member.options)
     except Unavailable:
         return requested
     taken: Counter[str] = Counter()
-    for candidate in found.candidates[:1]:
+    for candidate in planned.candidates[:1]:
         for amounts in candidate.proposal.amounts.values():
             taken.update(amounts)
     return taken or requested
 
 
 def _reason_of(decision: Decision) -> str:
-    if decision.limit is not None:
-        limit = decision.limit
-        if limit.resource_class is not None:
-            name = limit.resource_class
-            return f"With the claim, {limit.path} would hold {limit.would_hold} {name}; its limit is {limit.most}."
-        return (
-            f"With the claim, {limit.path} would hold {limit.would_hold:.4g} of a class; it may hold {limit.most:.4g}."
-        )
+    if (limit := decision.limit) is not None:
+        held = f"With the claim, {limit.path} would hold"
+        if (name := limit.resource_class) is not None:
+            return f"{held} {limit.would_hold} {name}; its limit is {limit.most}."
+        return f"{held} {limit.would_hold:.4g} of a class; it may hold {limit.most:.4g}."
     assert decision.behind is not None
     node, other = decision.behind.node, decision.behind.other
     first = ", ".join([f"{count} of {leaf}" for leaf, count in sorted(decision.ahead.items())])
@@ -256,7 +242,9 @@ class PlainGate:
         before = usage_of(tx, self.settings, types=self.consumer_types, consumers=consumers)
         yield
         after = usage_of(tx, self.settings, types=self.consumer_types, consumers=consumers)
-        taken = {member: _difference(after.get(member, {}), before.get(member, {})) for member in before | after}
+        taken = {owner: Counter(after.get(owner, {})) for owner in before | after}
+        for owner, amounts in before.items():
+            taken[owner].subtract(amounts)
         if classes := {name for amounts in taken.values() for name, amount in amounts.items() if amount > 0}:
             self._check(tx, taken, classes)
 
@@ -265,34 +253,28 @@ class PlainGate:
         # No other lock is taken after these, so whoever holds one of them never waits: no deadlock.
         lock_classes(tx, tx.names.classes.ids(tx.connection, classes).values())
         by_leaf = {
-            self.settings.queues.path_of(member): {name: amounts.get(name, 0) for name in classes}
-            for member, amounts in taken.items()
+            self.settings.queues.path_of(owner): {name: amounts.get(name, 0) for name in classes}
+            for owner, amounts in taken.items()
         }
         concerned = replace(self.settings, classes=tuple(sorted(classes)))
         if beyond_entitlement(self._shares(tx, concerned, taken), by_leaf) is None:
             return
         # Who comes first is a matter of all classes.
-        found = overdraft(self._shares(tx, self.settings, taken), by_leaf)
-        if found is not None:
-            raise UnfairAllocation(_overdraft_in_words(found))
+        excess = overdraft(self._shares(tx, self.settings, taken), by_leaf)
+        if excess is not None:
+            raise UnfairAllocation(_overdraft_in_words(excess))
 
     def _shares(self, tx: Transaction, settings: FairShareSettings, taken: Mapping[str, Amounts]) -> FairShares:
-        reading = Reading(usage_of(tx, settings, types=self.consumer_types), totals_now(tx, settings))
+        reading = current_reading(tx, settings, types=self.consumer_types)
         return reading.shares(settings, others=tuple(taken))
 
 
-def _difference(after: Amounts, before: Amounts) -> dict[str, int]:
-    more = Counter(after)
-    more.subtract(before)
-    return dict(more)
-
-
-def _overdraft_in_words(found: Overdraft) -> str:
-    name, holds = found.resource_class, f"{found.path} would hold {found.holds} {found.resource_class}"
-    if found.shortage is None:
-        return f"With this, {holds}; its limit is {found.most}."
-    left, lacking = found.shortage.left, found.shortage.lacking
+def _overdraft_in_words(excess: Overdraft) -> str:
+    name, holds = excess.resource_class, f"{excess.path} would hold {excess.holds} {excess.resource_class}"
+    if excess.shortage is None:
+        return f"With this, {holds}; its limit is {excess.most}."
+    left, lacking = excess.shortage.left, excess.shortage.lacking
     return (
-        f"With this, {holds} and is entitled to {found.most}. Of {name}, {left} would be left, and others lack "
+        f"With this, {holds} and is entitled to {excess.most}. Of {name}, {left} would be left, and others lack "
         f"{lacking:.4g} of what they are entitled to."
     )

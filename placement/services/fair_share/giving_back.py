@@ -1,25 +1,28 @@
 """Find the consumers that should give back what they hold so that a claim fits. Nothing is carried out."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from placement.allocators import fair_share as shares_of
 from placement.allocators.entries import Number
-from placement.allocators.fair_share import Amounts, FairShares, Giving, Held
+from placement.allocators.fair_share import reclaim as library
+from placement.allocators.fair_share.reclaim import Giving
+from placement.allocators.fair_share.rights import ClaimRights, Held
+from placement.allocators.fair_share.state import FairShares
+from placement.allocators.fair_share.tree import Amounts
+from placement.candidates.planner.planner_search import PlannedCandidate
+from placement.domain.tree import NamedMember
 from placement.services.fair_share.shares import (
     UNKNOWN,
-    Reading,
     Wish,
     counted,
+    current_reading,
     leaf_names,
     pending_tasks,
-    totals_now,
-    usage_of,
 )
 from placement.settings.planner.values import FairShareSettings
-from placement.store import fair_share as store
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.fair_share import holdings
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +42,69 @@ class ReclaimOptions:
 
 @dataclass(frozen=True, slots=True)
 class GivenBack:
-    """The consumers that should give back what they hold; ``members`` maps paths of leaves to names."""
+    """The consumers that should give back what they hold, and what that makes room for.
+
+    Args:
+        giving: who gives back; ``feasible`` is False if those who may be asked have too little, on every host if the
+            claim needs one.
+        members: the names of leaves by path.
+        host: the uuid of the root of the tree whose consumers give; None if nobody has to, or if any may.
+        candidate: the candidate that would then rank first; None if nothing fits, or if amounts alone count.
+        providers: the providers that it takes from, and others.
+    """
 
     giving: Giving
     members: Mapping[str, str]
+    host: str | None = None
+    candidate: PlannedCandidate | None = None
+    providers: Mapping[int, NamedMember] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Reclaim:
-    """A claim, the first task that each leaf waits for, and those who wait."""
+class ReclaimClaim:
+    """Who claims what of the classes that count, the first task that each other leaf waits for, and the rules."""
 
+    settings: FairShareSettings
+    options: ReclaimOptions
     member: str
     task: Amounts
     waiting: Mapping[str, Amounts]
     others: tuple[str, ...]
 
+    def meets(self, tx: Transaction) -> "ClaimedShares":
+        """Read the shares that the claim meets."""
+        reading, others = current_reading(tx, self.settings), (self.member, *self.others)
+        members = leaf_names(self.settings, [*reading.members(self.settings), *others])
+        return ClaimedShares(self, reading.shares(self.settings, waiting=self.waiting, others=others), members)
 
-def reclaim_of(database: Database, settings: FairShareSettings, claimant: Wish, wishes: Sequence[Wish]) -> Reclaim:
+
+@dataclass(frozen=True, slots=True)
+class ClaimedShares:
+    """The shares that a claim meets, and the name of each leaf's project (or consumer type), by path."""
+
+    claim: ReclaimClaim
+    shares: FairShares
+    members: Mapping[str, str]
+
+    @property
+    def claimant(self) -> str:
+        """The path of the claim's leaf."""
+        return self.claim.settings.queues.path_of(self.claim.member)
+
+    def rights(self, classes: Collection[str] | None = None) -> ClaimRights:
+        """Return the rights of the claimant, by default for the classes that are lacking."""
+        priority = self.claim.options.priority
+        return ClaimRights(self.shares, self.claimant, self.claim.task, classes=classes, priority=priority)
+
+
+def claim_of(
+    database: Database,
+    settings: FairShareSettings,
+    claimant: Wish,
+    *,
+    wishes: Sequence[Wish],
+    options: ReclaimOptions,
+) -> ReclaimClaim:
     """Return the claim on the classes that count, and what others wait for.
 
     Raises:
@@ -64,71 +113,29 @@ def reclaim_of(database: Database, settings: FairShareSettings, claimant: Wish, 
     pending = pending_tasks(database, settings, wishes)
     task = counted(database, settings, [claimant])[0]
     waiting = {leaf: tasks[0].amounts for leaf, tasks in pending.items()}
-    return Reclaim(claimant.member, task, waiting, tuple([wish.member for wish in wishes]))
+    return ReclaimClaim(settings, options, claimant.member, task, waiting, tuple([wish.member for wish in wishes]))
 
 
 @reads
-def reclaim(tx: Transaction, settings: FairShareSettings, claim: Reclaim, options: ReclaimOptions) -> GivenBack:
+def reclaim(tx: Transaction, claim: ReclaimClaim) -> GivenBack:
     """Return the consumers that should give back what they hold so that a claim fits. Bypasses the usage cache."""
-    situation = reclaim_situation(tx, settings, claim)
-    shares, claimant = situation.shares, situation.claimant
-    needed = {
-        name
-        for _path, left in shares.bounds(claimant)
-        for name, amount in claim.task.items()
-        if amount and amount > left[name]
-    }
-    held = situation.held(tx, needed, options)
-    if options.priority is None:
-        giving = shares_of.reclaim(shares, claimant, claim.task, held=held)
-    else:
-        giving = shares_of.preempt(shares, claimant, claim.task, priority=options.priority, held=held)
-    return GivenBack(giving, situation.members)
+    met = claim.meets(tx)
+    classes = {name for _path, name in met.rights().needs}
+    held = _held(tx, claim, classes)
+    priority = claim.options.priority
+    return GivenBack(library.reclaim(met.shares, met.claimant, claim.task, held=held, priority=priority), met.members)
 
 
-@dataclass(frozen=True, slots=True)
-class ReclaimSituation:
-    """The shares that a claim meets, and the consumers behind them.
-
-    Args:
-        settings: the rules of sharing.
-        members: the name of each leaf's project (or consumer type), by path.
-        shares: the shares.
-        claimant: the path of the claim's leaf.
-    """
-
-    settings: FairShareSettings
-    members: Mapping[str, str]
-    shares: FairShares
-    claimant: str
-
-    def held(self, tx: Transaction, classes: Collection[str], options: ReclaimOptions) -> list[Held]:
-        """Return everything held by consumers that hold any of these classes and need not keep it."""
-        return [
-            Held(uuid, self.settings.queues.path_of(member), amounts, options.values.get(uuid, 0))
-            for uuid, (member, amounts) in _held(tx, self.settings, classes).items()
-            if uuid not in options.keep
-        ]
-
-
-def reclaim_situation(tx: Transaction, settings: FairShareSettings, claim: Reclaim) -> ReclaimSituation:
-    """Read the shares that a claim meets."""
-    reading = Reading(usage_of(tx, settings), totals_now(tx, settings))
-    others = (claim.member, *claim.others)
-    members = leaf_names(settings, [*reading.members(settings), *others])
-    shares = reading.shares(settings, waiting=claim.waiting, others=others)
-    return ReclaimSituation(settings, members, shares, settings.queues.path_of(claim.member))
-
-
-def _held(
-    tx: Transaction, settings: FairShareSettings, classes: Collection[str]
-) -> dict[str, tuple[str, dict[str, int]]]:
-    """Map each consumer that holds any of these classes to its owner and everything it holds."""
+def _held(tx: Transaction, claim: ReclaimClaim, classes: Collection[str]) -> list[Held]:
+    """Return everything held by consumers that hold any of these classes and need not keep it."""
+    settings, options = claim.settings, claim.options
     ids = tx.names.classes.ids(tx.connection, settings.classes)
     names = {id_: name for name, id_ in ids.items()}
-    found: dict[str, tuple[str, dict[str, int]]] = {}
-    of = [ids[name] for name in classes if name in ids]
-    for row in store.holdings(tx, names, settings.partition, of=of) if of else ():
-        member = (row.project_id if settings.leaves == "project" else row.consumer_type) or UNKNOWN
-        found.setdefault(row.consumer_uuid, (member, {}))[1][names[row.class_id]] = int(row.amount)
-    return found
+    needed = [ids[name] for name in classes if name in ids]
+    held: dict[str, tuple[str, dict[str, int]]] = {}
+    for row in holdings(tx, names, settings.partition, of=needed) if needed else ():
+        if row.consumer_uuid not in options.keep:
+            owner = (row.project_id if settings.leaves == "project" else row.consumer_type) or UNKNOWN
+            held.setdefault(row.consumer_uuid, (owner, {}))[1][names[row.class_id]] = int(row.amount)
+    path_of = settings.queues.path_of
+    return [Held(uuid, path_of(owner), amounts, options.values.get(uuid, 0)) for uuid, (owner, amounts) in held.items()]

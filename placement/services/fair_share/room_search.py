@@ -8,46 +8,30 @@ something in the tree itself give back.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, replace
+from functools import cached_property
 from heapq import heapify, heappop, heappush
 
 from placement.allocators.budget import Budget
 from placement.allocators.entries import Number
-from placement.allocators.fair_share import Giving, Held
 from placement.allocators.fair_share.fewest import Cost, FewestSearch
 from placement.allocators.fair_share.nodes import ratio
 from placement.allocators.fair_share.reclaim import (
-    is_fair_to_take,
-    is_less_important,
-    is_preemptible,
-    is_reclaimable,
-    lowest,
-)
-from placement.allocators.fair_share.tenants import (
-    ClaimRights,
-    Judgement,
-    Need,
-    Tenant,
-    Tenants,
+    Givers,
+    Giving,
     all_freed,
-    dearness,
-    never,
+    givers_of,
+    is_fair_to_take,
+    lowest,
     whole_values,
 )
+from placement.allocators.fair_share.rights import ClaimRights, Held, Need
 from placement.candidates.planner.planner_search import PlannedCandidate, PlannerSearch
 from placement.domain.overlay import AS_IT_IS, Overlay
-from placement.domain.tree import NamedMember
-from placement.services.fair_share.giving_back import (
-    Reclaim,
-    ReclaimOptions,
-    ReclaimSituation,
-    reclaim_of,
-    reclaim_situation,
-)
+from placement.services.fair_share.giving_back import ClaimedShares, GivenBack, ReclaimClaim, ReclaimOptions, claim_of
 from placement.services.fair_share.rule_places import RulePlaces
 from placement.services.fair_share.shares import Wish
-from placement.services.fair_share.tenants import EmptiedTrees, RoomWanted, TenantsByHost, WhatMatters, tenants_by_host
+from placement.services.fair_share.tenants import EmptiedTrees, RoomWanted, TenantsByHost
 from placement.services.planner.questions import Composers, question_for
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database
@@ -77,29 +61,24 @@ class HostRights:
 
     The classes that matter are those that the whole cloud lacks, the dominant one of the claim, and those missing on
     the host. Nobody can have too much of what is plentiful.
-
-    Args:
-        situation: the shares that the claim meets.
-        claim: the claim.
     """
 
-    def __init__(self, situation: ReclaimSituation, claim: Reclaim) -> None:
-        self._situation = situation
-        self._task = claim.task
+    def __init__(self, met: ClaimedShares) -> None:
+        self._met = met
+        self._task = task = met.claim.task
         self._by_classes: dict[tuple[str, ...], ClaimRights] = {}
-        totals = situation.shares.totals()
-        dominant = max(claim.task, key=lambda name: (ratio(claim.task[name], totals[name]), name))
-        self._always = {*ClaimRights(situation.shares, situation.claimant, claim.task).classes, dominant}
+        totals = met.shares.totals()
+        dominant = max(task, key=lambda name: (ratio(task[name], totals[name]), name))
+        self._always = {*met.rights().classes, dominant}
         self.anywhere = self.of({})
         """The rights for the classes that matter on every host."""
 
     def of(self, missing: Mapping[Need, int]) -> ClaimRights:
         """Return the rights for a host, given what is missing there."""
-        there = {name for name in self._task if missing.get(name, 0) > 0}
-        classes = tuple(sorted(self._always | there))
+        lacking = {name for name in self._task if missing.get(name, 0) > 0}
+        classes = tuple(sorted(self._always | lacking))
         if classes not in self._by_classes:
-            shares, claimant = self._situation.shares, self._situation.claimant
-            self._by_classes[classes] = ClaimRights(shares, claimant, self._task, classes=classes)
+            self._by_classes[classes] = self._met.rights(classes)
         return self._by_classes[classes]
 
 
@@ -107,7 +86,7 @@ class HostRights:
 class CheapestRoom:
     """Who gives back, and the root of their tree; None if nobody can."""
 
-    tenants: Sequence[Tenant] = ()
+    tenants: Sequence[Held] = ()
     root: int | None = None
 
     @property
@@ -118,17 +97,17 @@ class CheapestRoom:
 
 @dataclass(frozen=True, slots=True)
 class _CandidateHost:
-    """A host with the tenants that may be asked, as a whole or for one choice of places for the rules of the request.
+    """A host with those who may be asked, as a whole or for one choice of places for the rules of the request.
 
     Args:
         root: the id of the tree's root.
-        tenants: those who may be asked.
+        givers: those who may be asked.
         bound: a lower bound on its cost.
         refined: how often the bound has been refined.
     """
 
     root: int
-    tenants: Tenants
+    givers: Givers
     bound: Cost
     refined: int = 0
 
@@ -155,56 +134,53 @@ class RoomSearch:
         self._for_bounds = Budget(STEPS_FOR_BOUNDS)
         self._trees = trees
         self._was_cut_off = False
-        self._values = whole_values(tenant.held for of in tenants.by_root.values() for tenant in of)
-
-    @cached_property
-    def _missing(self) -> Mapping[int, Mapping[Need, int]]:
-        """By root, how much more of each class has to be free in a tree. Sends one statement."""
-        return self._trees.missing()
 
     @property
     def complete(self) -> bool:
         """Whether the search saw everything that it had to."""
         return not (self._was_cut_off or self._budget.was_hit or self._trees.were_cut_off)
 
-    def fewest(self) -> CheapestRoom:
-        """Return the fewest tenants whose leaving lets the request fit on a host, and of those the least valuable."""
-        return self._cheapest(self._hosts(is_reclaimable, is_free=never))
+    def cheapest(self) -> CheapestRoom:
+        """Return the fewest tenants whose leaving lets the request fit on a host, and of those the least valuable.
 
-    def least_important(self, priority: Number) -> CheapestRoom:
-        """Return the same, but minimise the highest priority that has to give; values are priorities."""
-        is_free = partial(is_less_important, priority)
-        hosts = [*self._hosts(partial(is_preemptible, priority), is_free=is_free)]
+        A claim with a priority minimises the highest priority that has to give first.
+        """
+        hosts, priority = self._hosts, self._rights.anywhere.priority
+        if priority is None:
+            return self._cheapest(hosts.items())
         # By sums, tenants below this value do not hold enough.
-        least = {root: value for root, tenants in hosts if (value := tenants.least_value) is not None}
+        least = {root: value for root, givers in hosts.items() if (value := givers.least_value) is not None}
 
         def up_to(highest: Number) -> CheapestRoom:
-            return self._cheapest(
-                (root, of.up_to(highest)) for root, of in hosts if least.get(root, highest) <= highest
-            )
+            enough = [root for root in hosts if least.get(root, highest) <= highest]
+            return self._cheapest((root, hosts[root].up_to(highest)) for root in enough)
 
         first = min([priority, *least.values()])
         return lowest(up_to, sorted({value for value in self._values if first <= value <= priority}) or [priority])
 
-    def _hosts(self, may_be_asked: Judgement, *, is_free: Judgement) -> Iterator[tuple[int, Tenants]]:
-        """Yield the roots of hosts with all tenants that may be asked."""
-        judged: dict[tuple[ClaimRights, str, Number], bool] = {}
-        for root, tenants in self._tenants.by_root.items():
-            missing = self._missing.get(root, {})
-            rights = self._rights.of(missing)
-            asked = []
-            for tenant in tenants:
-                key = rights, tenant.held.leaf, tenant.held.value  # amounts do not affect the judgement
-                if key not in judged:
-                    judged[key] = may_be_asked(rights, Held("", tenant.held.leaf, {}, tenant.held.value))
-                # A tenant without any relevant class has nothing to give.
-                if judged[key] and not tenant.held.amounts.keys().isdisjoint(rights.classes):
-                    asked.append(tenant)
-            yield root, Tenants(rights, asked, missing=missing, values=self._values, is_free=is_free)
+    @cached_property
+    def _values(self) -> Mapping[Number, int]:
+        return whole_values(tenant for tenants in self._tenants.by_root.values() for tenant in tenants)
 
-    def _cheapest(self, asked: Iterable[tuple[int, Tenants]]) -> CheapestRoom:
-        """Return the cheapest room on some hosts, given with the tenants that may be asked there."""
-        queue = _HostQueue([_CandidateHost(root, of, bound) for root, of in asked if (bound := of.bound) is not None])
+    @cached_property
+    def _hosts(self) -> Mapping[int, Givers]:
+        """By root, those who may be asked; who holds nothing of a relevant class has nothing to give."""
+        hosts, missing_in = {}, self._trees.missing()
+        for root, tenants in self._tenants.by_root.items():
+            missing = missing_in.get(root, {})
+            rights = self._rights.of(missing)
+            asked = [
+                tenant
+                for tenant in tenants
+                if not tenant.amounts.keys().isdisjoint(rights.classes) and rights.may_ask(tenant.leaf, tenant.value)
+            ]
+            hosts[root] = givers_of(rights, asked, missing=missing, values=self._values)
+        return hosts
+
+    def _cheapest(self, asked: Iterable[tuple[int, Givers]]) -> CheapestRoom:
+        """Return the cheapest room on some hosts, given with those who may be asked there."""
+        bounds = [(root, givers, givers.bound) for root, givers in asked]
+        queue = _HostQueue([_CandidateHost(root, givers, bound) for root, givers, bound in bounds if bound is not None])
         best, room, cut_off = None, CheapestRoom(), list[Cost]()
         while (hosts := queue.next(best, self._refined)) and not self._budget.is_used_up:
             self._read([host.root for host in hosts])
@@ -220,16 +196,19 @@ class RoomSearch:
 
     def _refined(self, host: _CandidateHost, best: Cost | None) -> Iterator[_CandidateHost]:
         """Yield a host with a tighter bound, once for each choice of places, unless it cannot be any good."""
-        tenants = host.tenants
+        givers = host.givers
         if host.refined:
-            bound = tenants.bound_with_what_is_kept(self._for_bounds.child(STEPS_FOR_A_BOUND), best)
+            bound = givers.bound_with_what_is_kept(self._for_bounds.child(STEPS_FOR_A_BOUND), best)
             if bound is not None:
                 yield replace(host, bound=max(host.bound, bound), refined=2)
             return
-        for missing in self._places.missing(host.root, tenants.could_free):
-            here = tenants.with_more_missing(missing)
-            if here.bound is not None:
-                yield replace(host, tenants=here, bound=max(host.bound, here.bound), refined=1)
+        for missing in self._places.missing(host.root, givers.could_free):
+            in_places = self._regrouped(givers, givers.held, {**givers.missing, **missing}) if missing else givers
+            if in_places.bound is not None:
+                yield replace(host, givers=in_places, bound=max(host.bound, in_places.bound), refined=1)
+
+    def _regrouped(self, givers: Givers, tenants: Iterable[Held], missing: Mapping[Need, int]) -> Givers:
+        return givers_of(givers.rights, tenants, missing=missing, values=self._values)
 
     def _read(self, roots: Sequence[int]) -> None:
         new = self._trees.unread([*dict.fromkeys(roots)])
@@ -242,11 +221,12 @@ class RoomSearch:
         fits = self._trees.fits(host.root)
         if fits is None:
             return None
-        before, tenants = steps.left, host.tenants.in_detail(self._tenants.in_detail)
-        search = FewestSearch(tenants.choices, steps, fits=lambda counts: fits(all_freed(tenants.chosen(counts))))
-        found = search.best(best)
+        before, tenants = steps.left, self._tenants.in_detail(host.givers.held)
+        givers = self._regrouped(host.givers, tenants, host.givers.missing)
+        search = FewestSearch(givers.choices, steps, fits=lambda counts: fits(all_freed(givers.chosen(counts))))
+        choice = search.best(best)
         self._budget.take(before - steps.left)
-        return found and (found[0], CheapestRoom(tenants.chosen(found[1]), host.root))
+        return choice and (choice[0], CheapestRoom(givers.chosen(choice[1]), host.root))
 
 
 class _HostQueue:
@@ -276,25 +256,6 @@ class _HostQueue:
         return hosts
 
 
-@dataclass(frozen=True, slots=True)
-class RoomOnHost:
-    """Who gives back, and what that makes room for.
-
-    Args:
-        giving: who gives back; ``feasible`` is False if those who may be asked have too little on every host.
-        members: the names of leaves by path.
-        host: the uuid of the root of the tree whose consumers give; None if nobody has to.
-        candidate: the candidate that would then rank first; None if nothing fits.
-        providers: the providers that it takes from, and others.
-    """
-
-    giving: Giving
-    members: Mapping[str, str]
-    host: str | None = None
-    candidate: PlannedCandidate | None = None
-    providers: Mapping[int, NamedMember] = field(default_factory=dict)
-
-
 def room_for(
     database: Database,
     settings: FairShareSettings,
@@ -303,7 +264,7 @@ def room_for(
     member: str,
     wishes: Sequence[Wish],
     options: ReclaimOptions,
-) -> RoomOnHost:
+) -> GivenBack:
     """Return the consumers on one host that should give back what they hold. Bypasses the usage cache.
 
     Args:
@@ -319,63 +280,44 @@ def room_for(
     """
     wanted = replace(wanted, request=replace(wanted.request, limit=1, per_tree=1, explain=False))
     requested = Composers().prepared(wanted.request, wanted.options).composer.requested
-    claim = reclaim_of(database, settings, Wish(member, requested, where=("request",)), wishes)
-    return _room(database, settings, claim, wanted=wanted, options=options)
+    claimant = Wish(member, requested, where=("request",))
+    return _room(database, claim_of(database, settings, claimant, wishes=wishes, options=options), wanted)
 
 
 @reads
-def _room(
-    tx: Transaction,
-    settings: FairShareSettings,
-    claim: Reclaim,
-    *,
-    wanted: RoomWanted,
-    options: ReclaimOptions,
-) -> RoomOnHost:
-    situation = reclaim_situation(tx, settings, claim)
-    by_host = HostRights(situation, claim)
+def _room(tx: Transaction, claim: ReclaimClaim, wanted: RoomWanted) -> GivenBack:
+    met = claim.meets(tx)
+    by_host = HostRights(met)
     rights = by_host.anywhere
     if all(path == rights.root for path, _name in rights.needs):
-        as_it_is = _first(tx, wanted, AS_IT_IS)
-        if as_it_is is not None:
-            return _shown(Giving(feasible=True), situation, as_it_is)
-    trees = EmptiedTrees(tx, wanted)
+        as_it_is = _with_first_candidate(tx, wanted, GivenBack(Giving(feasible=True), met.members), overlay=AS_IT_IS)
+        if as_it_is.candidate is not None:
+            return as_it_is
+    trees, tenants = EmptiedTrees(tx, wanted), TenantsByHost(tx, claim)
     places = trees.places()
-    classes = {*claim.task, *trees.requested}
-    tenants = tenants_by_host(tx, settings, WhatMatters(claim.task.keys(), classes, places.anchors, options))
+    tenants.read({*claim.task, *trees.requested}, places.anchors)
     search = RoomSearch(trees, places, by_host, tenants)
-    room = search.fewest() if options.priority is None else search.least_important(options.priority)
-    given_back = tuple(sorted([tenant.held for tenant in room.tenants], key=dearness))
-    giving = Giving(room.feasible, given_back, rights.lacking, search.complete)
-    is_fair = options.priority is not None or is_fair_to_take(situation.shares, rights, given_back)
+    room = search.cheapest()
+    given_back = tuple(sorted(room.tenants, key=lambda tenant: tenant.dearness))
+    partings = rights.partings([tenant.leaf for tenant in given_back])
+    giving = Giving(room.feasible, given_back, rights.lacking, search.complete, partings)
+    is_fair = claim.options.priority is not None or is_fair_to_take(met.shares, rights, given_back)
     if not (room.feasible and is_fair):
         partings = rights.partings(tenants.leaves())
-        return RoomOnHost(replace(giving, feasible=False, given_back=(), partings=partings), situation.members)
-    planned = _first(tx, wanted, AS_IT_IS.releasing(all_freed(room.tenants)))
-    giving = replace(giving, partings=rights.partings([held.leaf for held in given_back]))
-    return _shown(giving, situation, planned, room.root)
+        return GivenBack(replace(giving, feasible=False, given_back=(), partings=partings), met.members)
+    given = GivenBack(giving, met.members)
+    overlay = AS_IT_IS.releasing(all_freed(room.tenants))
+    return _with_first_candidate(tx, wanted, given, overlay=overlay, root=room.root)
 
 
-@dataclass(frozen=True, slots=True)
-class _PlannedRoom:
-    candidate: PlannedCandidate
-    providers: Mapping[int, NamedMember]
-
-
-def _first(tx: Transaction, wanted: RoomWanted, overlay: Overlay) -> _PlannedRoom | None:
-    """Return the candidate that ranks first."""
-    question = question_for(tx, wanted.request, wanted.options)
-    search = PlannerSearch(question, overlay)
+def _with_first_candidate(
+    tx: Transaction, wanted: RoomWanted, given: GivenBack, *, overlay: Overlay, root: int | None = None
+) -> GivenBack:
+    """Return the same with the candidate that ranks first under an overlay, if there is any, and the giving host."""
+    search = PlannerSearch(question_for(tx, wanted.request, wanted.options), overlay)
     proposal = next(search.proposals(), None)
     if proposal is None:
-        return None
-    return _PlannedRoom(PlannedCandidate(proposal, search.score(proposal)), search.members)
-
-
-def _shown(
-    giving: Giving, situation: ReclaimSituation, planned: _PlannedRoom | None, root: int | None = None
-) -> RoomOnHost:
-    if planned is None:
-        return RoomOnHost(giving, situation.members)
-    host = None if root is None else planned.providers[root].uuid
-    return RoomOnHost(giving, situation.members, host, planned.candidate, planned.providers)
+        return given
+    members = search.members
+    host = None if root is None else members[root].uuid
+    return replace(given, host=host, candidate=PlannedCandidate(proposal, search.score(proposal)), providers=members)

@@ -4,12 +4,14 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from placement.allocators import fair_share as shares_of
 from placement.allocators.bundle_packing import Copies
-from placement.allocators.fair_share import Amounts, FairShares, NodeShare, Task, Turn
+from placement.allocators.fair_share import order as library
+from placement.allocators.fair_share.order import Task, Turn
+from placement.allocators.fair_share.state import FairShares, NodeShare
+from placement.allocators.fair_share.tree import Amounts
 from placement.candidates.headroom.totals import CountedRequest
 from placement.domain.candidate_request import CandidateRequest
 from placement.domain.names import UNTYPED
@@ -66,8 +68,7 @@ class UsageCache:
         with self._lock:
             if self._reading is None or self.age_s(self._reading) >= self.settings.keep_s:
                 started = self._clock()
-                usage, totals = read_usage(database, self.settings)
-                self._reading = Reading(usage, totals, started)
+                self._reading = replace(reads(current_reading)(database, self.settings), read_at=started)
             return self._reading
 
     def age_s(self, reading: Reading) -> float:
@@ -75,10 +76,12 @@ class UsageCache:
         return max(0.0, self._clock() - reading.read_at)
 
 
-@reads
-def read_usage(tx: Transaction, settings: FairShareSettings) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
-    """Return everybody's usage and the totals in one snapshot."""
-    return usage_of(tx, settings), totals_now(tx, settings)
+def current_reading(tx: Transaction, settings: FairShareSettings, *, types: Collection[str] | None = None) -> Reading:
+    """Return everybody's usage, optionally only that of consumers of these types, and the totals."""
+    ids = tx.names.classes.ids(tx.connection, settings.classes)
+    totals = store.totals(tx, ids.values(), settings.partition)
+    of_class = {name: totals.get(ids.get(name, -1), 0) for name in settings.classes}
+    return Reading(usage_of(tx, settings, types=types), of_class)
 
 
 def usage_of(
@@ -97,13 +100,6 @@ def usage_of(
         own, name = usage[member or UNKNOWN], names[class_id]
         own[name] = own.get(name, 0) + int(amount)
     return dict(usage)
-
-
-def totals_now(tx: Transaction, settings: FairShareSettings) -> dict[str, int]:
-    """Return the total of each class that counts."""
-    ids = tx.names.classes.ids(tx.connection, settings.classes)
-    totals = store.totals(tx, ids.values(), settings.partition)
-    return {name: totals.get(ids.get(name, -1), 0) for name in settings.classes}
 
 
 Where = tuple[str | int, ...]
@@ -221,7 +217,7 @@ def order(database: Database, cache: UsageCache, wishes: Sequence[Wish] | None) 
         members = leaf_names(settings, [wish.member for wish in wishes])
         waiting = {leaf: tasks[0].amounts for leaf, tasks in pending.items()}
         shares = reading.shares(settings, waiting=waiting, others=tuple(members.values()))
-    return ServiceOrder(cache.age_s(reading), shares_of.order(shares, members), members)
+    return ServiceOrder(cache.age_s(reading), library.order(shares, members), members)
 
 
 def fill(database: Database, cache: UsageCache, wishes: Sequence[Wish]) -> Filled:
@@ -230,7 +226,7 @@ def fill(database: Database, cache: UsageCache, wishes: Sequence[Wish]) -> Fille
     pending = pending_tasks(database, cache.settings, wishes)
     members = leaf_names(cache.settings, [wish.member for wish in wishes])
     shares = reading.shares(cache.settings, others=tuple(members.values()))
-    result = shares_of.fill(shares, pending)
+    result = library.fill(shares, pending)
     portions = [
         MemberPortion(members[leaf], served, result.given[leaf], shares.node(leaf))
         for leaf, served in result.served.items()

@@ -1,13 +1,11 @@
 """The trees of the cloud without some tenants: who holds what where, and whether a request fits without them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
-from placement.allocators.fair_share import Amounts, Held
-from placement.allocators.fair_share.tenants import Freed, Need, Tenant
+from placement.allocators.fair_share.rights import Freed, Held, Need
 from placement.candidates.planner.planner_trees import TreesInDetail, with_stocks
 from placement.candidates.tree_reader import TreeReader
 from placement.domain.overlay import AS_IT_IS
@@ -15,11 +13,10 @@ from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.tree import PlannerTree, ProviderStocks, Tree
 from placement.services.cloud_cache import cloud_in, ids_in
-from placement.services.fair_share.giving_back import ReclaimOptions
+from placement.services.fair_share.giving_back import ReclaimClaim
 from placement.services.fair_share.rule_places import PlaceRule, RulePlaces, place_rules, places_of_rules
 from placement.services.fair_share.shares import UNKNOWN
 from placement.services.planner.questions import Composers, PlannerOptions, seen_cloud
-from placement.settings.planner.values import FairShareSettings
 from placement.store.allocations import held_by
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.fair_share import held_places, members_of, owner_names
@@ -145,95 +142,68 @@ Anchors = Mapping[int, Collection[int]]
 """Provider -> the anchors of the relevant places that it lies in."""
 
 
-@dataclass(frozen=True, slots=True)
-class WhatMatters:
-    """Which consumers' holdings to read, and which part of them.
-
-    Args:
-        counting: the classes of which a consumer has to hold one in order to give.
-        classes: all relevant classes.
-        anchors: the relevant places.
-        options: who may be asked, and their values.
-    """
-
-    counting: Collection[str]
-    classes: Collection[str]
-    anchors: Anchors
-    options: ReclaimOptions
-
-
-def tenants_by_host(tx: Transaction, settings: FairShareSettings, question: WhatMatters) -> "TenantsByHost":
-    """Read the consumers with allocations in each tree.
-
-    Args:
-        tx: the transaction.
-        settings: the classes and providers that count towards fair shares.
-        question: which holdings to read.
-    """
-    members = None if settings.partition is None else members_of(tx, settings.partition)
-    found = TenantsByHost(tx, {*settings.classes}, members)
-    found.read(settings, question)
-    return found
-
-
 class TenantsByHost:
-    """The consumers with allocations in each tree, by the id of its root.
+    """The consumers that may be asked to give, in each tree, by the id of its root.
 
     Args:
         tx: the transaction.
-        classes: the classes that count towards fair shares.
-        members: the providers on which they do; None for all.
+        claim: the classes and providers that count towards fair shares, who may be asked, and their values.
     """
 
-    def __init__(self, tx: Transaction, classes: AbstractSet[str], members: AbstractSet[int] | None) -> None:
+    def __init__(self, tx: Transaction, claim: ReclaimClaim) -> None:
         self._tx = tx
-        self._classes = classes
-        self._members = members
-        self.by_root: dict[int, list[Tenant]] = defaultdict(list)
+        self._claim = claim
+        partition = claim.settings.partition
+        self._partition = None if partition is None else members_of(tx, partition)
+        self.by_root: dict[int, list[Held]] = defaultdict(list)
         """Their holdings of the relevant classes; what their leaving frees is not known yet."""
-        self._in_detail: dict[str, tuple[Amounts, Freed]] = {}
+        self._in_detail: dict[str, tuple[Counter[str], Freed]] = {}
 
     def _counts(self, provider: int, name: str) -> bool:
-        return name in self._classes and (self._members is None or provider in self._members)
+        return name in self._claim.settings.classes and (self._partition is None or provider in self._partition)
 
-    def read(self, settings: FairShareSettings, question: WhatMatters) -> None:
-        """Read which consumers may give something, and what they hold in each tree and place."""
-        names = {id_: name for name, id_ in self._tx.names.classes.ids(self._tx.connection, question.classes).items()}
+    def read(self, classes: Collection[str], anchors: Anchors) -> None:
+        """Read what consumers that hold any class of the claim hold of these classes, in each tree and place."""
+        settings, options = self._claim.settings, self._claim.options
+        names = {id_: name for name, id_ in self._tx.names.classes.ids(self._tx.connection, classes).items()}
         owners: dict[str, int | None] = {}
         counted: dict[str, dict[str, int]] = defaultdict(dict)
         inside: dict[tuple[str, int], dict[Need, int]] = defaultdict(dict)
         for uuid, owner, provider, root, class_id, used in held_places(self._tx, names, settings.leaves):
-            name, here = names[class_id], inside[uuid, root]
+            name, in_tree = names[class_id], inside[uuid, root]
             owners[uuid] = owner
-            here[name] = here.get(name, 0) + used
-            for anchor in question.anchors.get(provider, ()):
-                here[anchor, name] = here.get((anchor, name), 0) + used
+            in_tree[name] = in_tree.get(name, 0) + used
+            for anchor in anchors.get(provider, ()):
+                in_tree[anchor, name] = in_tree.get((anchor, name), 0) + used
             if self._counts(provider, name):
                 amounts = counted[uuid]
                 amounts[name] = amounts.get(name, 0) + used
-        paths, options = self._paths(settings, {*owners.values()}), question.options
-        for (uuid, root), here in inside.items():
-            if uuid not in options.keep and not counted[uuid].keys().isdisjoint(question.counting):
+        paths = self._paths({*owners.values()})
+        for (uuid, root), in_tree in inside.items():
+            if uuid not in options.keep and not counted[uuid].keys().isdisjoint(self._claim.task):
                 path = paths.get(owners[uuid], paths[None])
-                held = Held(uuid, path, counted[uuid], options.values.get(uuid, 0))
-                self.by_root[root].append(Tenant(held, (), here))
+                value = options.values.get(uuid, 0)
+                self.by_root[root].append(Held(uuid, path, counted[uuid], value, inside=in_tree))
 
-    def _paths(self, settings: FairShareSettings, owners: Iterable[int | None]) -> dict[int | None, str]:
+    def _paths(self, owners: Iterable[int | None]) -> dict[int | None, str]:
         """Return the path of each owner's leaf."""
+        settings = self._claim.settings
         names = owner_names(self._tx, settings.leaves, {owner for owner in owners if owner is not None})
         path_of = settings.queues.path_of
         return {None: path_of(UNKNOWN)} | {owner: path_of(name) for owner, name in names.items()}
 
     def leaves(self) -> set[str]:
         """Return the paths of all leaves with holdings."""
-        return {tenant.held.leaf for tenants in self.by_root.values() for tenant in tenants}
+        return {tenant.leaf for tenants in self.by_root.values() for tenant in tenants}
 
-    def in_detail(self, tenants: Sequence[Tenant]) -> Iterator[Tenant]:
-        """Yield tenants with everything they hold and everything their leaving frees."""
-        self._read_in_detail({tenant.held.name for tenant in tenants} - self._in_detail.keys())
-        for tenant in tenants:
-            amounts, freed = self._in_detail[tenant.held.name]
-            yield replace(tenant, held=replace(tenant.held, amounts=amounts), freed=freed)
+    def in_detail(self, tenants: Sequence[Held]) -> list[Held]:
+        """Return tenants with everything they hold and everything their leaving frees."""
+        self._read_in_detail({tenant.name for tenant in tenants} - self._in_detail.keys())
+        details = [self._in_detail[tenant.name] for tenant in tenants]
+        return [
+            replace(tenant, amounts=amounts, freed=freed)
+            for tenant, (amounts, freed) in zip(tenants, details, strict=True)
+        ]
 
     def _read_in_detail(self, uuids: Collection[str]) -> None:
         rows = held_by(self._tx, sorted(uuids)) if uuids else []

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from flask import Flask
 
-from placement.allocators.fair_share import Queue, tree_of
+from placement.allocators.fair_share.queues import Queue, tree_of
 from placement.app import create_app
 from placement.domain.device_types import DeviceSettings
 from placement.settings import PlannerSettings

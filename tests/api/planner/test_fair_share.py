@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 from flask import Flask
 
-from placement.allocators.fair_share import Queue, tree_of
-from placement.allocators.fair_share.queues import QueueCapacity
+from placement.allocators.fair_share.queues import Queue, QueueCapacity, tree_of
 from placement.app import create_app
 from placement.services.fair_share.shares import UsageCache
 from placement.settings import PlannerSettings

@@ -9,12 +9,12 @@ from itertools import combinations
 import pytest
 from flask import Flask
 
-from placement.allocators.fair_share import Queue, tree_of
+from placement.allocators.fair_share.queues import Queue, tree_of
 from placement.api.fields import load_document
 from placement.api.planner.request_document import planner_request
 from placement.api.planner.request_schemas import REQUEST
 from placement.app import create_app
-from placement.candidates.planner.planner_search import search_for
+from placement.candidates.planner.planner_search import PlannerSearch
 from placement.domain.planner_request import PlannerRequest
 from placement.services.planner.changes import released
 from placement.services.planner.questions import PlannerOptions, question_for
@@ -255,7 +255,7 @@ def test_without_a_request_resources_are_needed(planner: Api) -> None:
 @reads
 def fits_without(tx: Transaction, request: PlannerRequest, options: PlannerOptions, consumers: list[str]) -> bool:
     overlay = released(tx, consumers)
-    planning = search_for(question_for(tx, request, options), overlay)
+    planning = PlannerSearch(question_for(tx, request, options), overlay)
     return next(planning.proposals(), None) is not None
 
 

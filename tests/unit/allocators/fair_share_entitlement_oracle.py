@@ -5,7 +5,8 @@ from fractions import Fraction
 from itertools import pairwise
 
 from placement.allocators.entries import exact
-from placement.allocators.fair_share.tree import Branch, Leaf, joined, leaf_paths
+from placement.allocators.fair_share.tree import Branch, Leaf, joined
+from tests.unit.allocators.fair_share_trees import leaf_paths
 
 
 def entitlements(

@@ -3,7 +3,8 @@
 import random
 from fractions import Fraction
 
-from placement.allocators.fair_share.tree import Branch, Leaf, branches_of, leaf_paths
+from placement.allocators.fair_share.tree import Branch, Leaf
+from tests.unit.allocators.fair_share_trees import branches_of, leaf_paths
 
 WEIGHTS = (1, 1, 1, 2, 3, 0.5, 0.1, Fraction(1, 3), 50)
 CLASSES = ("cpu", "gpu", "memory")

@@ -1,6 +1,8 @@
 """The trees of Volcano's design of HDRF and of the vectors HD-nn, with weights, and the task that each leaf wants."""
 
-from placement.allocators.fair_share.tree import Branch, Leaf
+from collections.abc import Iterator
+
+from placement.allocators.fair_share.tree import Branch, Leaf, in_order, joined
 
 Trees = dict[str, object]
 
@@ -32,3 +34,22 @@ COMPLEMENTARY = {"n1": "g", "n2": {"n21": "c", "n22": "g"}}
 SATURATED = {"n1": "c", "n2": "c", "n3": {"n31": "c", "n32": "g"}, "n4": "g"}
 # The tree from Volcano's own test.
 RESCALING = {("sci", 50): "cg", ("eng", 50): {("dev", 10): "c", ("prod", 10): "g"}}
+
+
+def leaf_paths(part: Branch | Leaf, above: str = "") -> Iterator[str]:
+    """Yield the paths of all leaves in natural order."""
+    path = joined(above, part.name)
+    if isinstance(part, Leaf):
+        yield path
+    else:
+        for inner in in_order(part.parts):
+            yield from leaf_paths(inner, path)
+
+
+def branches_of(branch: Branch, above: str = "") -> Iterator[tuple[str, Branch]]:
+    """Yield all branches with their paths, parents before children."""
+    path = joined(above, branch.name)
+    yield path, branch
+    for inner in branch.parts:
+        if isinstance(inner, Branch):
+            yield from branches_of(inner, path)

@@ -7,9 +7,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from placement.allocators.fair_share.state import FairShares
-from placement.allocators.fair_share.tree import Branch, Leaf, leaf_paths
+from placement.allocators.fair_share.tree import Branch, Leaf
 from tests.unit.allocators.fair_share_entitlement_oracle import entitlements
 from tests.unit.allocators.fair_share_random import WEIGHTS
+from tests.unit.allocators.fair_share_trees import leaf_paths
 
 PLENTY = 10**9
 
@@ -83,4 +84,4 @@ def test_the_water_level_is_the_one_that_trying_finds(seed) -> None:
     found = shares.entitlements()
     waiting = {leaf: PLENTY for leaf in used if used[leaf] or tasks[leaf]["g"]}
     expected = entitlements(root, total, used, waiting, "g")
-    assert {path: found.of(path)["g"] for path in shares.holdings()} == expected
+    assert {path: found.of(path)["g"] for path in shares._nodes} == expected

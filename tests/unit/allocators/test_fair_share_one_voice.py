@@ -11,21 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.fair_share import (
-    Branch,
-    Competitor,
-    FairShares,
-    Held,
-    Leaf,
-    Task,
-    decide,
-    fill,
-    leaf_paths,
-    order,
-    overdraft,
-    reclaim,
-)
+from placement.allocators.fair_share.gate import Competitor, decide, overdraft
+from placement.allocators.fair_share.order import Task, fill, order
+from placement.allocators.fair_share.reclaim import reclaim
+from placement.allocators.fair_share.rights import Held
+from placement.allocators.fair_share.state import FairShares
+from placement.allocators.fair_share.tree import Branch, Leaf
 from tests.examples import examples
+from tests.unit.allocators.fair_share_trees import leaf_paths
 
 MOST_ROUNDS = 200
 
@@ -77,7 +70,7 @@ class Life:
         others = [Competitor(other, Task(task, None)) for other, task in self.tasks.items() if other != leaf]
         assert order(self.shares(), self.tasks)[0].leaf.path == leaf
         assert self.shares().first() == leaf
-        assert decide(self.shares(), leaf, self.tasks[leaf], competitors=others).reason == "fair"
+        assert decide(self.shares(), Competitor(leaf, Task(self.tasks[leaf])), competitors=others).reason == "fair"
 
     def comes_to_rest(self) -> bool:
         return any(not (self.fill() | self.reclaim()) for _round in range(MOST_ROUNDS))

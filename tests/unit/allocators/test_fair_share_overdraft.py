@@ -5,16 +5,11 @@ from math import ceil
 
 import pytest
 
-from placement.allocators.fair_share import (
-    FairShares,
-    Shortage,
-    beyond_entitlement,
-    leaf_paths,
-    overdraft,
-)
+from placement.allocators.fair_share.gate import Shortage, beyond_entitlement, overdraft
+from placement.allocators.fair_share.state import FairShares
 from tests.unit.allocators.fair_share_entitlement_oracle import amount_in, entitlements
 from tests.unit.allocators.fair_share_random import limits_of, random_tree
-from tests.unit.allocators.fair_share_trees import tree
+from tests.unit.allocators.fair_share_trees import leaf_paths, tree
 
 
 def found_for(parts, total: int, usage: dict[str, int], **taken: int):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from placement.allocators.fair_share.nodes import COMPARED, ONE, PRECISION
 from placement.allocators.fair_share.order import Task, fill, order
 from placement.allocators.fair_share.state import FairShares
-from placement.allocators.fair_share.tree import Branch, Leaf, leaf_paths
+from placement.allocators.fair_share.tree import Branch, Leaf
 from tests.examples import examples
 from tests.unit.allocators import fair_share_oracle as oracle
 from tests.unit.allocators.fair_share_random import (
@@ -20,6 +20,7 @@ from tests.unit.allocators.fair_share_random import (
     random_tree,
     random_usage,
 )
+from tests.unit.allocators.fair_share_trees import leaf_paths
 
 seeds = st.integers(0, 10**9)
 CLOSE = Fraction(1, 1 << (PRECISION - 32))

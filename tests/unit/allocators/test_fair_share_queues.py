@@ -3,7 +3,8 @@
 import pytest
 
 from placement.allocators.fair_share.queues import Contradiction, Queue, tree_of
-from placement.allocators.fair_share.tree import Branch, Leaf, leaf_paths
+from placement.allocators.fair_share.tree import Branch, Leaf
+from tests.unit.allocators.fair_share_trees import leaf_paths
 
 PROD = Queue("root/eng/prod", (1, 2, 8), ("p1",))
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from placement.allocators.fair_share import Held, preempt, reclaim
 from placement.allocators.fair_share.order import Task, fill
+from placement.allocators.fair_share.reclaim import reclaim
+from placement.allocators.fair_share.rights import Held
 from placement.allocators.fair_share.state import FairShares
 from tests.unit.allocators.fair_share_trees import COMPLEMENTARY, tree
 
@@ -106,7 +107,7 @@ def test_preempt_finds_several_of_lower_priority_among_many_where_one_of_a_highe
     total = sum(size for size, _value in sizes)
     parts = {("poor", 100): {"p": "g"}, ("rich", total - 100): {"r": "g"}}
     shares = FairShares(tree("n", parts), {"g": total}, usage={"n/rich/r": {"g": total}})
-    giving = preempt(shares, "n/poor/p", {"g": 90}, priority=2, held=held)
+    giving = reclaim(shares, "n/poor/p", {"g": 90}, priority=2, held=held)
     assert ([one.name for one in giving.given_back], giving.complete) == (["r1", "r2"], True)
 
 
@@ -114,7 +115,7 @@ def test_preempt_looks_into_other_queues_as_far_as_they_have_borrowed() -> None:
     parts = {"q": {"ann": "g"}, "other": {"eve": "g"}}
     shares = FairShares(tree("n", parts), {"g": 10}, usage={"n/q/ann": {"g": 2}, "n/other/eve": {"g": 8}})
     held = [Held(f"e{number}", "n/other/eve", {"g": 1}, number) for number in range(8)]
-    giving = preempt(shares, "n/q/ann", {"g": 3}, priority=3, held=held)
+    giving = reclaim(shares, "n/q/ann", {"g": 3}, priority=3, held=held)
     assert [one.name for one in giving.given_back] == ["e0", "e1", "e2"]
-    assert not preempt(shares, "n/q/ann", {"g": 4}, priority=3, held=held).feasible
-    assert not preempt(shares, "n/q/ann", {"g": 3}, priority=1, held=held).feasible
+    assert not reclaim(shares, "n/q/ann", {"g": 4}, priority=3, held=held).feasible
+    assert not reclaim(shares, "n/q/ann", {"g": 3}, priority=1, held=held).feasible

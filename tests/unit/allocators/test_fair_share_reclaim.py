@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from placement.allocators.entries import exact
 from placement.allocators.fair_share import fewest
 from placement.allocators.fair_share.gate import is_next, overdraft
-from placement.allocators.fair_share.reclaim import preempt, reclaim
+from placement.allocators.fair_share.reclaim import reclaim
+from placement.allocators.fair_share.rights import Held, queue_of
 from placement.allocators.fair_share.state import FairShares
-from placement.allocators.fair_share.tenants import Held, queue_of
 from placement.allocators.fair_share.tree import Branch, Leaf, joined
 from tests.examples import examples
 from tests.unit.allocators import fair_share_oracle as oracle
@@ -64,7 +64,7 @@ def test_the_state_is_left_as_it_was() -> None:
     shares = cluster(TWO, {"g": 10}, held, waiting={"n/b/y": {"g": 1}})
     before = shares.nodes()
     reclaim(shares, "n/b/y", {"g": 5}, held=held)
-    preempt(shares, "n/a/x", {"g": 2}, priority=1, held=held)
+    reclaim(shares, "n/a/x", {"g": 2}, priority=1, held=held)
     assert shares.nodes() == before
 
 
@@ -278,7 +278,7 @@ def own_queue(held: list[Held]) -> FairShares:
 
 def test_of_one_priority_preemption_takes_from_the_largest_share() -> None:
     held = [*gpus("n/q/bob", 3, value=1), *gpus("n/q/eve", 7, value=1)]
-    assert names(preempt(own_queue(held), "n/q/ann", {"g": 2}, priority=3, held=held)) == ["e0", "e1"]
+    assert names(reclaim(own_queue(held), "n/q/ann", {"g": 2}, priority=3, held=held)) == ["e0", "e1"]
 
 
 def best_preemption(root: Branch, state: oracle.State, claimant: str, task, *, priority: int, held: list[Held]):
@@ -323,7 +323,7 @@ def test_no_preemption_would_be_less_important(seed) -> None:
     shares = FairShares(root, state.totals, usage=state.usage, tasks=state.tasks)
     if not Model(root, state, claimant, task).lacking:
         return
-    giving = preempt(shares, claimant, task, priority=1, held=held)
+    giving = reclaim(shares, claimant, task, priority=1, held=held)
     found = [one.value for one in giving.given_back]
     expected = best_preemption(root, state, claimant, task, priority=1, held=held)
     assert ((max(found), len(found), sum(found)) if giving.feasible else None) == expected
