@@ -4,13 +4,14 @@ The allocator knows no trees. What lies below the head of a same_subtree is a pl
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cache
 from typing import NamedTuple
 
-from placement.allocators.devices import THE_DEVICE, Device, Group, Host
-from placement.allocators.natural_order import natural_order
-from placement.candidates.canonical import UsefulRoom
+from placement.allocators.devices import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request
+from placement.allocators.natural_order import natural_key, natural_order
+from placement.candidates.canonical import UsefulRoom, useful_room
 from placement.candidates.fragmentation import DeviceJudge
 from placement.domain.places import Levels, upwards
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
@@ -33,7 +34,6 @@ class Part(NamedTuple):
 
     Args:
         slot: what one of its providers serves.
-        group: the group of the request.
         every: if it wants all providers, the demand whose options these are; otherwise None.
         exclusive: the levels at which it wants a place to itself, by name.
     """
@@ -44,20 +44,64 @@ class Part(NamedTuple):
     exclusive: tuple[str, ...]
 
 
-class DeviceCase(NamedTuple):
-    """One question to the device allocator.
+class DeviceTerms(NamedTuple):
+    """What one request wants in every tree.
 
     Args:
-        counts: how many providers each part wants.
-        heads: the heads to choose from.
-        numbers: the names that the providers have as devices.
-        is_ranked: whether it matters how well providers fit.
+        joint, within: its rules; parts are labelled by their index.
+        useful: how much of the room for a contended class makes a difference.
     """
 
-    counts: Sequence[int]
-    heads: Heads
-    numbers: Mapping[int, str]
-    is_ranked: bool
+    request: PlannerRequest
+    plan: Plan
+    levels: Levels
+    parts: Sequence[Part]
+    joint: tuple[Joint, ...]
+    within: tuple[InOnePlace, ...]
+    useful: UsefulRoom
+
+
+def device_terms(request: PlannerRequest, plan: Plan, levels: Levels) -> DeviceTerms:
+    """Return what a request wants, given its plan and its levels."""
+    parts = [*_parts(request, plan, levels)]
+
+    def labels(suffixes: Collection[str]) -> tuple[str, ...]:
+        return tuple([str(index) for index, part in enumerate(parts) if part.slot.suffix in suffixes])
+
+    joint = [
+        Joint(
+            primary=labels([rule.primary])[0],
+            secondaries=labels(rule.secondaries),
+            level=levels.named(rule.level),
+            required=rule.required,
+        )
+        for rule in request.affinity
+    ]
+    within = [
+        InOnePlace(groups=labels(rule.groups), level=levels.named(rule.level), required=rule.required)
+        for rule in request.within
+    ]
+    # Everything in a same_subtree lies below its head.
+    within += [
+        InOnePlace(groups=labels(suffixes), level=_level_of_tie(number), condition=len(plan.trait_sets) + number)
+        for number, suffixes in enumerate(request.same_subtree)
+    ]
+    return DeviceTerms(request, plan, levels, parts, tuple(joint), tuple(within), useful_room(plan))
+
+
+def _parts(request: PlannerRequest, plan: Plan, levels: Levels) -> Iterator[Part]:
+    groups = {group.suffix: group for group in request.groups}
+    every = {demand.group.suffix: index for index, demand in enumerate(plan.demands) if demand.ignores_usage}
+    for slot in sorted(plan.slots, key=lambda slot: natural_key(slot.suffix)):
+        rules = [rule for rule in request.exclusive if slot.suffix in rule.groups]
+        exclusive = tuple(dict.fromkeys([levels.named(rule.level) for rule in rules]))
+        group = groups[slot.suffix]
+        yield Part(slot, group, every[slot.suffix] if group.everything else None, exclusive)
+
+
+def _level_of_tie(number: int) -> str:
+    """Return the name of a level whose places are the heads of a same_subtree. No real level has such a name."""
+    return f"same_subtree/{number}"
 
 
 def device_of(details: PlannerTree, functions: int) -> int:
@@ -66,71 +110,59 @@ def device_of(details: PlannerTree, functions: int) -> int:
     return functions if parent is None else parent
 
 
-def level_of_tie(number: int) -> str:
-    """Return the name of a level whose places are the heads of a same_subtree. No real level has such a name."""
-    return f"same_subtree/{number}"
-
-
 WORST_MISFIT = 1000
 """The misfit of a device of which all would be left."""
 
 
-class Misfits:
-    """How badly providers fit the parts of one request, computed once for all providers with equal stocks."""
+def misfit_of(resources: tuple[tuple[str, int], ...], stocks: ProviderStocks) -> int:
+    """Return how badly a provider with these stocks fits: how much of what is asked for would be left, in 1/1000.
 
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, ProviderStocks], int] = {}
+    Only requested classes count, so that whatever else a device has does not blur the order.
+    """
+    taken = [(stocks[name], amount) for name, amount in resources if name in stocks]
+    left = [
+        WORST_MISFIT * (stock.capacity - stock.used - amount) // stock.capacity
+        for stock, amount in taken
+        if stock.capacity > 0
+    ]
+    return max(0, sum(left)) // len(left) if left else 0
 
-    def of(self, slot: Slot, stocks: ProviderStocks) -> int:
-        """Return how badly a provider with these stocks fits: how much of what is asked for would be left, in 1/1000.
 
-        Only requested classes count, so that whatever else a device has does not blur the order.
-        """
-        key = slot.demand, stocks
-        if key not in self._known:
-            asked = [(stocks[name], amount) for name, amount in slot.resources if name in stocks]
-            left = [
-                WORST_MISFIT * (stock.capacity - stock.used - amount) // stock.capacity
-                for stock, amount in asked
-                if stock.capacity > 0
-            ]
-            self._known[key] = max(0, sum(left)) // len(left) if left else 0
-        return self._known[key]
+class DeviceProblem(NamedTuple):
+    """What the device allocator is asked. Device "0" stands for the first of ``providers``, and so on."""
+
+    host: Host
+    request: Request
+    providers: Sequence[int]
 
 
 class TreeParts:
     """One request in one tree.
 
     Args:
-        tree: the tree, with the options of each demand.
-        details: the same tree in detail.
+        details: the tree in detail.
         never_alone: the places that cannot be held exclusively, even if nothing is in use.
-        misfits: remembers how badly providers fit.
-        useful: how much of the room for a contended class makes a difference.
+        misfits: returns how badly providers fit, as ``misfit_of`` does.
         judge: judges devices instead, where the profile counts fragmentation.
     """
 
     def __init__(
         self,
-        request: PlannerRequest,
-        plan: Plan,
+        terms: DeviceTerms,
         *,
         tree: Tree,
         details: PlannerTree,
         never_alone: AbstractSet[int],
-        misfits: Misfits,
-        useful: UsefulRoom,
+        misfits: Callable[[tuple[tuple[str, int], ...], ProviderStocks], int],
         judge: DeviceJudge | None = None,
     ) -> None:
-        self._never_alone = never_alone
-        self._useful = useful
-        self._judge = judge
-        self._misfits_of = misfits.of
-        self._request = request
-        self._plan = plan
+        self._terms = terms
         self._tree = tree
         self._details = details
-        self._ancestries: dict[int, frozenset[int]] = {}
+        self._never_alone = never_alone
+        self._misfit_of = misfits
+        self._judge = judge
+        self._ancestry = cache(lambda provider: frozenset(upwards(provider, details.parents)))
 
     def options(self, part: Part) -> list[int]:
         """Return the providers that can serve a part; one that wants all wants only those of the tree itself."""
@@ -143,139 +175,129 @@ class TreeParts:
         matching = [provider for provider in providers if self._has_right_device(part.group, provider)]
         if THE_DEVICE in part.exclusive:
             in_use = self._details.in_use() | self._never_alone
-            matching = [provider for provider in matching if self._device(provider) not in in_use]
+            matching = [provider for provider in matching if device_of(self._details, provider) not in in_use]
         return matching
-
-    def _device(self, provider: int) -> int:
-        return device_of(self._details, provider)
 
     def _has_right_device(self, group: PlannerGroup, provider: int) -> bool:
         assert group.device is not None
-        traits = self._details.traits.get(self._device(provider), frozenset())
-        wanted = group.device.required
-        return not traits & group.device.forbidden and all([any_of & traits for any_of in wanted])
+        traits = self._details.traits.get(device_of(self._details, provider), frozenset())
+        return not traits & group.device.forbidden and all([any_of & traits for any_of in group.device.required])
 
-    def _misfits(self, slot: Slot, row: Sequence[int], count: int) -> dict[int, int]:
-        """Return how badly each provider fits; where devices are judged, how much it would fragment."""
-        stocks, misfit_of = self._details.stocks, self._misfits_of
-        misfits = {provider: misfit_of(slot, stocks.get(provider, NO_STOCKS)) for provider in row}
-        if self._judge is None:
-            return misfits
-        left, resources = self._details.left(), dict(slot.resources)
-        return misfits | self._judge.ranks(left, resources, row, count=count, requested=self._request.requested)
-
-    def count(self, part: Part) -> int:
+    def _count(self, part: Part) -> int:
         """Return how many providers a part wants; 0 if it wants all and there is none."""
         if part.every is None:
             return part.group.count
         own = self._details.own(self._tree.options[part.every])
-        if part.group.device is not None:
-            devices = [p for p in own if self._has_right_device(part.group, p)]
-            return len({self._device(provider) for provider in devices})
-        return len(own)
+        if part.group.device is None:
+            return len(own)
+        return len({device_of(self._details, one) for one in own if self._has_right_device(part.group, one)})
 
-    def heads(
-        self, parts: Sequence[Part], options: PartProviders, counts: Sequence[int], *, known: Heads = ()
-    ) -> Iterator[tuple[Heads, PartProviders]]:
-        """Yield heads for all same_subtrees, in every combination, with the options that are below them.
-
-        Combinations that leave too few options for any part are skipped.
+    def problems(self, options: PartProviders, *, is_ranked: bool) -> Iterator[DeviceProblem]:
+        """Yield what to ask the device allocator, with heads for all same_subtrees, in every combination.
 
         Args:
-            parts: the parts of the request.
-            options: the providers that can serve each part.
-            counts: how many each part wants.
-            known: the heads chosen so far, for the first of the same_subtrees.
+            options: the providers that may serve each part.
+            is_ranked: whether it matters how well providers fit.
         """
+        counts = [self._count(part) for part in self._terms.parts]
+        if all(counts):
+            for heads, rows in self._heads(options, counts):
+                yield self._problem(rows, counts, heads, is_ranked=is_ranked)
+
+    def _heads(
+        self, options: PartProviders, counts: Sequence[int], chosen: Heads = ()
+    ) -> Iterator[tuple[Heads, PartProviders]]:
+        """Yield heads after those chosen, with the options below them; skip what leaves too few for any part."""
         if any([len(row) < count for row, count in zip(options, counts, strict=True)]):
             return
-        if len(known) == len(self._request.same_subtree):
-            yield known, options
+        same_subtree = self._terms.request.same_subtree
+        if len(chosen) == len(same_subtree):
+            yield chosen, options
             return
-        suffixes = self._request.same_subtree[len(known)]
-        is_tied = [part.slot.suffix in suffixes for part in parts]
+        suffixes = same_subtree[len(chosen)]
+        is_tied = [part.slot.suffix in suffixes for part in self._terms.parts]
         tied = [(row, count) for row, count, is_in in zip(options, counts, is_tied, strict=True) if is_in]
         for heads in self._apart(self._possible_heads(tied)):
-            left = [self._below(heads, row) if is_in else row for row, is_in in zip(options, is_tied, strict=True)]
-            yield from self.heads(parts, left, counts, known=(*known, (suffixes, heads)))
+            rows = [
+                [provider for provider in row if not heads.isdisjoint(self._ancestry(provider))] if is_in else row
+                for row, is_in in zip(options, is_tied, strict=True)
+            ]
+            yield from self._heads(rows, counts, (*chosen, (suffixes, heads)))
 
     def _possible_heads(self, rows: Sequence[tuple[Sequence[int], int]]) -> list[int]:
-        """Return the providers in these rows with enough of each row at or below them.
-
-        ``rows`` has the options of the parts of a same_subtree, and how many of them each wants.
-        """
-        below = [Counter([above for one in row for above in self.ancestry(one)]) for row, _count in rows]
-        enough = [{head for head, found in of.items() if found >= c} for of, (_, c) in zip(below, rows, strict=True)]
-        return sorted(set.intersection(*enough) & {provider for row, _count in rows for provider in row})
+        """Return the providers in some rows that have, of each row, as many at or below them as it wants."""
+        enough = []
+        for row, wanted in rows:
+            below = Counter([above for provider in row for above in self._ancestry(provider)])
+            enough.append({head for head, number in below.items() if number >= wanted})
+        return sorted(set.intersection(*enough) & {provider for row, _wanted in rows for provider in row})
 
     def _apart(self, heads: Collection[int]) -> Iterator[frozenset[int]]:
         """Yield heads in sets of those at the same depth, and in places of the same levels: none is above another."""
         alike: dict[object, list[int]] = defaultdict(list)
         for head in heads:
             places = [(place is None, place == head) for place in self._details.positions[head]]
-            alike[len(self.ancestry(head)), tuple(places)].append(head)
+            alike[len(self._ancestry(head)), tuple(places)].append(head)
         yield from map(frozenset, alike.values())
 
-    def _below(self, heads: frozenset[int], row: Sequence[int]) -> list[int]:
-        return [provider for provider in row if not heads.isdisjoint(self.ancestry(provider))]
+    def _problem(self, rows: PartProviders, counts: Sequence[int], heads: Heads, *, is_ranked: bool) -> DeviceProblem:
+        terms, providers = self._terms, sorted({provider for row in rows for provider in row})
+        order = natural_order([self._details.names[provider] for provider in providers])
+        numbers = {providers[place]: str(number) for number, place in enumerate(order)}
+        groups = [
+            self._group(index, row, numbers, count=count, heads=heads, is_ranked=is_ranked)
+            for index, (row, count) in enumerate(zip(rows, counts, strict=True))
+        ]
+        functions = {p for part, row in zip(terms.parts, rows, strict=True) if part.group.device for p in row}
+        conditions = len(terms.plan.trait_sets) + len(heads)
+        request = Request(groups=tuple(groups), joint=terms.joint, within=terms.within, conditions=conditions)
+        return DeviceProblem(self._host(numbers, functions, heads), request, [*numbers])
 
-    def ancestry(self, provider: int) -> frozenset[int]:
-        """Return a provider and all its ancestors."""
-        known = self._ancestries.get(provider)
-        if known is None:
-            known = self._ancestries[provider] = frozenset(upwards(provider, self._details.parents))
-        return known
-
-    def numbers(self, providers: Iterable[int]) -> dict[int, str]:
-        """Return numbers for some providers, in the natural order of their names."""
-        some = sorted(providers)
-        order = natural_order([self._details.names[provider] for provider in some])
-        return {some[place]: str(number) for number, place in enumerate(order)}
-
-    def group(self, index: int, part: Part, row: Sequence[int], case: DeviceCase) -> Group:
-        """Return a part as a group of the device allocator."""
-        count, heads, numbers = case.counts[index], case.heads, case.numbers
+    def _group(
+        self, index: int, row: Sequence[int], numbers: Mapping[int, str], *, count: int, heads: Heads, is_ranked: bool
+    ) -> Group:
+        """Return a part as a group of the device allocator, with devices named by numbers."""
+        part, plan = self._terms.parts[index], self._terms.plan
         # How well they fit decides nothing if all of them are taken, unless other heads leave others to take.
-        is_ranked = case.is_ranked and (len(row) > count or heads)
+        is_ranked = is_ranked and bool(len(row) > count or heads)
         misfits = self._misfits(part.slot, row, count) if is_ranked else dict.fromkeys(row, 0)
-        contended = {name: amount for name, amount in part.slot.resources if name in self._plan.contended}
-        levels = part.exclusive
-        if part.group.device is not None:
-            levels = tuple([level for level in levels if level != THE_DEVICE])
-        meeting = row if heads or self._plan.trait_sets else ()
+        meeting = row if heads or plan.trait_sets else ()
+        has_device = part.group.device is not None
         return Group(
             label=str(index),
             options={numbers[provider]: misfit for provider, misfit in misfits.items()},
             count=count,
             per_subtree=part.group.per_subtree,
-            amounts=contended,
-            apart=self._request.isolate and part.slot.is_granular,
-            exclusive=levels,
-            by_card=part.group.device is not None,
+            amounts={name: amount for name, amount in part.slot.resources if name in plan.contended},
+            apart=self._terms.request.isolate and part.slot.is_granular,
+            exclusive=tuple([level for level in part.exclusive if not (has_device and level == THE_DEVICE)]),
+            by_card=has_device,
             takes=bool(part.slot.resources),
             meets={numbers[provider]: self._meets(part.slot, provider, heads) for provider in meeting},
         )
+
+    def _misfits(self, slot: Slot, row: Sequence[int], count: int) -> dict[int, int]:
+        """Return how badly each provider fits; where devices are judged, how much it would fragment."""
+        stocks = self._details.stocks
+        misfits = {provider: self._misfit_of(slot.resources, stocks.get(provider, NO_STOCKS)) for provider in row}
+        if self._judge is None:
+            return misfits
+        left, requested = self._details.left(), self._terms.request.requested
+        return misfits | self._judge.ranks(left, dict(slot.resources), row, count=count, requested=requested)
 
     def _meets(self, slot: Slot, provider: int, heads: Heads) -> int:
         mask = 0 if slot.is_granular else self._tree.met.get(provider, 0)
         for place, (suffixes, of_set) in enumerate(heads):
             if slot.suffix in suffixes and provider in of_set:
-                mask |= 1 << (len(self._plan.trait_sets) + place)
+                mask |= 1 << (len(self._terms.plan.trait_sets) + place)
         return mask
 
-    def host(self, case: DeviceCase, functions: Collection[int], levels: Levels) -> Host:
+    def _host(self, numbers: Mapping[int, str], functions: Iterable[int], heads: Heads) -> Host:
         """Return the host that the device allocator sees: the providers as devices, each with its places.
 
-        Places are numbered as they are met.
-
-        Args:
-            case: the question.
-            functions: those of the providers that have virtual functions of a device.
-            levels: the levels; a further one for each same_subtree comes last (``level_of_tie``), and costs nothing.
+        Places are numbered as they are met. A level for each same_subtree comes last, and costs nothing.
         """
-        numbers, heads = case.numbers, case.heads
-        room, useful = self._tree.room, self._useful
-        positions, known = self._details.positions, self._details.names
+        room, details, terms = self._tree.room, self._details, self._terms
         places: dict[int, str] = {}
 
         def named(place: int | None) -> str | None:
@@ -283,15 +305,15 @@ class TreeParts:
 
         devices = []
         for provider, number in numbers.items():
-            left = {name: of[room[provider, name]] for name, of in useful.items() if (provider, name) in room}
-            path = (*positions[provider], *[self._head_above(provider, of_set) for _, of_set in heads])
-            card = self._device(provider) if provider in functions else None
-            devices.append(Device(number, tuple(map(named, path)), left, named(card if card in known else None) or ""))
-        in_use = self._details.in_use() | self._never_alone if self._request.exclusive else set()
+            left = {
+                name: useful[room[provider, name]] for name, useful in terms.useful.items() if (provider, name) in room
+            }
+            above = [next(iter(of_set & self._ancestry(provider)), None) for _suffixes, of_set in heads]
+            path = tuple(map(named, (*details.positions[provider], *above)))
+            card = device_of(details, provider) if provider in functions else None
+            devices.append(Device(number, path, left, named(card if card in details.names else None) or ""))
+        in_use = details.in_use() | self._never_alone if terms.request.exclusive else set()
         # A device may be a place, too.
-        held = frozenset([called[one] for called in (numbers, places) for one in in_use if one in called])
-        ties = [level_of_tie(number) for number in range(len(heads))]
-        return Host((*levels.names, *ties), tuple(devices), held, uncounted=len(ties))
-
-    def _head_above(self, provider: int, heads: frozenset[int]) -> int | None:
-        return next(iter(heads & self.ancestry(provider)), None)
+        held = frozenset([names[provider] for names in (numbers, places) for provider in in_use if provider in names])
+        ties = [_level_of_tie(number) for number in range(len(heads))]
+        return Host((*terms.levels.names, *ties), tuple(devices), held, uncounted=len(ties))

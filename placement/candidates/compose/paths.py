@@ -16,8 +16,7 @@ from placement.allocators.group.objective import Rules
 from placement.allocators.group.place import STEPS, STEPS_OF_A_TRY, Placement, place
 from placement.allocators.group.scorers import ANY_AMOUNT, Phase, Units
 from placement.allocators.group.tree import ANYWHERE, Capacity, Location, Path, Requirement, split_name, translated
-from placement.candidates.compose.locks import Locks
-from placement.candidates.compose.proposals import GroupScore, Proposal, Proposals
+from placement.candidates.compose.proposals import GroupScore, Locks, Proposal, Proposals
 from placement.candidates.compose.ruled_out import WantedFree
 from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.device_types import enumerated_traits, is_enumerated

@@ -1,13 +1,20 @@
-"""Proposals of the planner: which providers serve each group, what is taken of each, and how compact that is."""
+"""Proposals of the planner: which providers serve each group, what is taken of each, and how compact that is.
 
-from collections.abc import Mapping, Sequence
+Exclusivity is inventory: whoever uses a place takes 1 of its lock class, and whoever holds it exclusively takes all. If
+``min_unit`` or ``step_size`` rules out 1, users take the least amount possible. So the promise is kept by ordinary
+allocations, without races, for as long as they live.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from placement.allocators.budget import Budget
 from placement.allocators.compactness import Counts
 from placement.candidates.compose.ruled_out import WantedFree
-from placement.domain.tree import PlannerTree, Tree
+from placement.domain.places import upwards
+from placement.domain.planner_request import THE_DEVICE
+from placement.domain.tree import NO_STOCKS, PlannerTree, Stock, Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +100,98 @@ class ProposalComposer(Protocol):
 
     def serves(self, tree: Tree, details: PlannerTree, budget: Budget) -> bool | None:
         """Tell whether there is any way; None if the budget runs out first."""
+
+
+class Locks:
+    """The lock classes of levels."""
+
+    def __init__(self, levels: Sequence[str], classes: Mapping[str, str]) -> None:
+        self._classes = {level: name for level, name in classes.items() if level in levels or level == THE_DEVICE}
+        self._levels = list(levels)
+
+    def usable(self, rows: Sequence[Sequence[int]], details: PlannerTree) -> list[list[int]]:
+        """Return the options outside all places that are held exclusively, or whose lock class is used up."""
+        held = {
+            (place, level)
+            for place, of_place in details.stocks.items()
+            for level, name in self._classes.items()
+            if name in of_place and not of_place[name].allows(of_place[name].least)
+        }
+        devices = {place for place, level in held if level == THE_DEVICE}.union(details.held)
+        if not held and not devices:
+            return [list(row) for row in rows]
+        return [
+            [
+                one
+                for one in row
+                if held.isdisjoint(self._around(details, one)) and devices.isdisjoint(upwards(one, details.parents))
+            ]
+            for row in rows
+        ]
+
+    def never_whole(self, levels: Collection[str], details: PlannerTree) -> set[int]:
+        """Return the places of these levels that nobody can hold: unit rules forbid to take all of the lock at once."""
+        closed = {
+            (place, level)
+            for level in self._classes.keys() & set(levels)
+            for place, of_place in details.stocks.items()
+            if (lock := of_place.get(self._classes[level])) is not None and not lock.is_whole_allowed
+        }
+        if not closed:
+            return set()
+        # A provider may have the class without being a place. An outline knows places of providers that serve only.
+        around = {one for provider in details.positions for one in self._around(details, provider)}
+        return {place for place, _level in closed & around if place is not None}
+
+    def _around(self, details: PlannerTree, provider: int) -> list[tuple[int | None, str]]:
+        return [(place, level) for level in self._classes for place in self._places(details, provider, level)]
+
+    def _places(self, details: PlannerTree, provider: int, level: str) -> list[int | None]:
+        """Return the places to lock around a provider: its place; or itself and what it is a virtual function of."""
+        if level == THE_DEVICE:
+            return [provider, details.parents.get(provider)]
+        return [details.positions[provider][self._levels.index(level)]]
+
+    def taken(
+        self,
+        details: PlannerTree,
+        providers: Sequence[int],
+        alone: Sequence[tuple[int | None, str]],
+        amounts: dict[int, dict[str, int]],
+    ) -> list[Lock]:
+        """Add the amounts of lock classes to those taken, and return the places held exclusively.
+
+        Args:
+            details: the tree.
+            providers: the providers that something is taken from.
+            alone: the places to hold exclusively, each with its level.
+            amounts: what is taken, by provider and class; updated in place.
+        """
+        # Dictionaries, not sets: the order of an answer must not depend on the process.
+        exclusive = dict.fromkeys(alone)
+        shared = dict.fromkeys(
+            (place, level)
+            for provider in providers
+            for level in self._classes
+            for place in self._places(details, provider, level)
+        )
+        for place, level in shared | exclusive:
+            stock = self._stock(details, place, level)
+            if place is not None and stock:
+                of_place, name = amounts.setdefault(place, {}), self._classes[level]
+                # The request may have asked for the lock class itself.
+                part = max(stock.least, of_place.get(name, 0))
+                of_place[name] = stock.capacity if (place, level) in exclusive else part
+        found = [
+            Lock(place, self._classes[level] if self._stock(details, place, level) else None)
+            for place, level in exclusive
+            if place is not None
+        ]
+        return sorted(found, key=lambda lock: lock.provider)
+
+    def _stock(self, details: PlannerTree, place: int | None, level: str) -> Stock | None:
+        """Return a place's stock of its lock class; None if it has none."""
+        if place is None or level not in self._classes:
+            return None
+        found = details.stocks.get(place, NO_STOCKS).get(self._classes[level])
+        return found if found and found.capacity else None

@@ -1,6 +1,6 @@
 """Locks are taken in an order that does not depend on the process, although strings hash differently in each."""
 
-from placement.candidates.compose.locks import Locks
+from placement.candidates.compose.proposals import Locks
 from placement.domain.tree import PlannerTree, ProviderStocks, Stock
 
 NODES = range(101, 121)
