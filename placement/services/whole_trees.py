@@ -14,8 +14,7 @@ from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.provider import Provider
 from placement.domain.quantities import ResourceAmounts
 from placement.errors import ConcurrentUpdate, Invalid, ProviderInUse
-from placement.services.planner.drafting import ClaimMember, Draft, Drafting
-from placement.services.planner.gang import as_many_as_fit, by_difficulty
+from placement.services.planner.gang import ClaimMember, Draft, Drafting, as_many_as_fit, by_difficulty
 from placement.services.planner.questions import Composers, PlannerOptions
 from placement.store import allocations as store
 from placement.store import marks

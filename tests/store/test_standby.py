@@ -23,7 +23,7 @@ from placement.services.bulk_read import read_inventory
 from placement.services.explain import explanation_of
 from placement.services.journal import put_in_order
 from placement.services.planner.claims import ClaimTerms, claim
-from placement.services.planner.drafting import ClaimMember
+from placement.services.planner.gang import ClaimMember
 from placement.services.planner.questions import PlannerOptions
 from placement.services.planner.refusals import NoCandidate
 from placement.services.providers import create_provider, provider, providers

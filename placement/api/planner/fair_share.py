@@ -27,7 +27,7 @@ from placement.services.fair_share.giving_back import GivenBack, ReclaimOptions
 from placement.services.fair_share.room_search import room_for
 from placement.services.fair_share.shares import Shares, Wish
 from placement.services.fair_share.tenants import RoomWanted
-from placement.services.planner.drafting import ClaimMember
+from placement.services.planner.gang import ClaimMember
 from placement.settings.planner.values import FairShareSettings, PlannerSettings
 
 MAX_TASKS = 10_000

@@ -41,8 +41,7 @@ from placement.services.fair_share.shares import (
     usage_of,
 )
 from placement.services.planner.candidates import planned_candidates
-from placement.services.planner.drafting import ClaimMember
-from placement.services.planner.gang import by_difficulty
+from placement.services.planner.gang import ClaimMember, by_difficulty
 from placement.services.planner.questions import Composers
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database

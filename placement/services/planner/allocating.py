@@ -15,7 +15,7 @@ from placement.domain.inventory import DoesNotFit, Supply, check_fit
 from placement.domain.search_plan import plan_for
 from placement.services import claims as claiming
 from placement.services.claims import Situation
-from placement.services.planner.drafting import Draft
+from placement.services.planner.gang import Draft
 from placement.store.allocations import held_by
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, writes

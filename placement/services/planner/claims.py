@@ -23,11 +23,28 @@ from placement.domain.planner_request import ANYWHERE, GangRules
 from placement.errors import ConcurrentUpdate, Conflict, PlacementError
 from placement.services.planner.allocating import Outdated, allocate, known_answers, written
 from placement.services.planner.changes import released
-from placement.services.planner.drafting import ClaimMember, Draft, Drafting, choices_after
 from placement.services.planner.fabric import placed_by_rules
-from placement.services.planner.gang import GangPlan, Placing, as_many_as_fit, by_difficulty, one_by_one, together
+from placement.services.planner.gang import (
+    ClaimMember,
+    Draft,
+    Drafting,
+    GangPlan,
+    Placing,
+    as_many_as_fit,
+    by_difficulty,
+    choices_after,
+    one_by_one,
+    together,
+)
 from placement.services.planner.questions import Composers
-from placement.services.planner.refusals import no_place_beside, refusal, refusal_alone, shortage
+from placement.services.planner.refusals import (
+    is_without_place,
+    known_reason,
+    no_place_beside,
+    refusal,
+    refusal_alone,
+    shortage,
+)
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.consumers import consumer_generations
@@ -163,23 +180,19 @@ def _planned(
     among, checks_units = choices_after(doubt), terms.dry_run or attempt > 0
     drafting = Drafting(tx, composers, overlay, among=among, checks_units=checks_units)
     if terms.whole:
-        return _ClaimPlan(_places_for_all(drafting, members, terms.gang))
+        if terms.gang.are_none:
+            return _ClaimPlan(_all_or_none(drafting, by_difficulty(members)))
+        return _ClaimPlan(placed_by_rules(drafting, members, terms.gang))
     wanting = [member for member in members if member.uuid not in known and member.uuid not in refused]
     placement, stuck = as_many_as_fit(drafting, wanting)
     return _ClaimPlan(placement, known, {**refused, **no_place_beside(drafting, stuck)})
 
 
-def _places_for_all(drafting: Drafting, members: Sequence[ClaimMember], rules: GangRules) -> Sequence[Draft]:
-    if not rules.are_none:
-        return placed_by_rules(drafting, members, rules)
-    return _all_or_none(drafting, by_difficulty(members))
-
-
 def _all_or_none(drafting: Drafting, in_order: Sequence[ClaimMember]) -> Sequence[Draft]:
     hardest = in_order[0]
-    if hardest.explains and (no_place := drafting.no_place(hardest)):
+    if hardest.explains and (no_place := known_reason(drafting, hardest)):
         raise refusal_alone(hardest, no_place, is_gang=len(in_order) > 1)
-    if drafting.is_without_place(hardest):
+    if is_without_place(drafting, hardest):
         raise refusal(drafting, GangPlan(stuck=hardest), None, of=len(in_order))
     placement = one_by_one(drafting, in_order)
     if placement.stuck is None:

@@ -14,8 +14,7 @@ from typing import NamedTuple
 from placement.allocators.fabric import Budget, Fabric, MembersByKind, Mix, Posting, Site
 from placement.candidates.planner.question import Prepared
 from placement.domain.planner_request import FabricLevel, GangRules, Together, names_of_hosts
-from placement.services.planner.drafting import ClaimMember, Draft, Drafting
-from placement.services.planner.gang import GangPlan, one_by_one
+from placement.services.planner.gang import ClaimMember, Draft, Drafting, GangPlan, Located, OnePerPlace, one_by_one
 from placement.services.planner.host_room import HostRoom
 from placement.services.planner.refusals import NoCandidate, refusal, refusal_of_gang, shortage
 from placement.store.connection.unit_of_work import Transaction
@@ -48,35 +47,6 @@ def placed_by_rules(drafting: Drafting, members: Sequence[ClaimMember], rules: G
     if drafts is None:
         raise refusal_by_rules(drafting, members, rules, search.room())
     return drafts
-
-
-class Located(NamedTuple):
-    """A level of the fabric, with the place of each host."""
-
-    level: FabricLevel
-    names: Mapping[int, str]
-
-    def place(self, root: int) -> Hashable:
-        """Return the place of a host, None if it is in none."""
-        return root if self.level.is_host else self.names.get(root)
-
-
-class OnePerPlace:
-    """Closes a place once it has a member of the gang. Hosts outside all places are never open."""
-
-    def __init__(self, located: Located) -> None:
-        self._located = located
-        self._hosts: dict[Hashable, list[int]] = defaultdict(list)
-        for root, name in located.names.items():
-            self._hosts[name].append(root)
-
-    def is_open(self, root: int) -> bool:
-        """Tell whether a host may be used at all."""
-        return self._located.place(root) is not None
-
-    def beside(self, root: int) -> Sequence[int]:
-        """Return the hosts that a member on a host closes, including that host."""
-        return [root] if self._located.level.is_host else self._hosts[self._located.names[root]]
 
 
 def located(tx: Transaction, level: FabricLevel) -> Located:

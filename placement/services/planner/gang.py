@@ -1,22 +1,160 @@
-"""Places for all members of a gang or for none, planned in one snapshot.
+"""Places for members in one snapshot: for all of a gang or for none. Locks and writes nothing.
 
 First each member, the largest first, takes the best that is left. That is fast and mostly enough. If a member finds
 nothing, a backtracking search places all of them again: a member in the way of another moves on to its next best place,
 in the same tree or another. What members take is an overlay, so backtracking costs nothing.
 """
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import random
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from placement.allocators.budget import Budget
+from placement.candidates.compose.proposals import Proposal
 from placement.candidates.planner.member_places import MemberPlaces
 from placement.candidates.planner.planner_search import PlannerSearch
-from placement.candidates.planner.question import Prepared
+from placement.candidates.planner.question import PlannerQuestion, Prepared
+from placement.domain.allocation import Claim
 from placement.domain.overlay import Overlay
-from placement.services.planner.drafting import ClaimMember, Draft, Drafting
+from placement.domain.planner_request import FabricLevel, PlannerRequest
+from placement.services.planner.questions import Composers, PlannerOptions, question_for
+from placement.store.connection.unit_of_work import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimMember:
+    """A consumer to be allocated for.
+
+    Args:
+        consumer: the consumer and its owner; its allocations are not known yet.
+        request: what it wants.
+        options: the operator's options for the request.
+        replaces: whether it gives up its current allocations in the same transaction.
+        explains: whether to find out why, if it has no place even alone.
+    """
+
+    consumer: Claim
+    request: PlannerRequest
+    options: PlannerOptions
+    replaces: bool = False
+    explains: bool = True
+
+    @property
+    def uuid(self) -> str:
+        """The uuid of the consumer."""
+        return self.consumer.consumer_uuid
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What one member would hold.
+
+    Args:
+        member: the member.
+        proposal: the proposal, by ids.
+        consumer: the consumer with its allocations.
+        mappings: the providers that serve each group.
+        alone: the providers that nobody else may use.
+        roots: the roots of the trees that it takes from.
+    """
+
+    member: ClaimMember
+    proposal: Proposal
+    consumer: Claim
+    mappings: Mapping[str, tuple[str, ...]]
+    alone: frozenset[str]
+    roots: frozenset[int]
+
+    def upon(self, overlay: Overlay) -> Overlay:
+        """Return an overlay with this draft on top."""
+        return overlay.taking(self.proposal.amounts, held=[lock.provider for lock in self.proposal.locks])
+
+
+MAX_CHOICES = 16
+"""The most places to choose among after lost races."""
+
+
+def choices_after(doubt: int) -> int:
+    """Return how many of the best places to choose among: twice as many for each lost race."""
+    return min(1 << doubt, MAX_CHOICES)
+
+
+class Drafting:
+    """The places of members in one snapshot; what equal members want is read once for all of them.
+
+    Args:
+        overlay: assumed changes before any member is placed.
+        among: choose at random among this many of the best places, so that a claim does not keep losing to the same
+            competitors.
+        checks_units: whether to drop places whose inventories disallow the sum of what is taken. Such places are rare,
+            and the write would detect them.
+    """
+
+    def __init__(
+        self, tx: Transaction, composers: Composers, overlay: Overlay, *, among: int = 1, checks_units: bool = True
+    ) -> None:
+        self.tx = tx
+        self.composers = composers
+        self.overlay = overlay
+        self._among = among
+        self._checks_units = checks_units
+        self._questions: dict[Prepared, PlannerQuestion] = {}
+
+    def prepared(self, member: ClaimMember) -> Prepared:
+        """Return what a member wants: the same object for all members that want the same."""
+        return self.composers.prepared(member.request, member.options)
+
+    def search(self, member: ClaimMember, overlay: Overlay, *, places: int = 1) -> PlannerSearch:
+        """Return the search of a member under an overlay, for one or several places of each tree."""
+        if places == 1:
+            return PlannerSearch(self.question(member), overlay)
+        request = replace(member.request, per_tree=places)
+        prepared = self.composers.prepared(request, member.options)
+        if prepared not in self._questions:
+            self._questions[prepared] = self.question(member).for_places(request, prepared)
+        return PlannerSearch(self._questions[prepared], overlay)
+
+    def question(self, member: ClaimMember) -> PlannerQuestion:
+        """Return what is known of the snapshot for all members that want the same."""
+        prepared = self.prepared(member)
+        if prepared not in self._questions:
+            self._questions[prepared] = question_for(self.tx, member.request, member.options, composers=self.composers)
+        return self._questions[prepared]
+
+    def places_of(self, member: ClaimMember, overlay: Overlay, *, members: int, apart: bool = False) -> MemberPlaces:
+        """Return the places for a number of members that want the same; with ``apart`` each takes another tree."""
+        question = self.question(member)
+        return MemberPlaces(question, overlay, members=members, apart=apart, checks_units=self._checks_units)
+
+    def best(self, member: ClaimMember, places: MemberPlaces, overlay: Overlay) -> Draft | None:
+        """Return the best place for a member, or one of the best; None if there is none."""
+        proposals = places.best(overlay, number=self._among)
+        if not proposals:
+            return None
+        return draft_of(member, random.choice(proposals), places.search)  # noqa: S311 - spreads load, keeps no secret
+
+    def drafts(self, member: ClaimMember, proposals: Sequence[Proposal], search: PlannerSearch) -> Iterator[Draft]:
+        """Yield the proposals that inventories allow, as drafts."""
+        for proposal in proposals:
+            if not self._checks_units or search.allows(proposal):
+                yield draft_of(member, proposal, search)
+
+
+def draft_of(member: ClaimMember, proposal: Proposal, search: PlannerSearch) -> Draft:
+    """Turn a proposal into a draft for a member."""
+    members = search.members
+    allocations = {members[provider].uuid: amounts for provider, amounts in proposal.amounts.items()}
+    mappings = {
+        suffix: tuple(members[provider].uuid for provider in providers)
+        for suffix, providers in proposal.mappings.items()
+    }
+    alone = search.inside([lock.provider for lock in proposal.locks])
+    consumer = replace(member.consumer, allocations=allocations)
+    return Draft(member, proposal, consumer, mappings, alone, search.roots_of(proposal))
+
 
 PLACES_OF_A_TREE = 16
 """The most places in a tree to try for a member."""
@@ -57,17 +195,36 @@ def _difficulty(member: ClaimMember) -> tuple[int, int]:
     return amount, sum(rules) + len(request.exclusive)
 
 
-class Closes(Protocol):
-    """A rule that closes hosts to members because of others, as "each in a rack of its own" does."""
+class Located(NamedTuple):
+    """A level of the fabric, with the place of each host."""
+
+    level: FabricLevel
+    names: Mapping[int, str]
+
+    def place(self, root: int) -> Hashable:
+        """Return the place of a host, None if it is in none."""
+        return root if self.level.is_host else self.names.get(root)
+
+
+class OnePerPlace:
+    """Closes a place once it has a member of the gang. Hosts outside all places are never open."""
+
+    def __init__(self, located: Located) -> None:
+        self._located = located
+        self._hosts: dict[Hashable, list[int]] = defaultdict(list)
+        for root, name in located.names.items():
+            self._hosts[name].append(root)
 
     def is_open(self, root: int) -> bool:
         """Tell whether a host may be used at all."""
+        return self._located.place(root) is not None
 
-    def beside(self, root: int) -> Collection[int]:
+    def beside(self, root: int) -> Sequence[int]:
         """Return the hosts that a member on a host closes, including that host."""
+        return [root] if self._located.level.is_host else self._hosts[self._located.names[root]]
 
 
-def one_by_one(drafting: Drafting, members: Sequence[ClaimMember], *, closing: Closes | None = None) -> GangPlan:
+def one_by_one(drafting: Drafting, members: Sequence[ClaimMember], *, closing: OnePerPlace | None = None) -> GangPlan:
     """Give each member in turn the best place that is left.
 
     Args:
@@ -107,7 +264,7 @@ def as_many_as_fit(
 class Placing:
     """Places members one after the other. Each is allotted an equal part of the remaining steps."""
 
-    def __init__(self, drafting: Drafting, members: Sequence[ClaimMember], closing: Closes | None = None) -> None:
+    def __init__(self, drafting: Drafting, members: Sequence[ClaimMember], closing: OnePerPlace | None = None) -> None:
         self.drafts: list[Draft] = []
         self._drafting = drafting
         self._closing = closing
@@ -222,7 +379,10 @@ class GangSearch:
                 if self._tries.was_hit:
                     return None
             tried.append(root)
-            if not self._goes_on(search):
+            budget = self._drafting.composers.budget
+            budget.take(STEPS_FOR_A_GROUP * len(search.prepared.plan.slots))
+            if budget.is_used_up:
+                self.is_complete = False
                 break
         self.is_complete = self.is_complete and search.complete and all(search.exhausted.values())
         return None
@@ -238,10 +398,3 @@ class GangSearch:
             self.is_complete = self.is_complete and len(proposals) <= PLACES_OF_A_TREE and further.complete
             others = [proposal for proposal in proposals[:PLACES_OF_A_TREE] if proposal != best[0]]
             yield from self._drafting.drafts(member, others, further)
-
-    def _goes_on(self, search: PlannerSearch) -> bool:
-        """Tell whether to go on to another tree after one that did not help."""
-        budget = self._drafting.composers.budget
-        budget.take(STEPS_FOR_A_GROUP * len(search.prepared.plan.slots))
-        self.is_complete = self.is_complete and not budget.is_used_up
-        return not budget.is_used_up

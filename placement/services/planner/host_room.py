@@ -15,8 +15,7 @@ from placement.candidates.host_sketches import HostSketch, read_off
 from placement.candidates.planner.planner_search import PlannerSearch
 from placement.candidates.planner.question import PlannerQuestion
 from placement.domain.overlay import Overlay
-from placement.services.planner.drafting import ClaimMember, Draft, Drafting, draft_of
-from placement.services.planner.gang import PLACES_OF_A_GANG, GangSearch
+from placement.services.planner.gang import PLACES_OF_A_GANG, ClaimMember, Draft, Drafting, GangSearch, draft_of
 
 if TYPE_CHECKING:
     from placement.candidates.canonical import CanonicalForm

@@ -2,15 +2,14 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from placement.domain.overlay import Overlay
 from placement.errors import Conflict
 from placement.services.cloud_cache import cloud_in
 from placement.services.explain import Explained
 from placement.services.planner.candidates import explained_plan, why_not
-from placement.services.planner.drafting import ClaimMember, Drafting
-from placement.services.planner.gang import GangPlan
+from placement.services.planner.gang import ClaimMember, Drafting, GangPlan
 from placement.store.connection.unit_of_work import Transaction
 
 CUT_OFF = "The search limit was reached; a placement may still exist."
@@ -61,6 +60,35 @@ def shortage(tx: Transaction, members: Sequence[ClaimMember], overlay: Overlay) 
         if amount > left:
             return LackingClass(name, amount, left)
     return None
+
+
+def known_reason(drafting: Drafting, member: ClaimMember) -> Explained | None:
+    """Return why a member has no place even alone, if that was found out before and no tree has changed since."""
+    known: Explained | None = _remembered(drafting, member, "place")
+    return known
+
+
+def is_without_place(drafting: Drafting, member: ClaimMember) -> bool:
+    """Tell whether a member is known to have no place even alone, whatever the reason is by now."""
+    return bool(_remembered(drafting, member, "no place"))
+
+
+def _remembered(drafting: Drafting, member: ClaimMember, what: str) -> Any:
+    if not drafting.overlay.is_empty:
+        return None
+    drafting.question(member)  # Checks the names.
+    return cloud_in(drafting.tx).reason_for_nothing((what, *member.options.asked_for(member.request)))
+
+
+def _remember(drafting: Drafting, member: ClaimMember, explained: Explained | None) -> None:
+    """Remember that a member has no place even alone, and why."""
+    if not drafting.overlay.is_empty:
+        return
+    cloud, asked = cloud_in(drafting.tx), member.options.asked_for(member.request)
+    if explained is not None:
+        cloud.note_nothing(("place", *asked), explained)
+    if not member.options.profile.filters:
+        cloud.note_nothing(("no place", *asked), reason=True, lasts=True)
 
 
 def refusal(drafting: Drafting, placement: GangPlan, lacking: LackingClass | None, *, of: int) -> NoCandidate:
@@ -117,7 +145,7 @@ def _of_one(drafting: Drafting, member: ClaimMember, *, complete: bool, is_gang:
     """Return why a member has no place even by itself."""
     found = explained_plan(drafting.tx, drafting.question(member), member.options) if member.explains else None
     if complete:
-        drafting.note_no_place(member, found)
+        _remember(drafting, member, found)
     if found is None or (not complete and found.explanation.cause is None):
         sentence = "No place was found, so nothing was allocated."
         uuid = member.uuid if is_gang else None

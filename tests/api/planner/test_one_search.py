@@ -17,8 +17,7 @@ from placement.domain.candidate_request import RequestGroup
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_request import Affinity, Exclusive, PlannerGroup, PlannerRequest, Within
 from placement.services.cloud_cache import CloudCache
-from placement.services.planner.drafting import ClaimMember, Drafting
-from placement.services.planner.gang import by_difficulty, one_by_one
+from placement.services.planner.gang import ClaimMember, Drafting, by_difficulty, one_by_one
 from placement.services.planner.questions import Composers, PlannerOptions
 from placement.store.connection.unit_of_work import Transaction, reads
 from tests.api.conftest import Api
