@@ -16,8 +16,7 @@ from placement.api.planner.journal_feed import Listeners
 from placement.api.routing import LazyRule
 from placement.auth import AuthStrategy, strategy_from
 from placement.auth.policy import Policy
-from placement.domain.candidate_request import CandidateRequest
-from placement.domain.search_plan import LIMITS, SearchLimits
+from placement.domain.search_plan import LIMITS, CandidateRequest, SearchLimits
 from placement.errors import ConfigurationError, InvalidAt
 from placement.services.background import BackgroundWork
 from placement.services.cloud_cache import load

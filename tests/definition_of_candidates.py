@@ -10,7 +10,7 @@ from itertools import product
 from typing import NamedTuple
 
 from placement.candidates.explain.conditions import NUMERIC, Condition, ConditionKind, any_of_value
-from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.domain.search_plan import CandidateRequest, RequestGroup
 from tests.small_clouds import Cloud, Node, shares_of
 
 

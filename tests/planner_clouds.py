@@ -4,8 +4,8 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from placement.domain.candidate_request import RequestGroup
 from placement.domain.planner_request import THE_DEVICE, Affinity, Exclusive, PlannerGroup, PlannerRequest, Within
+from placement.domain.search_plan import RequestGroup
 from placement.services.marks import ensure_trait
 from placement.services.resource_classes import ensure_class
 from placement.store.connection.database import Database

@@ -13,8 +13,7 @@ from placement.candidates.explain.masks import ConditionMasks
 from placement.candidates.serving import Serving
 from placement.cloud.columns import CloudColumns, CloudRows
 from placement.cloud.providers import NO_PARENT, Flags, ProviderColumns
-from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.search_plan import NamedIds, plan_for
+from placement.domain.search_plan import CandidateRequest, NamedIds, RequestGroup, plan_for
 from placement.store.connection.database import Database
 from tests.clouds import SHARES
 

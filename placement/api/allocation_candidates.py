@@ -22,9 +22,8 @@ from placement.api.versions import Version
 from placement.candidates.explain.explanation import cause_in_words
 from placement.candidates.fragmentation import wanted_by
 from placement.candidates.search import Candidate
-from placement.domain.candidate_request import CandidateRequest
 from placement.domain.inventory import whole_capacity
-from placement.domain.search_plan import Plan
+from placement.domain.search_plan import CandidateRequest, Plan
 from placement.errors import OutOfSteps
 from placement.services.allocation_candidates import Answer, allocation_candidates
 from placement.services.answer_texts import Question, TextsOfTree, WrittenAnswer, candidates_or_texts

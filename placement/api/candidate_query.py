@@ -20,7 +20,7 @@ from placement.api.query import (
 )
 from placement.api.versions import Version, Versioned
 from placement.candidates.ranking import Ranking
-from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.domain.search_plan import CandidateRequest, RequestGroup
 from placement.errors import Invalid
 from placement.services.allocation_candidates import SearchOptions
 from placement.services.fragmentation import FragmentationJudge

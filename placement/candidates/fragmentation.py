@@ -17,8 +17,7 @@ from placement.candidates.tree_reader import TreeReader
 from placement.cloud.columns import CloudColumns
 from placement.cloud.derived import BYTES_OF_FACT, KeptInState, reading_all_pays
 from placement.cloud.providers import Ints
-from placement.domain.candidate_request import RequestGroup
-from placement.domain.search_plan import Plan
+from placement.domain.search_plan import Plan, RequestGroup
 from placement.domain.tree import Tree
 
 Tasks = tuple[DeviceTask, ...]

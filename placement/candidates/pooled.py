@@ -14,9 +14,8 @@ from itertools import chain, islice
 from operator import itemgetter
 
 from placement.allocators.compactness import Counts
-from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
-from placement.candidates.compose.slots import SlotComposer
+from placement.candidates.compose.slots import RequestBudget, SlotComposer
 from placement.candidates.frontier import FAILS, Key, Keyed
 from placement.candidates.ranking import OwnAmounts, TreeScores
 from placement.candidates.tree_order import SumsAsRead

@@ -14,9 +14,8 @@ from functools import partial
 from itertools import chain, islice, repeat
 from operator import itemgetter
 
-from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
-from placement.candidates.compose.slots import SlotComposer
+from placement.candidates.compose.slots import RequestBudget, SlotComposer
 from placement.candidates.frontier import ALL_AT_ONCE, ONE_BY_ONE, Batches, Key, Keyed, best_first
 from placement.candidates.pooled import PooledRanking
 from placement.candidates.tree_order import SumsAsRead, TreeOrder, by_id

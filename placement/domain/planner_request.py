@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.device_types import enumerated_traits, is_enumerated
+from placement.domain.search_plan import CandidateRequest, RequestGroup
 
 THE_DEVICE = "device"
 """As a level of ``Exclusive``: the provider itself."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
-from placement.candidates.budget import RequestBudget
+from placement.candidates.compose.slots import RequestBudget
 from placement.candidates.explain.conditions import Condition, ConditionKind
 from placement.candidates.explain.explain import quick_cause
 from placement.candidates.explain.masks import ConditionMasks
@@ -16,9 +16,8 @@ from placement.candidates.ranking import Ranking, TreeScores, amounts_of, shared
 from placement.candidates.search import Candidate, candidates_in, found_candidates
 from placement.candidates.tree_order import TreeOrder, least_places
 from placement.candidates.tree_reader import TreeReader
-from placement.domain.candidate_request import CandidateRequest
 from placement.domain.places import PlaceLock
-from placement.domain.search_plan import LIMITS, NamedIds, Plan, SearchLimits, plan_for
+from placement.domain.search_plan import LIMITS, CandidateRequest, NamedIds, Plan, SearchLimits, plan_for
 from placement.domain.tree import Tree
 from placement.errors import OutOfSteps
 from placement.services.cloud_cache import cloud_in, ids_in

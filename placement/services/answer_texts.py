@@ -16,13 +16,12 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from placement.allocators.compactness import Counts
-from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
+from placement.candidates.compose.slots import RequestBudget
 from placement.candidates.frontier import Key, KeyOrder, KeyQueue
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.tree_order import kept_order
-from placement.domain.candidate_request import CandidateRequest
-from placement.domain.search_plan import NamedIds, Plan, plan_for
+from placement.domain.search_plan import CandidateRequest, NamedIds, Plan, plan_for
 from placement.domain.tree import Tree
 from placement.services.allocation_candidates import Answer, SearchOptions, answer_for, asked_for
 from placement.services.cloud_cache import cloud_in, ids_in

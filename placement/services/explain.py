@@ -8,9 +8,8 @@ from placement.candidates.explain.explain import explain
 from placement.candidates.explain.explanation import Explanation
 from placement.candidates.explain.masks import ConditionMasks
 from placement.candidates.ranking import Ranking
-from placement.domain.candidate_request import CandidateRequest
 from placement.domain.places import PlaceLock
-from placement.domain.search_plan import Plan, plan_for
+from placement.domain.search_plan import CandidateRequest, Plan, plan_for
 from placement.services.allocation_candidates import SearchOptions, answer_to
 from placement.services.cloud_cache import cloud_in, ids_in
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere

@@ -8,8 +8,7 @@ from placement.candidates.ranking import Ranking
 from placement.candidates.request_scores import TakenRows
 from placement.candidates.scores import Score
 from placement.candidates.search import Candidate
-from placement.domain.candidate_request import CandidateRequest
-from placement.domain.search_plan import Plan
+from placement.domain.search_plan import CandidateRequest, Plan
 from placement.services.allocation_candidates import Answer, SearchOptions, answer_to
 from placement.services.explain import Explained, explained
 from placement.services.fragmentation import FragmentationJudge

@@ -7,12 +7,12 @@ from datetime import datetime
 from enum import StrEnum
 
 from placement.domain.allocation import Claim
-from placement.domain.candidate_request import RequestGroup
 from placement.domain.overlay import AS_IT_IS
 from placement.domain.places import Parents, upwards
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.provider import Provider
 from placement.domain.quantities import ResourceAmounts
+from placement.domain.search_plan import RequestGroup
 from placement.errors import ConcurrentUpdate, Invalid, ProviderInUse
 from placement.services.planner.gang import ClaimMember, Draft, Drafting, as_many_as_fit, by_difficulty
 from placement.services.planner.questions import Composers, PlannerOptions

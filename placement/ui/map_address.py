@@ -15,8 +15,8 @@ from placement.api.planner.journal import RULE as JOURNAL
 from placement.api.planner.journal import keeps_journal
 from placement.api.planner.journal_feed import moment_of
 from placement.candidates.ranking import Ranking
-from placement.domain.candidate_request import CandidateRequest
 from placement.domain.pasting import pasted
+from placement.domain.search_plan import CandidateRequest
 from placement.errors import Invalid
 from placement.services.console.cloud_map import MapQuestion, RankedBy
 

@@ -12,9 +12,8 @@ from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, 
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.planner.planner_search import search_for
 from placement.candidates.ranking import Ranking
-from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
-from placement.domain.search_plan import SearchLimits
+from placement.domain.search_plan import CandidateRequest, RequestGroup, SearchLimits
 from placement.services.allocation_candidates import SearchOptions, allocation_candidates
 from placement.services.journal import put_in_order
 from placement.services.planner.questions import PlannerOptions, question_for

@@ -4,8 +4,7 @@ from placement.candidates.frontier import KeyOrder, KeyQueue
 from placement.candidates.ranking import TreeScores
 from placement.candidates.tree_order import kept_order
 from placement.cloud.columns import CloudColumns
-from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.search_plan import plan_for
+from placement.domain.search_plan import CandidateRequest, RequestGroup, plan_for
 from placement.services.cloud_cache import cloud_in, ids_in
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.search.cloud_rows import cloud_rows

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, example, given, settings
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.ranking import Ranking
-from placement.domain.candidate_request import CandidateRequest
+from placement.domain.search_plan import CandidateRequest
 from placement.services.allocation_candidates import Answer, SearchOptions, allocation_candidates
 from placement.store.connection.database import Database
 from tests.examples import examples

@@ -15,8 +15,7 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import Fit, Preference, Profile
 from placement.candidates.ranking import Ranking, TreeScores
 from placement.cloud.derived import ALWAYS_READ_ALONE, MAX_CHANGED, CloudChanges
-from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.search_plan import plan_for
+from placement.domain.search_plan import CandidateRequest, RequestGroup, plan_for
 from placement.services.allocation_candidates import Answer, SearchOptions, answer_to
 from placement.services.answer_texts import Question, TextsOfTree, written_answer
 from placement.services.cloud_cache import CloudCache

@@ -3,12 +3,11 @@
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 
-from placement.candidates.budget import RequestBudget
+from placement.candidates.compose.slots import RequestBudget
 from placement.candidates.explain.conditions import ConditionKind
 from placement.candidates.explain.explain import explain
 from placement.candidates.search import candidates_in
-from placement.domain.candidate_request import CandidateRequest
-from placement.domain.search_plan import plan_for
+from placement.domain.search_plan import CandidateRequest, plan_for
 from placement.services.allocation_candidates import SearchOptions, allocation_candidates
 from placement.services.cloud_cache import cloud_in
 from placement.services.explain import explanation_of

@@ -2,7 +2,7 @@
 
 from sqlalchemy import literal_column, select
 
-from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.domain.search_plan import CandidateRequest, RequestGroup
 from placement.services.allocation_candidates import SearchOptions, allocation_candidates
 from placement.store.connection.database import Database
 from placement.store.connection.prepared import MAX_CHARACTERS

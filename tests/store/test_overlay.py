@@ -7,9 +7,9 @@ import pytest
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile
-from placement.domain.candidate_request import RequestGroup
 from placement.domain.overlay import Overlay
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
+from placement.domain.search_plan import RequestGroup
 from placement.errors import Unavailable
 from placement.services.planner.candidates import PlannerAnswer, planned_candidates
 from placement.services.planner.changes import released

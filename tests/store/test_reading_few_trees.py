@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.search_plan import plan_for
+from placement.domain.search_plan import CandidateRequest, RequestGroup, plan_for
 from placement.store.allocations import allocations_of_provider
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads

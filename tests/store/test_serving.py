@@ -7,11 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.candidates.budget import RequestBudget
+from placement.candidates.compose.slots import RequestBudget
 from placement.candidates.ranking import Ranking
 from placement.candidates.search import Candidate, candidates_in
-from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.search_plan import plan_for
+from placement.domain.search_plan import CandidateRequest, RequestGroup, plan_for
 from placement.domain.tree import Tree
 from placement.services.allocation_candidates import SearchOptions, answer_to
 from placement.services.cloud_cache import cloud_in

@@ -14,9 +14,9 @@ from sqlalchemy import event, text
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.domain.allocation import Claim
-from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.provider import ProviderFilter
+from placement.domain.search_plan import CandidateRequest, RequestGroup
 from placement.errors import ConfigurationError
 from placement.services.allocation_candidates import SearchOptions, allocation_candidates
 from placement.services.bulk_read import read_inventory

@@ -2,8 +2,7 @@
 
 import pytest
 
-from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.search_plan import plan_for
+from placement.domain.search_plan import CandidateRequest, RequestGroup, plan_for
 
 TRAITS = (frozenset({"STORAGE_DISK_SSD"}), frozenset({"HW_CPU_X86_AVX", "HW_CPU_X86_AVX2"}))
 

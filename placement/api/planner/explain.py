@@ -10,7 +10,7 @@ from placement.api.routing import PLANNER_PATH, Route
 from placement.api.versions import MAXIMUM, Version, requested_version
 from placement.candidates.explain.conditions import Condition, ConditionKind
 from placement.candidates.explain.explanation import Hint, HintKind
-from placement.domain.candidate_request import CandidateRequest
+from placement.domain.search_plan import CandidateRequest
 from placement.services.explain import explanation_of
 
 VERSION = "openstack-api-version"

@@ -20,8 +20,8 @@ from placement.api.routing import PLANNER_PATH, Route
 from placement.api.versions import MAXIMUM
 from placement.candidates.headroom.totals import CountedRequest, Headroom
 from placement.candidates.single_providers import split_in_words
-from placement.domain.candidate_request import CandidateRequest
 from placement.domain.planner_request import PlannerRequest
+from placement.domain.search_plan import CandidateRequest
 from placement.errors import Invalid, InvalidAt
 from placement.services.fair_share.shares import ShareRoom, amounts_of_copy, by_share
 from placement.services.planner.questions import PlannerOptions

@@ -18,9 +18,8 @@ from typing import NamedTuple
 
 from placement.allocators.budget import Budget
 from placement.allocators.compactness import Counts
-from placement.candidates.budget import RequestBudget
 from placement.candidates.canonical import CanonicalForm, Memo, Sketch, with_places
-from placement.candidates.compose.slots import ChoicesOfForm, SlotComposer
+from placement.candidates.compose.slots import ChoicesOfForm, RequestBudget, SlotComposer
 from placement.domain.places import Places
 from placement.domain.search_plan import Choice, Plan, Slot
 from placement.domain.tree import Tree

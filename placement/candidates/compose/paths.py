@@ -18,10 +18,10 @@ from placement.allocators.group.scorers import ANY_AMOUNT, Phase, Units
 from placement.allocators.group.tree import ANYWHERE, Capacity, Location, Path, Requirement, split_name, translated
 from placement.candidates.compose.proposals import GroupScore, Locks, Proposal, Proposals
 from placement.candidates.compose.ruled_out import WantedFree
-from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.device_types import enumerated_traits, is_enumerated
 from placement.domain.places import Levels
 from placement.domain.planner_request import ContainerPaths, PlannerRequest
+from placement.domain.search_plan import CandidateRequest, RequestGroup
 from placement.domain.tree import NO_STOCKS, PlannerTree, Stock, Tree
 
 

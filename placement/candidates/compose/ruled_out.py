@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.candidates.budget import RequestBudget
 from placement.candidates.canonical import Memo
 from placement.candidates.compose.device_parts import Part
-from placement.candidates.compose.slots import SlotComposer
+from placement.candidates.compose.slots import RequestBudget, SlotComposer
 from placement.candidates.serving import Serving
 from placement.cloud.providers import Flags, Ints, ProviderColumns
 from placement.domain.planner_request import THE_DEVICE, PlannerRequest

@@ -12,14 +12,27 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from placement.allocators.budget import Budget
-from placement.candidates.budget import RequestBudget
 from placement.candidates.canonical import Memo, Sketch, Sketcher, numbered
 from placement.candidates.compose.constraints import Constraint, constraints_on
-from placement.domain.search_plan import Choice, Plan, Slot
+from placement.domain.search_plan import LIMITS, Choice, Plan, Slot
 from placement.domain.tree import Tree
 
 FEW_COMBINATIONS = 64
 """Trying up to this many combinations is faster than finding out whether any can work."""
+
+
+class RequestBudget(Budget):
+    """The steps of one request, of which searching one tree may take ``per_tree``."""
+
+    __slots__ = ("per_tree",)
+
+    def __init__(self, *, per_tree: int = LIMITS.steps_per_tree, per_request: int = LIMITS.steps_per_request) -> None:
+        super().__init__(per_request)
+        self.per_tree = per_tree
+
+    def of_tree(self) -> Budget:
+        """Return the budget of one tree, shared by all searches of it."""
+        return self.child(self.per_tree)
 
 
 class SlotOrder(NamedTuple):

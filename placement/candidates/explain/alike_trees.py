@@ -12,9 +12,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from placement.candidates.budget import RequestBudget
 from placement.candidates.canonical import useful_room
-from placement.candidates.compose.slots import SlotComposer
+from placement.candidates.compose.slots import RequestBudget, SlotComposer
 from placement.candidates.explain.conditions import Condition, ConditionKind, traits_condition
 from placement.candidates.explain.masks import HOPELESS, NOBODY, CloudMasks
 from placement.cloud.providers import Flags, Ints, places_in

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from placement.domain.candidate_request import UNSUFFIXED, CandidateRequest, RequestGroup
-from placement.domain.search_plan import Plan
+from placement.domain.search_plan import UNSUFFIXED, CandidateRequest, Plan, RequestGroup
 
 LOOSE = (UNSUFFIXED,)
 """The groups of a condition of the unsuffixed group."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.candidates.budget import RequestBudget
+from placement.candidates.compose.slots import RequestBudget
 from placement.candidates.explain.alike_trees import AlikeTrees, SlotSearch, serving_trees
 from placement.candidates.explain.conditions import (
     LOOSE,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from placement.candidates.provider_sets import ProviderSets
+from placement.candidates.serving import ProviderSets
 from placement.cloud.columns import CloudColumns
 from placement.cloud.providers import Flags, Ints
 from placement.domain.places import upwards

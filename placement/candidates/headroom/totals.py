@@ -14,9 +14,8 @@ from placement.candidates.headroom.forms import CloudInForms
 from placement.candidates.headroom.placed import PlacedTrees, as_placed
 from placement.candidates.single_providers import SplitAmount, split_amounts
 from placement.cloud.providers import Flags
-from placement.domain.candidate_request import CandidateRequest
 from placement.domain.planner_request import PlannerRequest
-from placement.domain.search_plan import Plan, plan_for
+from placement.domain.search_plan import CandidateRequest, Plan, plan_for
 
 STEPS = 60_000
 """How many steps packing may take for one request."""

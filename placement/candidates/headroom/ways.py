@@ -7,8 +7,7 @@ import numpy as np
 
 from placement.allocators.budget import Budget
 from placement.allocators.bundle_packing import Bundle, BundlePacking, Copies, exactly, undominated
-from placement.candidates.budget import RequestBudget
-from placement.candidates.compose.slots import SlotComposer
+from placement.candidates.compose.slots import RequestBudget, SlotComposer
 from placement.candidates.headroom.division import OpenSlot
 from placement.candidates.headroom.forms import Cell, CloudInForms, FreeAmounts, TreeForm, distinct_rows
 from placement.cloud.providers import Ints

@@ -22,12 +22,11 @@ from placement.candidates.ranking import Ranking, TreeScores, shared_by
 from placement.candidates.tree_order import LeastPlaces, SumsAsRead, least_places
 from placement.candidates.tree_reader import TreeReader
 from placement.cloud.derived import KeptInState
-from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.quantities import ResourceAmounts
-from placement.domain.search_plan import Plan
+from placement.domain.search_plan import CandidateRequest, Plan, RequestGroup
 from placement.domain.tree import PlannerTree, Tree
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
-from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import CompactFirst
+from placement.candidates.compose.slots import RequestBudget
 from placement.candidates.frontier import LAST, ONE_BY_ONE, ROOT, Key, Keyed, KeyOrder, KeyQueue, Portion, best_first
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of
 from placement.candidates.search import Candidate, candidates_in

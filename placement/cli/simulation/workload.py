@@ -3,7 +3,7 @@
 import random
 from dataclasses import dataclass
 
-from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.domain.search_plan import CandidateRequest, RequestGroup
 
 VCPUS_PER_GPU = 8
 MB_PER_VCPU = 4096

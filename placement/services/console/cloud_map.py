@@ -10,10 +10,9 @@ from placement.candidates.explain.explain import explain
 from placement.candidates.headroom.forms import CloudInForms
 from placement.candidates.headroom.totals import Headroom
 from placement.candidates.ranking import Ranking
-from placement.domain.candidate_request import CandidateRequest
 from placement.domain.drawn_tree import Drawing, drawing
 from placement.domain.places import PlaceLock
-from placement.domain.search_plan import plan_for
+from placement.domain.search_plan import CandidateRequest, plan_for
 from placement.errors import Gone, Invalid, NotFound
 from placement.services.allocation_candidates import SearchOptions, answer_to
 from placement.services.cloud_cache import cloud_in

@@ -13,8 +13,8 @@ from placement.allocators.fair_share.order import Task, Turn
 from placement.allocators.fair_share.state import FairShares, NodeShare
 from placement.allocators.fair_share.tree import Amounts
 from placement.candidates.headroom.totals import CountedRequest
-from placement.domain.candidate_request import CandidateRequest
 from placement.domain.names import UNTYPED
+from placement.domain.search_plan import CandidateRequest
 from placement.errors import Invalid, InvalidAt
 from placement.services.planner.questions import Composers, PlannerOptions
 from placement.settings.planner.values import FairShareSettings

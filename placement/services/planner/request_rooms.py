@@ -27,15 +27,13 @@ from placement.candidates.headroom.totals import (
 from placement.candidates.host_sketches import host_sketch
 from placement.candidates.planner.planner_search import PlannerSearch
 from placement.candidates.planner.question import PlannerQuestion
-from placement.candidates.provider_sets import SetsInView
-from placement.candidates.serving import withheld
+from placement.candidates.serving import SetsInView, withheld
 from placement.cloud.columns import cloud_view, with_changes
 from placement.cloud.providers import Ints
-from placement.domain.candidate_request import CandidateRequest
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.places import PlaceLock
 from placement.domain.planner_request import PlannerRequest
-from placement.domain.search_plan import NamedIds, plan_for
+from placement.domain.search_plan import CandidateRequest, NamedIds, plan_for
 from placement.domain.tree import PlannerTree, Tree
 from placement.errors import Invalid, InvalidAt
 from placement.services.cloud_cache import cloud_in, ids_in

@@ -13,9 +13,9 @@ from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, 
 from placement.candidates.planner.member_places import MemberPlaces
 from placement.cloud.derived import Derived
 from placement.domain.allocation import Claim
-from placement.domain.candidate_request import RequestGroup
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.planner_request import Affinity, Exclusive, PlannerGroup, PlannerRequest, Within
+from placement.domain.search_plan import RequestGroup
 from placement.services.cloud_cache import CloudCache
 from placement.services.planner.gang import ClaimMember, Drafting, by_difficulty, one_by_one
 from placement.services.planner.questions import Composers, PlannerOptions

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from placement.api.allocation_candidates import candidates_json
 from placement.api.versions import Version
-from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.search_plan import plan_for
+from placement.domain.search_plan import CandidateRequest, RequestGroup, plan_for
 from placement.services.allocation_candidates import Answer
 from placement.store.search.summaries import Summaries, TreeMember
 from tests.examples import examples

@@ -9,11 +9,10 @@ import numpy as np
 from placement.candidates.headroom.counting import CopyCounter
 from placement.candidates.headroom.forms import CloudInForms
 from placement.candidates.headroom.totals import Headroom, headroom
-from placement.candidates.provider_sets import SetsInView
+from placement.candidates.serving import SetsInView
 from placement.cloud.columns import CloudColumns, CloudRows, cloud_view, with_changes
-from placement.domain.candidate_request import CandidateRequest
 from placement.domain.overlay import AS_IT_IS, Overlay
-from placement.domain.search_plan import NamedIds, plan_for
+from placement.domain.search_plan import CandidateRequest, NamedIds, plan_for
 from tests.clouds import SHARES
 from tests.definition_of_candidates import Definition
 from tests.small_clouds import AGGREGATES, CLASSES, TRAITS, Cloud, shares_of

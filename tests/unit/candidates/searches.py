@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from placement.candidates.layout import Layout
 from placement.cloud.providers import NO_PARENT, ProviderColumns
-from placement.domain.candidate_request import CandidateRequest, RequestGroup
 from placement.domain.places import Places, true_roots
-from placement.domain.search_plan import Plan, plan_for
+from placement.domain.search_plan import CandidateRequest, Plan, RequestGroup, plan_for
 from placement.domain.tree import Tree
 
 OUTER, INNER = 0b111, 0b111111000

@@ -6,13 +6,12 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.candidates.budget import RequestBudget
+from placement.candidates.compose.slots import RequestBudget
 from placement.candidates.explain.alike_trees import AlikeTrees, SlotSearch, serving_trees
 from placement.candidates.explain.conditions import ConditionKind, with_traits_apart
 from placement.candidates.explain.explain import explain
 from placement.candidates.explain.masks import CloudMasks
-from placement.domain.candidate_request import CandidateRequest
-from placement.domain.search_plan import plan_for
+from placement.domain.search_plan import CandidateRequest, plan_for
 from tests.definition_of_candidates import Definition
 from tests.examples import examples
 from tests.small_clouds import AGGREGATES, MAX_PROVIDERS, Cloud, Inventory, Node, masks_of, situations

@@ -6,7 +6,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.candidates.budget import RequestBudget
+from placement.candidates.compose.slots import RequestBudget
 from placement.candidates.explain.alike_trees import AlikeTrees, SlotSearch, serving_trees
 from placement.candidates.explain.conditions import OF_AMOUNTS, Condition, ConditionKind, stages, with_traits_apart
 from placement.candidates.explain.explain import explain

@@ -14,8 +14,7 @@ from placement.candidates.headroom import mix
 from placement.candidates.headroom.counting import CopyCounter
 from placement.candidates.headroom.mix import of_mix
 from placement.candidates.headroom.totals import headroom
-from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.search_plan import plan_for
+from placement.domain.search_plan import CandidateRequest, RequestGroup, plan_for
 from tests.small_clouds import random_cloud, random_request
 from tests.unit.candidates.filling import cloud_in_forms, takings
 

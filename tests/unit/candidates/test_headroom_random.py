@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hypothesis import assume, given
 
-from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.domain.search_plan import CandidateRequest, RequestGroup
 from tests.small_clouds import Cloud, Inventory, Node, shares_of, situations
 from tests.unit.candidates.filling import TooLarge, cloud_in_forms, counted_headroom, filled
 

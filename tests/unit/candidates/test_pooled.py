@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from placement.allocators.compactness import compactness
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, ScoredNode, Sra, assess
-from placement.candidates.budget import RequestBudget
-from placement.candidates.compose.slots import SlotComposer
+from placement.candidates.compose.slots import RequestBudget, SlotComposer
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of, shared_by
 from placement.candidates.search import found_candidates
 from placement.candidates.tree_order import TreeOrder

@@ -7,12 +7,11 @@ import pytest
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import Fit, Preference, Profile, ScoredNode
-from placement.candidates.budget import RequestBudget
+from placement.candidates.compose.slots import RequestBudget
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of, shared_by
 from placement.candidates.search import candidates_in, found_candidates
 from placement.candidates.tree_order import TreeOrder
-from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.search_plan import SearchLimits, plan_for
+from placement.domain.search_plan import CandidateRequest, RequestGroup, SearchLimits, plan_for
 from placement.domain.tree import Tree
 from tests.unit.candidates.searches import layout_of
 from tests.unit.candidates.trees_in_memory import TreesInMemory

@@ -8,12 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.candidates.budget import RequestBudget
 from placement.candidates.compose.compact import FEW_COMBINATIONS, CompactFirst
-from placement.candidates.compose.slots import SlotComposer
-from placement.domain.candidate_request import CandidateRequest, RequestGroup
+from placement.candidates.compose.slots import RequestBudget, SlotComposer
 from placement.domain.places import Places
-from placement.domain.search_plan import Plan, plan_for
+from placement.domain.search_plan import CandidateRequest, Plan, RequestGroup, plan_for
 from placement.domain.tree import Tree
 from tests.examples import examples
 from tests.unit.candidates.searches import brute_force, devices, lay_out, moved, searches_with_places

@@ -4,10 +4,8 @@ from itertools import islice
 
 from hypothesis import given
 
-from placement.candidates.budget import RequestBudget
-from placement.candidates.compose.slots import SlotComposer
-from placement.domain.candidate_request import CandidateRequest, RequestGroup
-from placement.domain.search_plan import plan_for
+from placement.candidates.compose.slots import RequestBudget, SlotComposer
+from placement.domain.search_plan import CandidateRequest, RequestGroup, plan_for
 from placement.domain.tree import Tree
 from tests.examples import examples
 from tests.unit.candidates.searches import brute_force, devices, searches
