@@ -18,6 +18,7 @@ from placement.auth import AuthStrategy, strategy_from
 from placement.auth.policy import Policy
 from placement.domain.search_plan import LIMITS, CandidateRequest, SearchLimits
 from placement.errors import ConfigurationError, InvalidAt
+from placement.policies import operations
 from placement.services.background import BackgroundWork
 from placement.services.cloud_cache import load
 from placement.services.cloud_check import cloud_check
@@ -84,7 +85,7 @@ def create_app(settings: Settings, *, limits: SearchLimits = LIMITS, database: D
 
 def _server(settings: Settings, limits: SearchLimits, database: Database) -> Server:
     """Return what all requests share."""
-    policy = Policy(settings)
+    policy = Policy(settings, operations())
     policy.prepare()
     judges = FragmentationJudges(settings.planner.profiles)
     load(database)

@@ -46,11 +46,6 @@ class InvalidAt(Invalid):
 class Unauthorized(PlacementError):
     """The request needs authentication."""
 
-    def __init__(self, message: str | None = None, *, challenge: str | None = None) -> None:
-        """Refuse a caller; ``challenge`` is the WWW-Authenticate header, if the strategy has one."""
-        super().__init__(message)
-        self.challenge = challenge
-
 
 class Forbidden(PlacementError):
     """The caller may not make this request."""

@@ -283,14 +283,7 @@ def _seen(answer: Answer | WrittenAnswer, duration_s: float) -> SearchSeen:
     return SearchSeen(duration_s, trees, len(answer.candidates), answer.complete)
 
 
+RULE = "placement:allocation_candidates:list"
 ROUTES = (
-    Route(
-        "GET",
-        "/allocation_candidates",
-        list_candidates,
-        rule="placement:allocation_candidates:list",
-        since=(1, 10),
-        answers_json=True,
-        query=KEYS,
-    ),
+    Route("GET", "/allocation_candidates", list_candidates, rule=RULE, since=(1, 10), answers_json=True, query=KEYS),
 )

@@ -105,8 +105,6 @@ def _placement_error(error: PlacementError) -> Response:
     response = error_response(request, status_of(error), error.message, code=error.code, **_extra(error))
     if isinstance(error, MethodNotAllowed):
         response.headers["allow"] = ", ".join(error.allowed)
-    if isinstance(error, Unauthorized) and error.challenge:
-        response.headers["www-authenticate"] = error.challenge
     if isinstance(error, Unavailable) and error.retry_after_s is not None:
         response.headers["retry-after"] = str(error.retry_after_s)
     return response

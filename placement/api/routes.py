@@ -30,7 +30,7 @@ from placement.api.planner import (
     scores,
     trees,
 )
-from placement.api.routing import PLANNER_PATH, Route
+from placement.api.routing import Route, planner_route
 
 PLAIN_ROUTES: tuple[Route, ...] = (
     *health.ROUTES,
@@ -76,6 +76,6 @@ def show_planner(call: Call) -> Response:
 
 ROUTES: tuple[Route, ...] = (
     *PLAIN_ROUTES,
-    Route("GET", PLANNER_PATH, show_planner, rule="placement:planner:show", answers_json=True),
+    planner_route("GET", "", show_planner, rule="show"),
     *_PLANNER_RESOURCES,
 )

@@ -34,7 +34,8 @@ class Route:
     Args:
         method, path: where the view is served; the path is in werkzeug's notation.
         view: called with the Call and the variable parts of the path.
-        rule: the policy rule that the caller must pass; None if the view checks policy itself or needs none.
+        rule: the policy rule that the caller must pass, if any.
+        view_rules: rules that the view checks itself, for what only it knows.
         since, until: the microversions it serves, both included.
         answers_json: whether an ``accept`` header that excludes JSON is refused.
         also_answers: another media type that the view can answer with, for clients that prefer it.
@@ -49,6 +50,7 @@ class Route:
     view: View
     _: KW_ONLY
     rule: str | None = None
+    view_rules: tuple[str, ...] = ()
     since: tuple[int, int] = MINIMUM
     until: tuple[int, int] = MAXIMUM
     answers_json: bool = False
@@ -57,6 +59,12 @@ class Route:
     status_if_unserved: int = 404
     body: Versioned[Field] | Field | None = None
     query: Versioned[dict[str, Field]] | dict[str, Field] | None = None
+
+
+def planner_route(method: str, path: str, view: View, *, rule: str | None = None, **options: Any) -> Route:
+    """Return a route of the planner API, by the end of its path and of its rule; it answers JSON."""
+    name = None if rule is None else f"placement:planner:{rule}"
+    return Route(method, PLANNER_PATH + path, view, rule=name, **{"answers_json": True, **options})
 
 
 class LazyRule(Rule):

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 
 from flask import Response
 
@@ -13,6 +14,7 @@ from placement.domain.inventory import TypeUsage
 from placement.domain.names import MAX_NAME_LENGTH, NAME_PATTERN, UNTYPED
 from placement.services import inventories as service
 
+RULE, PROVIDER_RULE = "placement:usages", "placement:resource_providers:usages"
 ALL = "all"
 
 _ID = text(shortest=1, longest=255)
@@ -48,7 +50,7 @@ def show_project_by_type(call: Call) -> Response:
 def _whose(call: Call) -> tuple[str, str | None]:
     """Return project and user from the query, once the caller is authorized to see that project."""
     project_id = call.query.last("project_id")
-    call.authorize("placement:usages", project_id=project_id)
+    call.authorize(RULE, project_id=project_id)
     call.query.check(_RULES.at(call.version), required=("project_id",))
     assert project_id is not None
     return project_id, call.query.last("user_id")
@@ -73,15 +75,10 @@ def _merged(usage: Mapping[str | None, TypeUsage]) -> dict[str, int]:
     return {**amounts, "consumer_count": sum(of_type.consumers for of_type in usage.values())}
 
 
+_USAGES = Route("GET", "/usages", show_project, view_rules=(RULE,), since=(1, 9), answers_json=True, query=_RULES)
 ROUTES = (
-    Route(
-        "GET",
-        "/resource_providers/<uuid>/usages",
-        show_provider,
-        rule="placement:resource_providers:usages",
-        answers_json=True,
-    ),
-    # The policy check needs the project in the query, so the views do it themselves.
-    Route("GET", "/usages", show_project, since=(1, 9), until=(1, 37), answers_json=True, query=_RULES),
-    Route("GET", "/usages", show_project_by_type, since=(1, 38), answers_json=True, query=_RULES),
+    Route("GET", "/resource_providers/<uuid>/usages", show_provider, rule=PROVIDER_RULE, answers_json=True),
+    # The policy check needs the project in the query.
+    replace(_USAGES, until=(1, 37)),
+    replace(_USAGES, view=show_project_by_type, since=(1, 38)),
 )

@@ -16,10 +16,12 @@ from oslo_config import cfg
 from placement.domain.identity import Identity
 from placement.errors import ConfigurationError, Forbidden
 from placement.settings import Settings
-from placement.settings.loading import PROJECT, read
+from placement.settings.loading import read
 
 if TYPE_CHECKING:
     from oslo_policy.policy import Enforcer
+
+    from placement.auth.rules import Operations
 
 LOG = logging.getLogger(__name__)
 
@@ -49,8 +51,11 @@ class Policy:
     change of the files leads to a new set of rules, which replaces the old one at once.
     """
 
-    def __init__(self, settings: Settings, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, settings: Settings, operations: "Operations", *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._settings = settings
+        self._operations = operations
         self._clock = clock
         self._lock = threading.Lock()
         self._rules: _LoadedRules | None = None
@@ -86,9 +91,10 @@ class Policy:
         with self._lock:
             if self._rules is None:
                 source = self._settings.source
-                self._rules = _defaults() if source is None else _load(source)
+                operations = self._operations
+                self._rules = _defaults(operations) if source is None else _load(source, operations)
             elif self._rules is rules:  # no other thread was faster
-                self._rules = _reload(rules)
+                self._rules = _reload(rules, self._operations)
             return self._rules
 
     def _is_stale(self, rules: _LoadedRules) -> bool:
@@ -101,40 +107,26 @@ class Policy:
 
 
 @cache
-def _defaults() -> _LoadedRules:
+def _defaults(operations: "Operations") -> _LoadedRules:
     """Return the rules without any configuration, cached because loading them is half the cost of an application."""
-    return _load(read(environ={}, search=False))
+    return _load(read(environ={}, search=False), operations)
 
 
-def enforcer() -> "Enforcer":
-    """Return an enforcer with the rules in force, the entry point for oslo.policy's command line tools.
-
-    The tools know only the global configuration object, and open the policy file by the name in it.
-    """
-    files = getattr(cfg.CONF, "config_file", None) or read().config_file
-    cfg.CONF([], project=PROJECT, default_config_files=files)
-    made = _enforcer(cfg.CONF)
-    if path := cfg.CONF.find_file(made.policy_file):
-        cfg.CONF.set_override("policy_file", path, group="oslo_policy")
-    made.load_rules()
-    return made
-
-
-def _load(source: cfg.ConfigOpts) -> _LoadedRules:
+def _load(source: cfg.ConfigOpts, operations: "Operations") -> _LoadedRules:
     try:
-        return _read_rules(source)
+        return _read_rules(source, operations)
     except Exception as error:
         # A policy file that is not YAML, or not a mapping, raises one of many exceptions.
         raise ConfigurationError(f"The policy files cannot be used: {error}") from error
 
 
-def _reload(old: _LoadedRules) -> _LoadedRules:
+def _reload(old: _LoadedRules, operations: "Operations") -> _LoadedRules:
     """Return new rules, or the old ones if the files are invalid: a typo must not stop a running server."""
     source = old.enforcer.conf
     paths = _policy_paths(source)
     stamp = _stamp(paths)
     try:
-        rules = _read_rules(source)
+        rules = _read_rules(source, operations)
     except Exception:
         LOG.exception("The policy files have changed but are not valid; the previous rules stay in force")
         return replace(old, paths=paths, stamp=stamp)
@@ -142,8 +134,8 @@ def _reload(old: _LoadedRules) -> _LoadedRules:
     return rules
 
 
-def _read_rules(source: cfg.ConfigOpts) -> _LoadedRules:
-    made = _enforcer(source)
+def _read_rules(source: cfg.ConfigOpts, operations: "Operations") -> _LoadedRules:
+    made = enforcer_for(source, operations)
     paths = _policy_paths(source)
     stamp = _stamp(paths)  # before reading the files, so that the next check notices a change in between
     made.load_rules()
@@ -152,16 +144,17 @@ def _read_rules(source: cfg.ConfigOpts) -> _LoadedRules:
     return _LoadedRules(made, paths, stamp, _rules_about_roles(texts))
 
 
-def _enforcer(source: cfg.ConfigOpts) -> "Enforcer":
+def enforcer_for(source: cfg.ConfigOpts, operations: "Operations") -> "Enforcer":
+    """Return an enforcer of the rules, which has read no files yet."""
     # Large, so imported on first use.
     from oslo_policy.policy import Enforcer  # noqa: PLC0415
 
-    from placement.auth.rules import list_rules  # noqa: PLC0415
+    from placement.auth.rules import rules_for  # noqa: PLC0415
 
     made = Enforcer(source)
     # The defaults have all changed once; a warning for each would help nobody.
     made.suppress_default_change_warnings = True
-    made.register_defaults(list_rules())
+    made.register_defaults(rules_for(operations))
     return made
 
 

@@ -1,6 +1,6 @@
 """The policy rules: openstack-placement's names, defaults and scopes, so that its policy.yaml works unchanged.
 
-The rules of the planner (``placement:planner:*``) and of the metrics are this server's own.
+The rules of the planner (``placement:planner:*``) and of the metrics are this server's own. Routes say what they guard.
 
 Importing this module imports oslo.policy, which is large, so ``policy.py`` does it on first use.
 """
@@ -15,79 +15,8 @@ ADMIN_OR_SERVICE = "rule:admin_or_service_api"
 ADMIN_OR_READER_OR_SERVICE = "rule:admin_or_project_reader_or_service_api"
 SERVICE = "rule:service_api"
 
-OPERATIONS: dict[str, tuple[tuple[str, str], ...]] = {
-    "placement:resource_providers:list": (("GET", "/resource_providers"),),
-    "placement:resource_providers:create": (("POST", "/resource_providers"),),
-    "placement:resource_providers:show": (("GET", "/resource_providers/{uuid}"),),
-    "placement:resource_providers:update": (("PUT", "/resource_providers/{uuid}"),),
-    "placement:resource_providers:delete": (("DELETE", "/resource_providers/{uuid}"),),
-    "placement:resource_classes:list": (("GET", "/resource_classes"),),
-    "placement:resource_classes:create": (("POST", "/resource_classes"),),
-    "placement:resource_classes:show": (("GET", "/resource_classes/{name}"),),
-    "placement:resource_classes:update": (("PUT", "/resource_classes/{name}"),),
-    "placement:resource_classes:delete": (("DELETE", "/resource_classes/{name}"),),
-    "placement:resource_providers:inventories:list": (("GET", "/resource_providers/{uuid}/inventories"),),
-    "placement:resource_providers:inventories:create": (("POST", "/resource_providers/{uuid}/inventories"),),
-    "placement:resource_providers:inventories:show": (
-        ("GET", "/resource_providers/{uuid}/inventories/{resource_class}"),
-    ),
-    "placement:resource_providers:inventories:update": (
-        ("PUT", "/resource_providers/{uuid}/inventories"),
-        ("PUT", "/resource_providers/{uuid}/inventories/{resource_class}"),
-    ),
-    "placement:resource_providers:inventories:delete": (
-        ("DELETE", "/resource_providers/{uuid}/inventories"),
-        ("DELETE", "/resource_providers/{uuid}/inventories/{resource_class}"),
-    ),
-    "placement:resource_providers:aggregates:list": (("GET", "/resource_providers/{uuid}/aggregates"),),
-    "placement:resource_providers:aggregates:update": (("PUT", "/resource_providers/{uuid}/aggregates"),),
-    "placement:resource_providers:usages": (("GET", "/resource_providers/{uuid}/usages"),),
-    "placement:usages": (("GET", "/usages"),),
-    "placement:traits:list": (("GET", "/traits"),),
-    "placement:traits:show": (("GET", "/traits/{name}"),),
-    "placement:traits:update": (("PUT", "/traits/{name}"),),
-    "placement:traits:delete": (("DELETE", "/traits/{name}"),),
-    "placement:resource_providers:traits:list": (("GET", "/resource_providers/{uuid}/traits"),),
-    "placement:resource_providers:traits:update": (("PUT", "/resource_providers/{uuid}/traits"),),
-    "placement:resource_providers:traits:delete": (("DELETE", "/resource_providers/{uuid}/traits"),),
-    "placement:allocations:manage": (("POST", "/allocations"),),
-    "placement:allocations:list": (("GET", "/allocations/{consumer_uuid}"),),
-    "placement:allocations:update": (("PUT", "/allocations/{consumer_uuid}"),),
-    "placement:allocations:delete": (("DELETE", "/allocations/{consumer_uuid}"),),
-    "placement:resource_providers:allocations:list": (("GET", "/resource_providers/{uuid}/allocations"),),
-    "placement:allocation_candidates:list": (("GET", "/allocation_candidates"),),
-    "placement:reshaper:reshape": (("POST", "/reshaper"),),
-    "placement:metrics:show": (("GET", "/metrics"),),
-    "placement:planner:show": (("GET", "/planner/v1"),),
-    "placement:planner:audit": (("POST", "/planner/v1/audit"),),
-    "placement:planner:explain": (("GET", "/planner/v1/explain"),),
-    "placement:planner:headroom": (("GET", "/planner/v1/headroom"), ("POST", "/planner/v1/headroom")),
-    "placement:planner:inventory:list": (("GET", "/planner/v1/inventory"),),
-    "placement:planner:journal": (("GET", "/planner/v1/journal"), ("GET", "/planner/v1/journal/at")),
-    "placement:planner:profiles:list": (("GET", "/planner/v1/profiles"),),
-    "placement:planner:candidates": (("POST", "/planner/v1/candidates"),),
-    "placement:planner:claims": (("POST", "/planner/v1/claims"),),
-    "placement:planner:scores": (("POST", "/planner/v1/scores"),),
-    "placement:planner:trees:list": (("GET", "/planner/v1/trees"),),
-    "placement:planner:trees:show": (("GET", "/planner/v1/trees/{uuid}"),),
-    "placement:planner:trees:drain": (
-        ("POST", "/planner/v1/trees/{uuid}/drain"),
-        ("POST", "/planner/v1/trees/{uuid}/enable"),
-    ),
-    "placement:planner:trees:remove": (("DELETE", "/planner/v1/trees/{uuid}"),),
-    # Also checked for requests that define a profile inline.
-    "placement:planner:inline_profile": (
-        ("POST", "/planner/v1/candidates"),
-        ("POST", "/planner/v1/claims"),
-        ("POST", "/planner/v1/scores"),
-    ),
-    "placement:planner:fair_share:show": (("GET", "/planner/v1/fair-share"),),
-    "placement:planner:fair_share:show_all": (("GET", "/planner/v1/fair-share"),),
-    "placement:planner:fair_share:order": (("POST", "/planner/v1/fair-share/order"),),
-    "placement:planner:fair_share:fill": (("POST", "/planner/v1/fair-share/fill"),),
-    "placement:planner:fair_share:reclaim": (("POST", "/planner/v1/fair-share/reclaim"),),
-}
-"""The API's rules and the requests that each one guards."""
+Operations = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+"""Each rule, with the method and path of the requests that it guards."""
 
 CHECKS = {
     "placement:usages": ADMIN_OR_READER_OR_SERVICE,
@@ -100,9 +29,9 @@ CHECKS = {
 """Exceptions to the default, ADMIN_OR_SERVICE."""
 
 
-def list_rules() -> list[policy.RuleDefault]:
-    """Return all rules with their defaults, the entry point for oslo.policy's tools."""
-    return [*_roles(), *_operations()]
+def rules_for(operations: Operations) -> list[policy.RuleDefault]:
+    """Return all rules with their defaults."""
+    return [*_roles(), *_operations(operations)]
 
 
 def _roles() -> Iterator[policy.RuleDefault]:
@@ -140,8 +69,8 @@ def _replacing_admin(name: str, check: str, description: str) -> policy.RuleDefa
     )
 
 
-def _operations() -> Iterator[policy.RuleDefault]:
-    for name, requests in OPERATIONS.items():
+def _operations(operations: Operations) -> Iterator[policy.RuleDefault]:
+    for name, requests in operations:
         yield policy.DocumentedRuleDefault(
             name,
             CHECKS.get(name, ADMIN_OR_SERVICE),

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import click
 
 from placement import __version__
-from placement.auth.rules import list_rules
 from placement.cli.http_worker import Limits
 from placement.openapi.document import body_schemas
+from placement.policies import list_rules
 from placement.settings.planner.keys import KEYS
 from placement.settings.values import MAX_BODY
 from placement.telemetry.meanings import MEANINGS

@@ -8,7 +8,7 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from oslo_config import cfg
 from oslo_config.sources import _NoValue
@@ -18,28 +18,12 @@ from platformdirs import user_data_path
 from placement.errors import ConfigurationError
 from placement.settings.options import NO_EFFECT, OPTIONS
 from placement.settings.planner.sections import load_planner, planner_file
-from placement.settings.values import (
-    MAX_BODY,
-    AccessLogSettings,
-    DatabaseSettings,
-    FairnessSettings,
-    HeadroomSettings,
-    JournalSettings,
-    LoggingSettings,
-    MetricsSettings,
-    PlacementSettings,
-    PlannerApiSettings,
-    RankingSettings,
-    Settings,
-    UiSettings,
-)
+from placement.settings.values import GROUPS, MAX_BODY, DatabaseSettings, Settings
 
 PROJECT = "placement"
 PROGRAM = "placement-api"
 CONFIG_DIR_VARIABLE = "OS_PLACEMENT_CONFIG_DIR"
 CONFIG_FILE = "placement.conf"
-
-Group = TypeVar("Group")
 
 
 def load(
@@ -130,19 +114,12 @@ def _settings(source: cfg.ConfigOpts, *, configured: bool) -> Settings:
         for option in options:
             getattr(source if group is None else source[group], option.dest)
     basic = source.http_basic
+    groups = {
+        name: _group(settings, source if group is None else source[group]) for name, (group, settings) in GROUPS.items()
+    }
     return Settings(
-        database=_group(DatabaseSettings, source.placement_database),
-        placement=_group(PlacementSettings, source.placement),
-        ranking=_group(RankingSettings, source.ranking),
-        planner_api=_group(PlannerApiSettings, source.planner),
+        **groups,
         planner=load_planner(planner_file(source)),
-        fairness=_group(FairnessSettings, source.fair_share),
-        ui=_group(UiSettings, source.ui),
-        journal=_group(JournalSettings, source.journal),
-        logging=_group(LoggingSettings, source),
-        access_log=_group(AccessLogSettings, source.access_log),
-        metrics=_group(MetricsSettings, source.metrics),
-        headroom=_group(HeadroomSettings, source.headroom),
         auth_strategy=source.api.auth_strategy or ("keystone" if configured else "noauth2"),
         auth_is_implicit=not configured,
         http_basic_file=basic.user_file,
@@ -155,12 +132,13 @@ def _settings(source: cfg.ConfigOpts, *, configured: bool) -> Settings:
     )
 
 
-def _group(kind: type[Group], values: Any) -> Group:
-    """Return a group's value, whose fields are named like its options."""
-    read = ((field.name, getattr(values, field.name)) for field in dataclasses.fields(cast("Any", kind)))
+def _group(settings: type[Any], source: Any) -> Any:
+    """Return a group's settings, whose fields are named like its options."""
+    values = ((field.name, getattr(source, field.name)) for field in dataclasses.fields(settings))
     # An empty number is None, so it has the field's default, like an option that is not set.
-    given = {name: value for name, value in read if value is not None}
-    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
+    return settings(
+        **{name: tuple(value) if isinstance(value, list) else value for name, value in values if value is not None}
+    )
 
 
 def _roles(user: str, text: str) -> tuple[str, ...]:

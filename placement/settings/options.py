@@ -10,20 +10,7 @@ from typing import Any, get_args, get_origin
 
 from oslo_config import cfg
 
-from placement.settings.values import (
-    MAX_BODY,
-    AccessLogSettings,
-    DatabaseSettings,
-    FairnessSettings,
-    HeadroomSettings,
-    JournalSettings,
-    LoggingSettings,
-    MetricsSettings,
-    PlacementSettings,
-    PlannerApiSettings,
-    RankingSettings,
-    UiSettings,
-)
+from placement.settings.values import GROUPS, MAX_BODY
 
 API = (
     cfg.StrOpt(
@@ -155,18 +142,8 @@ def _options_of(settings: Any) -> Iterator[cfg.Opt]:
 
 
 OPTIONS: dict[str | None, Sequence[cfg.Opt]] = {
-    None: [*_options_of(LoggingSettings)],
-    "access_log": [*_options_of(AccessLogSettings)],
-    "metrics": [*_options_of(MetricsSettings)],
-    "headroom": [*_options_of(HeadroomSettings)],
+    **{group: [*_options_of(settings)] for group, settings in GROUPS.values()},
     "api": API,
-    "placement_database": [*_options_of(DatabaseSettings)],
-    "placement": [*_options_of(PlacementSettings)],
-    "ranking": [*_options_of(RankingSettings)],
-    "planner": [*_options_of(PlannerApiSettings)],
-    "fair_share": [*_options_of(FairnessSettings)],
-    "ui": [*_options_of(UiSettings)],
-    "journal": [*_options_of(JournalSettings)],
     "http_basic": HTTP_BASIC,
     "oslo_middleware": OSLO_MIDDLEWARE,
     "cors": CORS,

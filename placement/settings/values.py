@@ -1,7 +1,6 @@
 """The settings as plain frozen values, each field the option of the same name with its type, default and help.
 
-Tests and the demo construct them directly; ``load`` reads them from files. Names and defaults are openstack-placement's
-and oslo.log's, except in the groups that are this server's own.
+Names and defaults are openstack-placement's and oslo.log's, except in the groups that are this server's own.
 """
 
 import re
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 MISSING_CONSUMER_ID = "00000000-0000-0000-0000-000000000000"
 """Project and user of allocations from clients too old (below 1.8) to name them."""
-
 MAX_BODY = 4 * 1024 * 1024
 """The limit for request bodies, in bytes: some 30,000 allocations, which take seconds to validate."""
 
@@ -351,19 +349,10 @@ class LoggingSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The whole configuration.
+    """The whole configuration; fields that are no group are options that ``options.py`` explains.
 
-    Args:
-        planner: what the planner file says.
-        auth_strategy: ``[api] auth_strategy``: keystone, http_basic or noauth2.
-        auth_is_implicit: whether noauth2 is in force only because nothing at all was configured.
-        http_basic_file: ``[http_basic] user_file``, an htpasswd file with bcrypt hashes.
-        http_basic_user_roles: ``[http_basic] user_roles``, from user to roles.
-        max_worker_memory_mb: ``[api] max_worker_memory_mb``; 0 sets no bound.
-        proxy_headers_parsing: ``[oslo_middleware] enable_proxy_headers_parsing``.
-        max_request_body_size: ``[oslo_middleware] max_request_body_size``, bytes.
-        ignored_options: known options that are set but have no effect here; logged once.
-        source: the parsed oslo.config object, for keystonemiddleware, oslo.policy and CORS only.
+    ``auth_is_implicit`` tells that noauth2 is in force only because nothing at all was configured. ``ignored_options``
+    are set, but have no effect here. ``source`` is the parsed oslo.config object, for libraries that read it.
     """
 
     database: DatabaseSettings
@@ -391,7 +380,21 @@ class Settings:
     @property
     def locks_for_all(self) -> tuple[PlaceLock, ...]:
         """The locks of places that plain requests respect as well."""
-        if not self.planner_api.exclusive_for_all:
-            return ()
-        traits = self.planner.levels
-        return tuple([PlaceLock(lock, traits.get(level)) for level, lock in self.planner.exclusive.items()])
+        locks = self.planner.exclusive if self.planner_api.exclusive_for_all else {}
+        return tuple([PlaceLock(lock, self.planner.levels.get(level)) for level, lock in locks.items()])
+
+
+GROUPS: Mapping[str, tuple[str | None, type[Any]]] = {
+    "logging": (None, LoggingSettings),
+    "access_log": ("access_log", AccessLogSettings),
+    "metrics": ("metrics", MetricsSettings),
+    "headroom": ("headroom", HeadroomSettings),
+    "database": ("placement_database", DatabaseSettings),
+    "placement": ("placement", PlacementSettings),
+    "ranking": ("ranking", RankingSettings),
+    "planner_api": ("planner", PlannerApiSettings),
+    "fairness": ("fair_share", FairnessSettings),
+    "ui": ("ui", UiSettings),
+    "journal": ("journal", JournalSettings),
+}
+"""By field of the settings: the group of options, and the class whose fields are the options; None is [DEFAULT]."""

@@ -7,7 +7,7 @@ from flask import Response
 
 from placement.api.call import Call
 from placement.api.fields import UUID, Array, Object, integer, text
-from placement.api.routing import PLANNER_PATH, Route
+from placement.api.routing import planner_route
 from placement.services.bulk_read import AuditFindings, audit
 from placement.store.checks.audit import Hits
 
@@ -77,6 +77,4 @@ def _hits(hits: Hits) -> dict[str, Any]:
     return {"total": hits.total, "examples": list(hits.examples)}
 
 
-ROUTES = (
-    Route("POST", f"{PLANNER_PATH}/audit", show_audit, rule="placement:planner:audit", answers_json=True, body=BODY),
-)
+ROUTES = (planner_route("POST", "/audit", show_audit, rule="audit", body=BODY),)

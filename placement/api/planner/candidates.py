@@ -12,8 +12,8 @@ from placement.api.call import Call
 from placement.api.planner.explain_json import explanation_json
 from placement.api.planner.request_document import Body, changes_of, ignored_in, planner_request
 from placement.api.planner.request_schemas import CANDIDATES
-from placement.api.planner.scores import profile_of
-from placement.api.routing import PLANNER_PATH, Route
+from placement.api.planner.scores import INLINE_PROFILE, profile_of
+from placement.api.routing import planner_route
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.planner.planner_search import PlannedCandidate
 from placement.candidates.planner.question import wanted_of
@@ -112,13 +112,4 @@ def options_for(call: Call, body: Body) -> PlannerOptions:
     )
 
 
-ROUTES = (
-    Route(
-        "POST",
-        f"{PLANNER_PATH}/candidates",
-        plan,
-        rule="placement:planner:candidates",
-        answers_json=True,
-        body=CANDIDATES,
-    ),
-)
+ROUTES = (planner_route("POST", "/candidates", plan, rule="candidates", view_rules=(INLINE_PROFILE,), body=CANDIDATES),)

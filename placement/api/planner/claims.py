@@ -17,7 +17,8 @@ from placement.api.planner.fair_share import FAIR_SHARE_TERMS, unfair_members
 from placement.api.planner.request_document import Body, explains, ignored_in, planner_request
 from placement.api.planner.request_fields import HintingObject
 from placement.api.planner.request_schemas import CLAIM_MEMBERS, REQUEST
-from placement.api.routing import PLANNER_PATH, Route
+from placement.api.planner.scores import INLINE_PROFILE
+from placement.api.routing import planner_route
 from placement.domain.allocation import Claim
 from placement.domain.names import canonical_uuid
 from placement.domain.planner_request import ANYWHERE, THE_HOST, FabricLevel, GangRules, PlannerRequest, Together
@@ -281,9 +282,7 @@ def _check_consumers(members: Sequence[ClaimMember]) -> None:
         raise InvalidAt(("members",), "A consumer occurs twice.")
 
 
-ROUTES = (
-    Route("POST", f"{PLANNER_PATH}/claims", make_claim, rule="placement:planner:claims", answers_json=True, body=BODY),
-)
+ROUTES = (planner_route("POST", "/claims", make_claim, rule="claims", view_rules=(INLINE_PROFILE,), body=BODY),)
 
 
 def digest_of(members: Iterable[ClaimMember], gang: GangRules = ANYWHERE) -> str:

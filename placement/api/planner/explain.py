@@ -6,7 +6,7 @@ from placement.api.call import Call
 from placement.api.candidate_query import KEYS, candidate_request
 from placement.api.planner.explain_json import explanation_json
 from placement.api.query import Query
-from placement.api.routing import PLANNER_PATH, Route
+from placement.api.routing import planner_route
 from placement.api.versions import MAXIMUM, Version, requested_version
 from placement.candidates.explain.conditions import Condition, ConditionKind
 from placement.candidates.explain.explanation import Hint, HintKind
@@ -47,13 +47,4 @@ def _missing_policy(request: CandidateRequest) -> list[Hint]:
     return [Hint(HintKind.NO_GROUP_POLICY, Condition(ConditionKind.GROUP_POLICY, granular, "none"))] if missing else []
 
 
-ROUTES = (
-    Route(
-        "GET",
-        f"{PLANNER_PATH}/explain",
-        explain_candidates,
-        rule="placement:planner:explain",
-        answers_json=True,
-        query=KEYS,
-    ),
-)
+ROUTES = (planner_route("GET", "/explain", explain_candidates, rule="explain", query=KEYS),)

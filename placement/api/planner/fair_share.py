@@ -17,7 +17,7 @@ from placement.api.planner.candidates import allocation_request, options_for
 from placement.api.planner.request_document import ignored_in, planner_request
 from placement.api.planner.request_fields import Quantity
 from placement.api.planner.request_schemas import REQUEST, RESOURCE_NAME
-from placement.api.routing import PLANNER_PATH, Route
+from placement.api.routing import planner_route
 from placement.domain.names import both_spellings
 from placement.errors import InvalidAt
 from placement.services.fair_share import giving_back
@@ -311,13 +311,8 @@ def _settings(call: Call) -> FairShareSettings:
 
 
 ROUTES = (
-    # Two rules decide how much the caller may see, so the view checks policy itself.
-    Route("GET", f"{PLANNER_PATH}/fair-share", show_tree, answers_json=True),
-    Route(
-        "POST", f"{PLANNER_PATH}/fair-share/order", order_pending, rule=f"{RULE}:order", answers_json=True, body=ORDER
-    ),
-    Route("POST", f"{PLANNER_PATH}/fair-share/fill", fill_pending, rule=f"{RULE}:fill", answers_json=True, body=FILL),
-    Route(
-        "POST", f"{PLANNER_PATH}/fair-share/reclaim", reclaim, rule=f"{RULE}:reclaim", answers_json=True, body=RECLAIM
-    ),
+    planner_route("GET", "/fair-share", show_tree, view_rules=(f"{RULE}:show", f"{RULE}:show_all")),
+    planner_route("POST", "/fair-share/order", order_pending, rule="fair_share:order", body=ORDER),
+    planner_route("POST", "/fair-share/fill", fill_pending, rule="fair_share:fill", body=FILL),
+    planner_route("POST", "/fair-share/reclaim", reclaim, rule="fair_share:reclaim", body=RECLAIM),
 )

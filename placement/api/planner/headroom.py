@@ -16,7 +16,7 @@ from placement.api.planner.fair_share import named
 from placement.api.planner.request_document import changes_of, ignored_in, planner_request
 from placement.api.planner.request_schemas import CHANGES, REQUEST
 from placement.api.query import Query
-from placement.api.routing import PLANNER_PATH, Route
+from placement.api.routing import planner_route
 from placement.api.versions import MAXIMUM
 from placement.candidates.headroom.totals import CountedRequest, Headroom
 from placement.candidates.single_providers import split_in_words
@@ -174,10 +174,8 @@ def _options(call: Call, request: CountedRequest) -> PlannerOptions:
 
 
 ROUTES = (
-    Route("POST", f"{PLANNER_PATH}/headroom", count, rule="placement:planner:headroom", answers_json=True, body=BODY),
-    Route(
-        "GET", f"{PLANNER_PATH}/headroom", count_query, rule="placement:planner:headroom", answers_json=True, query=KEYS
-    ),
+    planner_route("POST", "/headroom", count, rule="headroom", body=BODY),
+    planner_route("GET", "/headroom", count_query, rule="headroom", query=KEYS),
 )
 
 

@@ -9,7 +9,7 @@ from flask import Response
 from placement.api.call import JSON, Call, answer_in_pieces
 from placement.api.inventories import AMOUNTS
 from placement.api.resource_providers import FILTERS, provider_filter
-from placement.api.routing import PLANNER_PATH, Route
+from placement.api.routing import planner_route
 from placement.services.bulk_read import read_inventory
 from placement.store.bulk_read import BulkRead
 
@@ -58,13 +58,4 @@ def _shown(cloud: BulkRead, providers: Sequence[tuple[Any, ...]]) -> list[dict[s
     return shown
 
 
-ROUTES = (
-    Route(
-        "GET",
-        f"{PLANNER_PATH}/inventory",
-        list_inventory,
-        rule="placement:planner:inventory:list",
-        answers_json=True,
-        query=FILTERS,
-    ),
-)
+ROUTES = (planner_route("GET", "/inventory", list_inventory, rule="inventory:list", query=FILTERS),)

@@ -10,7 +10,7 @@ from placement.api.fields import text
 from placement.api.middleware import EVENT_STREAM, KEEPER, connection_number
 from placement.api.planner.journal_feed import Following, entry_json, moment_of, next_event, opening, time_text
 from placement.api.query import ANY, CANONICAL_UUID
-from placement.api.routing import PLANNER_PATH, Route
+from placement.api.routing import planner_route
 from placement.errors import Invalid, NotFound
 from placement.services import journal as service
 from placement.store.journal.cursor import Cursor, cursor_from
@@ -174,7 +174,6 @@ def _stream(call: Call, following: Following, *, first: bytes = b"") -> Response
 
 
 ROUTES = (
-    Route("GET", f"{PLANNER_PATH}/journal", show_journal, answers_json=True, also_answers=EVENT_STREAM, query=QUERY),
-    Route("GET", f"{PLANNER_PATH}/journal/at", show_provider_at, answers_json=True, query=AT_QUERY),
+    planner_route("GET", "/journal", show_journal, view_rules=(RULE,), also_answers=EVENT_STREAM, query=QUERY),
+    planner_route("GET", "/journal/at", show_provider_at, view_rules=(RULE,), query=AT_QUERY),
 )
-"""The views check policy themselves: callers who may not see everything see what concerns their own project."""

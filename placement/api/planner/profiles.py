@@ -7,12 +7,11 @@ from typing import Any
 
 from flask import Response
 
-from placement.allocators.entries import Number
 from placement.allocators.fragmentation import ExpectedWork, FragmentationSettings
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit.profile import Fit, Proportional, Sra
+from placement.allocators.strategy_fit.profile import Preference
 from placement.api.call import Call
-from placement.api.routing import PLANNER_PATH, Route
+from placement.api.routing import planner_route
 from placement.domain.device_types import DeviceSettings, DeviceType
 from placement.domain.planner_request import THE_DEVICE
 
@@ -45,7 +44,7 @@ def _learnt(call: Call) -> Iterator[tuple[str, Any]]:
         if judge is not None and not judge.settings.flavors:
             picture = judge.picture(call.database)
             work = [ExpectedWork(task, round(often, 2)) for task, often in picture.expected.items()]
-            flavors = {f"learnt-{number}": _flavor(each) for number, each in enumerate(work, start=1)}
+            flavors = {f"learnt-{number}": _flavor(flavor) for number, flavor in enumerate(work, start=1)}
             yield name, {"since": _time(picture.learnt_since), "flavors": flavors}
 
 
@@ -55,67 +54,51 @@ def _time(since: float | None) -> str | None:
 
 def _profile(profile: RankingProfile) -> dict[str, Any]:
     """Return the active parts of a profile."""
-    strategy = profile.strategy
-    parts: dict[str, Any] = {}
-    if strategy.fit is not None:
-        parts["fit"] = _fit(strategy.fit)
-    if strategy.sra is not None:
-        parts["sra"] = _sra(strategy.sra)
-    if strategy.proportional is not None:
-        parts["proportional"] = _proportional(strategy.proportional)
-    if profile.compactness:
-        parts["compactness"] = {"weight": _plain(profile.compactness)}
-    if profile.fragmentation is not None:
-        parts["fragmentation"] = _fragmentation(profile.fragmentation)
-    return parts
-
-
-def _fit(fit: Fit) -> dict[str, Any]:
-    resources = {
-        name: {"type": preference.type, "weight": _plain(preference.weight)}
-        for name, preference in fit.resources.items()
+    fit, sra, proportional = profile.strategy.fit, profile.strategy.sra, profile.strategy.proportional
+    parts = {
+        "fit": fit and _fields(fit, "weight", "resources"),
+        "sra": sra and _fields(sra, "weight", "mode", "resources"),
+        "proportional": proportional and _fields(proportional, "mode", "exempt", "reserve"),
+        "compactness": profile.compactness and {"weight": _plain(profile.compactness)},
+        "fragmentation": profile.fragmentation and _fragmentation(profile.fragmentation),
     }
-    return {"weight": _plain(fit.weight), "resources": resources}
+    return {name: part for name, part in parts.items() if part}
 
 
-def _sra(sra: Sra) -> dict[str, Any]:
-    return {"weight": _plain(sra.weight), "mode": sra.mode, "resources": _numbers(sra.resources)}
+def _fields(settings: Any, *names: str) -> dict[str, Any]:
+    return {name: _plain(getattr(settings, name)) for name in names}
 
 
-def _proportional(policy: Proportional) -> dict[str, Any]:
-    reserve = {primary: _numbers(secondaries) for primary, secondaries in policy.reserve.items()}
-    return {"mode": policy.mode, "exempt": policy.exempt, "reserve": reserve}
+def _plain(value: Any) -> Any:
+    """Return what profiles consist of as JSON."""
+    if isinstance(value, Preference):
+        return _fields(value, "type", "weight")
+    if isinstance(value, Mapping):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, tuple):
+        return list(value)
+    return float(value) if isinstance(value, Fraction) else value
 
 
 def _devices(devices: DeviceSettings, levels: Collection[str]) -> dict[str, Any]:
     types = {name: _device_type(kind) for name, kind in devices.types.items()}
     scopes = {"same_pcie": devices.same_pcie, "same_numa": devices.same_numa}
     in_force = {scope: level for scope, level in scopes.items() if level in levels}
-    maps = {"base": dict(devices.base), "host": dict(devices.host), "labels": dict(devices.labels)}
-    return {"types": types, **maps, **in_force}
+    return {"types": types, **_fields(devices, "base", "host", "labels"), **in_force}
 
 
 def _device_type(kind: DeviceType) -> dict[str, Any]:
     optional = {"virtual_function": kind.virtual_function, "shared": kind.shared}
     return {
         "class": kind.resource_class,
-        "whole": kind.whole,
-        "label_prefix": kind.label_prefix,
-        "resources": dict(kind.resources),
+        **_fields(kind, "whole", "label_prefix", "resources"),
         **{key: value for key, value in optional.items() if value is not None},
     }
 
 
 def _fragmentation(settings: FragmentationSettings) -> dict[str, Any]:
     """Return how fragmentation is judged; without flavors, expected work is learnt."""
-    shown: dict[str, Any] = {
-        "weight": _plain(settings.weight),
-        "devices": settings.devices,
-        "size": settings.size,
-        "kinds": list(settings.kinds),
-        "beside": list(settings.beside),
-        "refresh_s": settings.refresh_s,
-    }
+    shown = _fields(settings, "weight", "devices", "size", "kinds", "beside", "refresh_s")
     if settings.flavors:
         shown["flavors"] = {name: _flavor(flavor) for name, flavor in settings.flavors.items()}
     return shown
@@ -129,14 +112,4 @@ def _flavor(flavor: ExpectedWork) -> dict[str, Any]:
     return shown
 
 
-def _numbers(entries: Mapping[str, Number]) -> dict[str, int | float]:
-    return {name: _plain(number) for name, number in entries.items()}
-
-
-def _plain(number: Number) -> int | float:
-    return float(number) if isinstance(number, Fraction) else number
-
-
-ROUTES = (
-    Route("GET", f"{PLANNER_PATH}/profiles", list_profiles, rule="placement:planner:profiles:list", answers_json=True),
-)
+ROUTES = (planner_route("GET", "/profiles", list_profiles, rule="profiles:list"),)

@@ -13,13 +13,15 @@ from placement.api.allocations import MAPPINGS, PROVIDER_ALLOCATION, UUID_KEY
 from placement.api.call import Call
 from placement.api.fields import MAX_ITEMS, Array, BodyPath, Faults, Map, Object
 from placement.api.planner.request_fields import PROFILE, profile_hint
-from placement.api.routing import PLANNER_PATH, Route
+from placement.api.routing import planner_route
 from placement.candidates.request_scores import ScoredRequest, TakenRows
 from placement.errors import ConfigurationError, InvalidAt
 from placement.services import scores as service
 from placement.settings.planner.document import IMPORT_HINT
 from placement.settings.planner.profiles import inline_profile
 
+INLINE_PROFILE = "placement:planner:inline_profile"
+"""The rule for requests that define a profile."""
 IS_UUID = re.compile(UUID_KEY).fullmatch
 
 
@@ -88,7 +90,7 @@ def profile_of(call: Call, name: str | dict[str, Any] | None) -> RankingProfile:
     """
     planner = call.server.settings.planner
     if isinstance(name, dict):
-        call.authorize("placement:planner:inline_profile")
+        call.authorize(INLINE_PROFILE)
         try:
             return inline_profile(name, planner.devices)
         except ConfigurationError as wrong:
@@ -118,13 +120,4 @@ def _shown(scored: ScoredRequest, levels: Iterable[str]) -> dict[str, Any]:
     }
 
 
-ROUTES = (
-    Route(
-        "POST",
-        f"{PLANNER_PATH}/scores",
-        score_requests,
-        rule="placement:planner:scores",
-        answers_json=True,
-        body=SCHEMA,
-    ),
-)
+ROUTES = (planner_route("POST", "/scores", score_requests, rule="scores", view_rules=(INLINE_PROFILE,), body=SCHEMA),)

@@ -9,14 +9,11 @@ from placement.api.fields import Object, flag, text
 from placement.api.planner.candidates import options_for
 from placement.api.planner.journal_feed import time_text
 from placement.api.query import ANY
-from placement.api.routing import PLANNER_PATH, Route
+from placement.api.routing import planner_route
 from placement.services import whole_trees as service
 from placement.services.console.searches import ProviderSearch, found_providers
 from placement.services.whole_trees import DrainBy, Evacuation, TreeConsumer, evacuation, tree_consumers
 
-RULE = "placement:planner:trees:"
-TREES = f"{PLANNER_PATH}/trees"
-TREE = f"{TREES}/<uuid>"
 USUAL_LIMIT = 1000
 
 LIST_QUERY = {
@@ -111,9 +108,9 @@ def _target(consumer: TreeConsumer) -> dict[str, Any]:
 
 
 ROUTES = (
-    Route("GET", TREES, list_trees, rule=RULE + "list", answers_json=True, query=LIST_QUERY),
-    Route("GET", TREE, show_tree, rule=RULE + "show", answers_json=True),
-    Route("DELETE", TREE, remove_tree, rule=RULE + "remove", query=REMOVE_QUERY),
-    Route("POST", f"{TREE}/drain", drain_tree, rule=RULE + "drain", answers_json=True, body=BODY),
-    Route("POST", f"{TREE}/enable", enable_tree, rule=RULE + "drain"),
+    planner_route("GET", "/trees", list_trees, rule="trees:list", query=LIST_QUERY),
+    planner_route("GET", "/trees/<uuid>", show_tree, rule="trees:show"),
+    planner_route("DELETE", "/trees/<uuid>", remove_tree, rule="trees:remove", query=REMOVE_QUERY, answers_json=False),
+    planner_route("POST", "/trees/<uuid>/drain", drain_tree, rule="trees:drain", body=BODY),
+    planner_route("POST", "/trees/<uuid>/enable", enable_tree, rule="trees:drain", answers_json=False),
 )

@@ -67,11 +67,12 @@ def test_a_missing_extra_stops_the_start_with_one_sentence(tmp_path: Path) -> No
 LOADED = """
 import sys
 from placement.auth import Policy, strategy_from
+from placement.policies import operations
 from placement.logs import configure_logging
 from placement.settings import load
 settings = load((), {}, search=False)
 strategy_from(settings)
-Policy(settings)
+Policy(settings, operations())
 large = {"keystonemiddleware", "oslo_policy", "oslo_middleware", "bcrypt", "requests", "webob"}
 print(sorted(large & set(sys.modules)))
 """
