@@ -6,7 +6,6 @@ reference's search does, while anything shown or summed is truncated, as in ``do
 check of allocations. ``tests/store/test_stock.py`` shows that the databases and Python agree.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import (
@@ -59,15 +58,14 @@ class StockSource:
 
     Args:
         keeps_usage: whether usage is kept, or has to be summed.
-        name: distinguishes this source from others in the same statement.
     """
 
-    __slots__ = ("inventory", "usage")
+    __slots__ = ("usage",)
 
-    def __init__(self, *, keeps_usage: bool, name: str = "") -> None:
-        usage = provider_usages if keeps_usage else _SUMMED
-        self.inventory: FromClause = inventories.alias(f"inv{name}") if name else inventories
-        self.usage: FromClause = usage.alias(f"use{name}") if name else usage
+    inventory = inventories
+
+    def __init__(self, *, keeps_usage: bool) -> None:
+        self.usage: FromClause = provider_usages if keeps_usage else _SUMMED
 
     @property
     def rows(self) -> Join:
@@ -79,11 +77,6 @@ class StockSource:
         """The inventories that have, or once had, usage: all of them, where it is kept."""
         return self.inventory.join(self.usage, self._of_same)
 
-    @property
-    def root(self) -> ColumnElement[Any]:
-        """The root of the provider's tree. Only kept usage has it; reading all stock then takes no join with owners."""
-        return self.usage.c.root_provider_id
-
     def with_usage(self, source: FromClause, *conditions: ColumnElement[bool]) -> Join:
         """Join a source that contains the inventories with the usage of each, NULL where there is none.
 
@@ -92,24 +85,6 @@ class StockSource:
             conditions: further restrictions on the usage, so that less has to be summed where it is not kept.
         """
         return source.outerjoin(self.usage, and_(self._of_same, *conditions))
-
-    def of_class(
-        self, source: FromClause, provider_id: ColumnElement[Any], class_id: ColumnElement[Any], *, or_none: bool
-    ) -> Join:
-        """Join a source of providers with their stock of one class.
-
-        Args:
-            source: the providers.
-            provider_id: the column with their ids.
-            class_id: the class.
-            or_none: whether to keep providers without inventory of the class.
-        """
-        has, uses = self.inventory.c, self.usage.c
-        return source.join(
-            self.inventory,
-            and_(has.resource_provider_id == provider_id, has.resource_class_id == class_id),
-            isouter=or_none,
-        ).outerjoin(self.usage, and_(uses.resource_provider_id == provider_id, uses.resource_class_id == class_id))
 
     @property
     def capacity(self) -> ColumnElement[Any]:
@@ -133,26 +108,17 @@ class StockSource:
         """The amount in use: nothing where it is NULL, or negative because somebody wrote such allocations."""
         return case((self.usage.c.used > NOTHING, self.usage.c.used), else_=NOTHING)
 
-    @property
-    def left(self) -> ColumnElement[Any]:
-        """The amount left, untruncated; negative for a provider over capacity."""
-        return self.capacity - self.used
-
-    def rules(self, amount: ColumnElement[Any]) -> Mapping[str, ColumnElement[bool]]:
-        """Return the conditions for taking an amount, by their names in explanations."""
-        has = self.inventory.c
-        return {
-            "capacity": amount <= self.left,
-            "min_unit": has.min_unit <= amount,
-            "max_unit": has.max_unit >= amount,
-            # The redundant comparison is for PostgreSQL's planner: for the modulo alone it estimates one row in two
-            # hundred and picks a nested loop over thousands of rows.
-            "step_size": or_(has.step_size == ONE, amount % func.nullif(has.step_size, NOTHING) == NOTHING),
-        }
-
     def fits(self, amount: ColumnElement[Any]) -> ColumnElement[bool]:
         """Return the condition for taking an amount: ``domain.inventory.Inventory.fits`` in SQL."""
-        return and_(*self.rules(amount).values())
+        has = self.inventory.c
+        return and_(
+            amount <= self.capacity - self.used,
+            has.min_unit <= amount,
+            has.max_unit >= amount,
+            # The redundant comparison is for PostgreSQL's planner: for the modulo alone it estimates one row in two
+            # hundred and picks a nested loop over thousands of rows.
+            or_(has.step_size == ONE, amount % func.nullif(has.step_size, NOTHING) == NOTHING),
+        )
 
     @property
     def _of_same(self) -> ColumnElement[bool]:
@@ -235,26 +201,3 @@ class whole_capacity(GenericFunction[float]):  # noqa: N801 - a function of SQL
 def _bound(element: Any, compiler: SQLCompiler, **options: Any) -> str:
     capacity = compiler.process(element.clauses, **options)
     return _CAPACITY[compiler.dialect.name].format(capacity, LARGEST_CAPACITY)
-
-
-class whole(GenericFunction[float]):  # noqa: N801 - a function of SQL
-    """A truncated number, still of type float: sums of floats are cheap, and exact up to 2^53."""
-
-    type = Double()
-    inherit_cache = True
-
-
-@compiles(whole)
-def _truncate(element: Any, compiler: SQLCompiler, **options: Any) -> str:
-    return f"trunc({compiler.process(element.clauses, **options)})"
-
-
-@compiles(whole, "sqlite")
-def _cast(element: Any, compiler: SQLCompiler, **options: Any) -> str:
-    # Not every build of SQLite has trunc().
-    return f"CAST({compiler.process(element.clauses, **options)} AS INTEGER)"
-
-
-@compiles(whole, "mysql")
-def _truncate_to_no_digits(element: Any, compiler: SQLCompiler, **options: Any) -> str:
-    return f"TRUNCATE({compiler.process(element.clauses, **options)}, 0)"

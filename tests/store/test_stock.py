@@ -9,7 +9,7 @@ from sqlalchemy import BigInteger, bindparam, insert, select
 from placement.domain.inventory import Inventory
 from placement.store.connection.database import Database
 from placement.store.stock import StockSource
-from placement.store.tables import inventories, resource_providers
+from placement.store.tables import inventories
 from tests.store.rows import VCPU, Spot, add_providers, allocate
 
 EXACT = (0.75, 1.0, 1.5, 16.0, 0.0)
@@ -59,27 +59,4 @@ def test_a_database_computes_what_python_does(migrated, keeps_usage):
     assert fits == {
         asked: {provider for provider, (inventory, used) in expected.items() if inventory.fits(asked, used)}
         for asked in AMOUNTS
-    }
-
-
-@pytest.mark.parametrize("keeps_usage", [True, False])
-def test_stock_of_one_class_beside_its_providers(migrated, keeps_usage):
-    """Two sources in one statement, for a class that all providers have and for one that none has."""
-    expected = written(migrated, random.Random(12))
-    provider = resource_providers.c
-    there, lacking = (StockSource(keeps_usage=keeps_usage, name=name) for name in ("there", "lacking"))
-    with_one = there.of_class(resource_providers, provider.id, bindparam("class", VCPU), or_none=False)
-    with_both = lacking.of_class(with_one, provider.id, bindparam("nobodys", VCPU + 1), or_none=True)
-    query = select(provider.id, there.left > 0, lacking.inventory.c.total).select_from(with_both)
-    with migrated.engine.connect() as connection:
-        found = {id_: (bool(is_left), total) for id_, is_left, total in connection.execute(query)}
-        none = connection.execute(
-            select(provider.id).select_from(
-                lacking.of_class(resource_providers, provider.id, bindparam("nobodys", VCPU + 1), or_none=False)
-            )
-        ).all()
-    assert none == []
-    assert found == {
-        id_: ((inventory.total - inventory.reserved) * inventory.allocation_ratio - used > 0, None)
-        for id_, (inventory, used) in expected.items()
     }
