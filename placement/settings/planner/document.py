@@ -68,9 +68,10 @@ class DocumentEntry:
             f"{self.file}, line {self.line}: {where}expected {expected}, found the key {key!r}.{hint}"
         )
 
-    def is_named_like(self, pattern: str) -> bool:
-        """Tell whether the key of this entry fully matches a regular expression."""
-        return re.fullmatch(pattern, self.path[-1]) is not None
+    def check_name(self, pattern: str, expected: str) -> None:
+        """Refuse an entry whose key does not fully match a regular expression."""
+        if re.fullmatch(pattern, self.path[-1]) is None:
+            raise self.misnamed(expected)
 
     @property
     def is_mapping(self) -> bool:
@@ -129,6 +130,16 @@ class DocumentEntry:
     def each(self, reader: "Callable[[DocumentEntry], Value]") -> "Mapping[str, Value]":
         """Return what a reader makes of each entry of a mapping whose keys are data."""
         return MappingProxyType({key: reader(entry) for key, entry in self.mapping().items()})
+
+    def each_once(self, reader: "Callable[[DocumentEntry], str]", expected: str) -> Mapping[str, str]:
+        """Return the same where no value may occur twice."""
+        values: dict[str, str] = {}
+        for key, entry in self.mapping().items():
+            value = reader(entry)
+            if value in values.values():
+                raise entry.wrong(expected)
+            values[key] = value
+        return MappingProxyType(values)
 
     def items(self) -> "list[DocumentEntry]":
         """Return the items of a list; their keys are their indexes, from 0."""
@@ -210,14 +221,9 @@ def read_document(path: Path) -> DocumentEntry | None:
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
-        raise ConfigurationError(f"{path}{line}: expected YAML: {_problem_of(error)}.") from error
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+        reason = "it nests too deeply" if isinstance(error, RecursionError) else " ".join(str(problem).split())
+        raise ConfigurationError(f"{path}{line}: expected YAML: {reason}.") from error
     if node is None:
         return None
     return DocumentEntry(str(path), (), node, node.start_mark.line + 1)
-
-
-def _problem_of(error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return "it nests too deeply"
-    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-    return " ".join(str(problem).split())

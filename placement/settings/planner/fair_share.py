@@ -1,7 +1,7 @@
 """The section ``fair_share``: which classes count, the tree of queues with its weights, and the queues' members."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple, cast
 
 from placement.allocators.entries import Number, exact
@@ -22,7 +22,7 @@ _A_PATH = "a path such as root/eng/dev"
 _A_WEIGHT = "a number from 0.000001 to 1000000"
 
 
-def read_fair_share(entry: DocumentEntry, _known: PlannerSettings) -> FairShareSettings:
+def read_fair_share(entry: DocumentEntry, _planner: PlannerSettings) -> FairShareSettings:
     """Return the fair-share settings.
 
     Raises:
@@ -62,28 +62,24 @@ def _classes(entry: DocumentEntry) -> tuple[str, ...]:
 def _queues(entry: DocumentEntry, parts: Mapping[str, DocumentEntry], words: _Words) -> QueueTree:
     """Return the tree from lines of both forms, which may be mixed."""
     lines = [
-        *([(each, _of_tree(each, words)) for each in parts["tree"].mapping().values()] if "tree" in parts else ()),
-        *([(each, _of_volcano(each, words)) for each in parts["queues"].items()] if "queues" in parts else ()),
+        *([(line, _of_tree(line, words)) for line in parts["tree"].mapping().values()] if "tree" in parts else ()),
+        *([(line, _of_volcano(line, words)) for line in parts["queues"].items()] if "queues" in parts else ()),
     ]
     default = parts["default"].text(_PATH, _A_PATH) if "default" in parts else None
     try:
         return tree_of([queue for _entry, queue in lines], default)
     except Contradiction as contradiction:
         # A default queue that no line mentions comes last.
-        written = [*[each for each, _queue in lines], parts.get("default", entry)]
-        raise _both(written, contradiction) from contradiction
-
-
-def _both(written: Sequence[DocumentEntry], contradiction: Contradiction) -> ConfigurationError:
-    first, second = sorted([written[contradiction.first], written[contradiction.second]], key=lambda each: each.line)
-    where = f"{second.file}, lines {first.line} and {second.line}"
-    return ConfigurationError(f"{where}: {second.path[0]}: {contradiction}.")
+        written = [*[line for line, _queue in lines], parts.get("default", entry)]
+        both = [written[contradiction.first], written[contradiction.second]]
+        first, second = sorted(both, key=lambda line: line.line)
+        where = f"{second.file}, lines {first.line} and {second.line}"
+        raise ConfigurationError(f"{where}: {second.path[0]}: {contradiction}.") from contradiction
 
 
 def _of_tree(entry: DocumentEntry, words: _Words) -> Queue:
     """Return a line of the form ``root/eng/dev: {weight: 2, projects: [...]}``."""
-    if not entry.is_named_like(_PATH):
-        raise entry.misnamed(_A_PATH)
+    entry.check_name(_PATH, _A_PATH)
     parts, path = entry.fields("weight", words.members, *_PROMISES), entry.path[-1]
     weights: list[Number | None] = [None] * len(path.split(SEPARATOR))
     if "weight" in parts:
@@ -118,7 +114,7 @@ def _capacity(parts: Mapping[str, DocumentEntry], words: _Words) -> QueueCapacit
             if name not in words.classes:
                 raise item.misnamed(f"a class that counts: {', '.join(words.classes)}")
             capacity[promise][name] = item.whole_number()
-            least = max(of.get(name, 0) for of in capacity.values())
+            least = max(amounts.get(name, 0) for amounts in capacity.values())
             if capacity[promise][name] < least:
                 raise item.wrong(f"a number from {least} up, as guarantee, deserved and limit follow each other")
     return QueueCapacity(**capacity)

@@ -29,24 +29,15 @@ DEFAULT_COMPACTNESS = RankingProfile().compactness
 NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,254}"
 
 
-def read_profiles(entry: DocumentEntry, known: PlannerSettings) -> Mapping[str, RankingProfile]:
+def read_profiles(entry: DocumentEntry, planner: PlannerSettings) -> Mapping[str, RankingProfile]:
     """Return name -> profile.
 
     Raises:
         ConfigurationError: an entry is invalid; the message names its line.
     """
     return MappingProxyType(
-        {name: _profile(name, each, known.devices) for name, each in entry.mapping(at_least=1).items()}
+        {name: _profile(name, profile, planner.devices) for name, profile in entry.mapping(at_least=1).items()}
     )
-
-
-def read_default_profile(entry: DocumentEntry, known: PlannerSettings) -> str:
-    """Return the name of the profile in force.
-
-    Raises:
-        ConfigurationError: there is no such profile.
-    """
-    return entry.word(*known.profiles)
 
 
 def inline_profile(document: Mapping[str, Any], devices: DeviceSettings) -> RankingProfile:
@@ -63,8 +54,8 @@ def inline_profile(document: Mapping[str, Any], devices: DeviceSettings) -> Rank
 
 
 def _profile(name: str, entry: DocumentEntry, devices: DeviceSettings, *, is_named: bool = True) -> RankingProfile:
-    if is_named and not entry.is_named_like(NAME):
-        raise entry.misnamed("the name of a profile: letters, digits, dots, dashes and underscores")
+    if is_named:
+        entry.check_name(NAME, "the name of a profile: letters, digits, dots, dashes and underscores")
     strategies: Mapping[str, Reader] = {
         "fit": lambda fit: _fit(fit, devices),
         "sra": lambda sra: _sra(sra, devices),
@@ -80,23 +71,21 @@ def _profile(name: str, entry: DocumentEntry, devices: DeviceSettings, *, is_nam
 
 
 def _fit(entry: DocumentEntry, devices: DeviceSettings) -> Fit:
-    def preferences(resources: DocumentEntry) -> dict[str, Preference]:
-        return {name: _preference(each) for name, each in _by_class(resources, devices).items()}
-
-    return Fit(**entry.given({"weight": DocumentEntry.number, "resources": preferences}))
-
-
-def _preference(entry: DocumentEntry) -> Preference:
     readers: Mapping[str, Reader] = {
         "type": lambda type_: type_.word("MostAllocated", "LeastAllocated"),
         "weight": DocumentEntry.number,
     }
-    return Preference(**entry.given(readers, required=["type"]))
+
+    def preferences(resources: DocumentEntry) -> dict[str, Preference]:
+        entries = _by_class(resources, devices)
+        return {name: Preference(**inner.given(readers, required=["type"])) for name, inner in entries.items()}
+
+    return Fit(**entry.given({"weight": DocumentEntry.number, "resources": preferences}))
 
 
 def _sra(entry: DocumentEntry, devices: DeviceSettings) -> Sra:
     def weights(resources: DocumentEntry) -> dict[str, Number]:
-        return {name: each.number() for name, each in _by_class(resources, devices).items()}
+        return {name: weight.number() for name, weight in _by_class(resources, devices).items()}
 
     readers: Mapping[str, Reader] = {
         "weight": DocumentEntry.number,
@@ -108,8 +97,16 @@ def _sra(entry: DocumentEntry, devices: DeviceSettings) -> Sra:
 
 def _proportional(entry: DocumentEntry, devices: DeviceSettings) -> Proportional:
     def reserves(reserve: DocumentEntry) -> dict[str, dict[str, Number]]:
-        entries = _by_class(reserve, devices).items()
-        return {primary: _secondaries(primary, _by_class(each, devices)) for primary, each in entries}
+        kept: dict[str, dict[str, Number]] = {}
+        for primary, inner in _by_class(reserve, devices).items():
+            kept[primary] = {}
+            for name, amount in _by_class(inner, devices).items():
+                kept[primary][name] = amount.number()
+                try:
+                    Proportional({primary: {name: kept[primary][name]}})
+                except InvalidEntry as wrong:
+                    raise amount.misnamed(wrong.expected) from wrong
+        return kept
 
     readers: Mapping[str, Reader] = {
         "exempt": lambda exempt: exempt.word("all", "own"),
@@ -117,17 +114,6 @@ def _proportional(entry: DocumentEntry, devices: DeviceSettings) -> Proportional
         "reserve": reserves,
     }
     return Proportional(**entry.given(readers, required=["reserve"]))
-
-
-def _secondaries(primary: str, entries: Mapping[str, DocumentEntry]) -> dict[str, Number]:
-    secondaries: dict[str, Number] = {}
-    for name, each in entries.items():
-        secondaries[name] = each.number()
-        try:
-            Proportional({primary: {name: secondaries[name]}})
-        except InvalidEntry as wrong:
-            raise each.misnamed(wrong.expected) from wrong
-    return secondaries
 
 
 def _by_class(entry: DocumentEntry, devices: DeviceSettings) -> dict[str, DocumentEntry]:

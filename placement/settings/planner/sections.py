@@ -1,10 +1,9 @@
 """Reading PlannerSettings from the planner file: how it is found, the table of its sections, and the short ones.
 
 To add a section: give ``PlannerSettings`` (values.py) a field of the section's name, with the default for files that
-omit it; write a module with ``read_<section>(entry, known)`` that returns the field's value, using the methods of
-``DocumentEntry`` (they raise errors that name file, line and key; ``entry.wrong("...")`` creates your own); add it to
-``SECTIONS``; and show it in ``etc/placement/planner.yaml``. Sections are read in the table's order, whatever their
-order in the file, and ``known`` holds those already read: a section may refer to levels and profiles.
+omit it; write a reader that returns the field's value, using the methods of ``DocumentEntry`` (they raise errors that
+name file, line and key; ``entry.wrong("...")`` creates your own); add it to ``SECTIONS``; and show it in
+``etc/placement/planner.yaml``. Sections are read in the table's order, whatever their order in the file.
 """
 
 import os
@@ -20,40 +19,30 @@ from placement.domain.pasting import NUMBERS
 from placement.domain.planner_request import THE_DEVICE, THE_HOST
 from placement.settings.planner.document import DocumentEntry, Reader, read_document
 from placement.settings.planner.fair_share import read_fair_share
-from placement.settings.planner.profiles import read_default_profile, read_profiles
+from placement.settings.planner.profiles import read_profiles
 from placement.settings.planner.values import OwnerNames, PlannerSettings
 
 if TYPE_CHECKING:
     from oslo_config.cfg import ConfigOpts
 
 CLASS = "[A-Z0-9_]{1,255}"
-
-
 NAME = "[a-z][a-z0-9_]*"
 
-TRAIT = "[A-Z0-9_]{1,255}"
 
-
-def read_devices(entry: DocumentEntry, known: PlannerSettings) -> DeviceSettings:
-    """Return the devices that requests may name.
-
-    Raises:
-        ConfigurationError: an entry is invalid; the message names its line.
-    """
+def _devices(entry: DocumentEntry, planner: PlannerSettings) -> DeviceSettings:
     readers: Mapping[str, Reader] = {
-        "types": lambda types: types.each(_type),
+        "types": lambda types: types.each(_device_type),
         "base": lambda base: base.each(_class),
         "host": lambda host: host.each(_class),
         "labels": lambda labels: labels.each(_prefix),
-        "same_pcie": lambda level: level.word(*known.levels),
-        "same_numa": lambda level: level.word(*known.levels),
+        "same_pcie": lambda level: level.word(*planner.levels),
+        "same_numa": lambda level: level.word(*planner.levels),
     }
     return DeviceSettings(**entry.given(readers))
 
 
-def _type(entry: DocumentEntry) -> DeviceType:
-    if not entry.is_named_like(NAME):
-        raise entry.misnamed("the name of a device type in lower case, such as rdma")
+def _device_type(entry: DocumentEntry) -> DeviceType:
+    entry.check_name(NAME, "the name of a device type in lower case, such as rdma")
     readers: Mapping[str, Reader] = {
         "class": _class,
         "whole": DocumentEntry.count,
@@ -63,16 +52,11 @@ def _type(entry: DocumentEntry) -> DeviceType:
         "shared": DocumentEntry.text,
     }
     given = entry.given(readers, required=["class"])
-    if "resources" in given:
-        given["resources"] = _resources(given["resources"], given.get("whole", 1))
+    if (resources := given.get("resources")) is not None:
+        # Those of a list are counted as the class is.
+        whole = dict.fromkeys(resources.texts(), given.get("whole", 1)) if resources.is_list else None
+        given["resources"] = resources.each(DocumentEntry.count) if whole is None else MappingProxyType(whole)
     return DeviceType(resource_class=given.pop("class"), **given)
-
-
-def _resources(entry: DocumentEntry, whole: int) -> Mapping[str, int]:
-    """Return how many of each resource make a device; those of a list are counted as the class is."""
-    if entry.is_list:
-        return MappingProxyType({each.text(): whole for each in entry.items()})
-    return entry.each(DocumentEntry.count)
 
 
 def _prefix(entry: DocumentEntry) -> str:
@@ -83,163 +67,112 @@ def _class(entry: DocumentEntry) -> str:
     return entry.text(CLASS, "a resource class such as PGPU")
 
 
-def read_exclusive(entry: DocumentEntry, known: PlannerSettings) -> Mapping[str, str]:
-    """Return level name -> lock class.
+def _exclusive(entry: DocumentEntry, planner: PlannerSettings) -> Mapping[str, str]:
+    def lock_class(lock: DocumentEntry) -> str:
+        lock.check_name("|".join(levels), f"a level: {', '.join(levels)}")
+        return lock.text(CLASS, "a resource class such as CUSTOM_PCIE_LOCK")
 
-    Raises:
-        ConfigurationError: a level is unknown, or a class is malformed or locks two levels.
-    """
-    locks: dict[str, str] = {}
-    for level, lock in entry.mapping().items():
-        if level not in known.levels and level != THE_DEVICE:
-            raise lock.misnamed(f"a level: {', '.join([*known.levels, THE_DEVICE])}")
-        locks[level] = lock.text(CLASS, "a resource class such as CUSTOM_PCIE_LOCK")
-        if list(locks.values()).count(locks[level]) > 1:
-            raise lock.wrong("a resource class that no other level has")
-    return MappingProxyType(locks)
+    levels = [*planner.levels, THE_DEVICE]
+    return entry.each_once(lock_class, "a resource class that no other level has")
 
 
-def read_levels(entry: DocumentEntry, _known: PlannerSettings) -> Mapping[str, str]:
-    """Return level name -> trait, in the file's order.
+def _levels(entry: DocumentEntry, _planner: PlannerSettings) -> Mapping[str, str]:
+    def trait_of_level(trait: DocumentEntry) -> str:
+        trait.check_name(NAME, "the name of a level in lower case, such as numa")
+        return trait.text(CLASS, "a trait such as HW_NUMA_ROOT")
 
-    Raises:
-        ConfigurationError: a name or trait is malformed, or a trait stands for two levels.
-    """
-    levels: dict[str, str] = {}
-    for name, trait in entry.mapping().items():
-        if not trait.is_named_like(NAME):
-            raise trait.misnamed("the name of a level in lower case, such as numa")
-        levels[name] = trait.text(TRAIT, "a trait such as HW_NUMA_ROOT")
-        if list(levels.values()).count(levels[name]) > 1:
-            raise trait.wrong("a trait that no other level has")
-    return MappingProxyType(levels)
+    return entry.each_once(trait_of_level, "a trait that no other level has")
 
 
-TRAIT_OR_NOT = "!?[A-Z0-9_]{1,255}"
+def _flavor_root_required(entry: DocumentEntry, _planner: PlannerSettings) -> tuple[str, ...]:
+    return entry.texts("!?[A-Z0-9_]{1,255}", "a trait such as OWNER_NOVA")
 
 
-def read_flavor_root_required(entry: DocumentEntry, _known: PlannerSettings) -> tuple[str, ...]:
-    """Return the traits that request filters of this cloud's nova add for each flavor.
+def _flavors(entry: DocumentEntry, planner: PlannerSettings) -> Mapping[str, str]:
+    """Return flavor name -> query string. A flavor is that, or has the fields that nova gives it."""
 
-    Raises:
-        ConfigurationError: one is no trait.
-    """
-    return entry.texts(TRAIT_OR_NOT, "a trait such as OWNER_NOVA")
+    def query(flavor: DocumentEntry) -> str:
+        if not flavor.is_mapping:
+            return flavor.text(".*resources.*=.+", "a query string such as resources=VCPU:2")
+        readers: Mapping[str, Reader] = dict.fromkeys(NUMBERS, DocumentEntry.whole_number)
+        given = flavor.given({**readers, "extra_specs": lambda specs: specs.each(DocumentEntry.text)})
+        try:
+            return flavor_query(
+                Flavor(**{"extra_specs": {}, **given}), root_required=planner.flavor_root_required
+            ).query
+        except ValueError as wrong:
+            raise flavor.wrong(f"a flavor that nova boots ({wrong})") from None
+
+    return entry.each(query)
 
 
-def read_flavors(entry: DocumentEntry, known: PlannerSettings) -> Mapping[str, str]:
-    """Return flavor name -> query string, in the file's order. A flavor is that, or has the fields that nova gives it.
-
-    Raises:
-        ConfigurationError: a flavor is neither a query string nor one of nova's flavors.
-    """
-    return entry.each(lambda flavor: _query(flavor, known))
-
-
-def read_private_flavors(entry: DocumentEntry, known: PlannerSettings) -> frozenset[str]:
-    """Return the names of flavors that not every project may use.
-
-    Raises:
-        ConfigurationError: there is no such flavor.
-    """
-    names = {item.text(): item for item in entry.items()}
-    for name, item in names.items():
-        if name not in known.flavors:
+def _private_flavors(entry: DocumentEntry, planner: PlannerSettings) -> frozenset[str]:
+    for item in entry.items():
+        if item.text() not in planner.flavors:
             raise item.wrong("the name of a flavor")
-    return frozenset(names)
+    return frozenset(entry.texts())
 
 
-def _query(entry: DocumentEntry, known: PlannerSettings) -> str:
-    if not entry.is_mapping:
-        return entry.text(".*resources.*=.+", "a query string such as resources=VCPU:2")
-    readers: Mapping[str, Reader] = dict.fromkeys(NUMBERS, DocumentEntry.whole_number)
-    given = entry.given({**readers, "extra_specs": lambda specs: specs.each(DocumentEntry.text)})
-    flavor = Flavor(**{"extra_specs": {}, **given})
-    try:
-        return flavor_query(flavor, root_required=known.flavor_root_required).query
-    except ValueError as wrong:
-        raise entry.wrong(f"a flavor that nova boots ({wrong})") from None
-
-
-KIND = "[a-z][a-z0-9_-]{0,30}"
-NAME_OF_GROUP = "[^\x00-\x1f\x7f/]{1,100}"
 UUID = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 
 
-def read_aggregates(entry: DocumentEntry, _known: PlannerSettings) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
-    """Return kind -> name -> the uuids of its aggregates, with kinds and names in the file's order.
-
-    Raises:
-        ConfigurationError: a kind, name or uuid is malformed, or a uuid has two names of one kind.
-    """
-    return entry.each(_names)
+def _aggregates(entry: DocumentEntry, _planner: PlannerSettings) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+    """Return kind -> name -> the uuids of its aggregates, with kinds and names in the file's order."""
+    return entry.each(_aggregates_of_kind)
 
 
-def _names(entry: DocumentEntry) -> Mapping[str, tuple[str, ...]]:
-    if not entry.is_named_like(KIND):
-        raise entry.misnamed("a kind of aggregates in lower case, such as zone or rack")
-    if entry.is_named_like(THE_HOST):
-        raise entry.misnamed("another kind than host, which each tree is by itself")
-    found: dict[str, tuple[str, ...]] = {}
-    seen: set[str] = set()
-    for name, entry_ in entry.mapping(at_least=1).items():
-        if not entry_.is_named_like(NAME_OF_GROUP):
-            raise entry_.misnamed("a name of up to 100 characters, without a slash")
-        found[name] = tuple([_uuid(item, seen) for item in _items(entry_)])
-    return MappingProxyType(found)
-
-
-def _items(entry: DocumentEntry) -> list[DocumentEntry]:
-    if not entry.is_list:
-        return [entry]
-    items = entry.items()
-    if not items:
-        raise entry.wrong("the uuid of an aggregate, or a list of them")
-    return items
-
-
-def _uuid(entry: DocumentEntry, seen: set[str]) -> str:
-    uuid = entry.text(UUID, "the uuid of an aggregate, or a list of them").lower()
-    if uuid in seen:
-        raise entry.wrong("an aggregate that has no other name of this kind")
-    seen.add(uuid)
-    return uuid
+def _aggregates_of_kind(entry: DocumentEntry) -> Mapping[str, tuple[str, ...]]:
+    entry.check_name("[a-z][a-z0-9_-]{0,30}", "a kind of aggregates in lower case, such as zone or rack")
+    entry.check_name(f"(?!{THE_HOST}$).*", "another kind than host, which each tree is by itself")
+    uuids: set[str] = set()
+    of_kind: dict[str, tuple[str, ...]] = {}
+    for name, group in entry.mapping(at_least=1).items():
+        group.check_name("[^\x00-\x1f\x7f/]{1,100}", "a name of up to 100 characters, without a slash")
+        items = group.items() if group.is_list else [group]
+        if not items:
+            raise group.wrong("the uuid of an aggregate, or a list of them")
+        for item in items:
+            uuid = item.text(UUID, "the uuid of an aggregate, or a list of them").lower()
+            if uuid in uuids:
+                raise item.wrong("an aggregate that has no other name of this kind")
+            uuids.add(uuid)
+            of_kind[name] = (*of_kind.get(name, ()), uuid)
+    return MappingProxyType(of_kind)
 
 
 PLANNER_FILE = "planner.yaml"
 
-OWNER_NAME = ".{1,255}"
 
-
-def read_names(entry: DocumentEntry, _known: PlannerSettings) -> OwnerNames:
-    """Return the names of projects and users, from the section or from the file that it names.
-
-    Raises:
-        ConfigurationError: a name is no text, or the file has no such section.
-    """
+def _names(entry: DocumentEntry, _planner: PlannerSettings) -> OwnerNames:
+    """Return the names of projects and users, from the section or from the file that it names."""
     if not entry.is_mapping:
         file = Path(entry.file).parent / entry.text(expected="projects and users by id, or a file with them")
         document = read_document(file)
         if document is None:
             raise entry.wrong("a file with the section names, as 'placement names import' prints it")
         entry = document.fields("names", required=("names",))["names"]
-    names: Reader = lambda names: names.each(lambda name: name.text(OWNER_NAME, "a name of up to 255 characters"))  # noqa: E731
+    names: Reader = lambda names: names.each(lambda name: name.text(".{1,255}", "a name of up to 255 characters"))  # noqa: E731
     return OwnerNames(**entry.given({"projects": names, "users": names}))
 
 
 SECTIONS: Mapping[str, Callable[[DocumentEntry, PlannerSettings], Any]] = {
-    "levels": read_levels,
-    "devices": read_devices,
+    "levels": _levels,
+    "devices": _devices,
     "profiles": read_profiles,
-    "default_profile": read_default_profile,
+    "default_profile": lambda entry, planner: entry.word(*planner.profiles),
     "fair_share": read_fair_share,
-    "exclusive": read_exclusive,
-    "flavor_root_required": read_flavor_root_required,
-    "flavors": read_flavors,
-    "private_flavors": read_private_flavors,
-    "aggregates": read_aggregates,
-    "names": read_names,
+    "exclusive": _exclusive,
+    "flavor_root_required": _flavor_root_required,
+    "flavors": _flavors,
+    "private_flavors": _private_flavors,
+    "aggregates": _aggregates,
+    "names": _names,
 }
+"""The reader of each section, which may refer to what those before it have read.
+
+Raises:
+    ConfigurationError: an entry is invalid; the message names its line.
+"""
 
 
 def load_planner(path: Path | None) -> PlannerSettings:
@@ -248,8 +181,14 @@ def load_planner(path: Path | None) -> PlannerSettings:
     Raises:
         ConfigurationError: one sentence that names file, line, key and what was expected.
     """
-    document = read_document(path) if path else None
-    return _planner(document) if document else PlannerSettings()
+    document, planner = read_document(path) if path else None, PlannerSettings()
+    entries = document.fields(*SECTIONS) if document else {}
+    for name, read in SECTIONS.items():
+        if name in entries:
+            planner = replace(planner, **{name: read(entries[name], planner)})
+    if planner.default_profile not in planner.profiles:
+        raise entries["profiles"].wrong("a profile named default, or the key default_profile beside it")
+    return planner
 
 
 def planner_file(source: "ConfigOpts") -> Path | None:
@@ -265,14 +204,3 @@ def planner_file(source: "ConfigOpts") -> Path | None:
         if os.path.lexists(place / (name or PLANNER_FILE)):
             return place / (name or PLANNER_FILE)
     return Path(name) if name else None
-
-
-def _planner(document: DocumentEntry) -> PlannerSettings:
-    entries = document.fields(*SECTIONS)
-    planner = PlannerSettings()
-    for name, read in SECTIONS.items():
-        if name in entries:
-            planner = replace(planner, **{name: read(entries[name], planner)})
-    if planner.default_profile not in planner.profiles:
-        raise entries["profiles"].wrong("a profile named default, or the key default_profile beside it")
-    return planner
