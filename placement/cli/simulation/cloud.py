@@ -6,7 +6,7 @@ memory: 8 VCPUs per GPU, so that all GPUs are usable, but only if nothing else t
 
 import random
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,7 +21,7 @@ VCPUS = 64
 NUMA_NODES, SWITCHES_PER_NODE = 2, 2
 LEVELS = ("HW_NUMA_ROOT", "CUSTOM_HW_PCIE_SWITCH")
 
-Asked = tuple[tuple[tuple[str, int], ...], ...]
+Demands = tuple[tuple[tuple[str, int], ...], ...]
 """What each slot of a plan asks for, which distinguishes the simulation's plans."""
 
 Sums = tuple[int, ...]
@@ -52,50 +52,35 @@ class SimulatedServer:
     @property
     def classes(self) -> dict[str, list[int]]:
         """The providers of each class."""
-        found: dict[str, list[int]] = {}
+        providers: dict[str, list[int]] = {}
         for provider, name in self.capacities:
-            found.setdefault(name, []).append(provider)
-        return found
+            providers.setdefault(name, []).append(provider)
+        return providers
 
 
 def plain_server(root: int) -> SimulatedServer:
     """Return a server without GPUs; its only id is the root's."""
-    return _server({root: NO_PARENT}, nodes=(), switches=(), capacities=_of_root(root))
+    return _server(root, numa_nodes=0)
 
 
 def gpu_server(root: int) -> SimulatedServer:
     """Return a server with GPUs; its ids count up from the root's."""
-    parents = {root: NO_PARENT}
-    nodes, switches = [], []
-    for _ in range(NUMA_NODES):
-        node = root + len(parents)
-        parents[node] = root
-        nodes.append(node)
-        for _ in range(SWITCHES_PER_NODE):
-            switch = root + len(parents)
-            parents[switch] = node
-            switches.append(switch)
-    capacities = _of_root(root) | {(switch, "PGPU"): GPUS_PER_SWITCH for switch in switches}
-    return _server(parents, nodes=nodes, switches=switches, capacities=capacities)
+    return _server(root, numa_nodes=NUMA_NODES)
 
 
-def _server(
-    parents: Mapping[int, int],
-    *,
-    nodes: Collection[int],
-    switches: Sequence[int],
-    capacities: Mapping[tuple[int, str], int],
-) -> SimulatedServer:
-    """Return a server whose providers, the root first, have these parents."""
+def _server(root: int, *, numa_nodes: int) -> SimulatedServer:
+    parents, nodes, switches = {root: NO_PARENT}, list[int](), list[int]()
+    for _node in range(numa_nodes):
+        nodes.append(root + len(parents))
+        parents[nodes[-1]] = root
+        for _switch in range(SWITCHES_PER_NODE):
+            switches.append(root + len(parents))
+            parents[switches[-1]] = nodes[-1]
+    capacities = {(root, "VCPU"): VCPUS, (root, "MEMORY_MB"): VCPUS * MB_PER_VCPU}
+    capacities |= {(switch, "PGPU"): GPUS_PER_SWITCH for switch in switches}
     ids = np.array([*parents], dtype=np.int64)
-    root = int(ids[0])
     providers = ProviderColumns.sorted_from(np.full(len(ids), root), ids, np.array([*parents.values()]))
-    levels = [np.isin(ids, [*places]) for places in (nodes, switches)]
-    return SimulatedServer(root, providers, switches, levels, capacities)
-
-
-def _of_root(root: int) -> dict[tuple[int, str], int]:
-    return {(root, "VCPU"): VCPUS, (root, "MEMORY_MB"): VCPUS * MB_PER_VCPU}
+    return SimulatedServer(root, providers, switches, [np.isin(ids, nodes), np.isin(ids, switches)], capacities)
 
 
 def servers(seed: int, *, plain: int, with_gpus: int) -> list[SimulatedServer]:
@@ -122,14 +107,14 @@ class Standing:
     providers: Mapping[str, Sequence[int]]
     used: dict[str, int]
     capacity: dict[str, int]
-    trees: dict[Asked, Tree | None] = field(default_factory=dict)
+    trees: dict[Demands, Tree | None] = field(default_factory=dict)
     sums: dict[tuple[str, ...], Sums] = field(default_factory=dict)
 
-    def tree(self, plan: Plan, asked: Asked) -> Tree | None:
+    def tree(self, plan: Plan, demands: Demands) -> Tree | None:
         """Return the tree with the providers that can serve each demand of a plan, or None if a demand has none."""
-        if asked not in self.trees:
-            self.trees[asked] = self._tree(plan)
-        return self.trees[asked]
+        if demands not in self.trees:
+            self.trees[demands] = self._tree(plan)
+        return self.trees[demands]
 
     def sums_of(self, classes: tuple[str, ...]) -> Sums:
         """Return the root, then the tree's capacity and then its usage of each class."""
@@ -197,8 +182,8 @@ class Cloud:
 
     def trees(self, plan: Plan) -> list[Tree]:
         """Return the trees that can serve every demand of a plan, by id."""
-        asked = tuple(slot.resources for slot in plan.slots)
-        trees = [standing.tree(plan, asked) for standing in self.servers.values()]
+        demands = tuple(slot.resources for slot in plan.slots)
+        trees = [standing.tree(plan, demands) for standing in self.servers.values()]
         return [tree for tree in trees if tree is not None]
 
     def sums(self, roots: Iterable[int], classes: tuple[str, ...]) -> list[Sums]:
@@ -224,8 +209,8 @@ class Cloud:
 
     def total(self, name: str, *, with_gpus: bool) -> int:
         """Return how much of a class there is on servers with, or without, GPUs."""
-        found = [one for one in self.servers.values() if bool(one.server.switches) is with_gpus]
-        return sum(standing.capacity.get(name, 0) for standing in found)
+        chosen = [standing for standing in self.servers.values() if bool(standing.server.switches) is with_gpus]
+        return sum(standing.capacity.get(name, 0) for standing in chosen)
 
 
 def _empty(server: SimulatedServer) -> Standing:
