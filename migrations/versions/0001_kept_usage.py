@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from placement.store.kept_usage import usage_triggers
+from placement.store import kept_usage
 from placement.store.tables import REFERENCE_TABLES, metadata
 
 revision = "0001"
@@ -28,5 +28,5 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Drop our own table and triggers; the reference's tables stay."""
-    usage_triggers.remove(op.get_bind())
+    kept_usage.remove(op.get_bind())
     op.drop_table("provider_usages", if_exists=True)

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from placement.store.kept_usage import usage_triggers
+from placement.store import kept_usage
 
 revision = "0003"
 down_revision = "0002"
@@ -24,7 +24,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Recreate the table: older SQLite cannot drop columns, and an older release recounts in any case."""
-    usage_triggers.remove(op.get_bind())
+    kept_usage.remove(op.get_bind())
     op.drop_table("provider_usages", if_exists=True)
     op.create_table(
         "provider_usages",

@@ -13,7 +13,7 @@ from sqlalchemy import BigInteger, ColumnElement, bindparam, cast, delete, disti
 
 from placement.domain.inventory import Inventory, Supply
 from placement.domain.places import PlaceLock
-from placement.store.connection.prepared import PreparedInsert, PreparedStatement, PreparedUpdate, chunks
+from placement.store.connection.prepared import PreparedInsert, PreparedStatement, chunks
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.triggers import have_changed, revision_column
 from placement.store.locks import UsedLocks, lock_columns, lock_values, used_locks
@@ -88,7 +88,7 @@ _DELETE = PreparedStatement(
     delete(allocations).where(A.consumer_id.in_(bindparam("consumers", expanding=True))), by_key=True
 )
 _DELETE_ROWS = PreparedStatement(delete(allocations).where(A.id.in_(bindparam("ids", expanding=True))), by_key=True)
-_CHANGE = PreparedUpdate(A.id, A.used)
+_CHANGE = update(allocations).where(A.id == bindparam("key")).values({A.used: bindparam("amount")})
 _INSERT = PreparedInsert(allocations, A.consumer_id, A.resource_provider_id, A.resource_class_id, A.used)
 _ADVANCE_PROVIDERS = PreparedStatement(
     update(resource_providers)
@@ -234,8 +234,8 @@ def replace_allocations(tx: Transaction, held: Sequence[HeldRow], wanted: Mappin
     if gone := [row.id for row in held if kept.get(row.key) is not row]:
         for chunk in chunks(gone):
             tx.change(_DELETE_ROWS, {"ids": chunk})
-    if changed := {row.id: wanted[key] for key, row in kept.items() if row.used != wanted[key]}:
-        _CHANGE.change(tx.connection, changed)
+    if changed := [{"key": row.id, "amount": wanted[key]} for key, row in kept.items() if row.used != wanted[key]]:
+        tx.execute(_CHANGE, changed)
     if new := [_inserted(key, amount) for key, amount in wanted.items() if key not in kept]:
         tx.insert(_INSERT, new)
 

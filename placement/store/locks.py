@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, bindparam, exists, select, tex
 from placement.domain.places import PlaceLock
 from placement.store.connection.prepared import PreparedStatement, chunks
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.kept_usage.trigger_texts import GATE_SETTING, WRITE_GATE_KEY
+from placement.store.kept_usage import GATE_SETTING, WRITE_GATE_KEY
 from placement.store.stock import stock_by_tree
 from placement.store.tables import (
     inventories,

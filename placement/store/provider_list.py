@@ -39,6 +39,9 @@ def _its_bytes(element: Any, compiler: SQLCompiler, **options: Any) -> str:
     return f"BINARY {compiler.process(element.clauses, **options)}"
 
 
+MAX_SETS_KEPT = 10
+"""A statement is as long as its filter, and takes a hundred times its text in memory: longer ones are not kept."""
+
 ProviderRow = tuple[str, str, int, str | None, str]
 """uuid, name, generation, uuid of the parent, uuid of the root."""
 
@@ -67,9 +70,11 @@ def providers_matching(
     tx: Transaction, wanted: ProviderFilter, *, class_ids: Mapping[str, int], trait_ids: Mapping[str, int]
 ) -> ProviderList:
     """Return the providers that pass a filter, in the order of their ids. The caller resolves its names to ids."""
-    conditions = conditions_of(tx, wanted, class_ids=class_ids, trait_ids=trait_ids)
+    query = _ALL.where(*conditions_of(tx, wanted, class_ids=class_ids, trait_ids=trait_ids))
+    if len(wanted.required) + len(wanted.member_of) + len(wanted.resources) > MAX_SETS_KEPT:
+        tx.keep_no_statement()
     # The driver's raw rows: for thousands of providers, building objects would cost more than the query.
-    rows = tx.tuples(_ALL.where(*conditions))
+    rows = tx.tuples(query)
     newest = max((row[5] for row in rows if row[5] is not None), default=None)
     return ProviderList([row[:5] for row in rows], _moment(newest))
 

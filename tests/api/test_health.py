@@ -7,8 +7,8 @@ from flask import Flask
 from sqlalchemy import text
 
 from placement.api.routes import ROUTES
+from placement.store import kept_usage
 from placement.store.connection.database import Database
-from placement.store.kept_usage import usage_triggers
 from placement.store.lifecycle import schema
 from placement.store.lifecycle.maintenance import exclusively
 from placement.store.tables import VERSION_TABLE
@@ -87,11 +87,11 @@ def test_a_database_that_was_handed_back_gets_no_answer_of_500(api: Api, databas
 
 def test_usage_is_summed_as_long_as_triggers_are_missing(api: Api, database: Database) -> None:
     with database.engine.begin() as connection:
-        usage_triggers.remove(connection)
+        kept_usage.remove(connection)
     assert answer(api) == (200, {"status": "ready", "usage": "summed", "journal": "written"})
     assert not database.keeps_usage
     with exclusively(database.engine) as connection:
-        usage_triggers.install(connection)
+        kept_usage.install(connection)
     assert answer(api) == (200, {"status": "ready", "usage": "kept", "journal": "written"})
     assert database.keeps_usage
 

@@ -17,7 +17,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from placement.store.connection.database import Database
-from placement.store.kept_usage.trigger_texts import GATE_SETTING, WRITE_GATE_KEY
+from placement.store.kept_usage import GATE_SETTING, WRITE_GATE_KEY
 
 PROVIDERS = 6
 WRITERS = 4

@@ -9,11 +9,11 @@ from sqlalchemy import Connection, text
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.ranking import Ranking, TreeScores
 from placement.services.health import readiness
+from placement.store import kept_usage
 from placement.store.allocations import supplies
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads, writes
 from placement.store.journal import triggers as journal
-from placement.store.kept_usage import usage_triggers
 from placement.store.lifecycle import schema
 from placement.store.lifecycle.maintenance import exclusively
 from tests.databases import open_database
@@ -29,14 +29,14 @@ SCORES = TreeScores({"VCPU": 1}, Ranking(RankingProfile()))
 
 def _removed(connection: Connection, write: Callable[[], None]) -> None:
     journal.remove(connection)
-    usage_triggers.remove(connection)
+    kept_usage.remove(connection)
     write()
 
 
 def _removed_meanwhile(connection: Connection, write: Callable[[], None]) -> None:
     _removed(connection, write)
     journal.resume(connection)
-    usage_triggers.install(connection)
+    kept_usage.install(connection)
 
 
 def _one_removed(connection: Connection, write: Callable[[], None]) -> None:

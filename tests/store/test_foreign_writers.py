@@ -17,10 +17,10 @@ from sqlalchemy.exc import OperationalError
 
 from placement.cloud.columns import CloudColumns
 from placement.services.tree_history import TreeHistory
+from placement.store import kept_usage
 from placement.store.connection.database import Database
 from placement.store.connection.engines import engine_for
 from placement.store.connection.unit_of_work import Transaction, reads
-from placement.store.kept_usage import usage_triggers
 from placement.store.lifecycle.opening import normalised
 from placement.store.search.cloud_rows import cloud_rows
 from tests.store.rows import DISK_GB, MEMORY_MB, VCPU, add_providers, allocate, run, stocking
@@ -115,7 +115,7 @@ def cloud(request: pytest.FixtureRequest, postgresql_url: str) -> Iterator[Datab
     opened = Database(engine_for(normalised(postgresql_url)), keeps_usage=keeps_usage)
     with opened.writer.begin() as connection:
         if not keeps_usage:
-            usage_triggers.remove(connection)
+            kept_usage.remove(connection)
         for provider in add_providers(connection, ROOTS):
             run(connection, stocking((provider, VCPU), total=100))
     yield opened

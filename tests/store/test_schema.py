@@ -15,7 +15,7 @@ from sqlalchemy.exc import OperationalError
 from placement.errors import Unavailable
 from placement.settings import DatabaseSettings
 from placement.store.connection.database import Database
-from placement.store.kept_usage.usage_triggers import remove, triggers_in_place
+from placement.store.kept_usage import remove, triggers_in_place
 from placement.store.lifecycle import opening, reference_schema, schema
 from placement.store.lifecycle.maintenance import MaintenanceFailed, Patience, exclusively
 from placement.store.lifecycle.reference_schema import SchemaRefused, sync_standard_names

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from placement.store.connection.database import Database
-from placement.store.kept_usage.usage_triggers import install, remove, triggers_in_place
+from placement.store.kept_usage import install, remove, triggers_in_place
 from placement.store.lifecycle.maintenance import exclusively
 from tests.databases import open_database
 from tests.store.rows import (

@@ -14,7 +14,7 @@ from sqlalchemy import Column, ColumnElement, Connection, Table, and_, delete, e
 
 from placement.domain.inventory import LARGEST_CAPACITY
 from placement.domain.names import UNTYPED
-from placement.store.kept_usage.usage_triggers import triggers_in_place
+from placement.store.kept_usage import triggers_in_place
 from placement.store.stock import StockSource
 from placement.store.tables import (
     allocations,

@@ -25,12 +25,12 @@ from sqlalchemy import (
     update,
 )
 
+from placement.store import kept_usage
 from placement.store.checks.audit import DANGLING, EXAMPLES, ODD_AMOUNTS, BadRows, Hits
 from placement.store.journal import triggers
 from placement.store.journal import triggers as journal
 from placement.store.journal.watched import BEGAN, DELETED, GENERATION, PROVIDER, WATCHED, Watched
-from placement.store.kept_usage import usage_triggers as kept_usage
-from placement.store.kept_usage.usage_triggers import triggers_in_place
+from placement.store.kept_usage import triggers_in_place
 from placement.store.lifecycle.maintenance import Progress, exclusively, looking, silent
 from placement.store.lifecycle.reference_schema import (
     create_incomplete_consumers,

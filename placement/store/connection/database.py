@@ -20,7 +20,6 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from placement.logs import RationedLog
 from placement.store.connection.batching import Batching, FairTurns
 from placement.store.connection.engines import LOOK, READ, WRITE, transactions
-from placement.store.connection.prepared import compiled_statements
 from placement.store.names import Names
 
 LOG = logging.getLogger(__name__)
@@ -82,10 +81,9 @@ class Database:
         self.read_anew_at: float | None = None
         self.write_fault: str | None = None
         self._fault_log = RationedLog(LOG)
-        compiled = compiled_statements()
-        self.writer = engine.execution_options(compiled_cache=compiled, **transactions(engine, WRITE))
-        self.reader = engine.execution_options(compiled_cache=compiled, **transactions(engine, READ))
-        self.looker = engine.execution_options(compiled_cache=compiled, **transactions(engine, LOOK))
+        self.writer = engine.execution_options(**transactions(engine, WRITE))
+        self.reader = engine.execution_options(**transactions(engine, READ))
+        self.looker = engine.execution_options(**transactions(engine, LOOK))
 
     @property
     def dialect(self) -> str:

@@ -58,6 +58,9 @@ STATEMENTS_ARE_LOGGED, ROWS_ARE_LOGGED = 50, 100
 _POOL = {"pool_size": 8, "max_overflow": 16, "pool_timeout": 30}
 """How many connections a process holds, and how long it waits for them, unless the operator says otherwise."""
 
+_COMPILED = 100
+"""The most statements to keep compiled; those that grow with a request are not kept (store/provider_list.py)."""
+
 PATIENT = DatabaseSettings(statement_timeout=0)
 """Statements take as long as they need, as maintenance wants."""
 
@@ -86,6 +89,7 @@ def engine_for(url: URL | str, settings: DatabaseSettings = PATIENT, **changed: 
         _with_timeouts(url, settings.connect_timeout),
         execution_options={direct.SENDS_DIRECTLY: True} if directly else {},
         pool_recycle=settings.connection_recycle_time,
+        query_cache_size=_COMPILED,
         **_POOL | {name: value for name, value in pool.items() if value is not None},
     )
     if backend == "postgresql":
@@ -203,7 +207,8 @@ def _has_a_session(connection: Any) -> bool:
 
 
 def _sqlite_engine(url: URL, *, synchronous: bool) -> Engine:
-    engine = create_engine(url, connect_args={"timeout": SQLITE_BUSY_TIMEOUT_S, "check_same_thread": False})
+    patience = {"timeout": SQLITE_BUSY_TIMEOUT_S, "check_same_thread": False}
+    engine = create_engine(url, connect_args=patience, query_cache_size=_COMPILED)
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: Any) -> None:

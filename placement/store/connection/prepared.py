@@ -1,11 +1,10 @@
 """Statements built once and sent often: straight to PostgreSQL where possible, else through SQLAlchemy.
 
-Also how many this thread has sent, how long lists are split, and which compiled ones are kept.
+Also how many this thread has sent, and how long lists are split.
 """
 
-import gc
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -22,13 +21,12 @@ from sqlalchemy import (
     func,
     insert,
     select,
-    update,
 )
 
 from placement.store.connection import direct
 from placement.store.connection.direct import Values
 
-__all__ = ["NO_VALUES", "PreparedInsert", "PreparedScalars", "PreparedStatement", "PreparedUpdate", "Values"]
+__all__ = ["NO_VALUES", "PreparedInsert", "PreparedScalars", "PreparedStatement", "Values"]
 
 NO_VALUES: Values = {}
 
@@ -122,36 +120,9 @@ class PreparedInsert:
             connection.execute(insert(self._table), rows)
 
 
-class PreparedUpdate:
-    """An UPDATE of one column, with a value of its own for each row; PostgreSQL gets them in one statement."""
-
-    def __init__(self, key: Column[int], changed: Column[int]) -> None:
-        columns = {"key": key, "value": changed}
-        lists: Any = func.unnest(*(bindparam(name, type_=direct.array_of(of.type)) for name, of in columns.items()))
-        rows = lists.table_valued(*columns).render_derived()
-        change = update(key.table)
-        self._of_lists = PreparedStatement(change.where(key == rows.c.key).values({changed: rows.c.value}))
-        self._of_each = change.where(key == bindparam("key")).values({changed: bindparam("value")})
-
-    def change(self, connection: Connection, values: Mapping[int, int]) -> None:
-        """Change the rows with some keys."""
-        if direct.is_used(connection):
-            self._of_lists.change(connection, {"key": [*values], "value": [*values.values()]})
-        else:
-            connection.execute(self._of_each, [{"key": key, "value": value} for key, value in values.items()])
-
-
 T = TypeVar("T")
 
 MAX_PARAMETERS = 10_000
-
-
-Key = TypeVar("Key")
-
-Value = TypeVar("Value")
-
-MAX_CHARACTERS = 150_000
-"""The limit for all compiled statements together, in characters: about 14 MB."""
 
 
 class _Counted(threading.local):
@@ -184,44 +155,3 @@ def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
     """Yield the values in chunks that fit into one statement."""
     for start in range(0, len(values), MAX_PARAMETERS):
         yield values[start : start + MAX_PARAMETERS]
-
-
-class Memory(dict[Key, Value]):
-    """A dictionary that clears itself when it gets too heavy; entries in use come back on their next miss.
-
-    A statement is as long as the request it serves and takes a hundred times its text in memory. A cache that counts
-    entries would hold gigabytes once somebody asks for many combinations of many groups.
-
-    Args:
-        weigh: returns the weight of an entry.
-        most: the limit on the total weight.
-
-    >>> words = Memory(lambda _key, word: len(word), most=8)
-    >>> for word in ("one", "three", "seven"):
-    ...     words[word[0]] = word
-    >>> words
-    {'s': 'seven'}
-    """
-
-    def __init__(self, weigh: Callable[[Key, Value], int], *, most: int) -> None:
-        super().__init__()
-        self._weigh = weigh
-        self._most = most
-        self._weight = 0
-
-    def __setitem__(self, key: Key, value: Value) -> None:
-        """Store an entry, dropping all others if it does not fit beside them."""
-        weight = self._weigh(key, value)
-        # A race between two threads may miscount slightly: the bound on memory need not be exact.
-        self._weight += weight
-        if self._weight > self._most:
-            self.clear()
-            self._weight = weight
-            # Statements contain reference cycles, and the server's collector rarely gets to old objects.
-            gc.collect()
-        super().__setitem__(key, value)
-
-
-def compiled_statements() -> Memory[Any, Any]:
-    """Return the cache for SQLAlchemy's compiled statements."""
-    return Memory(lambda _key, compiled: len(compiled.string), most=MAX_CHARACTERS)

@@ -127,6 +127,10 @@ class Transaction:
         """Execute a statement."""
         return self.connection.execute(statement, parameters)
 
+    def keep_no_statement(self) -> None:
+        """Have SQLAlchemy forget the statements that follow: compiled, they take a hundred times their text."""
+        self.connection.execution_options(compiled_cache=None)
+
     def tuples(self, statement: PreparedStatement | Executable, values: Values = NO_VALUES) -> list[Any]:
         """Run a query and return the driver's raw tuples: for large answers of integers and strings.
 

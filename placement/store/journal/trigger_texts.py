@@ -1,4 +1,4 @@
-"""The texts of the journal's triggers.
+"""The texts of the journal's triggers, made by one generator from what is watched and how a database spells it.
 
 SQLite and MariaDB call them once for each row. PostgreSQL calls them once for each statement, whatever the number of
 its rows, except for UPDATE: to find the changes, a statement trigger would have to join old and new rows, which takes
@@ -27,159 +27,173 @@ from placement.store.journal.watched import (
 )
 from placement.store.trigger_set import Trigger, TriggerSet
 
-_OF_PROVIDER = {"provider_uuid": "uuid", "root_provider_id": "root_provider_id"}
-_OF_CONSUMER = ("project_id", "user_id", "consumer_type_id")
-
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """How a database spells what the triggers need.
 
     Args:
-        body: a trigger's body around its statements.
-        insert: the statement that writes a row.
-        written_id: the id of the row that the statement before has written.
+        insert: the statement that writes rows, one for each of a source.
+        looked_up: a column of the provider or consumer that a row names.
+        join: adds the providers or consumers to the source, by key, where they are not subqueries.
+        ends: the statements that write a row, and keep the name that its object has lost.
         where: a statement that runs only under a condition.
         same: a comparison in which NULL equals NULL.
         moment: the time, UTC.
-        request: the journal's columns for the origin of a change.
-        maker: the function that builds JSON.
+        transaction: the journal's columns for the origin of a change, and for what orders it.
+        json: a JSON object with some members, as text.
     """
 
-    body: str
     insert: str
-    written_id: str
+    looked_up: str
+    ends: str
     where: str
     same: str
     moment: str
-    request: dict[str, str]
-    maker: str
+    transaction: dict[str, str]
+    json: str
+    join: str = ""
 
     def differ(self, columns: tuple[str, ...]) -> str:
         """Return the condition that any of the columns has changed."""
-        return "NOT (" + " AND ".join(self.same.format(f"OLD.{one}", f"NEW.{one}") for one in columns) + ")"
+        return "NOT (" + " AND ".join(self.same.format(f"OLD.{name}", f"NEW.{name}") for name in columns) + ")"
 
 
-def _statement(dialect: Dialect, watched: Watched, action: str, *, kind: str, shows: bool) -> str:
-    row = "OLD" if action == DELETED else "NEW"
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The rows that a trigger records: what to select them from, and what they are called before and after."""
+
+    rows: str = "(VALUES (1)) AS one"
+    old: str = "OLD"
+    new: str = "NEW"
+
+
+_ROW = Source()
+
+
+def _statement(dialect: Dialect, watched: Watched, action: str, *, kind: str, shows: bool, source: Source) -> str:
+    row, rows = source.old if action == DELETED else source.new, source.rows
     columns = {"kind": f"'{kind}'", "action": f"'{action}'"}
-    columns |= {name: f"{row}.{column}" for name, column in watched.copies.items()} | _looked_up(watched, row)
-    for side, there in (("old", action != CREATED), ("new", action != DELETED)):
-        if there and watched.amount:
-            columns[f"{side}_amount"] = f"{side.upper()}.{watched.amount}"
-        if there and shows:
-            columns[f"{side}_row"] = _json(dialect.maker, watched, side.upper())
-    every = {"time": dialect.moment} | columns | dialect.request
-    return _insert(dialect, "placement_journal", every)
+    columns |= {name: f"{row}.{column}" for name, column in watched.copies.items()}
+    for lookup in watched.lookups:
+        names = {"table": lookup.table, "key": lookup.key, "value": f"{row}.{lookup.column}"}
+        columns |= {name: dialect.looked_up.format(column=column, **names) for name, column in lookup.columns.items()}
+        rows += dialect.join.format(columns=", ".join(lookup.columns.values()), **names)
+    for side, alias, is_there in (("old", source.old, action != CREATED), ("new", source.new, action != DELETED)):
+        if is_there and watched.amount:
+            columns[f"{side}_amount"] = f"{alias}.{watched.amount}"
+        if is_there and shows:
+            members = ", ".join(f"'{column}', {alias}.{column}" for column in watched.shown)
+            columns[f"{side}_row"] = dialect.json.format(members)
+    columns = {"time": dialect.moment} | columns | dialect.transaction
+    return dialect.insert.format(columns=", ".join(columns), values=", ".join(columns.values()), rows=rows)
 
 
-def _insert(dialect: Dialect, table: str, columns: dict[str, str]) -> str:
-    return dialect.insert.format(table=table, columns=", ".join(columns), values=", ".join(columns.values()))
-
-
-def _statements(dialect: Dialect, watched: Watched, action: str) -> list[str]:
-    """Return what records an action, and keeps the name that it ends."""
-    row = _statement(dialect, watched, action, kind=watched.kind, shows=bool(watched.shown))
+def _recorded(dialect: Dialect, watched: Watched, action: str, source: Source = _ROW) -> list[str]:
+    """Return the statements that record an action, and keep the name that it ends."""
+    shows = bool(watched.shown)
+    row = _statement(dialect, watched, action, kind=watched.kind, shows=shows, source=source)
     if not watched.ends_name(action):
         return [row]
-    columns = {"kind": f"'{watched.kind}'", "object_id": "OLD.id", "name": f"OLD.{watched.named}"}
-    return [row, _insert(dialect, "placement_former_names", {"journal_id": dialect.written_id} | columns)]
-
-
-def _looked_up(watched: Watched, row: str) -> dict[str, str]:
-    columns = {}
-    if watched.provider:
-        for name, column in _OF_PROVIDER.items():
-            columns[name] = f"(SELECT {column} FROM resource_providers WHERE id = {row}.{watched.provider})"  # noqa: S608
-    if watched.consumer:
-        for name in _OF_CONSUMER:
-            columns[name] = f"(SELECT {name} FROM consumers WHERE uuid = {row}.{watched.consumer})"  # noqa: S608
-    return columns
-
-
-def _json(maker: str, watched: Watched, row: str) -> str:
-    members = ", ".join(f"'{column}', {row}.{column}" for column in watched.shown)
-    return f"{maker}({members})"
+    recorded = "provider_uuid" if watched.kind == PROVIDER else f"old_row::json ->> '{watched.named}'"
+    ends = dialect.ends.format(row=row, kind=watched.kind, named=watched.named, recorded=recorded)
+    return ends.split("; ")
 
 
 def _updated(dialect: Dialect, watched: Watched) -> Iterator[str]:
     """Yield the statements of an UPDATE: a row of the same identity is changed, else deleted and created."""
     is_another = dialect.differ(watched.identity)
     for action in (DELETED, CREATED):
-        for statement in _statements(dialect, watched, action):
+        for statement in _recorded(dialect, watched, action):
             yield dialect.where.format(statement=statement, condition=is_another)
     if not watched.values:
         return
     is_changed = f"NOT {is_another} AND {dialect.differ(watched.values)}"
     if watched.kind == PROVIDER:
         is_shown = dialect.differ(watched.shown)
-        only = _statement(dialect, watched, CHANGED, kind=GENERATION, shows=False)
+        only = _statement(dialect, watched, CHANGED, kind=GENERATION, shows=False, source=_ROW)
         yield dialect.where.format(statement=only, condition=f"{is_changed} AND NOT {is_shown}")
         is_changed = f"NOT {is_another} AND {is_shown}"
-    for statement in _statements(dialect, watched, CHANGED):
+    for statement in _recorded(dialect, watched, CHANGED):
         yield dialect.where.format(statement=statement, condition=is_changed)
 
 
-def _triggers(dialect: Dialect, watched: Watched) -> Iterator[Trigger]:
-    for name, event, action in (("inserted", "INSERT", CREATED), ("deleted", "DELETE", DELETED)):
-        yield _trigger(dialect, watched, (name, event), _statements(dialect, watched, action))
-    yield _trigger(dialect, watched, ("updated", "UPDATE"), list(_updated(dialect, watched)))
+def _code(dialect: Dialect, watched: Watched, inserted: Source = _ROW, deleted: Source = _ROW) -> dict[str, str]:
+    """Return what a table's triggers run, by event."""
+    statements = {
+        "INSERT": _recorded(dialect, watched, CREATED, inserted),
+        "DELETE": _recorded(dialect, watched, DELETED, deleted),
+        "UPDATE": _updated(dialect, watched),
+    }
+    return {event: "; ".join(listed) + ";" for event, listed in statements.items()}
 
 
-def _trigger(dialect: Dialect, watched: Watched, fires: tuple[str, str], statements: list[str]) -> Trigger:
-    name, event = fires
-    return Trigger(
-        f"placement_journal_{watched.table}_{name}",
-        f"AFTER {event} ON {watched.table}",
-        dialect.body.format("; ".join(statements) + ";"),
-    )
+def _triggers(dialect: Dialect, body: str) -> list[Trigger]:
+    return [
+        Trigger(_name(watched, event), f"AFTER {event} ON {watched.table}", body.format(code))
+        for watched in WATCHED
+        for event, code in _code(dialect, watched).items()
+    ]
 
 
-def _said(number: int) -> str:
+def _name(watched: Watched, event: str) -> str:
+    return f"placement_journal_{watched.table}_{event.lower().removesuffix('e')}ed"
+
+
+def _part_of_variable(number: int) -> str:
     """Return the SQL for one part of the request variable; NULL if missing or empty."""
     begun = f"SUBSTRING_INDEX({REQUEST_VARIABLE}, CHAR({ord(SEPARATOR)}), {number})"
     return f"NULLIF(SUBSTRING_INDEX({begun}, CHAR({ord(SEPARATOR)}), -1), '')"
 
 
-_SQLITE = Dialect(
-    body="BEGIN {} END",
-    insert="INSERT INTO {table} ({columns}) SELECT {values}",
-    written_id="last_insert_rowid()",
+_SUBQUERY = "(SELECT {column} FROM {table} WHERE {key} = {value})"
+_NAME_KEPT = "INSERT INTO placement_former_names (journal_id, kind, object_id, name) "
+_ON_SQLITE = Dialect(
+    insert="INSERT INTO placement_journal ({columns}) SELECT {values}",
+    looked_up=_SUBQUERY,
+    ends="{row}; " + _NAME_KEPT + "SELECT last_insert_rowid(), '{kind}', OLD.id, OLD.{named}",
     where="{statement} WHERE {condition}",
     same="{} IS {}",
     moment="strftime('%Y-%m-%d %H:%M:%f000', 'now')",
-    request={},
-    maker="json_object",
+    transaction={},
+    json="json_object({})",
 )
-_MARIADB = Dialect(
-    body="FOR EACH ROW BEGIN {} END",
+_ON_MARIADB = Dialect(
     # Not SELECT, which would lock out all others from new ids until the statement ends.
-    insert="INSERT INTO {table} ({columns}) VALUES ({values})",
-    written_id="LAST_INSERT_ID()",
+    insert="INSERT INTO placement_journal ({columns}) VALUES ({values})",
+    looked_up=_SUBQUERY,
+    ends="{row}; " + _NAME_KEPT + "VALUES (LAST_INSERT_ID(), '{kind}', OLD.id, OLD.{named})",
     where="IF {condition} THEN {statement}; END IF",
     same="BINARY {} <=> BINARY {}",  # names that differ only in case differ
     moment="UTC_TIMESTAMP(6)",
-    request={name: _said(number) for number, name in enumerate(REQUEST_COLUMNS, 1)},
-    maker="JSON_OBJECT",
+    transaction={name: _part_of_variable(number) for number, name in enumerate(REQUEST_COLUMNS, 1)},
+    json="JSON_OBJECT({})",
 )
-
-SQLITE = TriggerSet([trigger for watched in WATCHED for trigger in _triggers(_SQLITE, watched)])
-MARIADB = TriggerSet([trigger for watched in WATCHED for trigger in _triggers(_MARIADB, watched)])
-
-
+_ON_POSTGRESQL = Dialect(
+    insert="INSERT INTO placement_journal ({columns}) SELECT {values} FROM {rows}",
+    looked_up="{table}.{column}",
+    join=" LEFT JOIN LATERAL (SELECT {columns} FROM {table} WHERE {key} = {value} OFFSET 0) AS {table} ON true",
+    ends="WITH ended AS ({row} RETURNING id, kind, object_id, {recorded} AS name) " + _NAME_KEPT + "TABLE ended",
+    where="IF {condition} THEN {statement}; END IF",
+    same="{} IS NOT DISTINCT FROM {}",
+    moment="moment",
+    transaction={"commit_mark": "mark", "oldest_open": "oldest"}
+    | {name: f"origin[{number}]" for number, name in enumerate(REQUEST_COLUMNS, 1)},
+    json="json_build_object({})::text",
+)
 _FUNCTION = f"""
 DECLARE
     mark bigint := pg_current_xact_id()::text::bigint;
     oldest bigint := pg_snapshot_xmin(pg_current_snapshot())::text::bigint;
     moment timestamp := clock_timestamp() AT TIME ZONE 'UTC';
-    said text[] := string_to_array(current_setting('{REQUEST_SETTING}', true), chr({ord(SEPARATOR)}));
+    origin text[] := string_to_array(current_setting('{REQUEST_SETTING}', true), chr({ord(SEPARATOR)}));
 BEGIN
     IF TG_OP = 'INSERT' THEN
-        {{created}};
+        {{INSERT}}
     ELSIF TG_OP = 'DELETE' THEN
-        {{deleted}};
+        {{DELETE}}
     ELSIF TG_OP = 'UPDATE' THEN
-        {{changed}}
+        {{UPDATE}}
     ELSE
         INSERT INTO placement_journal (commit_mark, oldest_open, time, kind, action)
         VALUES (mark, oldest, moment, '{JOURNAL}', '{BEGAN}');
@@ -188,116 +202,29 @@ BEGIN
 END
 """  # noqa: S608
 
-_JSON = "json_build_object"
-_ONE_ROW = "(VALUES (1)) AS one"
-"""The source to select OLD or NEW from."""
-_JOIN_PROVIDER = (
-    "LEFT JOIN LATERAL (SELECT uuid, root_provider_id FROM resource_providers WHERE id = {key} OFFSET 0) AS p ON true"
-)
-_JOIN_CONSUMER = (
-    "LEFT JOIN LATERAL (SELECT project_id, user_id, consumer_type_id FROM consumers WHERE uuid = {key} "
-    "OFFSET 0) AS c ON true"
-)
 
+_CALLED = {
+    "INSERT": "REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT",
+    "UPDATE": "FOR EACH ROW",
+    "DELETE": "REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT",
+    "TRUNCATE": "FOR EACH STATEMENT",
+}
+_INSERTED, _DELETED = Source("new_rows AS n", new="n"), Source("old_rows AS o", old="o")
 
-def _recorded(watched: Watched, row: str, rows: str = _ONE_ROW) -> str:
-    """Return the statement that records created or deleted rows."""
-    was_made = row in {"n", "NEW"}
-    looked_up, joins = _looked_up_on_postgresql(watched, row)
-    columns = {name: f"{row}.{column}" for name, column in watched.copies.items()} | looked_up
-    side = "new" if was_made else "old"
-    if watched.amount:
-        columns[f"{side}_amount"] = f"{row}.{watched.amount}"
-    if watched.shown:
-        columns[f"{side}_row"] = _json(_JSON, watched, row) + "::text"
-    action = f"'{CREATED}'" if was_made else f"'{DELETED}'"
-    statement = _insert_on_postgresql({"kind": f"'{watched.kind}'", "action": action} | columns, f"{rows} {joins}")
-    return statement if was_made else _ending(watched, DELETED, statement)
-
-
-def _updated_on_postgresql(watched: Watched) -> str:
-    """Return the code that records an updated row: as deleted and created, or as changed in its values."""
-    other = f"{_recorded(watched, 'OLD')}; {_recorded(watched, 'NEW')};"
-    changed = f"ELSIF {_differ(watched.values)} THEN {_changed(watched)};" if watched.values else ""
-    return f"IF {_differ(watched.identity)} THEN {other} {changed} END IF;"
-
-
-def _changed(watched: Watched) -> str:
-    looked_up, joins = _looked_up_on_postgresql(watched, "NEW")
-    columns = {name: f"NEW.{column}" for name, column in watched.copies.items()} | looked_up
-    kind = f"'{watched.kind}'"
-    if watched.amount:
-        columns |= {"old_amount": f"OLD.{watched.amount}", "new_amount": f"NEW.{watched.amount}"}
-    if watched.shown:
-        is_shown = _differ(watched.shown)
-        for side, row in (("old_row", "OLD"), ("new_row", "NEW")):
-            columns[side] = f"CASE WHEN {is_shown} THEN {_json(_JSON, watched, row)}::text END"
-        if watched.kind == PROVIDER:
-            kind = f"CASE WHEN {is_shown} THEN '{PROVIDER}' ELSE '{GENERATION}' END"
-    statement = _insert_on_postgresql({"kind": kind, "action": f"'{CHANGED}'"} | columns, f"{_ONE_ROW} {joins}")
-    return _ending(watched, CHANGED, statement)
-
-
-def _ending(watched: Watched, action: str, statement: str) -> str:
-    """Have the statement that records the end of a name, if that is what it does, keep the name as well."""
-    if not watched.ends_name(action):
-        return statement
-    name = "provider_uuid" if watched.kind == PROVIDER else f"old_row::json ->> '{watched.named}'"
-    return (
-        f"WITH ended AS ({statement} RETURNING id, kind, object_id, {name} AS name) "  # noqa: S608
-        "INSERT INTO placement_former_names (journal_id, kind, object_id, name) "
-        "SELECT id, kind, object_id, name FROM ended"
-    )
-
-
-def _looked_up_on_postgresql(watched: Watched, row: str) -> tuple[dict[str, str], str]:
-    """Return the columns about a row's provider and consumer, and the joins that look both up."""
-    columns: dict[str, str] = {}
-    joins = []
-    if watched.provider:
-        columns |= {"provider_uuid": "p.uuid", "root_provider_id": "p.root_provider_id"}
-        joins.append(_JOIN_PROVIDER.format(key=f"{row}.{watched.provider}"))
-    if watched.consumer:
-        columns |= {name: f"c.{name}" for name in _OF_CONSUMER}
-        joins.append(_JOIN_CONSUMER.format(key=f"{row}.{watched.consumer}"))
-    return columns, " ".join(joins)
-
-
-def _differ(columns: tuple[str, ...]) -> str:
-    return " OR ".join(f"NEW.{column} IS DISTINCT FROM OLD.{column}" for column in columns)
-
-
-def _insert_on_postgresql(columns: dict[str, str], source: str) -> str:
-    said = {name: f"said[{number}]" for number, name in enumerate(REQUEST_COLUMNS, 1)}
-    every = {"commit_mark": "mark", "oldest_open": "oldest", "time": "moment"} | columns | said
-    return f"INSERT INTO placement_journal ({', '.join(every)}) SELECT {', '.join(every.values())} FROM {source}"  # noqa: S608
-
-
-_EVENTS = (
-    ("inserted", "INSERT", "REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT"),
-    ("updated", "UPDATE", "FOR EACH ROW"),
-    ("deleted", "DELETE", "REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT"),
-    ("truncated", "TRUNCATE", "FOR EACH STATEMENT"),
-)
-
-
-def _triggers_on_postgresql(watched: Watched) -> Iterator[Trigger]:
-    for name, event, rows in _EVENTS:
-        yield Trigger(
-            f"placement_journal_{watched.table}_{name}",
-            f"AFTER {event} ON {watched.table}",
-            f"{rows} EXECUTE FUNCTION placement_journal_{watched.table}()",
-        )
-
-
+SQLITE = TriggerSet(_triggers(_ON_SQLITE, "BEGIN {} END"))
+MARIADB = TriggerSet(_triggers(_ON_MARIADB, "FOR EACH ROW BEGIN {} END"))
 POSTGRESQL = TriggerSet(
-    [trigger for watched in WATCHED for trigger in _triggers_on_postgresql(watched)],
-    {
-        f"placement_journal_{watched.table}": _FUNCTION.format(
-            created=_recorded(watched, "n", "new_rows AS n"),
-            deleted=_recorded(watched, "o", "old_rows AS o"),
-            changed=_updated_on_postgresql(watched),
+    [
+        Trigger(
+            _name(watched, event),
+            f"AFTER {event} ON {watched.table}",
+            f"{called} EXECUTE FUNCTION placement_journal_{watched.table}()",
         )
+        for watched in WATCHED
+        for event, called in _CALLED.items()
+    ],
+    {
+        f"placement_journal_{watched.table}": _FUNCTION.format(**_code(_ON_POSTGRESQL, watched, _INSERTED, _DELETED))
         for watched in WATCHED
     },
 )

@@ -25,11 +25,11 @@ from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Executable, String, func, insert, literal_column, select, text
 
+from placement.store import kept_usage
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.trigger_texts import MARIADB, POSTGRESQL, SQLITE
 from placement.store.journal.watched import BEGAN, JOURNAL, WATCHED
-from placement.store.kept_usage import usage_triggers as kept_usage
 from placement.store.tables import placement_journal, utc_now
 from placement.store.trigger_set import DOUBTED, refusals_explained
 
@@ -43,7 +43,7 @@ SETS = {"postgresql": POSTGRESQL, "sqlite": SQLITE, "mysql": MARIADB}
 EARLIER: Collection[str] = frozenset(
     {
         "3034a34071aa4142", "9b9b14d0a92e090b", "403d3a02695d94d8", "05fd44b2fdad54ec", "6d70e77d1fc75a39",
-        "95a1fbee6c8d8842", "b0debc8935d6c79b", "bba72890aff2581c", "be17cffbb16e77d4",
+        "95a1fbee6c8d8842", "af81f1f3eb41ebaa", "b0debc8935d6c79b", "bba72890aff2581c", "be17cffbb16e77d4",
     }
 )  # fmt: skip
 """Fingerprints of earlier releases' triggers whose rows mean what today's mean, so that the journal continues."""

@@ -1,6 +1,7 @@
 """What the journal watches: eight tables of the reference, and how their columns map to its own."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 ALLOCATION, INVENTORY, TRAIT, AGGREGATE = "allocation", "inventory", "trait", "aggregate"
 PROVIDER, GENERATION, CONSUMER, JOURNAL = "provider", "generation", "consumer", "journal"
@@ -27,6 +28,22 @@ REQUEST_COLUMNS = ("request_id", "by_user", "by_project", "route")
 SEPARATOR = "\x1f"
 
 
+class Lookup(NamedTuple):
+    """What rows of the journal tell of a row in another table, found by the value of a column.
+
+    Args:
+        table: the other table.
+        key: its column with that value.
+        column: the column of the watched table.
+        columns: journal column -> the other table's column that it is copied from.
+    """
+
+    table: str
+    key: str
+    column: str
+    columns: dict[str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class Watched:
     """A table that the journal watches.
@@ -39,8 +56,7 @@ class Watched:
         copies: journal column -> the table column that it is copied from.
         amount: the column behind ``old_amount`` and ``new_amount``.
         shown: the columns that ``old_row`` and ``new_row`` show as JSON if any of them changes.
-        provider: the column with the provider whose uuid and root are looked up.
-        consumer: the column with the consumer whose owner is looked up.
+        lookups: what else is recorded of the provider and consumer.
         named: the column with what rows of the journal are to call an object once it has lost that.
     """
 
@@ -51,8 +67,7 @@ class Watched:
     values: tuple[str, ...] = ()
     amount: str | None = None
     shown: tuple[str, ...] = ()
-    provider: str | None = None
-    consumer: str | None = None
+    lookups: tuple[Lookup, ...] = ()
     named: str | None = None
 
     def ends_name(self, action: str) -> bool:
@@ -63,6 +78,13 @@ class Watched:
 _STOCK = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
 _SPOT = {"resource_provider_id": "resource_provider_id", "resource_class_id": "resource_class_id"}
 _OWNER = ("project_id", "user_id", "consumer_type_id")
+_PROVIDER = Lookup(
+    "resource_providers",
+    "id",
+    "resource_provider_id",
+    {"provider_uuid": "uuid", "root_provider_id": "root_provider_id"},
+)
+_CONSUMER = Lookup("consumers", "uuid", "consumer_id", {name: name for name in _OWNER})
 _PLACE = ("name", "parent_provider_id", "root_provider_id")
 
 WATCHED = (
@@ -73,8 +95,7 @@ WATCHED = (
         copies={"object_id": "id", "consumer_uuid": "consumer_id"} | _SPOT,
         values=("used",),
         amount="used",
-        provider="resource_provider_id",
-        consumer="consumer_id",
+        lookups=(_PROVIDER, _CONSUMER),
     ),
     Watched(
         "inventories",
@@ -84,21 +105,21 @@ WATCHED = (
         values=_STOCK,
         amount="total",
         shown=_STOCK,
-        provider="resource_provider_id",
+        lookups=(_PROVIDER,),
     ),
     Watched(
         "resource_provider_traits",
         TRAIT,
         identity=("trait_id", "resource_provider_id"),
         copies={"object_id": "trait_id", "resource_provider_id": "resource_provider_id"},
-        provider="resource_provider_id",
+        lookups=(_PROVIDER,),
     ),
     Watched(
         "resource_provider_aggregates",
         AGGREGATE,
         identity=("aggregate_id", "resource_provider_id"),
         copies={"object_id": "aggregate_id", "resource_provider_id": "resource_provider_id"},
-        provider="resource_provider_id",
+        lookups=(_PROVIDER,),
     ),
     Watched(
         "resource_providers",

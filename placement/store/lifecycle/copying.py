@@ -12,8 +12,8 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Table, delete, func, insert, inspect, select, text
 
 from placement.errors import PlacementError
+from placement.store import kept_usage
 from placement.store.journal import triggers as journal
-from placement.store.kept_usage import usage_triggers as kept_usage
 from placement.store.lifecycle import schema
 from placement.store.lifecycle.maintenance import Progress, exclusively, looking, silent
 from placement.store.lifecycle.reference_schema import zero_is_an_id

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import Connection, Engine, column, func, inspect, select, table, text
 
 import placement
+from placement.store import kept_usage
 from placement.store.checks.audit import odd_rows
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal import triggers as journal
 from placement.store.journal.triggers import TriggersFound, triggers_found
-from placement.store.kept_usage import usage_triggers as kept_usage
 from placement.store.lifecycle import reference_schema
 from placement.store.lifecycle.maintenance import PATIENCE, Patience, Progress, exclusively, looking, silent
 from placement.store.lifecycle.reference_schema import (

@@ -1,1 +1,0 @@
-"""Each provider's usage and capacity by class, kept by triggers, no matter who writes."""
