@@ -22,9 +22,8 @@ from placement.services.journal import put_in_order
 from placement.store.connection.database import Database
 from placement.store.connection.prepared import PreparedScalars, Values
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.journal.changes import JournalLook, TreeChanges, look
+from placement.store.journal.changes import Along, JournalLook, TreeChanges, look, may_read_along, needs_numbers
 from placement.store.journal.cursor import Cursor
-from placement.store.journal.tree_rows import Along, may_read_along, needs_numbers
 from placement.store.search.cloud_rows import cloud_rows
 
 MAX_AGE_S = 300.0
@@ -227,7 +226,7 @@ class TreeHistory:
             self._columns = None
         elif self._columns is not None:
             self._columns, unknown = self._columns.with_uses(changes.uses)
-            self._stale |= changes.untold | unknown
+            self._stale |= changes.unclear | unknown
         self._roots += _size(changed)
         while len(self._states) > MAX_STATES or self._roots > MAX_ROOTS:
             self._roots -= _size(self._states.popleft().changed)

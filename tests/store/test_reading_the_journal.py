@@ -5,10 +5,10 @@ from sqlalchemy import select, update
 
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.journal.changes import new_rows, place_of
 from placement.store.journal.history import complete_since
 from placement.store.journal.order import J
 from placement.store.journal.reading import Wanted, trail
-from placement.store.journal.tree_rows import new_rows, place_of
 from placement.store.journal.watched import BEGAN, JOURNAL
 from placement.store.tables import placement_journal
 from tests.store.rows import VCPU, add_providers, run, stocking
