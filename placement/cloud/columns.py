@@ -19,12 +19,9 @@ from placement.domain.overlay import MoreTrees, Overlay
 
 
 class CloudRows(NamedTuple):
-    """Providers and their stocks as the database has them, in any order: as rows, or as tables of numpy.
+    """Providers as (root id, id, parent id or ``NO_PARENT``), and inventories, in any order: rows, or tables of numpy.
 
-    Args:
-        providers: (root id, id, parent id or ``NO_PARENT``) of each.
-        stocks: (provider id, class id, untruncated capacity, used, min_unit, max_unit, step_size) of each inventory of
-            these providers.
+    A stock is (provider id, class id, untruncated capacity, used, min_unit, max_unit, step_size).
     """
 
     providers: Sequence[tuple[int, int, int]] | Ints
@@ -32,16 +29,7 @@ class CloudRows(NamedTuple):
 
 
 class StockColumns(NamedTuple):
-    """What providers have of one class.
-
-    Args:
-        at: the positions of the providers that have an inventory of it, ascending. The others line up with it.
-        capacity: the untruncated capacity.
-        used: what is in use.
-        min_unit: the least that may be taken at once.
-        max_unit: the most that may be taken at once.
-        step_size: what may be taken is a multiple of this.
-    """
+    """What providers have of one class, untruncated: ``at`` are their positions, ascending; the others line up."""
 
     at: Ints
     capacity: Floats
@@ -52,13 +40,7 @@ class StockColumns(NamedTuple):
 
 
 class TreeSums(NamedTuple):
-    """What whole trees have of one class, by the index of the tree.
-
-    Args:
-        capacity: the sum of the whole capacities.
-        used: the sum of what is in use.
-        has: whether any provider has an inventory.
-    """
+    """What whole trees have of one class, by the tree's index: whole capacity, what is in use, whether there is any."""
 
     capacity: Ints
     used: Ints
@@ -78,13 +60,7 @@ _NO_STOCK = StockColumns(_NO_INTS, np.zeros(0), *[_NO_INTS] * 4)
 
 
 class CloudColumns:
-    """One state of a cloud.
-
-    Args:
-        providers: its providers.
-        stocks: what they have of each class, by class id.
-        sums: known sums of trees, by class id.
-    """
+    """One state of a cloud: its providers, and by class id what they have and the known sums of trees."""
 
     __slots__ = ("_stocks", "_sums", "providers")
 
@@ -142,10 +118,7 @@ class CloudColumns:
     ) -> list[tuple[int, ...]]:
         """Return a row for each tree that has any of some classes: its root, its capacity, then its usage of each.
 
-        Args:
-            classes: the ids of the classes to show; None for one that nobody has.
-            others: further classes that a tree may have.
-            roots: the trees to look at; None for all.
+        Nobody has the class None; a tree may have ``others`` that are not shown. Without ``roots``, all trees count.
         """
         at = np.arange(len(self.providers.roots)) if roots is None else self.providers.tree_indices(sorted(roots))
         at = at[at >= 0]
@@ -203,11 +176,7 @@ class CloudColumns:
         )
 
     def with_uses(self, steps: Mapping[int, Sequence[UseStep]]) -> tuple["CloudColumns", set[int]]:
-        """Return the state after changes in what is in use, by class.
-
-        Also return the roots of trees that have to be read: a provider of theirs is not here, or has no inventory of
-        the class.
-        """
+        """Return the state after changes in what is in use, and the roots of trees to read: they lack such stock."""
         stocks, sums, unknown = dict(self._stocks), dict(self._sums), set[int]()
         for class_id, of_class in steps.items():
             table = np.array(of_class, dtype=np.int64)
@@ -222,12 +191,7 @@ class CloudColumns:
         return CloudColumns(self.providers, stocks, sums), unknown
 
     def with_trees(self, roots: Collection[int], rows: CloudRows) -> "CloudColumns":
-        """Return the state in which some trees are as rows show, or gone if these show none.
-
-        Args:
-            roots: the ids of the roots of these trees.
-            rows: all providers that are in them, with their stocks.
-        """
+        """Return the state in which the trees of some roots are as rows show, or gone if these show none."""
         new = CloudColumns.from_rows(rows)
         indices = self.providers.tree_indices(sorted(roots))
         indices = indices[indices >= 0]
@@ -290,10 +254,7 @@ def _merged(old: ProviderColumns, replaced: Ints, new: ProviderColumns) -> tuple
 
 
 def with_changes(columns: CloudColumns, overlay: Overlay, class_ids: Mapping[str, int]) -> CloudColumns:
-    """Return a cloud in which as much is in use as an overlay says, given the ids of the classes that it names.
-
-    What is allocated of a class that no longer exists takes no room, so its change gives none.
-    """
+    """Return a cloud in which as much is in use as an overlay says; of a class that does not exist, nothing changes."""
     steps: dict[int, list[UseStep]] = defaultdict(list)
     for provider, root in columns.providers.root_of(overlay.changes).items():
         for name, more in overlay.changes[provider].items():
@@ -303,12 +264,9 @@ def with_changes(columns: CloudColumns, overlay: Overlay, class_ids: Mapping[str
 
 
 class CloudView(NamedTuple):
-    """A cloud as it would be.
+    """A cloud as it would be: ``origin`` is the position of each provider, or of what it copies, in the real cloud.
 
-    Args:
-        columns: what it would have.
-        origin: for each provider, the position of the one in the real cloud that it is, or is modelled on.
-        like: the root of each tree that does not exist -> the root of the tree that it is modelled on.
+    ``like`` is the root of each tree that does not exist -> the root of the tree that it copies.
     """
 
     columns: CloudColumns
@@ -317,13 +275,7 @@ class CloudView(NamedTuple):
 
 
 def cloud_view(columns: CloudColumns, overlay: Overlay, *, full: Flags | None = None) -> CloudView:
-    """Return a cloud with the trees that an overlay says; its changes are in the columns already.
-
-    Args:
-        columns: what providers have.
-        overlay: which trees are gone, and which are added.
-        full: providers of which everything is in use; None for nobody.
-    """
+    """Return a cloud with the trees that an overlay says, its changes being made; of ``full`` all is in use."""
     if full is None and not (overlay.gone or overlay.more):
         return CloudView(columns, np.arange(len(columns.providers.ids)), {})
     providers, origin, like = _providers_under(columns.providers, overlay)

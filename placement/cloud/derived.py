@@ -30,13 +30,11 @@ ALWAYS_READ_ALONE = 500
 
 
 class CloudChanges(NamedTuple):
-    """What differs between two states of a cloud.
+    """What differs between two states of a cloud; ``roots`` are those of the trees in which anything does.
 
-    Args:
-        roots: the roots of the trees in which anything does.
-        marks: the traits and aggregates, by kind and id, of which any provider was given one or lost it; and the trees,
-            by kind and root, in which the providers themselves, or their names, do.
-        filled: those of the trees in which nothing differs but that more is in use.
+    ``marks``: the traits and aggregates, by kind and id, that any provider was given or has lost; and, by kind and
+    root, the trees with other providers or names. ``filled``: the trees in which nothing differs but that more is in
+    use.
     """
 
     roots: frozenset[int] = frozenset()
@@ -94,14 +92,7 @@ def reading_all_pays(changed: int, trees: int) -> bool:
 
 
 class Kept(NamedTuple):
-    """A value that was kept.
-
-    Args:
-        value: the value; shared, so nobody may change it.
-        changed: the roots of the trees that may have changed since it was worked out.
-        marks: the traits and aggregates whose holders may have changed since, and the trees whose providers may have.
-        filled: those of the trees in which nothing has changed but that more is in use.
-    """
+    """A value that was kept, shared, so nobody may change it, and what may have changed since, as in CloudChanges."""
 
     value: Any
     changed: frozenset[int]
@@ -116,11 +107,7 @@ class _KeptEntry(NamedTuple):
 
 
 class Derived:
-    """What was derived from trees, by name; shared by threads.
-
-    Args:
-        most_bytes: how much to keep. Beyond it, what was not asked for longest is dropped.
-    """
+    """What was derived from trees, by name, shared by threads; beyond ``most_bytes`` the least recent goes."""
 
     def __init__(self, most_bytes: int = MAX_BYTES) -> None:
         self._most_bytes = most_bytes
@@ -140,13 +127,9 @@ class Derived:
         return None if changed is None else Kept(entry.value, *changed)
 
     def keep(self, state: CloudState, name: Hashable, value: Any, *, size: int) -> None:
-        """Keep a value that was worked out in a state, unless that is older than one for which it is kept.
+        """Keep a value of some bytes that was worked out in a state, unless one of a newer state is kept.
 
-        Args:
-            state: the state.
-            name: all that the value depends on besides the trees.
-            value: the value, which must not change any more.
-            size: the memory that it takes, in bytes.
+        The ``name`` tells all that it depends on besides the trees.
         """
         if not state.is_newest:
             return
@@ -169,12 +152,7 @@ class Derived:
 
 
 class KeptInState:
-    """What was derived, as far as it holds in the state that a snapshot shows; nothing if that state is not known.
-
-    Args:
-        derived: what is kept, if anything is.
-        state: the state.
-    """
+    """What was derived, as far as it holds in the state that a snapshot shows; nothing if that state is not known."""
 
     def __init__(self, derived: Derived | None = None, state: CloudState | None = None) -> None:
         self.derived = derived

@@ -16,13 +16,9 @@ NO_PARENT = 0
 
 @dataclass(frozen=True, eq=False)
 class ProviderColumns:
-    """Who the providers are, by position: sorted by the id of their root, then by their own.
+    """Who the providers are, sorted by the id of their root, then by their own; a root's parent is ``NO_PARENT``.
 
-    Args:
-        ids: their ids.
-        parents: the ids of their parents, ``NO_PARENT`` for roots.
-        roots: the ids of the roots, one for each tree, ascending.
-        starts: the position of each tree's first provider, and, last, the number of providers.
+    ``roots`` has one for each tree, ascending; ``starts`` the position of its first provider, and last their number.
     """
 
     ids: Ints

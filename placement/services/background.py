@@ -6,14 +6,7 @@ from collections.abc import Callable
 
 
 class BackgroundWork:
-    """Begins some work in a thread when it is due. No thread outlives a fork, so requests begin it, not the start.
-
-    Args:
-        work: does it, and reports its own failures.
-        name: of the thread.
-        first_s: when to begin for the first time.
-        every_s: when to begin again.
-    """
+    """Begins some work in a thread when it is due. No thread outlives a fork, so requests begin it, not the start."""
 
     def __init__(self, work: Callable[[], object], *, name: str, first_s: float, every_s: float) -> None:
         self._work = work

@@ -18,11 +18,7 @@ from placement.store.provider_list import conditions_of
 
 
 def read_inventory(database: Database, wanted: ProviderFilter) -> BulkRead:
-    """Return the providers that pass a filter with their inventory, usage, traits and aggregates, in one snapshot.
-
-    Raises:
-        Invalid: the filter names a resource class or trait that does not exist.
-    """
+    """Return the providers that pass a filter with all they have, in one snapshot; Invalid for unknown names."""
     if database.keeps_journal:
         put_in_order(database)
     return _read(database, wanted)
@@ -45,15 +41,7 @@ trees_in = reads_once(hosts_in)
 
 @dataclass(frozen=True, slots=True)
 class AuditFindings:
-    """What an audit finds.
-
-    Args:
-        unknown_consumers: the consumers with allocations that are not on the list; none without a list.
-        overcommitted: the providers that have less of a class than is used.
-        odd_rows: lines about rows that no server writes.
-        empty_consumers: the consumers without allocations.
-        empty_aggregates: the aggregates without members.
-    """
+    """What an audit finds: consumers not on the list, providers over capacity, odd rows, and what nothing needs."""
 
     unknown_consumers: Sequence[Ownerless]
     overcommitted: Sequence[OverFull]
@@ -71,14 +59,9 @@ def audit(
     older_than: timedelta,
     tell: Callable[[str, float], None] = lambda _step, _done: None,
 ) -> AuditFindings:
-    """Look for everything that an audit finds.
+    """Look for everything that an audit finds; without a list of ``known`` consumers, not for others.
 
-    Args:
-        tx: the transaction.
-        known: the uuids of all consumers that exist; None to leave out the check for others.
-        consumer_type: consider only consumers of this type.
-        older_than: ignore consumers younger than this, which the list may not have yet.
-        tell: called with each step and the part of all that is done.
+    Only consumers of a type count, and younger ones than ``older_than`` do not: the list may not have them yet.
     """
     connection = tx.connection
     ownerless: Sequence[Ownerless] = ()

@@ -56,12 +56,7 @@ ReadSets = Callable[[Transaction, Collection[int]], Mapping[int, Ints]]
 
 
 class CloudCache:
-    """What a worker keeps of one database's cloud, shared by threads.
-
-    Args:
-        clock: the time in seconds; where it starts does not matter.
-        derived: what was worked out from trees; a standby shares that of its primary, and so its limit.
-    """
+    """What a worker keeps of one database's cloud, shared by threads. A standby shares what its primary has derived."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, derived: Derived | None = None) -> None:
         self.history = TreeHistory(clock)
@@ -77,11 +72,7 @@ def cache_of(database: Database) -> CloudCache:
 
 
 class CloudInSnapshot:
-    """The cloud as a snapshot shows it: what is kept of it, brought up to date, or all of it read anew.
-
-    Args:
-        tx: the snapshot.
-    """
+    """The cloud as a snapshot shows it: what is kept of it, brought up to date, or all of it read anew."""
 
     def __init__(self, tx: Transaction) -> None:
         cache = cache_of(tx.database)
@@ -121,11 +112,7 @@ class CloudInSnapshot:
     def reader(self, plan: Plan, ids: NamedIds, *, with_places: bool = False, adds_up: bool = False) -> TreeReader:
         """Return what takes the trees that can serve a plan from the columns.
 
-        Args:
-            plan: the plan.
-            ids: the ids of the names in it.
-            with_places: whether places matter.
-            adds_up: whether all slots take from a tree at the same time.
+        ``with_places``: whether places matter. ``adds_up``: whether all slots take from a tree at the same time.
         """
         serving = self.serving(plan, ids, levels=ids.levels if with_places else (), adds_up=adds_up)
         return TreeReader(serving, partial(self._tx.names.classes.ids, self._tx.connection), with_places=with_places)
@@ -133,22 +120,13 @@ class CloudInSnapshot:
     def reason_for_nothing(self, asked: tuple[object, ...]) -> Any:
         """Return why a request finds nothing; None if it is not known to find nothing.
 
-        Where little is left, the same is asked for again and again, and to find nothing takes longer than to find
-        something.
-
-        Args:
-            asked: all that the reason depends on besides the trees and names; found again by equality.
+        Where little is left, the same is asked again and again, and to find nothing takes longest. ``asked`` is all
+        that the reason depends on besides the trees and names.
         """
         return next((nothing.reason for nothing in self._nothing_found() if nothing.asked == asked), None)
 
     def note_nothing(self, asked: tuple[object, ...], reason: object, *, lasts: bool = False) -> None:
-        """Remember that a request finds nothing, until a tree changes.
-
-        Args:
-            asked: all that the reason depends on besides the trees and names.
-            reason: why it finds nothing.
-            lasts: whether the reason holds, too, while more and more is in use.
-        """
+        """Remember why a request finds nothing, until a tree changes; or if it ``lasts``, until one has more left."""
         self._keep_nothing((_Nothing(asked, reason, lasts), *self._nothing_found()[: MAX_REASONS - 1]))
 
     def _nothing_found(self) -> Sequence["_Nothing"]:
@@ -174,11 +152,7 @@ def cloud_in(tx: Transaction) -> CloudInSnapshot:
 
 
 def ids_in(tx: Transaction, plan: Plan, levels: Sequence[str] = (), *, locks: Sequence[PlaceLock] = ()) -> NamedIds:
-    """Return the ids of the names in a plan, where possible read in the statement that the cache needs anyway.
-
-    Raises:
-        Invalid: a resource class or trait does not exist.
-    """
+    """Return the ids of the names in a plan, if possible read in the cache's own statement; Invalid if unknown."""
     return ids_for(tx, plan, levels, locks=locks, read_along=cache_of(tx.database).history.read_along)
 
 
@@ -293,10 +267,7 @@ class NamesInSnapshot:
 
 
 def load(database: Database) -> None:
-    """Read the cloud ahead of all requests: processes that are forked later share its memory.
-
-    A database that cannot be read yet stops no start; the first requests read it then.
-    """
+    """Read the cloud ahead of all requests, if possible: processes that are forked later share its memory."""
     try:
         _load(database)
     except PlacementError as error:

@@ -31,13 +31,7 @@ Shown = Sequence[tuple[float, ...]]
 
 
 class Difference(NamedTuple):
-    """What differs of some trees.
-
-    Args:
-        cached: the rows that only the columns have.
-        stored: the rows that only the tables have.
-        is_of_usage: whether kept usage differs from the tables, too.
-    """
+    """The rows of some trees that only the columns or only the tables have, and whether kept usage differs."""
 
     cached: Shown
     stored: Shown

@@ -55,8 +55,7 @@ class Readiness:
 def readiness(database: Database) -> Health:
     """Tell whether the database answers and holds what this release needs.
 
-    Missing triggers do not stop the server: it sums usage and caches nothing, which is slower but correct. Once
-    they are back it returns to kept usage, because installing them counts everything again.
+    Without triggers the server sums usage and caches nothing: correct, but slower. It goes by them once they are back.
     """
     try:
         found = _health(database.prober or database)

@@ -30,11 +30,7 @@ EVERYTHING = Wanted()
 def read_feed(
     database: Database, cursor: Cursor = BEGINNING, wanted: Wanted = EVERYTHING, *, limit: int
 ) -> tuple[list[Entry], Cursor]:
-    """Return at most ``limit`` rows that a cursor has not seen, in commit order, and the cursor after them.
-
-    Raises:
-        CursorGone: unseen rows may have been deleted; start from the beginning.
-    """
+    """Return some rows that a cursor has not seen, in commit order, and the cursor after them; or CursorGone."""
     put_in_order(database)
     try:
         return _feed(database, cursor, wanted, limit=limit)
@@ -66,13 +62,7 @@ def prune(database: Database, *, keep_days: int) -> int:
 class JournalPruner:
     """Deletes old rows in the background of a server's requests: a portion, a pause, and so on.
 
-    Each worker looks now and then. Where several find old rows, all but one soon stop: whoever sees that somebody else
-    has deleted rows since leaves it to them.
-
-    Args:
-        database: the database.
-        keep_days: how long rows are kept.
-        pause_s: the pause after a portion.
+    Where several workers do, all but one soon stop: whoever sees that another has deleted rows since leaves it to them.
     """
 
     def __init__(self, database: Database, keep_days: int, *, pause_s: float = PAUSE_S) -> None:
@@ -119,12 +109,7 @@ journal_extent = reads(extent)
 
 @reads
 def read_history(tx: Transaction, provider_uuid: str, moment: datetime) -> PastProvider:
-    """Return the state of a provider at a moment.
-
-    Raises:
-        TooLongAgo: the journal does not go back that far.
-        NotFound: there was no such provider.
-    """
+    """Return the state of a provider at a moment; TooLongAgo, or NotFound if there was none."""
     past = provider_at(tx, provider_uuid, moment)
     if not past.exists:
         raise NotFound(f"There was no resource provider with uuid {provider_uuid} at that time.")

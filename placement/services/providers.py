@@ -26,11 +26,7 @@ def providers(tx: Transaction, wanted: ProviderFilter) -> ProviderList:
 
 
 def ids_in_filter(tx: Transaction, wanted: ProviderFilter) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the ids of the resource classes and of the traits in a filter.
-
-    Raises:
-        Invalid: there is no such class or trait.
-    """
+    """Return the ids of the resource classes and of the traits in a filter; Invalid if one does not exist."""
     classes, missing = _ids(tx, tx.names.classes, wanted.resources.keys())
     if missing:
         raise Invalid(f"Invalid resource class in resources parameter: No such resource class {missing[0]}.")

@@ -35,9 +35,8 @@ def reshape(
 ) -> None:
     """Replace the inventories of providers and the allocations of consumers, all or nothing.
 
-    Claims are checked against the final inventories. An inventory may only be dropped if the claims leave nothing
-    allocated from it. ``locks`` are the locks of places: nobody takes more from a place that another consumer holds
-    exclusively.
+    Claims are checked against the final inventories; one may only be dropped if nothing stays allocated from it. Nobody
+    takes more from a place that another consumer holds exclusively, as ``locks`` say.
     """
     situation = claiming.meet(tx, claims, wanted)
     for provider_uuid, new in wanted.items():

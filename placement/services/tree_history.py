@@ -50,13 +50,7 @@ NUMBERING_THREAD = "numbering"
 
 
 class CloudVersion(NamedTuple):
-    """Where a snapshot stands in a history.
-
-    Args:
-        history: the history.
-        number: the number of the newest state.
-        apart: what may differ in the snapshot, if that is older.
-    """
+    """Where a snapshot stands in a history: at the newest state, by number, but for what may differ ``apart``."""
 
     history: "TreeHistory"
     number: int
@@ -103,10 +97,7 @@ class TreeHistory:
         self._numbering = BackgroundNumbering(clock)
 
     def version(self, tx: Transaction) -> CloudVersion | None:
-        """Return where a snapshot stands; None without a usable journal, or if too much has changed since.
-
-        Memoised per snapshot: later commits do not change what it shows.
-        """
+        """Return where a snapshot stands, the same each time; None without a usable journal or after too much."""
         if self not in tx.remembered:
             self._look(tx)
         known: CloudVersion | None = tx.remembered[self]
@@ -150,24 +141,13 @@ class TreeHistory:
             return self._changed(earlier, later)
 
     def columns(self, tx: Transaction, version: CloudVersion) -> CloudColumns:
-        """Return the cloud as a snapshot shows it, reading only what is not known of it.
-
-        Args:
-            tx: the snapshot.
-            version: where it stands.
-        """
+        """Return the cloud as a snapshot shows it, reading only what is not known of it."""
         return self._columns_at(version, partial(cloud_rows, tx))
 
     def random_trees(
         self, version: CloudVersion, number: int, *, also: Collection[int]
     ) -> tuple[CloudColumns, set[int]] | None:
-        """Return the columns, and the roots of random trees, and some others, that they show as in a snapshot.
-
-        Args:
-            version: where the snapshot stands.
-            number: how many.
-            also: the roots of the others.
-        """
+        """Return the columns, and the roots of some random trees and of ``also``, that they show as in a snapshot."""
         with self._lock:
             columns, later = self._columns, self._changed_after(version)
             if columns is None or later is None:
@@ -192,10 +172,7 @@ class TreeHistory:
         return columns.with_trees(differing, read(differing)) if differing else columns
 
     def _read_for_all(self, version: CloudVersion, read: ReadRows) -> None:
-        """Read what is missing or stale in the columns of the newest state.
-
-        Trees that have changed since the snapshot stay stale.
-        """
+        """Read what is missing or stale in the newest state; trees that have changed since the snapshot stay stale."""
         with self._reading:
             with self._lock:
                 columns, stale = self._columns, frozenset(self._stale)
@@ -274,11 +251,7 @@ def _is_earlier(place: Cursor, than: Cursor) -> bool:
 
 
 class BackgroundNumbering:
-    """Numbers the rows of one database, in one thread at a time.
-
-    Args:
-        clock: the time in seconds; where it starts does not matter.
-    """
+    """Numbers the rows of one database, in one thread at a time."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.tolerates = random.randint(TOLERATED_UNNUMBERED, 2 * TOLERATED_UNNUMBERED)  # noqa: S311 - of many workers, usually one begins

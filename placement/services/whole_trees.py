@@ -53,10 +53,7 @@ def drain(tx: Transaction, uuid: str, *, by: DrainBy) -> None:
     """Keep new consumers off the tree that a provider belongs to; those that are there stay.
 
     The trait keeps the tree out of what nova asks for. A reserve refuses every claim, and is remembered.
-
-    Raises:
-        ProviderNotFound: there is no such provider.
-        ConcurrentUpdate: the tree was being rebuilt.
+    ProviderNotFound if there is no such provider, ConcurrentUpdate if the tree was being rebuilt.
     """
     tree = _locked_tree(tx, uuid)
     if by is DrainBy.RESERVE:
@@ -68,12 +65,7 @@ def drain(tx: Transaction, uuid: str, *, by: DrainBy) -> None:
 
 @writes
 def enable(tx: Transaction, uuid: str) -> None:
-    """Undo ``drain``, however it was done; what was never drained stays as it is.
-
-    Raises:
-        ProviderNotFound: there is no such provider.
-        ConcurrentUpdate: the tree was being rebuilt.
-    """
+    """Undo ``drain``, however it was done; what was never drained stays as it is. Raises as ``drain``."""
     tree = _locked_tree(tx, uuid)
     changed = {*unreserve(tx, tree.providers)}
     if _set_disabled(tx, tree.root, is_disabled=False):
@@ -86,12 +78,7 @@ def remove_tree(tx: Transaction, uuid: str, consumers: Collection[str]) -> None:
     """Delete a tree with everything allocated from it, if it is exactly these consumers that hold something there.
 
     What they hold elsewhere stays theirs: an instance that was rebuilt on another host leaves its old allocations.
-
-    Raises:
-        ProviderNotFound: there is no such provider.
-        Invalid: the provider is not the root of its tree.
-        ProviderInUse: the consumers are others.
-        ConcurrentUpdate: the tree was being rebuilt.
+    Invalid if the provider is not the root, ProviderInUse if the consumers are others; else raises as ``drain``.
     """
     pass_write_gate(tx.connection)
     known = lock_consumers(tx, consumers)  # before the providers, as every claim does
@@ -169,14 +156,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeConsumer:
-    """A consumer that holds something in a tree.
-
-    Args:
-        uuid, project_id, user_id, type: the consumer; ``type`` is None if unknown.
-        since: when it got the first of what it holds here (naive UTC); None if not recorded.
-        held: what it holds in the tree.
-        target: where it could go; None for nowhere, or if that was not asked.
-    """
+    """A consumer, what it holds in a tree, since when (naive UTC, None if not recorded), and where it could go."""
 
     uuid: str
     project_id: str
@@ -189,13 +169,9 @@ class TreeConsumer:
 
 @dataclass(frozen=True, slots=True)
 class Evacuation:
-    """The consumers of a tree, in the order in which they should move: the largest first.
+    """The consumers of a tree in the order in which they should move, and whether it is kept from candidates.
 
-    Args:
-        uuid, name: those of the tree's root.
-        is_disabled: whether nova's trait, or a drain, keeps the tree from being a candidate.
-        consumers: the consumers.
-        complete: whether these are all, and all places were searched to the end.
+    ``complete``: whether these are all, and all places were searched to the end.
     """
 
     uuid: str
@@ -212,11 +188,7 @@ class Evacuation:
 
 @reads
 def tree_consumers(tx: Transaction, uuid: str) -> Evacuation:
-    """Return the consumers of the tree that a provider belongs to, without targets.
-
-    Raises:
-        ProviderNotFound: there is no such provider.
-    """
+    """Return the consumers of a provider's tree, without targets; ProviderNotFound if there is no such."""
     root, placed, complete = _placed(tx, uuid)
     consumers = [_consumer(rows) for rows in placed.values()]
     ordered = sorted(consumers, key=lambda consumer: (-sum(consumer.held.values()), consumer.uuid))
@@ -225,13 +197,10 @@ def tree_consumers(tx: Transaction, uuid: str) -> Evacuation:
 
 @reads
 def evacuation(tx: Transaction, uuid: str, options: PlannerOptions) -> Evacuation:
-    """Return the consumers of a tree with the best target for each, beside the targets of those before it.
+    """Return the consumers of a tree with the best target for each, beside those before it; nothing is moved.
 
     What each holds here, provider by provider, decides, and the host must not be disabled. The traits and aggregates of
-    the original request are unknown. Nothing is moved.
-
-    Raises:
-        ProviderNotFound: there is no such provider.
+    the original request are unknown. ProviderNotFound if there is no such provider.
     """
     root, placed, complete = _placed(tx, uuid)
     shapes = {consumer: _shape(rows) for consumer, rows in placed.items()}

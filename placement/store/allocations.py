@@ -223,13 +223,7 @@ def delete_allocations(tx: Transaction, consumer_uuids: Collection[str]) -> None
 
 
 def replace_allocations(tx: Transaction, held: Sequence[HeldRow], wanted: Mapping[HeldKey, int]) -> None:
-    """Turn what some consumers hold into what they want, writing only rows that differ.
-
-    Args:
-        tx: a transaction in which the consumers are locked.
-        held: all that they hold.
-        wanted: amounts.
-    """
+    """Turn all that some locked consumers hold into the amounts they want, writing only rows that differ."""
     kept = {row.key: row for row in held if row.key in wanted}
     if gone := [row.id for row in held if kept.get(row.key) is not row]:
         for chunk in chunks(gone):

@@ -91,15 +91,9 @@ def _stocks(*, keeps_usage: bool) -> _BulkReading:
 
 @dataclass(frozen=True, slots=True)
 class BulkRead:
-    """Providers, and their properties by provider id.
+    """Providers, and what they have by provider id: stocks as (class id, the inventory's amounts, used), trait ids.
 
-    Args:
-        providers: (id, uuid, name, generation, uuid of the parent, uuid of the root).
-        stocks: (class id, total, reserved, min_unit, max_unit, step_size, allocation_ratio, used).
-        traits: trait ids.
-        aggregates: uuids.
-        class_names, trait_names: by id.
-        journal: the journal cursor that matches this snapshot, if there is one.
+    ``journal`` is the cursor that matches this snapshot, if there is one.
     """
 
     providers: Sequence[tuple[int, str, str, int, str | None, str]]

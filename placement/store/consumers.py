@@ -75,11 +75,7 @@ class Consumer:
 
 
 def lock_consumers(tx: Transaction, uuids: Collection[str]) -> dict[str, Consumer]:
-    """Lock the existing consumers in the order of their uuids, and return them by uuid.
-
-    Whoever changes a consumer's allocations locks its row first, so its allocations stay the same until the end of the
-    transaction.
-    """
+    """Lock the existing consumers in the order of their uuids, and with them what they hold; return them by uuid."""
     rows = [row for chunk in chunks(sorted(uuids)) for row in tx.tuples(_LOCK, {"uuids": chunk})]
     return {uuid: Consumer(id_, uuid, generation, ConsumerOwner(*owner)) for id_, uuid, generation, *owner in rows}
 
@@ -90,22 +86,14 @@ def consumer_generations(tx: Transaction, uuids: Collection[str]) -> dict[str, i
 
 
 def insert_consumers(tx: Transaction, owners: dict[str, ConsumerOwner]) -> None:
-    """Insert consumers that are getting their first allocations.
-
-    If another transaction inserts the same consumer, the unique uuid makes one of the two fail; its unit of work runs
-    again and finds the consumer.
-    """
+    """Insert consumers with their first allocations. Of two that insert the same, one fails and runs again."""
     names = ("uuid", "generation", "project_id", "user_id", "consumer_type_id")
     rows = [(uuid, 1, owner.project_id, owner.user_id, owner.type_id) for uuid, owner in sorted(owners.items())]
     tx.insert(_INSERT, [dict(zip(names, row, strict=True)) for row in rows])
 
 
 def advance_consumers(tx: Transaction, changes: Sequence[tuple[Consumer, ConsumerOwner]]) -> None:
-    """Set the owners of consumers and increment their generations, with one statement for equal changes.
-
-    Raises:
-        ConcurrentUpdate: a consumer is no longer at the generation it was read with.
-    """
+    """Set the owners of consumers and increment their generations; ConcurrentUpdate if one is not as it was read."""
     alike: dict[tuple[int, ConsumerOwner], list[int]] = defaultdict(list)
     for consumer, owner in changes:
         alike[consumer.generation, owner].append(consumer.id)
@@ -148,11 +136,9 @@ class OwnerIds:
 
 
 def owner_ids(tx: Transaction, projects: Iterable[str], users: Iterable[str], types: Iterable[str]) -> OwnerIds:
-    """Return the ids of names, creating missing ones.
+    """Return the ids of names, creating missing ones; existing rows are neither written nor locked.
 
-    Existing rows are neither written nor locked, so claims of one project do not wait for each other. A transaction
-    that creates a row blocks others that want the same one. Call this before taking any lock: then the blocked ones
-    hold no locks that this transaction could want, and no deadlock arises.
+    Call this before taking any lock: who creates a row blocks others that want the same one, and these must hold none.
     """
     wanted = [sorted(set(names)) for names in (projects, users, types)]
     ids_of_kinds = _ids_of_kinds(tx, wanted)

@@ -194,8 +194,7 @@ def replace_inventories(
 ) -> None:
     """Make these exactly the inventories of a provider, by class id, without touching unchanged rows.
 
-    ``present`` spares a query if the caller has read the current inventories. No class that is dropped may be allocated
-    (``classes_in_use``).
+    ``present`` are the current ones, if the caller has read them. No class that is dropped may be allocated.
     """
     if present is None:
         present = inventories_by_class(tx, provider_id)

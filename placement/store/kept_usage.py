@@ -41,14 +41,7 @@ def _stock(dialect: str, *, lock: str, if_there: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _RowTriggers:
-    """The triggers of a database that calls them once for each row.
-
-    Args:
-        body: a trigger's body around its statements.
-        add: what an INSERT does instead where the usage has a row.
-        stock: the statement for a new or changed inventory.
-        move: the statement for a provider whose root may have changed.
-    """
+    """The triggers of a database that calls them for each row: ``add`` is what an INSERT does to a row of usage."""
 
     body: str
     add: str
@@ -204,13 +197,10 @@ def triggers_in_place(connection: Connection) -> bool:
 
 
 def install(connection: Connection) -> None:
-    """Recreate the triggers and count what they start from, keeping all other writers out.
+    """Recreate the triggers and count what they start from, without other writers (``maintenance.exclusively``).
 
-    Runs in a transaction of ``maintenance.exclusively``. MariaDB commits at each step, so there the last trigger is
-    created after the count: an interrupted installation is never mistaken for a complete one.
-
-    Raises:
-        TriggersRefused: MariaDB denies the privilege; the message names the missing grant.
+    MariaDB commits at each step, so there the last trigger is created after the count: an interrupted installation is
+    never mistaken for a complete one. TriggersRefused if MariaDB denies the privilege.
     """
     remove(connection)
     match connection.dialect.name:

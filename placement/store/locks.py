@@ -49,8 +49,7 @@ UsedLocks = Mapping[int, str | None]
 def lock_columns(number: int) -> list[ColumnElement[Any]]:
     """Return a column for each of ``number`` classes: its id, or NULL if no provider has inventory of it.
 
-    They are added to a statement that runs anyway, so that a cloud without locks pays for no extra statement.
-    ``lock_values`` binds the names of the classes.
+    They are added to a statement that runs anyway. ``lock_values`` binds the names of the classes.
     """
     return [
         select(resource_classes.c.id)
@@ -125,8 +124,7 @@ _PASS = PreparedStatement(
 def pass_write_gate(connection: Connection) -> None:
     """Announce that this transaction will write allocations; on PostgreSQL this must be its first statement.
 
-    Without it the trigger would treat the transaction as foreign: slower, and perhaps a deadlock to retry, but still
-    correct.
+    Without it the trigger would treat the transaction as foreign: slower, perhaps a deadlock to retry, but correct.
     """
     if connection.dialect.name == "postgresql":
         _PASS.tuples(connection)

@@ -74,11 +74,7 @@ class NameTable:
 
 
 class _TableInSnapshot(NameTable):
-    """A table as one snapshot shows it, each name and id looked up once, even if it does not exist.
-
-    Args:
-        table: looks them up.
-    """
+    """A table as one snapshot shows it, each name and id looked up once, even if it does not exist."""
 
     def __init__(self, table: NameTable) -> None:
         self._looked_up_in = table
@@ -102,12 +98,7 @@ def _from_memo(memo: dict[K, V | None], wanted: set[K], look_up: Callable[[set[K
 
 
 class Names:
-    """A database's tables of names.
-
-    Args:
-        classes: the resource classes.
-        traits: the traits.
-    """
+    """A database's tables of names: the resource classes and the traits."""
 
     def __init__(self, classes: NameTable | None = None, traits: NameTable | None = None) -> None:
         self.classes = classes or NameTable(resource_classes, os_resource_classes.STANDARDS)

@@ -126,8 +126,7 @@ def _having_one_of_each(
 ) -> Select[int]:
     """Narrow a query over (provider, key) links to providers that have at least one key of each set.
 
-    It groups by provider and counts for each set: a subquery per set would be a join per set, and with a hundred of
-    them PostgreSQL would spend minutes on planning.
+    A subquery per set would be a join per set: with a hundred of them PostgreSQL plans for minutes.
     """
     query = query.where(key.in_(sorted(frozenset[Any]().union(*sets))))
     single = sorted(only for keys in sets if len(keys) == 1 for only in keys)

@@ -134,11 +134,7 @@ def provider(tx: Transaction, uuid: str) -> Provider | None:
 
 
 def required_provider(tx: Transaction, uuid: str) -> Provider:
-    """Return the provider with this uuid.
-
-    Raises:
-        ProviderNotFound: there is none.
-    """
+    """Return the provider with this uuid; ProviderNotFound if there is none."""
     provider_ = provider(tx, uuid)
     if provider_ is None:
         raise ProviderNotFound(uuid)
@@ -159,8 +155,7 @@ def ids_by_uuid(tx: Transaction, uuids: Collection[str]) -> dict[str, int]:
 def locked_provider(tx: Transaction, uuid: str, *, purpose: str = "") -> LockedProvider:
     """Lock the provider with this uuid against other writers until the end of the transaction.
 
-    Raises:
-        ProviderNotFound: there is none; the message ends with ``purpose``.
+    ProviderNotFound, whose message ends with ``purpose``, if there is none.
     """
     rows = tx.tuples(_LOCK_BY_UUID, {"uuid": uuid})
     if not rows:
@@ -169,12 +164,7 @@ def locked_provider(tx: Transaction, uuid: str, *, purpose: str = "") -> LockedP
 
 
 def locked_provider_at(tx: Transaction, uuid: str, *, expected: int) -> LockedProvider:
-    """Lock the provider with this uuid at a generation.
-
-    Raises:
-        ProviderNotFound: there is none.
-        ConcurrentUpdate: the generation is not the ``expected`` one.
-    """
+    """Lock a provider at a generation; ProviderNotFound if there is none, ConcurrentUpdate if it is at another one."""
     provider = locked_provider(tx, uuid)
     if provider.generation != expected:
         raise ConcurrentUpdate(
@@ -184,12 +174,7 @@ def locked_provider_at(tx: Transaction, uuid: str, *, expected: int) -> LockedPr
 
 
 def advance_provider(tx: Transaction, uuid: str, *, expected: int) -> LockedProvider:
-    """Lock the provider with this uuid, increment its generation, and return it with the new one.
-
-    Raises:
-        ProviderNotFound: there is none.
-        ConcurrentUpdate: the generation is not the ``expected`` one.
-    """
+    """Lock a provider at a generation, increment that, and return the provider with the new one. Raises as above."""
     if tx.dialect == "postgresql" and (rows := tx.tuples(_ADVANCE_BY_UUID, {"uuid_": uuid, "expected": expected})):
         return LockedProvider(*rows[0])
     provider = locked_provider(tx, uuid)
@@ -198,10 +183,7 @@ def advance_provider(tx: Transaction, uuid: str, *, expected: int) -> LockedProv
 
 
 def lock_providers(tx: Transaction, ids: Collection[int]) -> dict[int, int]:
-    """Lock providers in the order of their ids and return the current generations of those that still exist.
-
-    SQLite needs no row locks, because a writing transaction excludes all others from the start.
-    """
+    """Lock providers in the order of their ids and return the generations of those that exist."""
     locked: dict[int, int] = {}
     for chunk in chunks(sorted(ids)):
         locked.update(tx.tuples(_LOCK_BY_IDS, {"ids": chunk}))
@@ -217,11 +199,7 @@ def lock_providers_by_uuid(tx: Transaction, uuids: Collection[str]) -> dict[str,
 
 
 def advance_generation(tx: Transaction, provider_id: int, *, expected: int) -> None:
-    """Increment a provider's generation.
-
-    Raises:
-        ConcurrentUpdate: the generation is not the ``expected`` one.
-    """
+    """Increment a provider's generation; ConcurrentUpdate if it is not the ``expected`` one."""
     if tx.change(_ADVANCE, {"provider_id": provider_id, "expected": expected}) != 1:
         raise ConcurrentUpdate("resource provider generation conflict")
 

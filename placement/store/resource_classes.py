@@ -61,8 +61,7 @@ def locked_class(tx: Transaction, name: str) -> ResourceClass | None:
 def claimed_class_ids(tx: Transaction, names: Collection[str]) -> dict[str, int]:
     """Return the ids of those classes that exist, and prevent their deletion during this transaction.
 
-    Inventories have no foreign key to classes, so without the lock a class could be deleted while it gets its first
-    inventory. Standard classes cannot be deleted.
+    Inventories have no foreign key: without the lock a class could be deleted while it gets its first inventory.
     """
     ids = tx.names.classes.ids(tx.connection, [name for name in names if not is_custom(name)])
     for custom in chunks(sorted(name for name in names if is_custom(name))):

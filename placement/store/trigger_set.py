@@ -98,11 +98,7 @@ class TriggerSet:
             self._seal(connection)
 
     def _seal(self, connection: Connection) -> None:
-        """Note in each trigger's comment which transaction created it.
-
-        Disabling and enabling a trigger changes it, and a dump creates another: then the comment names another
-        transaction, and what the trigger keeps may lack what was written in between.
-        """
+        """Note in each trigger's comment which transaction created it: whoever disables or dumps it, changes that."""
         tables = {trigger.name: trigger.table for trigger in self.triggers}
         for name, _body, changed_by, _comment in self._rows(connection):
             if name in tables:
@@ -188,16 +184,7 @@ def _digest(texts: Iterable[tuple[str, str]]) -> str:
 def refusals_explained(
     connection: Connection, remove: Callable[[Connection], None], consequence: str
 ) -> Iterator[None]:
-    """Turn MariaDB's refusal to create triggers into an error that names the missing grant, and drop those created.
-
-    Args:
-        connection: the connection.
-        remove: drops the triggers.
-        consequence: what the refusal entails, for the message.
-
-    Raises:
-        TriggersRefused: MariaDB denies the privilege.
-    """
+    """Turn MariaDB's refusal to create triggers into TriggersRefused with the missing grant and the consequence."""
     try:
         yield
     except DBAPIError as error:

@@ -166,12 +166,7 @@ _ODD = (
 
 
 def odd_rows(connection: Connection, *, only_small_tables: bool = False) -> Iterator[str]:
-    """Yield a line for each kind of odd row that there is.
-
-    Args:
-        connection: a connection.
-        only_small_tables: whether to leave out allocations, which may be millions.
-    """
+    """Yield a line for each kind of odd row; ``only_small_tables`` leaves out allocations, perhaps millions."""
     for kind in _ODD:
         if only_small_tables and kind.table is allocations:
             continue
@@ -182,13 +177,7 @@ def odd_rows(connection: Connection, *, only_small_tables: bool = False) -> Iter
 
 @dataclass(frozen=True, slots=True)
 class Ownerless:
-    """A consumer with allocations that its owner does not know.
-
-    Args:
-        uuid, consumer_type, project: the consumer's.
-        held: provider -> class -> amount.
-        names: provider -> its name.
-    """
+    """A consumer with allocations that its owner does not know, what it holds, and the providers' names."""
 
     uuid: str
     consumer_type: str
@@ -216,13 +205,9 @@ def plain_uuid(text: str) -> str:
 def ownerless(
     connection: Connection, known: Collection[str], *, consumer_type: str | None, older_than: timedelta
 ) -> list[Ownerless]:
-    """Return the consumers with allocations that are not among the known ones.
+    """Return the consumers of a type with allocations that are not among the known ones, in any spelling.
 
-    Args:
-        connection: a connection with one snapshot.
-        known: the uuids that are still alive, in any spelling.
-        consumer_type: only consumers of this type.
-        older_than: only consumers created longer ago than this; younger ones may not be listed yet.
+    Consumers younger than ``older_than`` are left out: they may not be listed yet.
     """
     living = {plain_uuid(uuid) for uuid in known}
     query = (

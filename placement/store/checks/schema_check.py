@@ -180,21 +180,13 @@ class _Problem(NamedTuple):
 
 
 def check(engine: Engine, progress: Progress = silent) -> tuple[Finding, ...]:
-    """Return the problems of a database, in one snapshot, so that others may keep writing.
-
-    Raises:
-        Unavailable, MaintenanceFailed: as ``maintenance.looking``.
-    """
+    """Return the problems of a database, in one snapshot, so that others may keep writing. Raises as ``looking``."""
     with looking(engine) as connection:
         return tuple(finding for finding, _ in _findings(connection, progress))
 
 
 def repair(engine: Engine, owner: Owner, progress: Progress = silent) -> tuple[Finding, ...]:
-    """Repair what can be repaired and return all problems found. Allocations cannot be written while usage is counted.
-
-    Raises:
-        Unavailable, MaintenanceFailed: as ``maintenance.exclusively``.
-    """
+    """Repair what can be repaired and return all problems; allocations wait meanwhile. Raises as ``exclusively``."""
     with exclusively(engine) as connection:
         return tuple(
             replace(finding, repaired=not finding.needs and problem.repair(connection, owner))

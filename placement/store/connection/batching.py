@@ -64,11 +64,8 @@ class Batching(Generic[Item]):
     ) -> Iterator[None]:
         """Process an item together with those of other threads. The next batch starts once all have left the block.
 
-        Args:
-            item: the work of this thread.
-            turn: what the batch holds; only its leader, the thread that processes it, enters its own.
-            process: processes all items of a batch. If it raises, the leader gets the error, and the others enter the
-                block with nothing done.
+        Only the leader of a batch, the thread that processes it, enters its ``turn``. If ``process`` raises, the leader
+        gets the error, and the others enter the block with nothing done.
         """
         waiter = _Waiter(item)
         with self._guard:

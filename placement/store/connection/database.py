@@ -110,13 +110,7 @@ class Database:
         self.on_event("read anew", "")
 
     def note_fault(self, cause: str, words: str, *, kind: str) -> None:
-        """Note that a unit of work has been given up: log it and notify the listener.
-
-        Args:
-            cause: the fault's cause (``store/connection/faults.py``).
-            words: the database's own message.
-            kind: WRITE or READ.
-        """
+        """Note that a unit of work, WRITE or READ, was given up: log the database's words, notify the listener."""
         self._fault_log.write(logging.WARNING, cause, "The database failed a request (%s): %s", cause, words or "-")
         self.on_event("fault", cause)
         if kind == WRITE:
@@ -158,11 +152,7 @@ class DatabaseFile:
             event.listen(engine, "checkout", lambda *_connection: self.check())
 
     def check(self) -> None:
-        """Check that the path still leads to the file that was opened.
-
-        Raises:
-            OperationalError: it does not; the code is the one with which SQLite itself reports this.
-        """
+        """Check that the path still leads to the file that was opened, or raise what SQLite itself reports then."""
         opened = self._opened  # before the look at the file, which another thread may be creating
         identity = self._identity()
         if opened is None:
@@ -181,11 +171,7 @@ class DatabaseFile:
 
 
 def _writer_lock(dialect: str) -> AbstractContextManager[object]:
-    """Return the lock that admits one writer of this process at a time.
-
-    SQLite admits one writer and lets the others poll, so some starve; a lock wakes the next one at once and costs next
-    to nothing. Every other database queues its writers better itself.
-    """
+    """Return the lock that admits one writer of this process at a time; polling SQLite, some would starve."""
     return threading.Lock() if dialect == "sqlite" else nullcontext()
 
 

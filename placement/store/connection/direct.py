@@ -77,11 +77,7 @@ def rows_changed(connection: Connection, text: str, values: Sequence[Any]) -> in
 
 
 def begin(connection: Connection, text: str) -> None:
-    """Begin a transaction; the text may contain a further statement.
-
-    It is sent without a cursor: none could be kept, because the text names the request. That saves 3 to 5 % of a small
-    read.
-    """
+    """Begin a transaction, perhaps with a further statement; without a cursor, which saves 3 % of a small read."""
     LOG.info("%s", text)
     dbapi: Any = connection.dialect.loaded_dbapi
     try:
@@ -103,11 +99,7 @@ def execute_raw(connection: Connection, text: str) -> None:
 
 
 def roll_back(connection: Connection) -> None:
-    """Roll back the transaction, if one is open.
-
-    The driver's own rollback drops all prepared statements, because the transaction may have changed tables. Ours never
-    does, and after every refused request the next ones would have to be planned again.
-    """
+    """Roll back the transaction, if one is open. The driver's own rollback would drop all prepared statements."""
     if not connection.invalidated:
         driver = _driver(connection)
         if driver.info.transaction_status in _OPEN:
@@ -115,10 +107,9 @@ def roll_back(connection: Connection) -> None:
 
 
 def _sent(connection: Connection, text: str, values: Sequence[Any]) -> "RawCursor[Any]":
-    """Run a statement on the cursor that last ran it on this connection, if there is one.
+    """Run a statement on the cursor that last ran it on this connection: that knows how to convert values and rows.
 
-    That cursor knows how to convert the statement's values and rows: finding it out again takes a third of the driver's
-    time. It holds the rows until it runs again, so one that holds many is not remembered.
+    It holds the rows until it runs again, so one that holds many is not remembered.
     """
     remembered: dict[str, _Statement] = connection.connection.info.setdefault(_STATEMENTS, {})
     if (statement := remembered.pop(text, None)) is None:
@@ -159,14 +150,10 @@ def _wrapped(connection: Connection, text: str, values: Sequence[Any], error: An
 
 
 class Text(NamedTuple):
-    """A statement as sent to PostgreSQL.
+    """A statement as sent to PostgreSQL: its text, with placeholders for the ids that are ``literals``.
 
-    Args:
-        template: the text, with placeholders for literals.
-        names: the names of its parameters, in the order of their numbers.
-        own: values bound to the statement itself.
-        stamps: names of parameters that get the current time.
-        literals: names of ids that are written into the text.
+    ``names`` are its parameters in the order of their numbers, ``own`` the values bound to the statement itself, and
+    ``stamps`` the parameters that get the current time.
     """
 
     template: str

@@ -142,11 +142,9 @@ def _limit_statements(engine: Engine, limit_s: int) -> None:
 
 
 def _tell_lost_connections(context: ExceptionContext) -> None:
-    """Tell which connections to MariaDB are lost.
+    """Tell which connections to MariaDB are lost, such as that to a node of Galera that refuses even ROLLBACK.
 
-    A node of Galera that is cut off refuses ROLLBACK as well, and the pool would log that with a traceback. A
-    connection that was never made is not lost: the request would try again, and wait as long for the same silent
-    database.
+    A connection that was never made is not lost: the request would try again, and wait as long for the same database.
     """
     if is_cut_off(context.original_exception):
         context.is_disconnect = True
@@ -199,8 +197,7 @@ def _writes(connection: Connection) -> bool:
 def _has_a_session(connection: Any) -> bool:
     """Tell whether the connection owns its session rather than borrowing one per transaction from, say, pgbouncer.
 
-    A pooler reports a process id of its own making. In a shared session, statements prepared on this connection are
-    missing or shadowed by someone else's of the same name, and settings leak to other clients.
+    A pooler reports a process id of its own making; in a shared session, statements and settings are others'.
     """
     (process,) = connection.execute("SELECT pg_backend_pid()").fetchone()
     return bool(process == connection.info.backend_pid)
@@ -260,11 +257,10 @@ def _begin_on_postgresql(connection: Connection) -> None:
 
 
 def _begin_on_mariadb(connection: Connection) -> None:
-    """Set the isolation level of the next transaction, and its origin.
+    """Set the isolation level of the next transaction, and its origin, or clear it: the session remembers it.
 
-    SQLAlchemy's own isolation levels are set for the session and reset afterwards: four statements instead of one, and
-    if the connection breaks at one of them, an error that no retry recognises. The session remembers an origin, so
-    later transactions have to clear it.
+    SQLAlchemy's own isolation levels take four statements, and an error that no retry recognises if the connection
+    breaks.
     """
     if not (text := connection.get_execution_options().get(_BEGIN)):
         return

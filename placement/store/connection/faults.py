@@ -16,13 +16,9 @@ SOON_S, LATER_S = 1, 10
 
 
 class DatabaseFault(NamedTuple):
-    """A way in which a database fails.
+    """A way in which a database fails: its cause in a few words, and whether an immediate retry may succeed.
 
-    Args:
-        cause: a few words for answers, the log and metrics.
-        passes: whether an immediate retry of the same work may succeed.
-        retry_after_s: when a client may retry.
-        sentence: the message to the client, where the cause alone does not say enough.
+    A client may retry after ``retry_after_s``; the ``sentence`` is for it, where the cause alone does not say enough.
     """
 
     cause: str

@@ -32,13 +32,10 @@ NO_VALUES: Values = {}
 
 
 class PreparedStatement:
-    """A query or a change that takes its values by parameter name.
+    """A query or a change that takes its values by parameter name; given as a statement or as what builds it.
 
-    Args:
-        statement: the statement, or a function that builds it. On the fast path a built statement is discarded and only
-            its text kept: a seventh of the memory.
-        by_key: whether it finds rows by lists of keys, each of which has few. PostgreSQL then plans once for all short
-            lists, instead of each time for that particular list.
+    ``by_key``: it finds rows by lists of keys, each of which has few. PostgreSQL then plans once for all short lists.
+    On the fast path only the text of a built statement is kept: a seventh of the memory.
     """
 
     def __init__(self, statement: Executable | Callable[[], Executable], *, by_key: bool = False) -> None:
@@ -86,11 +83,7 @@ class PreparedStatement:
 
 
 class PreparedScalars:
-    """Scalar subqueries, read by a statement of their own or along with the row of another one.
-
-    Args:
-        columns: the subqueries.
-    """
+    """Scalar subqueries, read by a statement of their own or along with the row of another one."""
 
     def __init__(self, *columns: ColumnElement[Any]) -> None:
         self.columns = columns

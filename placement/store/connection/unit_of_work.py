@@ -57,18 +57,10 @@ def pauses(attempts: int) -> Iterator[float]:
 
 
 def retried(database: Database, attempt: Callable[[], T], *, kind: str) -> T:
-    """Call ``attempt`` until it succeeds, fails for good, or has used up its attempts or its time.
+    """Call ``attempt`` until it succeeds, fails for good, or has used up its attempts or its time (DatabaseFailed).
 
     This is the server's only retry boundary. It stands outside the transaction, around the whole unit of work with its
     commit, because that is where a failed certification (Galera) or serialization may surface.
-
-    Args:
-        database: sets the number of attempts, and is notified of every retry and fault.
-        attempt: one run of a unit of work.
-        kind: WRITE or READ.
-
-    Raises:
-        DatabaseFailed: the database cannot do the work.
     """
     begun = time.monotonic()
     waits = pauses(database.attempts)
@@ -99,13 +91,7 @@ def given_up(database: Database, fault: DatabaseFault, *, kind: str, words: str 
 
 
 class Transaction:
-    """An open transaction. It lives for one run of a unit of work.
-
-    Args:
-        connection: the connection it runs on.
-        database: the database it belongs to.
-        is_snapshot: whether all reads see the same moment; nothing can be written then.
-    """
+    """An open transaction of one run of a unit of work; a snapshot shows one moment, and nothing is written."""
 
     __slots__ = ("connection", "database", "is_snapshot", "names", "remembered")
 
@@ -190,11 +176,7 @@ def reads_anywhere(work: Callable[Concatenate[Transaction, P], T]) -> Callable[C
 
 
 def reads_once(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Database, P], T]:
-    """Run ``work``, which sends a single query, without a transaction around it.
-
-    A single statement is its own snapshot, and BEGIN and COMMIT would make up a third of a small read. Looking up names
-    of resource classes may take a further query.
-    """
+    """Run ``work``, which sends a single query, without a transaction: BEGIN and COMMIT are a third of a small read."""
 
     @functools.wraps(work)
     def run(database: Database, /, *args: P.args, **kwargs: P.kwargs) -> T:

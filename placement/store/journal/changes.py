@@ -101,19 +101,13 @@ _NO_STEPS: Mapping[int, Sequence[UseStep]] = MappingProxyType({})
 
 
 class TreeChanges(NamedTuple):
-    """What has changed from one snapshot to another.
+    """What has changed from one snapshot to another; ``roots`` are those of all changed trees.
 
+    ``marks``, ``filled``: as in CloudChanges. ``uses``: changes in what is in use, by the id of the class, in any
+    order; each counts once. ``unclear``: the roots of the trees whose providers or amounts have changed in other ways.
     Only this server's own allocations yield steps: it locks the provider before it writes, so that the journal row
-    names the provider's actual tree. Other writers do not, so their rows count as changes to the tree that the row
-    names and to the provider's current one.
-
-    Args:
-        roots: the roots of all changed trees.
-        marks: the traits and aggregates, by kind and id, that any provider has been given or has lost; and, by kind and
-            root, the trees in which a provider has come or gone, or has another name or parent.
-        uses: changes in what is in use, by the id of the class, in any order; each counts once.
-        unclear: the roots of the trees whose providers or amounts have changed in other ways.
-        filled: the roots of the trees in which nothing has changed but that more is in use.
+    names the provider's actual tree. Rows of others count as changes to the tree that they name, and to the provider's
+    current one.
     """
 
     roots: frozenset[int]
@@ -211,10 +205,7 @@ def place_of(tx: Transaction) -> Cursor | None:
     """Return the cursor of a snapshot, whatever it shows; None if it has none: too many of its rows have no number.
 
     On MariaDB its anchor also has the sum of the times of the rows ahead: after a failover, others may have taken their
-    ids.
-
-    Raises:
-        JournalOfAnother: the marks must be corrected first.
+    ids. See JournalOfAnother.
     """
     if tx.dialect in {SQLITE, POSTGRESQL}:
         return now(tx)
@@ -230,12 +221,9 @@ def _with_ahead(place: Cursor, times: Mapping[int, int]) -> Cursor:
 
 
 def new_rows(tx: Transaction, since: Cursor, along: Along | None = None) -> NewRows | None:
-    """Return the rows that a cursor has not seen; rows that were shown without counting as seen come again.
+    """Return the rows that a cursor has not seen, None if the snapshot has no place; see JournalOfAnother.
 
-    None if the snapshot has no place.
-
-    Raises:
-        JournalOfAnother: the marks must be corrected first.
+    Rows that were shown without counting as seen come again.
     """
     match tx.dialect:
         case "sqlite":

@@ -93,11 +93,7 @@ BEGINNING = Cursor()
 
 
 def cursor_from(text: str) -> Cursor:
-    """Return the cursor that a text encodes; ``0`` is the beginning.
-
-    Raises:
-        Invalid: the text is not a cursor.
-    """
+    """Return the cursor that a text encodes; ``0`` is the beginning. Invalid if it is none."""
     if text == "0":
         return BEGINNING
     try:

@@ -50,13 +50,7 @@ class _Searched(NamedTuple):
 
 
 class JournalExtent(NamedTuple):
-    """How much the journal holds, for monitoring.
-
-    Args:
-        rows: how many rows at most; no id is used twice, but some are never used.
-        age_s: the age of the oldest row.
-        lag_s: the age of the oldest row that readers cannot have yet: on MariaDB it has no number.
-    """
+    """How many rows the journal holds at most, the age of the oldest, and of the oldest that has no number yet."""
 
     rows: int
     age_s: float
@@ -122,15 +116,10 @@ NOTHING = PrunedRows(0, 0)
 
 
 def prune_some(tx: Transaction, before: datetime, *, oldest: int | None = None) -> PrunedRows:
-    """Delete up to ROWS_AT_ONCE of the oldest rows from before a moment.
+    """Delete up to ROWS_AT_ONCE of the oldest rows from before a moment; it waits for others that do the same.
 
-    The newest row is kept whatever its age: cursors refer to it, and numbering continues from it.
-
-    Args:
-        tx: the transaction; it waits for another one that does the same.
-        before: the moment.
-        oldest: the id of the oldest row that the previous portion left: if it is gone, somebody else deletes rows, and
-            nothing is done.
+    The newest row is kept whatever its age: cursors refer to it, and numbering continues from it. ``oldest`` is the id
+    of the oldest row that the previous portion left: if it is gone, somebody else deletes rows, and nothing is done.
     """
     kept = min(newest_rows(tx), default=0)
     tx.execute(_LOCK_OLDEST)
@@ -179,11 +168,7 @@ class PastProvider:
 
 
 def provider_at(tx: Transaction, uuid: str, moment: datetime) -> PastProvider:
-    """Return a provider as of a moment; the cost grows with the number of changes since.
-
-    Raises:
-        TooLongAgo: rows of that time are gone, or may be missing.
-    """
+    """Return a provider as of a moment, undoing all changes since; TooLongAgo if rows may be missing."""
     known_since = complete_since(tx)
     if known_since is None or moment < known_since:
         raise TooLongAgo

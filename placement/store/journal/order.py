@@ -88,11 +88,7 @@ def moment_of(number: int) -> datetime:
 
 
 def now(tx: Transaction) -> Cursor:
-    """Return the cursor of a reader that has read all ordered rows that this snapshot shows.
-
-    Raises:
-        JournalOfAnother: the marks must be corrected first.
-    """
+    """Return the cursor of a reader that has read all ordered rows that this snapshot shows; see JournalOfAnother."""
     if tx.dialect == POSTGRESQL:
         return _now_on_postgresql(tx)
     if tx.dialect == SQLITE:
@@ -118,11 +114,7 @@ def anchor(id_: int, time: datetime, commit_mark: int | None) -> tuple[int, int,
 
 
 def cursor_of(tx: Transaction) -> Cursor:
-    """Return the cursor of a reader of the tables themselves, in this transaction's snapshot.
-
-    Raises:
-        JournalOfAnother: as ``now``.
-    """
+    """Return the cursor of a reader of the tables themselves, in this transaction's snapshot; see JournalOfAnother."""
     found = now(tx)
     if tx.dialect in {SQLITE, POSTGRESQL}:
         return found
@@ -140,27 +132,16 @@ def newest_rows(tx: Transaction) -> list[int]:
 
 
 def _now_on_postgresql(tx: Transaction) -> Cursor:
-    """Return the cursor of a snapshot, ending no higher than the highest mark present.
-
-    Transaction ids above it may be reused after a crash: nothing of them was ever stored.
-    """
+    """Return the cursor of a snapshot. It ends at the highest mark: after a crash, ids above may be reused."""
     for row in tx.tuples(_PLACE):
         return place_on_postgresql(PlaceRow(*row))
     return Cursor(triggers=trigger_revision(tx))
 
 
 class PlaceRow(NamedTuple):
-    """What tells the cursor of a snapshot on PostgreSQL.
+    """What tells the cursor of a snapshot on PostgreSQL: its newest row, the time in microseconds, and its text.
 
-    Args:
-        id: of the newest row.
-        time: of that row, in microseconds.
-        mark: of that row.
-        oldest_open: of that row.
-        overlapping: the number of transactions seen from ``oldest_open`` on.
-        snapshot: PostgreSQL's text of it.
-        is_standby: whether it is a standby's.
-        triggers: the revision of the triggers.
+    ``overlapping`` is the number of transactions seen from ``oldest_open`` on, ``triggers`` their revision.
     """
 
     id: int
@@ -205,11 +186,7 @@ _PLACE = PreparedStatement(lambda: select(*place_columns()))
 
 
 def place_on_postgresql(row: PlaceRow) -> Cursor:
-    """Return the cursor of a snapshot.
-
-    Raises:
-        JournalOfAnother: as ``now``.
-    """
+    """Return the cursor of a snapshot; see JournalOfAnother."""
     seen = _seen_on_postgresql(row.mark, row.snapshot, is_standby=row.is_standby)
     return Cursor(
         seen,

@@ -81,8 +81,7 @@ def lost_after(tx: Transaction, moment: datetime) -> FormerNames:
 def not_yet_told(tx: Transaction, cursor: Cursor, portion: Seen, *, providers: Collection[int]) -> FormerNames:
     """Return the names for rows of a portion, for a reader at a cursor; of providers only those of some.
 
-    A claim may commit before a renaming and yet have higher ids, or the other way round. Its reader knows the old name
-    until it has got the row that tells of the new one.
+    A renaming may commit before a claim and have higher ids: its reader knows the old name until it has got that row.
     """
     is_later = case((unseen(tx, Seen(), portion), 0), else_=1)
     return _names(tx, unread(tx, cursor), providers, is_later=is_later)
@@ -210,12 +209,7 @@ class Wanted:
 
 
 def feed(tx: Transaction, cursor: Cursor, wanted: Wanted, *, limit: int) -> tuple[list[Entry], Cursor]:
-    """Return the rows that a cursor has not seen, in commit order, and the cursor after them.
-
-    Raises:
-        CursorGone: unseen rows may have been deleted.
-        JournalOfAnother: as ``order.now``.
-    """
+    """Return rows that a cursor has not seen, in commit order, and the cursor after them; or CursorGone."""
     verify(tx, cursor)
     here = now(tx)
     portion = cursor.portion or here.seen

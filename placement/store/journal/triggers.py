@@ -60,14 +60,11 @@ def some_are_there(connection: Connection) -> bool:
 
 
 def install(connection: Connection) -> None:
-    """Recreate the triggers, and record in the journal that it begins here.
+    """Recreate the triggers, and record in the journal that it begins here; runs within ``maintenance.exclusively``.
 
-    Runs within a transaction of ``maintenance.exclusively``. Writing a table and creating a trigger on it block each
-    other until the transaction ends: whatever commits after the last trigger is recorded in full, and whatever came
-    before is older than the row written here.
-
-    Raises:
-        TriggersRefused: MariaDB withholds the privilege; the message names the missing grant.
+    Writing a table and creating a trigger on it block each other until the transaction ends: whatever commits after the
+    last trigger is recorded in full, and whatever came before is older than the row written here. TriggersRefused if
+    MariaDB withholds the privilege.
     """
     remove(connection)
     resume(connection)
@@ -77,12 +74,7 @@ def install(connection: Connection) -> None:
 def bring_up_to_date(connection: Connection, earlier: Collection[str] = EARLIER) -> None:
     """Replace missing or outdated triggers; the journal continues if the present ones wrote the same.
 
-    Args:
-        connection: within a transaction of ``maintenance.exclusively``.
-        earlier: fingerprints of triggers that wrote what these do.
-
-    Raises:
-        TriggersRefused: as ``install``.
+    ``earlier`` are the fingerprints of triggers that wrote what these do.
     """
     ours = SETS[connection.dialect.name]
     if ours.standing_fingerprint(connection) not in {*earlier, ours.fingerprint(connection.dialect.name)}:
@@ -100,11 +92,7 @@ def _keep_writers_out(connection: Connection) -> None:
 
 
 def resume(connection: Connection) -> None:
-    """Create the triggers where nothing has changed without them: the journal continues.
-
-    Raises:
-        TriggersRefused: as ``install``.
-    """
+    """Create the triggers where nothing has changed without them: the journal continues. Raises as ``install``."""
     _keep_writers_out(connection)
     with refusals_explained(connection, remove, "there is no journal. To have one"):
         SETS[connection.dialect.name].create(connection)

@@ -29,14 +29,7 @@ SEPARATOR = "\x1f"
 
 
 class Lookup(NamedTuple):
-    """What rows of the journal tell of a row in another table, found by the value of a column.
-
-    Args:
-        table: the other table.
-        key: its column with that value.
-        column: the column of the watched table.
-        columns: journal column -> the other table's column that it is copied from.
-    """
+    """What is recorded of a row in another table, whose ``key`` has the value of a ``column`` of the watched table."""
 
     table: str
     key: str

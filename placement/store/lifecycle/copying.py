@@ -53,12 +53,9 @@ class Copied:
 def copy(source: Engine, target: Engine, progress: Progress = silent) -> tuple[Copied, ...]:
     """Create the schema in an empty database, copy all rows of another into it, and compare the two.
 
-    One snapshot of the source is copied in one transaction of the target (MariaDB commits earlier): on any failure an
-    error is raised and the target is as empty as before. Ids are preserved.
-
-    Raises:
-        CopyRefused: the source is not at this release's schema, the target holds data, or the copy differs.
-        Unavailable, MaintenanceFailed: as ``maintenance.exclusively``.
+    One snapshot of the source is copied in one transaction of the target (MariaDB commits earlier): on any failure the
+    target is as empty as before. Ids are preserved. CopyRefused if the source has another schema, the target holds
+    data, or the copy differs; else raises as ``maintenance.exclusively``.
     """
     state_of_source = schema.current(source)
     _refuse_other_schema(state_of_source)
@@ -185,11 +182,7 @@ def _go_on_counting(target: Connection) -> None:
 
 
 def _compared(origin: Connection, target: Connection, table: Table, *, done: _RowsDone) -> Copied:
-    """Compare a table on both sides.
-
-    Raises:
-        CopyRefused: a row differs; the message shows the first one.
-    """
+    """Compare a table on both sides; CopyRefused shows the first row that differs."""
     count = 0
     with closing(_rows(origin, table)) as before, closing(_rows(target, table)) as after:
         for old, new in zip_longest(before, after):

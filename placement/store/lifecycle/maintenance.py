@@ -45,12 +45,7 @@ _COMES_OR_GOES = {1146, 1684}
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long maintenance waits, in seconds.
-
-    Args:
-        turn_s: for another process that is working on the schema.
-        lock_s: for a locked table; kept short because other sessions queue up behind us.
-    """
+    """How long to wait for another process that works on the schema, and for a lock, before which others queue up."""
 
     turn_s: float = 600
     lock_s: float = 10
@@ -69,13 +64,9 @@ class MaintenanceFailed(PlacementError):
 
 @contextmanager
 def exclusively(engine: Engine, patience: Patience = PATIENCE) -> Iterator[Connection]:
-    """Yield a connection in one transaction, as the only process doing maintenance; commit at the end.
+    """Yield a connection in one transaction, as the only process doing maintenance; commit at the end. Requests go on.
 
-    Requests are served meanwhile, except where a statement locks a table.
-
-    Raises:
-        Unavailable: the database cannot be reached, or a lock was not granted in time.
-        MaintenanceFailed: the database refused a statement.
+    Unavailable if the database cannot be reached or a lock is not granted in time; MaintenanceFailed if it refuses.
     """
     with _plain_errors(), _ALONE[engine.dialect.name](engine, patience) as connection:
         yield connection
@@ -150,11 +141,7 @@ _ALONE = {
 
 @contextmanager
 def turn_in_cluster(connection: Connection, *, timeout_s: float) -> Iterator[None]:
-    """Exclude all other nodes for the block; a no-op without a cluster. The caller holds this node's own lock already.
-
-    Raises:
-        Unavailable: another node kept the turn until the timeout.
-    """
+    """Exclude all other nodes for the block; the caller holds this node's own lock. Unavailable after the timeout."""
     node = _node(connection)
     if node is None:
         yield

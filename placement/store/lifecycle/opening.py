@@ -34,15 +34,9 @@ _SEVERAL_HOSTS = re.compile(
 
 
 def normalised(connection: str, parameters: str = "", *, option: str = "connection") -> URL:
-    """Return the URL to connect with; its string form hides the password.
+    """Return the URL to connect with, from ``connection`` and ``connection_parameters``; its string hides the password.
 
-    Args:
-        connection: ``[placement_database] connection``.
-        parameters: ``connection_parameters``: ``name=value&...``, appended to the query.
-        option: the option that holds the URL, for messages.
-
-    Raises:
-        ConfigurationError: the URL is unusable; the message does not repeat it.
+    ConfigurationError names the ``option`` of an unusable URL, and does not repeat that.
     """
     url = _parsed(connection.strip(), parameters.strip().lstrip("?&"), option)
     dialect = url.drivername.partition("+")[0]
@@ -133,19 +127,10 @@ LOG = logging.getLogger(__name__)
 
 
 def open_database(settings: DatabaseSettings, *, retries: int = ATTEMPTS - 2, keep_journal: bool = True) -> Database:
-    """Return the configured database, ready to serve, with no connection open.
+    """Return the configured database, ready to serve, with no connection open: uWSGI forks behind Python's back.
 
-    Servers fork after the application is created, and some (uWSGI) do so behind Python's back: connections open by then
-    would be shared by all processes.
-
-    Args:
-        settings: ``[placement_database]``.
-        retries: how often a unit of work is retried after a transient failure.
-        keep_journal: ``[journal] enabled``.
-
-    Raises:
-        ConfigurationError: a URL is unusable, or there are no tables.
-        Unavailable: the database cannot be reached.
+    ``retries`` are those of a unit of work, ``keep_journal`` is ``[journal] enabled``. ConfigurationError if a URL is
+    unusable or there are no tables, Unavailable if the database cannot be reached.
     """
     url, standby_url = _urls(settings)
     state = _prepared(settings, url, keep_journal=keep_journal)

@@ -71,11 +71,7 @@ def has_tables(connection: Connection) -> bool:
 
 
 def stamp(connection: Connection, wanted: str) -> None:
-    """Write a revision into the reference's version table: a revision, an unambiguous prefix of one, or ``head``.
-
-    Raises:
-        SchemaRefused: no revision matches, or several do.
-    """
+    """Write a revision into the reference's version table, named by itself, a prefix or ``head``; or SchemaRefused."""
     matches = [HEAD] if wanted == "head" else [known for known in REVISIONS if wanted and known.startswith(wanted)]
     if len(matches) != 1:
         raise SchemaRefused(f"Can't locate revision identified by '{wanted}'; there are {', '.join(REVISIONS)}.")
@@ -85,10 +81,9 @@ def stamp(connection: Connection, wanted: str) -> None:
 
 
 def bring_up_to_date(connection: Connection) -> None:
-    """Migrate the reference's tables from an older revision to the newest.
+    """Migrate the reference's tables to the newest revision.
 
-    Raises:
-        SchemaRefused: the revision is unknown, rows have to be migrated first, or a table is another application's.
+    SchemaRefused if the revision is unknown, rows have to be migrated first, or a table is another application's.
     """
     present = revision(connection)
     if present is None:

@@ -139,14 +139,10 @@ class SchemaState:
 def upgrade(
     engine: Engine, progress: Progress = silent, *, keep_journal: bool = True, patience: Patience = PATIENCE
 ) -> tuple[str, ...]:
-    """Create, adopt or migrate a database; return notes for the operator, usually none.
+    """Create, adopt or migrate a database; return notes for the operator, usually none. SchemaRefused changes nothing.
 
     Safe to run in several processes at once: the first does the work, the others wait and find it done. Without
-    ``keep_journal`` the journal's triggers are removed, but its rows stay.
-
-    Raises:
-        SchemaRefused: the database is in a state that must not be worked on; nothing was changed.
-        Unavailable, MaintenanceFailed: as ``maintenance.exclusively``.
+    ``keep_journal`` the journal's triggers are removed, but its rows stay. Raises as ``maintenance.exclusively``.
     """
     with exclusively(engine, patience) as connection:
         _refuse_newer(connection)
@@ -167,11 +163,9 @@ def upgrade(
 
 
 def release(engine: Engine, progress: Progress = silent) -> bool:
-    """Remove everything of ours and so hand the database back to the reference; tell whether there was anything.
+    """Hand the database back to the reference, without anything of ours; tell whether there was anything.
 
-    Raises:
-        SchemaRefused: a newer release of this server has upgraded the database.
-        Unavailable, MaintenanceFailed: as ``maintenance.exclusively``.
+    SchemaRefused if a newer release has upgraded it; else raises as ``maintenance.exclusively``.
     """
     with exclusively(engine) as connection:
         _refuse_newer(connection)

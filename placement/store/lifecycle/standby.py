@@ -31,13 +31,7 @@ BROKEN = "a statement failed there"
 
 
 class Standby:
-    """The standby of a database.
-
-    Args:
-        database: the standby, opened.
-        look: returns what is wrong with it, or None; may take seconds.
-        clock: returns seconds.
-    """
+    """The standby of a database; ``look`` says what is wrong with it, if anything, and may take seconds."""
 
     def __init__(
         self, database: Database, look: Callable[[], str | None], clock: Callable[[], float] = time.monotonic
