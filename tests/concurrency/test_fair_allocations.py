@@ -54,16 +54,3 @@ def test_many_on_providers_of_their_own_get_exactly_what_is_theirs(fair: Api, se
     assert held(fair, "ann") == CLIENTS == statuses(answers)[204]
     assert set(statuses(answers)) == {204, 409}
     check_books(served)
-
-
-def test_claims_that_name_providers_in_opposite_orders_do_not_block_each_other(fair: Api) -> None:
-    providers = [make_provider(fair, PGPU=1000, VCPU=1000) for _provider in range(4)]
-    served: Database = fair.app.extensions["placement"].database
-    bodies = [
-        entry({provider: {"PGPU": 1, "VCPU": 1} for provider in order}, project_id=project)
-        for order in (providers, providers[::-1])
-        for project in ("ann", "bob")
-    ]
-    calls = [lambda body=body: Api(fair.app).put(f"/allocations/{new_uuid()}", body) for body in bodies * 4]
-    assert statuses(together(calls)) == {204: len(calls)}
-    assert served.retries["deadlock"] == 0

@@ -112,17 +112,6 @@ def gpus_of_a(api: Api) -> list[int]:
     return [used(api, uuid_of(f"a-gpu{number}"))["PGPU"] for number in range(8)]
 
 
-def test_gangs_are_whole_under_load(app: Flask, api: Api, served: Database) -> None:
-    for host in HOSTS:
-        register(api, host)
-    answers = together([claim(app, {**PAIR, "members": 3}) for _ in range(8)])
-    found = statuses(answers)
-    assert set(found) <= {201, 409}
-    assert 1 <= found[201] <= 2
-    assert sum(gpus(api)) == 6 * found[201]
-    check_books(served)
-
-
 def test_gangs_singles_and_parts_of_gangs_share_what_there_is(
     app: Flask, api: Api, served: Database, is_long: bool
 ) -> None:

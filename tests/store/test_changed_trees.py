@@ -12,15 +12,14 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit import Fit, Preference, Profile
 from placement.candidates.ranking import Ranking, TreeScores
-from placement.cloud.derived import ALWAYS_READ_ALONE, MAX_CHANGED, CloudChanges
+from placement.cloud.derived import ALWAYS_READ_ALONE, MAX_CHANGED
 from placement.domain.search_plan import CandidateRequest, RequestGroup, plan_for
 from placement.services.allocation_candidates import Answer, SearchOptions, answer_to
 from placement.services.answer_texts import Question, TextsOfTree, written_answer
 from placement.services.cloud_cache import CloudCache
 from placement.services.journal import put_in_order
-from placement.services.tree_history import MAX_AGE_S, CloudVersion, TreeHistory
+from placement.services.tree_history import MAX_AGE_S
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.journal.changes import look
@@ -240,49 +239,6 @@ def test_orders_follow_whatever_happens_to_providers(cloud: Database) -> None:
         assert_in_order(cloud, [TreeScores({"DISK_GB": 1, "VCPU": 1}, Ranking(RankingProfile()))])
 
 
-OF_A = TreeScores(
-    {"CUSTOM_A": 1}, Ranking(RankingProfile(strategy=Profile(fit=Fit({"CUSTOM_A": Preference("LeastAllocated")}))))
-)
-
-
-def test_a_class_that_takes_the_name_of_another_has_an_order_of_its_own(cloud: Database) -> None:
-    add = "INSERT INTO resource_classes (id, name) VALUES ({}, '{}')"
-    with cloud.writer.begin() as connection:
-        run(connection, add.format(10_001, "CUSTOM_A"), add.format(10_002, "CUSTOM_B"), EMPTIED)
-        run(connection, stocking((5, 10_002), total=7))
-    assert_in_order(cloud, [OF_A])
-    with cloud.writer.begin() as connection:
-        for before, after in (("CUSTOM_A", "CUSTOM_C"), ("CUSTOM_B", "CUSTOM_A")):
-            run(connection, f"UPDATE resource_classes SET name = '{after}' WHERE name = '{before}'")
-    assert_in_order(cloud, [OF_A])
-
-
-def test_an_older_snapshot_is_told_which_trees_may_be_otherwise(cloud: Database) -> None:
-    history = TreeHistory()
-    with cloud.writer.begin() as connection:
-        allocate(connection, "first", {(2, VCPU): 1})
-    first = version_of(cloud, history)
-
-    @reads
-    def read_late(tx: Transaction) -> CloudVersion | None:
-        look(tx, None)
-        with cloud.writer.begin() as connection:
-            allocate(connection, "late", {(3, VCPU): 1})
-        assert version_of(cloud, history) == CloudVersion(history, first.number + 1)
-        return history.version(tx)
-
-    assert read_late(cloud) == CloudVersion(history, first.number + 1, CloudChanges(frozenset({3})))
-    assert history.changed(first.number, first.number + 1) == CloudChanges(frozenset({3}))
-    assert version_of(cloud, history) == CloudVersion(history, first.number + 1)
-
-
-@reads
-def version_of(tx: Transaction, history: TreeHistory) -> CloudVersion:
-    version = history.version(tx)
-    assert version is not None
-    return version
-
-
 def texts_of(answer: Answer) -> dict[int, TextsOfTree]:
     """Write an answer tree by tree, in any form."""
     stocks, members = answer.providers.stocks, answer.providers.members.values()
@@ -445,9 +401,3 @@ def test_where_much_has_changed_all_is_read_again(cloud: Database) -> None:
         assert_current(cloud, picture)
         assert picture.read_anew == anew
         assert_in_order(cloud)
-
-
-def test_a_transaction_that_writes_is_told_nothing(cloud: Database) -> None:
-    """Its cursor would advance past its own uncommitted rows."""
-    with cloud.writer.begin() as connection:
-        assert look(Transaction(connection, cloud), None) is None

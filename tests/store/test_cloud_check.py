@@ -13,7 +13,7 @@ from placement.store.checks.schema_check import Owner
 from placement.store.connection.database import Database
 from tests.databases import open_database
 from tests.store.conftest import THREE_KINDS
-from tests.store.rows import VCPU, add_providers, allocate, delete_provider, run, stocking
+from tests.store.rows import VCPU, add_providers, run, stocking
 from tests.store.test_changed_trees import writing
 from tests.store.test_completeness import cached_order, order_as_read, used_of_the_first
 
@@ -106,18 +106,4 @@ def test_nothing_is_dropped_beside_racing_writers(cloud: Database) -> None:
         while not is_over():
             assert cached_order(cloud) is not None
             compare_some(cloud)
-    assert drops == []
-
-
-def test_a_cloud_without_providers_is_compared(cloud: Database) -> None:
-    drops = drops_of(cloud)
-    with cloud.writer.begin() as connection:
-        run(connection, "DELETE FROM inventories")
-        for provider in range(1, PROVIDERS + 1):
-            delete_provider(connection, provider)
-    assert cached_order(cloud) == []
-    compare_some(cloud)
-    with cloud.writer.begin() as connection:
-        allocate(connection, "c", {})
-    compare_some(cloud)
     assert drops == []

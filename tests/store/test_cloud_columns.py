@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection, event, text
 
 from placement.cloud.columns import CloudColumns
-from placement.services.cloud_cache import cache_of, cloud_in
+from placement.services.cloud_cache import cloud_in
 from placement.services.tree_history import TreeHistory
 from placement.store.connection.database import Database
 from placement.store.connection.engines import engine_for
@@ -231,18 +231,3 @@ def test_what_requests_of_this_server_change_is_not_read_again(cloud: Database) 
         allocate(connection, "anybody", {(1, VCPU): 3})
     known(cloud)
     assert len(sent) == 2
-
-
-def test_a_snapshot_is_asked_once_where_it_stands(cloud: Database) -> None:
-    history = cache_of(cloud).history
-
-    @reads
-    def ask_twice(tx: Transaction) -> None:
-        first = history.version(tx)
-        with cloud.writer.begin() as connection:
-            allocate(connection, "late", {(3, VCPU): 500})
-        assert_known(cloud)
-        assert history.version(tx) == first
-        _compare(tx)
-
-    ask_twice(cloud)

@@ -128,11 +128,6 @@ def another_postgresql_url(postgresql_databases: Pool) -> Iterator[str]:
     give_back()
 
 
-def test_what_it_needs_is_there() -> None:
-    """Otherwise it would be off, and only the timing would show it."""
-    assert direct.unmet() is None
-
-
 def test_each_statement_gives_the_same_rows_either_way(postgresql_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With every request of the API, on the fast path and without it."""
     sent, wrong = compare_queries(monkeypatch)
@@ -280,14 +275,3 @@ def looked_anew() -> Iterator[None]:
 
 def opened_anew(url: str) -> Any:
     return engine_for(normalised(url))
-
-
-def test_a_statement_runs_again_on_its_cursor_unless_that_holds_many_rows(postgresql_url: str) -> None:
-    engine = opened_anew(postgresql_url)
-    few, many = "SELECT $1::bigint", f"SELECT generate_series(1, $1::bigint + {direct.MAX_ROWS_HELD})"
-    with engine.connect() as connection:
-        cursors = [direct._sent(connection, text, [1]) for text in (few, many, few, many)]
-        assert cursors[0] is cursors[2]
-        assert cursors[1] is not cursors[3]
-        assert direct.rows_of(connection, few, [7]) == [(7,)]
-    engine.dispose()

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, event, text
@@ -16,7 +15,6 @@ from placement.store.journal.history import PastProvider
 from placement.store.journal.reading import Entry, Wanted
 from placement.store.lifecycle import copying, schema
 from placement.store.lifecycle.maintenance import exclusively
-from placement.store.lifecycle.reference_schema import sync_standard_names
 from placement.store.locks import pass_write_gate
 from placement.store.tables import utc_now
 from tests.databases import open_database
@@ -204,24 +202,6 @@ def test_the_past_of_a_provider_has_the_names_of_the_time(migrated: Database) ->
     assert found[0].holders == {"of CUSTOM_A": {"CUSTOM_A": 2}}
 
 
-def test_names_from_before_they_were_kept_are_not_made_up(migrated: Database) -> None:
-    with migrated.writer.begin() as connection:
-        add_providers(connection, 1)
-        make_class(connection, "CUSTOM_A")
-        make_trait(connection, "CUSTOM_A")
-        hold(connection, "c")
-        mark(connection)
-    moment = just_now(migrated)
-    with migrated.writer.begin() as connection:
-        let_go(connection)
-        unmark(connection)
-        run(connection, f"DELETE FROM resource_classes WHERE id = {CLASS}", f"DELETE FROM traits WHERE id = {TRAIT}")
-        run(connection, "DELETE FROM placement_former_names")
-    assert {one.resource_class for one in read_trail(migrated, Wanted(kinds=("inventory",)), limit=9)} == {None}
-    assert past(migrated, moment).usages == {f"GONE_{CLASS}": 2}
-    assert past(migrated, moment).traits == {f"GONE_{TRAIT}"}
-
-
 def test_the_release_before_goes_on_without_names_and_the_next_one_keeps_them_again(migrated: Database) -> None:
     with migrated.writer.begin() as connection:
         add_providers(connection, 1)
@@ -240,34 +220,6 @@ def test_the_release_before_goes_on_without_names_and_the_next_one_keeps_them_ag
     assert_called(migrated, [*b[:3], b[2], b[3], *b[3:]])
     began = read_trail(migrated, Wanted(kinds=("journal",)), limit=9)
     assert len(began) == 2  # the triggers of providers went with the table
-
-
-def test_a_new_database_and_new_standard_names(empty_url: str) -> None:
-    """What every database has is no news; what a later version of the libraries adds is."""
-    database = open_database(empty_url)
-    schema.upgrade(database.engine)
-    assert {entry.kind for entry in read_trail(database, Wanted(), limit=9)} == {"journal"}
-    with database.writer.begin() as connection:
-        run(connection, "DELETE FROM traits WHERE name = 'HW_NUMA_ROOT'", "DELETE FROM placement_former_names")
-        run(connection, "DELETE FROM placement_journal WHERE kind <> 'journal'")
-    with exclusively(database.engine) as connection:
-        sync_standard_names(connection)
-    assert told(read_trail(database, Wanted(), limit=9)) == [("trait_name", "created", "HW_NUMA_ROOT")]
-    database.dispose()
-
-
-def test_a_copy_has_the_names_too(migrated: Database, tmp_path: Path) -> None:
-    with migrated.writer.begin() as connection:
-        add_providers(connection, 1)
-        for name in ("CUSTOM_A", "CUSTOM_B"):
-            make_class(connection, name)
-            hold(connection, "c")
-            let_go(connection)
-            run(connection, f"DELETE FROM resource_classes WHERE id = {CLASS}")
-    copied = open_database(f"sqlite:///{tmp_path / 'copy.sqlite'}")
-    copying.copy(migrated.engine, copied.engine)
-    assert_called(copied, life_of_class("CUSTOM_A") + life_of_class("CUSTOM_B"))
-    copied.dispose()
 
 
 def test_a_copy_goes_on_from_sqlite_to_the_others(sqlite_url: str, empty_url: str) -> None:

@@ -41,11 +41,3 @@ def test_what_comes_after_a_request_on_the_same_connection_is_not_told_as_its_ow
     with migrated.writer.begin() as connection:
         allocate(connection, "c1", {(1, VCPU): 5})
     assert told(migrated)[-1] == (None, None, None, None)
-
-
-@pytest.mark.usefixtures("at_work")
-def test_a_request_without_a_project_is_told_without_one(migrated: Database) -> None:
-    CURRENT_ORIGIN.set(Origin("req-2", "u", "", "DELETE /"))
-    with migrated.writer.begin() as connection:
-        allocate(connection, "c1", {(1, VCPU): 5})
-    assert told(migrated)[-1] in [("req-2", "u", None, "DELETE /"), ("req-2", "u", "", "DELETE /")]

@@ -8,7 +8,7 @@ import pytest
 from placement.store.connection.database import Database
 from placement.store.lifecycle import schema
 from tests.store.replayed import assert_same, journal_rows, replayed, tables_of
-from tests.store.rows import VCPU, add_providers, allocate, delete_provider, run, stocking
+from tests.store.rows import VCPU, add_providers, allocate, run, stocking
 from tests.store.test_triggers import STATEMENTS
 
 Statement = Callable[[random.Random], str]
@@ -93,30 +93,6 @@ def test_a_row_tells_what_changed_and_by_how_much(migrated: Database) -> None:
     }
     assert {(row.consumer_uuid, row.project_id, row.user_id) for row in rows[1:]} == {("c1", 4, 5)}
     assert {row.request_id for row in rows} == {None}
-
-
-def test_what_nobody_asks_for_is_not_told(migrated: Database) -> None:
-    with migrated.writer.begin() as connection:
-        add_providers(connection, 1)
-        before = len(journal_rows(connection))
-        run(connection, "UPDATE resource_providers SET updated_at = NULL", "UPDATE consumers SET updated_at = NULL")
-        assert len(journal_rows(connection)) == before
-
-
-def test_a_rolled_back_change_leaves_no_row(migrated: Database) -> None:
-    with migrated.writer.connect() as connection:
-        before = len(journal_rows(connection))
-        add_providers(connection, 1)
-        connection.rollback()
-        assert len(journal_rows(connection)) == before
-
-
-def test_a_deleted_provider_is_told_with_its_uuid(migrated: Database) -> None:
-    with migrated.writer.begin() as connection:
-        add_providers(connection, 1)
-        delete_provider(connection, 1)
-        row = journal_rows(connection)[-1]
-    assert (row.kind, row.action, row.provider_uuid) == ("provider", "deleted", "provider-1")
 
 
 def test_without_a_journal_nothing_is_written(migrated: Database) -> None:

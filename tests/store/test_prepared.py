@@ -8,7 +8,7 @@ from placement.store.connection.database import Database
 from placement.store.connection.direct import MAX_SHORT
 from placement.store.connection.prepared import PreparedInsert, PreparedStatement
 from placement.store.connection.unit_of_work import Transaction, reads, writes
-from placement.store.tables import consumers, inventories, projects, resource_providers, traits
+from placement.store.tables import consumers, inventories, projects, resource_providers
 from tests.store.rows import run
 
 NAMES = ["plain", 'with "quotes"', "back\\slash", "a,b", "{curly}", "NULL", "'", "$1", "%s", "ünï", ""]
@@ -71,10 +71,6 @@ def test_short_lists_of_keys_are_planned_for_once(postgresql: Database):
     assert generic > custom
 
 
-def test_rows_note_when_they_were_made(named: Database):
-    assert all(moment is not None for (moment,) in rows(named, DATED))
-
-
 def test_many_rows_may_have_empty_and_fractional_fields(migrated: Database):
     """Numbers keep their values, and None stays NULL."""
     owners = (consumers.c.project_id, consumers.c.user_id, consumers.c.consumer_type_id)
@@ -91,24 +87,6 @@ def test_many_rows_may_have_empty_and_fractional_fields(migrated: Database):
         [{"resource_provider_id": 1, "resource_class_id": 2, **amounts}],
     )
     assert rows(migrated, PreparedStatement(select(inventories.c.allocation_ratio))) == [(1.5,)]
-
-
-@pytest.mark.parametrize("ids", [[], [1], [1, 2, 3]], ids=len)
-def test_ids_may_be_written_into_the_text(migrated: Database, ids: list[int]):
-    wanted = bindparam("ids", expanding=True, literal_execute=True)
-    statement = PreparedStatement(select(traits.c.id).where(traits.c.id.in_(wanted)).order_by(traits.c.id))
-    assert rows(migrated, statement, ids=ids) == [(id_,) for id_ in ids]
-
-
-def test_a_change_tells_how_many_rows_it_touched(named: Database):
-    @writes
-    def rename(tx: Transaction, names: list[str]) -> int:
-        return tx.change(change, {"names": names})
-
-    change = PreparedStatement(
-        projects.update().where(PROJECT.in_(bindparam("names", expanding=True))).values(updated_at=None)
-    )
-    assert rename(named, ["plain", "a,b", "nobody"]) == 2
 
 
 def test_a_refused_statement_is_an_error_of_sqlalchemy(migrated: Database):

@@ -87,19 +87,3 @@ def test_a_later_beginning_is_found(cloud: Database) -> None:
         connection.execute(update(placement_journal).where(J.id == last).values(kind=JOURNAL, action=BEGAN))
         time = connection.execute(select(J.time).where(J.id == last)).scalar_one()
     assert beginning(cloud) == time != before
-
-
-def test_another_journal_is_searched_anew(cloud: Database) -> None:
-    beginning(cloud)
-    with cloud.writer.begin() as connection:
-        third = connection.execute(select(J.id).order_by(J.id).offset(2).limit(1)).scalar_one()
-        run(connection, f"DELETE FROM placement_journal WHERE id > {third + 2}")
-        connection.execute(update(placement_journal).where(J.id == third).values(kind=JOURNAL, action=BEGAN))
-        time = connection.execute(select(J.time).where(J.id == third)).scalar_one()
-    assert beginning(cloud) == time
-
-
-def test_an_empty_journal_has_none(cloud: Database) -> None:
-    with cloud.writer.begin() as connection:
-        run(connection, "DELETE FROM placement_journal")
-    assert beginning(cloud) is None

@@ -13,10 +13,9 @@ from sqlalchemy import inspect, text
 from sqlalchemy.exc import OperationalError
 
 from placement.errors import Unavailable
-from placement.settings import DatabaseSettings
 from placement.store.connection.database import Database
 from placement.store.kept_usage import remove, triggers_in_place
-from placement.store.lifecycle import opening, reference_schema, schema
+from placement.store.lifecycle import reference_schema, schema
 from placement.store.lifecycle.maintenance import MaintenanceFailed, Patience, exclusively
 from placement.store.lifecycle.reference_schema import SchemaRefused, sync_standard_names
 from placement.store.tables import REFERENCE_TABLES, metadata
@@ -46,15 +45,6 @@ def test_an_empty_database_gets_exactly_the_tables_that_the_code_knows(empty: Da
         differences = compare_metadata(context, metadata)
     version_tables = {"alembic_version", "placement_server_version"}
     assert [one for one in differences if one[0] != "remove_table" or one[1].name not in version_tables] == []
-
-
-def test_an_empty_database_is_stamped_for_the_reference_too(empty: Database) -> None:
-    before = schema.current(empty.engine)
-    assert (before.is_empty, before.is_up_to_date, before.keeps_usage) == (True, False, False)
-    assert schema.upgrade(empty.engine) == ()
-    after = schema.current(empty.engine)
-    assert (after.reference_revision, after.revision) == ("a082b8bb98d0", "0008")
-    assert (after.is_empty, after.is_up_to_date, after.keeps_usage) == (False, True, True)
 
 
 def test_upgrading_again_changes_nothing(migrated: Database) -> None:
@@ -113,15 +103,6 @@ def test_release_leaves_what_the_reference_knows_and_its_data(migrated: Database
     assert schema.release(migrated.engine) is False
 
 
-def test_a_released_database_can_be_adopted_again(migrated: Database) -> None:
-    schema.release(migrated.engine)
-    with migrated.writer.begin() as connection:
-        allocate(connection, "c1", {(1, VCPU): 5})
-    schema.upgrade(migrated.engine)
-    with migrated.writer.begin() as connection:
-        assert kept(connection) == {(1, VCPU): 5}
-
-
 def test_a_database_of_a_newer_reference_is_refused_unchanged(migrated: Database) -> None:
     schema.release(migrated.engine)
     with migrated.writer.begin() as connection:
@@ -158,12 +139,6 @@ def test_a_database_of_another_application_is_refused_unchanged(empty: Database)
     assert tables(empty) == {"users"}
 
 
-@pytest.mark.parametrize(("given", "written"), [("head", "a082b8bb98d0"), ("b4ed", "b4ed3a175331")])
-def test_stamping_writes_a_revision_of_the_reference(empty: Database, given: str, written: str) -> None:
-    schema.stamp(empty.engine, given)
-    assert schema.current(empty.engine).reference_revision == written
-
-
 @pytest.mark.parametrize("given", ["nonsense", "", "b"])
 def test_stamping_with_an_unknown_or_ambiguous_revision_is_refused(empty_sqlite_url: str, given: str) -> None:
     database = open_database(empty_sqlite_url)
@@ -195,11 +170,6 @@ def test_missing_standard_names_are_added_without_touching_others(migrated: Data
         found = connection.execute(text("SELECT id FROM resource_classes WHERE name IN ('VCPU', 'CUSTOM_GOLD')"))
         assert sorted(found.scalars()) == [0, 10000]
         assert connection.execute(text("SELECT COUNT(*) FROM traits")).scalar_one() == len(os_traits.get_traits())
-
-
-def test_a_server_that_misses_no_name_starts_while_another_process_works_on_the_schema(migrated: Database) -> None:
-    with exclusively(migrated.engine):
-        opening.open_database(DatabaseSettings(connection=migrated.engine.url.render_as_string(False))).dispose()
 
 
 def test_standard_names_may_be_added_by_eight_at_once(migrated: Database) -> None:

@@ -219,23 +219,7 @@ def test_a_standby_with_an_older_schema_is_not_in_use(database: Database) -> Non
     assert what_is_wrong(database.engine, standby_of(database).database) == OLD_SCHEMA
 
 
-def test_a_verdict_does_not_last(database: Database) -> None:
-    now = [0.0]
-    standby = Standby(database, lambda: None, clock=lambda: now[0])
-    standby.examine()
-    now[0] = connection_to_standby.VALID_S - 0.1
-    assert standby.may_serve()
-    now[0] += 100 * connection_to_standby.VALID_S
-    standby.examine = lambda: None  # type: ignore[method-assign]
-    assert not standby.may_serve()
-
-
 @pytest.mark.parametrize("other", ["sqlite:////tmp/nowhere.sqlite", "mysql+pymysql://nobody@127.0.0.1/placement"])
 def test_a_database_of_another_kind_is_no_standby(postgresql_url: str, other: str) -> None:
     with pytest.raises(ConfigurationError, match="slave_connection"):
         open_database(DatabaseSettings(connection=postgresql_url, slave_connection=other))
-
-
-def test_sqlite_has_no_standby(sqlite_url: str) -> None:
-    with pytest.raises(ConfigurationError, match="slave_connection"):
-        open_database(DatabaseSettings(connection=sqlite_url, slave_connection=sqlite_url))

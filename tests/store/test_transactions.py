@@ -27,12 +27,6 @@ def settings_of_a_reader(tx: Transaction) -> list[str]:
     return settings(tx.connection)
 
 
-@reads_once
-def transaction_times(tx: Transaction) -> set[str]:
-    """Return the start of the transaction as two statements of it see it."""
-    return {tx.connection.execute(text("SELECT transaction_timestamp()::text")).scalar_one() for _ in range(2)}
-
-
 @writes
 def refused(tx: Transaction) -> None:
     tx.connection.execute(text("SELECT count(*) FROM consumers")).scalar_one()
@@ -82,10 +76,6 @@ def test_a_reader_that_asked_nothing_leaves_the_next_transaction_alone(either: D
     writes(delete_everything)(either)
     writes(lambda tx: None)(either)
     assert reads(providers_that_appear)(either) == 0
-
-
-def test_a_lookup_is_no_transaction(postgresql: Database):
-    assert len(transaction_times(postgresql)) == 2
 
 
 def test_a_refused_change_leaves_prepared_statements_alone(postgresql: Database):

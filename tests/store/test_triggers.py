@@ -90,19 +90,6 @@ def test_any_mix_of_statements_leaves_what_is_kept_exact(migrated: Database, see
             assert kept(connection) == summed(connection), statement
 
 
-def test_an_inventory_of_nobody_is_not_kept(migrated: Database) -> None:
-    with migrated.writer.begin() as connection:
-        run(connection, stocking((77, VCPU), total=8))
-        assert kept_stock(connection) == joined_stock(connection) == {}
-
-
-def test_a_rolled_back_write_leaves_no_trace(migrated: Database) -> None:
-    with migrated.writer.connect() as connection:
-        allocate(connection, "c1", {(1, VCPU): 5})
-        connection.rollback()
-        assert kept(connection) == {}
-
-
 def test_sums_larger_than_an_integer_column_are_kept(migrated: Database) -> None:
     with migrated.writer.begin() as connection:
         allocate(connection, "c1", {(1, VCPU): 2**31 - 1})

@@ -62,11 +62,6 @@ def test_a_comma_in_a_password_is_not_a_list_of_hosts() -> None:
     assert arguments == {"host": "h", "user": "u", "password": "a,b", "dbname": "db"}
 
 
-def test_a_unix_socket_directory_may_be_the_host() -> None:
-    _, arguments = connect_arguments("postgresql:///placement?host=/run/postgresql")
-    assert arguments == {"dbname": "placement", "host": "/run/postgresql"}
-
-
 @pytest.mark.parametrize("scheme", ["sqlite", "sqlite+pysqlite"])
 def test_a_sqlite_file_is_found_by_its_absolute_path(scheme: str) -> None:
     assert connect_arguments(f"{scheme}:////var/lib/placement.sqlite?charset=utf8") == (
@@ -91,7 +86,3 @@ def test_a_refused_url_is_told_in_one_sentence_without_the_password(connection: 
     assert SECRET not in str(caught.value)
     assert "\n" not in str(caught.value)
     assert caught.value.__cause__ is None
-
-
-def test_the_text_of_a_url_hides_the_password() -> None:
-    assert SECRET not in f"{normalised(f'postgresql://u:{SECRET}@h/db')!s}"

@@ -9,7 +9,6 @@ from sqlalchemy.exc import OperationalError
 
 from placement.store.connection.database import Database
 from placement.store.locks import pass_write_gate
-from tests.databases import open_database
 from tests.store.rows import VCPU, add_providers, allocate, kept, run, stocking
 
 FIRST_WRITE_OF_THE_REFERENCE = "DELETE FROM allocations WHERE consumer_id = 'new'"
@@ -60,24 +59,6 @@ def test_writers_of_this_server_go_together(postgresql: Database) -> None:
             assert kept(connection) == {(number, VCPU): 1}
 
 
-def test_nobody_waits_after_the_end_of_a_transaction(postgresql: Database) -> None:
-    with writer(postgresql) as one, writer(postgresql) as other:
-        allocate(one, "c1", {(1, VCPU): 1})
-        one.commit()
-        pass_write_gate(other)
-        other.commit()
-        allocate(one, "c2", {(1, VCPU): 1})
-
-
-def test_having_passed_is_forgotten_with_the_transaction(postgresql: Database) -> None:
-    with writer(postgresql) as one, writer(postgresql) as other:
-        pass_write_gate(one)
-        one.commit()
-        run(one, "SET LOCAL lock_timeout = '100ms'", FIRST_WRITE_OF_THE_REFERENCE)
-        with must_wait():
-            run(other, FIRST_WRITE_OF_THE_REFERENCE)
-
-
 def test_foreign_writers_in_opposite_order_do_not_deadlock(postgresql: Database) -> None:
     """The reference alone answers most such claims on PostgreSQL with 500: it retries in the aborted transaction."""
     with writer(postgresql) as one, writer(postgresql) as other:
@@ -89,13 +70,6 @@ def test_foreign_writers_in_opposite_order_do_not_deadlock(postgresql: Database)
         one.commit()
         allocate(other, "c2", {(2, VCPU): 1, (1, VCPU): 1})
         assert kept(other) == {(1, VCPU): 2, (2, VCPU): 2}
-
-
-def test_other_databases_need_no_gate(sqlite_url: str) -> None:
-    database = open_database(sqlite_url)
-    with database.writer.begin() as connection:
-        pass_write_gate(connection)
-    database.dispose()
 
 
 @pytest.mark.parametrize(
