@@ -12,12 +12,22 @@ from fractions import Fraction
 from functools import reduce
 from math import lcm, prod
 from operator import or_
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from placement.allocators.entries import WILDCARD, Number, best_match, exact
 from placement.allocators.strategy_fit.profile import MAX_NODE_SCORE, Fit, Profile, Proportional, Sra
 
 NodeAmounts = Mapping[str, int]
+
+_NOTHING: NodeAmounts = MappingProxyType({})
+
+
+class ScoredNode(NamedTuple):
+    """A node's capacity and usage by resource class."""
+
+    allocatable: NodeAmounts
+    used: NodeAmounts = _NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,12 +223,6 @@ class NodeScorer:
         """Return the score for scarce resources alone; 0 if the profile has no such policy."""
         return self._weighed(allocatable, used, self._factors._replace(mean=0))
 
-    def exactly(self, allocatable: Sequence[int], used: Sequence[int]) -> tuple[Fraction, Fraction]:
-        """Return the two scores of one node as fractions."""
-        mean, avoided, common = self._factors
-        fit = Fraction(mean, common) * Fraction(*self._mean(allocatable, used))
-        return fit, Fraction(avoided * self._avoided(allocatable), common)
-
     def keeps_proportion(self, allocatable: Sequence[Any], used: Sequence[Any]) -> Any:
         """Tell whether the node keeps its reserve for scarce resources."""
         keeps: Any = True
@@ -300,8 +304,10 @@ def scorer_for(
         profile: the policies.
         requested: resource class -> amount.
         known: every class that nodes may have; needed where scarce or primary classes are given as a family.
-        own: how much of the request a node provides itself, as for ``assess``. Where that is uncertain, the score is
-            an upper bound over all ways to share it with others.
+        own: how much of the request a node provides itself where others may provide the rest: it is charged no more
+            than that, and a class of which it provides nothing, or more than it has left, counts as one that it lacks.
+            Where that is uncertain, the score is an upper bound over all ways to share it with others. By default the
+            node provides everything, as in Volcano.
 
     Raises:
         ValueError: an amount is negative.

@@ -1,13 +1,25 @@
 """The definitions of the strategy fit's scores, written plainly: what the compiled form has to give."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 
 from placement.allocators.entries import best_match, exact
-from placement.allocators.strategy_fit import MAX_NODE_SCORE, Fit, Proportional, ScoredNode, Sra
+from placement.allocators.natural_order import natural_key
+from placement.allocators.strategy_fit import MAX_NODE_SCORE, Fit, Profile, Proportional, ScoredNode, Sra
 from placement.allocators.strategy_fit.scorer import asked_amounts
 
 NodeAmounts = Mapping[str, int]
+
+
+def idle(node: ScoredNode, name: str) -> int:
+    """Return how much of a class is idle; negative if usage exceeds capacity."""
+    return node.allocatable.get(name, 0) - node.used.get(name, 0)
+
+
+def can_serve(requested: NodeAmounts, node: ScoredNode) -> bool:
+    """Tell whether the node has everything that is asked for, configured or not; scores do not tell (RS-16, RS-22)."""
+    return all(amount <= idle(node, name) for name, amount in asked_amounts(requested).items())
 
 
 def fit_score(fit: Fit, requested: NodeAmounts, node: ScoredNode, own: NodeAmounts | None = None) -> Fraction:
@@ -21,7 +33,7 @@ def fit_score(fit: Fit, requested: NodeAmounts, node: ScoredNode, own: NodeAmoun
         weights += exact(preference.weight)
         taken = amount if own is None else own.get(name, 0)
         if taken and node.allocatable.get(name, 0) > 0:
-            left = node.idle(name) - taken
+            left = idle(node, name) - taken
             if left < 0:
                 if own is None:
                     return Fraction()
@@ -67,4 +79,41 @@ def _leaves(node: ScoredNode, asked: NodeAmounts, *, primary: str, secondary: st
         # The reserve was for these very units. Without this, a node below its proportion already (because an inventory
         # shrank) would refuse even the requests that the reserve is for.
         return True
-    return node.idle(secondary) - taken >= max(0, node.idle(primary) - units) * ratio
+    return idle(node, secondary) - taken >= max(0, idle(node, primary) - units) * ratio
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """A profile's judgement of one node. Without a policy, its score is 0 and the proportion kept."""
+
+    keeps_proportion: bool
+    fit: Fraction
+    sra: Fraction
+    maximum: Fraction
+
+    @property
+    def total(self) -> Fraction:
+        return self.fit + self.sra
+
+    @property
+    def normalised(self) -> Fraction:
+        return MAX_NODE_SCORE * self.total / self.maximum if self.maximum else Fraction()
+
+
+def assess(profile: Profile, requested: NodeAmounts, node: ScoredNode, own: NodeAmounts | None = None) -> Assessment:
+    """Judge a node, exactly; ``own`` is what it provides of the request itself, by default everything."""
+    given, policy = requested if own is None else own, profile.proportional
+    return Assessment(
+        keeps_proportion=policy is None or keeps_proportion(policy, given, node),
+        fit=fit_score(profile.fit, requested, node, own) if profile.fit else Fraction(),
+        sra=sra_score(profile.sra, given, node) if profile.sra else Fraction(),
+        maximum=profile.maximum,
+    )
+
+
+def best_first(profile: Profile, requested: NodeAmounts, nodes: Mapping[str, ScoredNode]) -> list[str]:
+    """Return the names of the nodes that can serve the request, the best first, without those that are filtered."""
+    verdicts = {name: assess(profile, requested, node) for name, node in nodes.items() if can_serve(requested, node)}
+    filters = profile.proportional is not None and profile.proportional.mode == "filter"
+    kept = {name: said for name, said in verdicts.items() if said.keeps_proportion or not filters}
+    return sorted(kept, key=lambda name: (not kept[name].keeps_proportion, -kept[name].total, natural_key(name)))

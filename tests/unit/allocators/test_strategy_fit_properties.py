@@ -14,12 +14,9 @@ from placement.allocators.strategy_fit import (
     ScoredNode,
     Scorers,
     Sra,
-    assess,
-    best_first,
-    can_serve,
     scorer_for,
 )
-from tests.unit.allocators import strategy_fit_definitions as definitions
+from tests.unit.allocators.strategy_fit_definitions import assess, best_first, can_serve
 
 CLASSES = ["VCPU", "MEMORY_MB", "PGPU", "CUSTOM_GPU_A", "CUSTOM_GPU_B", "CUSTOM_NIC"]
 FAMILIES = ["CUSTOM_GPU_*", "CUSTOM_*", "P*"]
@@ -64,13 +61,7 @@ def test_the_compiled_form_equals_the_definitions(profile, part, node, is_alone)
     requested, own = part
     scorer = scorer_for(profile, requested, node.allocatable, None if is_alone else OwnPart.exactly(own))
     verdict = assess(profile, requested, node, None if is_alone else own)
-    given = requested if is_alone else own
-    fit = definitions.fit_score(profile.fit, requested, node, None if is_alone else own) if profile.fit else 0
-    sra = definitions.sra_score(profile.sra, given, node) if profile.sra else 0
-    policy = profile.proportional
-    assert (verdict.fit, verdict.sra) == (fit, sra)
-    assert verdict.keeps_proportion == (policy is None or definitions.keeps_proportion(policy, given, node))
-    assert scorer.score(*in_order(scorer, node)) == float(fit + sra)
+    assert scorer.score(*in_order(scorer, node)) == float(verdict.total)
     assert scorer.keeps_proportion(*in_order(scorer, node)) == verdict.keeps_proportion
 
 

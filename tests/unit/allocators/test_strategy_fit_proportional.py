@@ -10,10 +10,9 @@ from placement.allocators.strategy_fit import (
     Profile,
     Proportional,
     ScoredNode,
-    assess,
-    best_first,
     scorer_for,
 )
+from tests.unit.allocators.strategy_fit_definitions import assess, best_first
 
 
 def holds(policy: Proportional, requested: dict[str, int], node: ScoredNode) -> bool:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from placement.allocators.compactness import compactness
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, ScoredNode, Sra, assess
+from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, ScoredNode, Sra
 from placement.candidates.compose.slots import RequestBudget, SlotComposer
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of, shared_by
 from placement.candidates.search import found_candidates
@@ -17,6 +17,7 @@ from placement.domain.quantities import summed
 from placement.domain.search_plan import Choice, SearchLimits, plan_for
 from placement.domain.tree import Tree
 from tests.examples import examples
+from tests.unit.allocators.strategy_fit_definitions import assess
 from tests.unit.candidates.searches import CLASSES, moved, requests, searches_of, with_places
 from tests.unit.candidates.test_ranking import STEP, Cloud
 from tests.unit.candidates.trees_in_memory import TreesInMemory

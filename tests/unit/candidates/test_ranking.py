@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from placement.allocators.compactness import Counts, compactness
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, ScoredNode, Sra, assess
+from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, ScoredNode, Sra
 from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.compose.slots import RequestBudget
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of, shared_by
@@ -17,6 +17,7 @@ from placement.candidates.tree_order import TreeOrder
 from placement.domain.search_plan import LIMITS, Choice, Plan, SearchLimits, plan_for
 from placement.domain.tree import Tree
 from tests.examples import examples
+from tests.unit.allocators.strategy_fit_definitions import assess
 from tests.unit.candidates.searches import CLASSES, devices, moved, requests, searches_of, with_places
 from tests.unit.candidates.trees_in_memory import TreesInMemory
 
