@@ -76,7 +76,7 @@ class TreeScores:
     Args:
         requested: how much is asked for of each class in all.
         ranking: what is best.
-        known: every class that providers may have; needed where the profile names scarce resources by family.
+        families: every class that providers may have; needed where the profile names scarce resources by family.
         fragmentation: what the request does to the devices of trees; None if the profile ignores that.
         shared: what sharing providers may serve; None if there are none.
         varies: whether the amounts are those of one candidate, and others take more or less; trees are then judged by
@@ -87,7 +87,7 @@ class TreeScores:
         self,
         requested: Mapping[str, int],
         ranking: Ranking,
-        known: Iterable[str] = (),
+        families: Iterable[str] = (),
         fragmentation: TreeFragmentation | None = None,
         *,
         shared: Shared | None = None,
@@ -105,7 +105,7 @@ class TreeScores:
         self._lost: dict[Counts, float] = {(): 0.0}
         self._profile = profile
         self.requested = requested
-        self._known = frozenset(known)
+        self._families = frozenset(families)
         self._shared = shared
         self.filters = profile.filters
         everything, nothing = OwnPart.exactly(requested), OwnPart.exactly({})
@@ -136,7 +136,7 @@ class TreeScores:
             return None
         shared = self._shared
         others = shared and (frozenset(shared.least.items()), shared.alone)
-        return id(self._profile), frozenset(self.requested.items()), self._known, others
+        return id(self._profile), frozenset(self.requested.items()), self._families, others
 
     def prefer_devices(self, trees: Iterable[Tree]) -> None:
         """Sort the options of trees by which of their devices are best taken first."""
@@ -171,7 +171,7 @@ class TreeScores:
         return keys._replace(negated=keys.negated - jitter)
 
     def _scorer(self, own: OwnPart) -> NodeScorer:
-        return self._profile.scorers.of(self.requested, self._known, own)
+        return self._profile.scorers.of(self.requested, self._families, own)
 
     def _judge(self, scorer: NodeScorer) -> _TreeJudge:
         number, per_point, most_compact = len(self.classes), self._per_point, self._most_compact
@@ -197,11 +197,7 @@ class TreeScores:
         return fails, negated - self._tidiness.get(row[0], 0.0) * self._per_tidiness
 
     def weight_of_pools(self, row: Sequence[int]) -> tuple[bool, float]:
-        """Return the same for what sharing providers serve alone, which touches no place.
-
-        Args:
-            row: as in ``weight``, for the trees of these providers, taken as one.
-        """
+        """Return the same for what sharing providers serve alone, which touches no place; their trees are one row."""
         return self._judged_of(row, self._everything)
 
     def _judged_of(self, row: Sequence[int], given: OwnAmounts) -> tuple[bool, float]:
@@ -213,13 +209,7 @@ class TreeScores:
         return fails, negated - self._jitter(row[0]) if self._near_equal else negated
 
     def key_of(self, row: Sequence[int], given: OwnAmounts, counts: Counts) -> Key:
-        """Return the key of a composed candidate.
-
-        Args:
-            row: as in ``weight``.
-            given: likewise.
-            counts: how many places of each level of the tree it touches.
-        """
+        """Return the key of a composed candidate that touches so many places of each level of its tree."""
         fails, negated = self.weight(row, given)
         return fails, negated + self.lost(counts), row[0]
 
@@ -248,12 +238,7 @@ def all_alike(roots: Ints, negated: float) -> KeyColumns:
 class ScoresByCount(TreeScores):
     """The scores of trees for a request that takes more where there is more: of trees there are only bounds.
 
-    Args:
-        requested: the least that is asked for.
-        ranking: how to order trees and candidates.
-        known: every class that providers may have.
-        fragmentation: what the request does to devices.
-        shared: what sharing providers may serve at least.
+    The arguments are those of ``TreeScores``, for the least that is asked for.
     """
 
     signature = None
@@ -262,14 +247,14 @@ class ScoresByCount(TreeScores):
         self,
         requested: Mapping[str, int],
         ranking: Ranking,
-        known: Iterable[str] = (),
+        families: Iterable[str] = (),
         fragmentation: TreeFragmentation | None = None,
         *,
         shared: Shared | None = None,
     ) -> None:
-        super().__init__(requested, ranking, known, fragmentation, shared=shared, varies=True)
+        super().__init__(requested, ranking, families, fragmentation, shared=shared, varies=True)
         self._of_amounts = cache(
-            lambda amounts: TreeScores(dict(amounts), ranking, known, fragmentation, shared=shared, varies=True)
+            lambda amounts: TreeScores(dict(amounts), ranking, families, fragmentation, shared=shared, varies=True)
         )
 
     def keys(self, roots: Ints, capacity: Sequence[Ints], used: Sequence[Ints]) -> KeyColumns:  # noqa: ARG002 - bounds

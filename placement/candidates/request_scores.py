@@ -42,7 +42,7 @@ class TakenRows(Generic[Provider]):
     distinct: Sequence[ResourceAmounts]
 
     @classmethod
-    def of(cls, requests: Sequence[Mapping[Provider, ResourceAmounts]]) -> "TakenRows[Provider]":
+    def from_requests(cls, requests: Sequence[Mapping[Provider, ResourceAmounts]]) -> "TakenRows[Provider]":
         """Return the rows of requests, each of them provider -> what is taken from it."""
         amounts = [amounts for request in requests for amounts in request.values()]
         providers = [provider for request in requests for provider in request]
@@ -59,21 +59,6 @@ class ScoredRequest(NamedTuple):
 
     score: Score
     has_room: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Scoring:
-    """What makes a request good.
-
-    Args:
-        profile: the weights.
-        known: every class that providers may have; needed where the profile names scarce resources by family.
-        judge: judges devices, if the profile counts fragmentation.
-    """
-
-    profile: RankingProfile
-    known: Collection[str] = ()
-    judge: DeviceJudge | None = None
 
 
 class PlacesOfCloud(NamedTuple):
@@ -121,12 +106,20 @@ class RequestColumns:
         self.in_several_trees: list[int] = np.unique(self._request[stays & (self._tree != node)]).tolist()
         """The indices of requests that take from several trees, sharing providers aside."""
 
-    def scored(self, scoring: Scoring) -> list[ScoredRequest]:
-        """Return the scores of the requests by a profile, in order, and whether there is room for each."""
+    def scored(
+        self, profile: RankingProfile, *, families: Collection[str] = (), judge: DeviceJudge | None = None
+    ) -> list[ScoredRequest]:
+        """Return the scores of the requests, in order, and whether there is room for each.
+
+        Args:
+            profile: the weights.
+            families: every class that providers may have; needed where the profile names scarce resources by family.
+            judge: judges devices, if the profile counts fragmentation.
+        """
         scores: dict[int, Score] = {}
-        touched, tidiness = self._touched(), self._tidiness(scoring.judge)
+        touched, tidiness = self._touched(), self._tidiness(judge)
         groups = [
-            (CandidateScorer(scoring.profile, dict(total), dict(own), scoring.known), members)
+            (CandidateScorer(profile, dict(total), dict(own), families), members)
             for (total, own), members in self._by_amounts().items()
         ]
         ids = self._class_ids({name for scorer, _members in groups for name in scorer.classes})
@@ -134,12 +127,8 @@ class RequestColumns:
         nothing = np.zeros((2, len(self._taken.sizes)), dtype=np.int64)
         for scorer, members in groups:
             capacity, used = ([sums.get(name, nothing)[side][members] for name in scorer.classes] for side in (0, 1))
-            of_members = scorer.scores(
-                capacity,
-                used,
-                touched=[touched[member] for member in members],
-                fragmentation=[tidiness[member] for member in members],
-            )
+            touched_by, left = [touched[member] for member in members], [tidiness[member] for member in members]
+            of_members = scorer.scores(capacity, used, touched=touched_by, fragmentation=left)
             scores.update(zip(members, of_members, strict=True))
         return [
             ScoredRequest(scores[number] if has_room else scores[number].without_room(), has_room)

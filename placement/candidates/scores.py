@@ -1,6 +1,7 @@
 """The scores of trees and candidates and their parts, each from 0 to 100."""
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,21 +99,18 @@ class CandidateScorer:
         profile: what counts, and how much.
         requested: what is asked for, by class.
         own: what the tree itself gives of it; sharing providers give the rest.
-        known: every class that trees may have; needed where the profile names scarce resources by family.
+        families: every class that trees may have; needed where the profile names scarce resources by family.
     """
 
     def __init__(
-        self, profile: RankingProfile, requested: ResourceAmounts, own: ResourceAmounts, known: Iterable[str] = ()
+        self, profile: RankingProfile, requested: ResourceAmounts, own: ResourceAmounts, families: Iterable[str] = ()
     ) -> None:
-        strategy = profile.strategy
-        self._scorer = profile.scorers.of(requested, frozenset(known), OwnPart.exactly(own))
+        self._scorer = profile.scorers.of(requested, frozenset(families), OwnPart.exactly(own))
         self.classes = self._scorer.classes
         """The classes whose capacity and usage a tree is judged by, in this order."""
         self._per_point = MAX_SCORE / float(profile.maximum) if profile.maximum else 0.0
         self._per_compactness = self._per_point * float(profile.compactness)
         self._per_tidiness = self._per_point * float(profile.fragmentation.weight) if profile.fragmentation else 0.0
-        self._fit_weight = float(strategy.fit.weight) if strategy.fit else 0.0
-        self._sra_weight = float(strategy.sra.weight) if strategy.sra else 0.0
         self._profile = profile
 
     def score(
@@ -127,8 +125,11 @@ class CandidateScorer:
             fragmentation: what it leaves of devices, from 0 to 100 (``candidates.fragmentation``); None if unknown.
         """
         scorer, amounts = self._scorer, (capacities, used)
-        values = scorer.score(*amounts), scorer.fit(*amounts), scorer.sra(*amounts), scorer.keeps_proportion(*amounts)
-        return self._score(_Parts(*values, touched, fragmentation))
+        points = (scorer.score(*amounts), scorer.fit(*amounts), scorer.sra(*amounts))
+        compact, tidy = _compactness(touched), fragmentation or 0.0
+        total, fit, sra, compactness, *others = self._parts(points, scorer.keeps_proportion(*amounts), compact, tidy)
+        tidiness = fragmentation if self._profile.fragmentation else None
+        return Score(total, fit, sra, compactness, tidiness, touched, *others)
 
     def scores(
         self,
@@ -140,41 +141,35 @@ class CandidateScorer:
     ) -> list[Score]:
         """Return the scores of several candidates at once; the arguments are columns of those of ``score``."""
         columns = ColumnScores(self._scorer, capacities, used, number=len(touched))
-        values = (columns.score(), columns.fit(), columns.sra(), columns.keeps_proportion())
-        rows = [*zip(*[column.tolist() for column in values], touched, fragmentation, strict=True)]
-        # Many hosts of a cloud are alike.
-        scores = {row: self._score(_Parts(*row)) for row in {*rows}}
-        return [scores[row] for row in rows]
+        compactness_of = {counts: _compactness(counts) for counts in {*touched}}
+        compact = np.array([compactness_of[counts] for counts in touched], dtype=np.float64)
+        tidy = np.array([part or 0.0 for part in fragmentation], dtype=np.float64)
+        points = columns.score(), columns.fit(), columns.sra()
+        parts = self._parts(points, columns.keeps_proportion(), compact, tidy)
+        total, fit, sra, compactness, *others = [repeat(None) if part is None else part.tolist() for part in parts]
+        tidiness = fragmentation if self._profile.fragmentation else repeat(None)
+        return [*map(Score, total, fit, sra, compactness, tidiness, touched, *others)]
 
-    def _score(self, parts: "_Parts") -> Score:
+    def _parts(self, points: tuple[Any, Any, Any], keeps_proportion: Any, compact: Any, tidy: Any) -> Sequence[Any]:
+        """Return the fields of scores but what is only passed on, as numbers or columns of them."""
         profile, strategy = self._profile, self._profile.strategy
-        fit, sra = parts.fit if strategy.fit else None, parts.sra if strategy.sra else None
-        compact = compactness([max(1, number) for number in parts.touched])
+        score, raw_fit, raw_sra = points
         # Term by term as ``candidates.ranking`` adds them, so that equal candidates are equal here as well.
-        best = parts.score * self._per_point + self._per_compactness * MAX_COMPACTNESS
-        tidy = self._per_tidiness * (parts.fragmentation or 0.0)
-        return Score(
-            total=best - self._per_compactness * (MAX_COMPACTNESS - compact) + tidy,
-            fit=fit / self._fit_weight if fit is not None and self._fit_weight else None,
-            sra=sra / self._sra_weight if sra is not None and self._sra_weight else None,
-            compactness=compact if profile.compactness else None,
-            fragmentation=parts.fragmentation if profile.fragmentation else None,
-            touched=parts.touched,
-            keeps_proportion=parts.keeps_proportion if strategy.proportional else None,
-            raw_fit=fit,
-            raw_sra=sra,
+        best = score * self._per_point + self._per_compactness * MAX_COMPACTNESS
+        total = best - self._per_compactness * (MAX_COMPACTNESS - compact) + self._per_tidiness * tidy
+        return (
+            total,
+            raw_fit / float(strategy.fit.weight) if strategy.fit and strategy.fit.weight else None,
+            raw_sra / float(strategy.sra.weight) if strategy.sra and strategy.sra.weight else None,
+            compact if profile.compactness else None,
+            keeps_proportion if strategy.proportional else None,
+            raw_fit if strategy.fit else None,
+            raw_sra if strategy.sra else None,
         )
 
 
-class _Parts(NamedTuple):
-    """What a candidate is scored by: the tree's scores as its scorer states them, and what it does itself."""
-
-    score: float
-    fit: float
-    sra: float
-    keeps_proportion: bool
-    touched: Counts
-    fragmentation: float | None
+def _compactness(touched: Counts) -> float:
+    return compactness([max(1, number) for number in touched])
 
 
 def score(
@@ -188,8 +183,8 @@ def score(
 ) -> Score:
     """Return the score of one candidate; the arguments are those of ``CandidateScorer``, and of its ``score``.
 
-    >>> said = score(RankingProfile(), {"VCPU": 4}, ScoredNode({"VCPU": 16}), own={"VCPU": 4}, touched=(2, 2))
-    >>> said.total, said.fit, said.sra, said.compactness
+    >>> verdict = score(RankingProfile(), {"VCPU": 4}, ScoredNode({"VCPU": 16}), own={"VCPU": 4}, touched=(2, 2))
+    >>> verdict.total, verdict.fit, verdict.sra, verdict.compactness
     (83.0, 75.0, 100.0, 40.0)
     """
     scorer = CandidateScorer(profile, requested, own, node.allocatable)
@@ -200,13 +195,6 @@ def score(
 def score_of_pools(
     profile: RankingProfile, requested: ResourceAmounts, nodes: Collection[ScoredNode], *, levels: int
 ) -> Score:
-    """Return the score of a candidate that only sharing providers serve.
-
-    Args:
-        profile: what counts, and how much.
-        requested: what is asked for, by class.
-        nodes: what the trees of these providers have and use; they count as one node, in which no place is touched.
-        levels: how many levels there are.
-    """
-    all_of_them = ScoredNode(summed([node.allocatable for node in nodes]), summed([node.used for node in nodes]))
-    return score(profile, requested, all_of_them, own=requested, touched=(0,) * levels)
+    """Return the score of a candidate that only sharing providers serve: their trees count as one, without places."""
+    node = ScoredNode(summed([each.allocatable for each in nodes]), summed([each.used for each in nodes]))
+    return score(profile, requested, node, own=requested, touched=(0,) * levels)

@@ -8,7 +8,7 @@ import os_traits
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.ranking import Ranking
-from placement.candidates.request_scores import PlacesOfCloud, RequestColumns, ScoredRequest, Scoring, TakenRows
+from placement.candidates.request_scores import PlacesOfCloud, RequestColumns, ScoredRequest, TakenRows
 from placement.errors import InvalidAt
 from placement.services.cloud_cache import cloud_in
 from placement.services.fragmentation import FragmentationJudge
@@ -55,7 +55,7 @@ def scores(
     if columns.in_several_trees:
         path = _path(columns.in_several_trees[0])
         raise InvalidAt(path, "The providers are in several trees; a request is scored in one tree.")
-    return columns.scored(scoring_by(tx, profile, judge))
+    return scored(tx, columns, profile, judge)
 
 
 def request_columns(tx: Transaction, taken: TakenRows[int], levels: Mapping[str, str]) -> RequestColumns:
@@ -69,10 +69,12 @@ def request_columns(tx: Transaction, taken: TakenRows[int], levels: Mapping[str,
     return RequestColumns(taken, columns, PlacesOfCloud(places, sharing), class_ids)
 
 
-def scoring_by(tx: Transaction, profile: RankingProfile, judge: FragmentationJudge | None) -> Scoring:
-    """Return what a profile makes of requests in a snapshot."""
-    known = classes_in_families(tx, Ranking(profile))
-    return Scoring(profile, known, judge.in_snapshot(tx) if judge else None)
+def scored(
+    tx: Transaction, columns: RequestColumns, profile: RankingProfile, judge: FragmentationJudge | None
+) -> list[ScoredRequest]:
+    """Return the scores of requests by a profile and its judge, in a snapshot."""
+    families = classes_in_families(tx, Ranking(profile))
+    return columns.scored(profile, families=families, judge=judge.in_snapshot(tx) if judge else None)
 
 
 def _path(position: int) -> tuple[str | int, ...]:

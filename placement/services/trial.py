@@ -12,7 +12,7 @@ from placement.domain.search_plan import CandidateRequest, Plan
 from placement.services.allocation_candidates import Answer, SearchOptions, answer_to
 from placement.services.explain import Explained, explained
 from placement.services.fragmentation import FragmentationJudge
-from placement.services.scores import request_columns, scoring_by
+from placement.services.scores import request_columns, scored
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.names import Named, named_providers
 
@@ -84,16 +84,12 @@ def trial(
         return Trial(
             answer, (), {}, explained(tx, request, locks=options.locks, profile=profile) if showing.explains else None
         )
-    shown = _scored(tx, _served(answer, showing), showing, judge=judge)
+    chosen = answer.candidates[showing.first : showing.first + showing.count]
+    shown = _scored(tx, [_laid_out(answer.plan, candidate) for candidate in chosen], showing, judge=judge)
     members = answer.providers.members
-    roots = {members[provider].root_id for served in shown for provider in served.taken}
+    roots = {members[provider].root_id for candidate in shown for provider in candidate.taken}
     names = named_providers(tx, [member.id for member in members.values() if member.root_id in roots])
     return Trial(answer, shown, names)
-
-
-def _served(answer: Answer, showing: Showing) -> list[CandidateInDetail]:
-    chosen = answer.candidates[showing.first : showing.first + showing.count]
-    return [_laid_out(answer.plan, candidate) for candidate in chosen]
 
 
 def _scored(
@@ -106,9 +102,11 @@ def _scored(
     """Return candidates with their scores, if these are to be shown."""
     if showing.profile is None:
         return served
-    columns = request_columns(tx, TakenRows.of([*map(_amounts, served)]), showing.levels or {})
-    scored = columns.scored(scoring_by(tx, showing.profile, judge))
-    return [replace(each, score=of.score) for each, of in zip(served, scored, strict=True)]
+    # A provider that only serves groups without resources gives nothing.
+    taken = [{provider: amounts for provider, amounts in each.taken.items() if amounts} for each in served]
+    columns = request_columns(tx, TakenRows.from_requests(taken), showing.levels or {})
+    scores = scored(tx, columns, showing.profile, judge)
+    return [replace(each, score=request.score) for each, request in zip(served, scores, strict=True)]
 
 
 def _laid_out(plan: Plan, candidate: Candidate) -> CandidateInDetail:
@@ -123,8 +121,3 @@ def _laid_out(plan: Plan, candidate: Candidate) -> CandidateInDetail:
         if slot.suffix not in suffixes:
             suffixes.append(slot.suffix)
     return CandidateInDetail(root, taken, groups)
-
-
-def _amounts(served: CandidateInDetail) -> dict[int, Mapping[str, int]]:
-    """Return the amounts that count in a score: a provider that only serves groups without resources gives nothing."""
-    return {provider: amounts for provider, amounts in served.taken.items() if amounts}

@@ -1,13 +1,14 @@
 """POST /planner/v1/scores: scores of allocation requests, for external weighers."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
 import orjson
 from flask import Response
 
+from placement.allocators.compactness import Counts
 from placement.allocators.ranking_profile import RankingProfile
 from placement.api.allocations import MAPPINGS, PROVIDER_ALLOCATION, UUID_KEY
 from placement.api.call import Call
@@ -22,7 +23,9 @@ from placement.settings.planner.profiles import inline_profile
 
 INLINE_PROFILE = "placement:planner:inline_profile"
 """The rule for requests that define a profile."""
-IS_UUID = re.compile(UUID_KEY).fullmatch
+LENGTH_OF_UUID = 36
+ARE_OF_UUIDS = re.compile(UUID_KEY.replace("{36}", "*")).fullmatch
+"""Whether a text, of many uuids at once, has only their characters."""
 
 
 ALLOCATION_REQUEST = Object({"allocations": Map(UUID_KEY, PROVIDER_ALLOCATION, smallest=1), "mappings?": MAPPINGS})
@@ -47,12 +50,16 @@ class AllocationRequests(Array):
         if len(faults) > faults_before:
             return None
         taken = [request["allocations"] for request in requests]
-        return TakenRows.of([{uuid: entry["resources"] for uuid, entry in entries.items()} for entries in taken])
+        return TakenRows.from_requests(
+            [{uuid: entry["resources"] for uuid, entry in entries.items()} for entries in taken]
+        )
 
     def _rows(self, requests: Sequence[dict[str, Any]]) -> TakenRows[str] | None:
         """Return allocations in rows; None if something in them is wrong."""
         sizes, uuids = [*map(len, requests)], [*chain.from_iterable(requests)]
-        if not all(0 < size <= MAX_ITEMS for size in sizes) or not all(map(IS_UUID, uuids)):
+        if min(sizes, default=1) < 1 or max(sizes, default=1) > MAX_ITEMS:
+            return None
+        if {*map(len, uuids)} - {LENGTH_OF_UUID} or not ARE_OF_UUIDS("".join(uuids)):
             return None
         numbers: dict[bytes, int] = {}
         entries = chain.from_iterable(request.values() for request in requests)
@@ -78,7 +85,8 @@ def score_requests(call: Call) -> Response:
         levels,
         judge=call.server.fragmentation_judges.of(profile),
     )
-    return call.json({"profile": profile.name, "scores": [_shown(each, levels) for each in scored]})
+    touched = {counts: dict(zip(levels, counts, strict=True)) for counts in {each.score.touched for each in scored}}
+    return call.json({"profile": profile.name, "scores": [_shown(each, touched) for each in scored]})
 
 
 def profile_of(call: Call, name: str | dict[str, Any] | None) -> RankingProfile:
@@ -104,9 +112,9 @@ def profile_of(call: Call, name: str | dict[str, Any] | None) -> RankingProfile:
     return planner.profiles[name]
 
 
-def _shown(scored: ScoredRequest, levels: Iterable[str]) -> dict[str, Any]:
-    """Return a score as JSON; parts that the profile does not use are null."""
-    total, fit, sra, compactness, fragmentation, touched, keeps_proportion, raw_fit, raw_sra = scored.score
+def _shown(scored: ScoredRequest, touched: dict[Counts, dict[str, int]]) -> dict[str, Any]:
+    """Return a score as JSON, given how numbers of places are shown; parts that the profile does not use are null."""
+    total, fit, sra, compactness, fragmentation, counts, keeps_proportion, raw_fit, raw_sra = scored.score
     return {
         "total": total,
         "fit": fit,
@@ -114,7 +122,7 @@ def _shown(scored: ScoredRequest, levels: Iterable[str]) -> dict[str, Any]:
         "compactness": compactness,
         "fragmentation": fragmentation,
         "raw": {"fit": raw_fit, "sra": raw_sra},
-        "touched": dict(zip(levels, touched, strict=True)),
+        "touched": touched[counts],
         "keeps_proportion": keeps_proportion,
         "has_room": scored.has_room,
     }

@@ -9,7 +9,7 @@ import pytest
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
-from placement.candidates.request_scores import PlacesOfCloud, RequestColumns, ScoredRequest, Scoring, TakenRows
+from placement.candidates.request_scores import PlacesOfCloud, RequestColumns, ScoredRequest, TakenRows
 from placement.candidates.scores import Score
 from placement.cloud.columns import CloudColumns, CloudRows
 from placement.cloud.providers import NO_PARENT
@@ -77,11 +77,11 @@ class Forest(NamedTuple):
         levels = [np.array([level in member.traits for member in members]) for level in self.levels]
         places = PlacesOfCloud(levels, np.array([member.shares for member in members]))
         return RequestColumns(
-            TakenRows.of(requests), columns, places, lambda names: {name: CLASSES[name] for name in names}
+            TakenRows.from_requests(requests), columns, places, lambda names: {name: CLASSES[name] for name in names}
         )
 
     def scored(self, *requests: Taken) -> list[ScoredRequest]:
-        return self.requests(*requests).scored(Scoring(self.profile, [*CLASSES]))
+        return self.requests(*requests).scored(self.profile, families=[*CLASSES])
 
     def score(self, taken: Taken) -> Score:
         return self.scored(taken)[0].score
