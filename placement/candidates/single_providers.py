@@ -49,11 +49,13 @@ def split_amounts(
     for name, amount in {name: max(of for other, of in asked if other == name) for name, _ in asked}.items():
         stock = columns.stock(class_ids[name])
         largest = np.minimum(np.maximum(0, np.trunc(stock.capacity)).astype(np.int64), stock.max_unit)
-        if not largest.any() or (largest[np.isin(stock.at, sharing)] >= amount).any():
+        if not largest.any() or (len(sharing) and (largest[np.isin(stock.at, sharing)] >= amount).any()):
             continue
         best = np.zeros(len(columns.providers.roots), dtype=np.int64)
         np.maximum.at(best, columns.providers.trees[stock.at], largest)
-        is_split = (best < amount) & _has_free(columns, class_ids[name], amount)
+        is_split = best < amount
+        if is_split.any():
+            is_split &= _has_free(columns, class_ids[name], amount)
         is_everywhere = int(best.max()) < amount
         if is_everywhere or is_split.any():
             most = best[is_split] if is_split.any() else best

@@ -5,7 +5,7 @@ alike is found out once, by all that any of these searches can see; then one tre
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -16,15 +16,13 @@ from placement.candidates.canonical import useful_room
 from placement.candidates.compose.slots import RequestBudget, SlotComposer
 from placement.candidates.explain.conditions import Condition, ConditionKind, traits_condition
 from placement.candidates.explain.masks import HOPELESS, NOBODY, CloudMasks
+from placement.cloud.alike import numbered, numbered_owners
 from placement.cloud.providers import Flags, Ints, places_in
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 
 UNBOUNDED = (ConditionKind.AMOUNT, ConditionKind.COMBINED_CAPACITY)
 """Without one of these, several slots may take as much from one provider as they like."""
-
-NUMBERS_PER_ROW = 4
-"""Up to this many numbers for each row, marking those that occur is faster than sorting."""
 
 STEPS_OF_A_SEARCH = 40
 """The steps charged per slot of the plan for looking at a tree, besides those of the search."""
@@ -59,12 +57,12 @@ class AlikeTrees:
         serving = np.flatnonzero(np.logical_or.reduce([column != HOPELESS for column in looks]))
         at = providers.with_ancestors(serving) if self._nested else serving
         is_sharing = self._by_position(self._pools, np.ones(len(self._pools), dtype=np.int64))
-        kinds = _numbered([column[at] for column in (*looks, *self._room(), *self._seen, *self._met, is_sharing)])
+        kinds = numbered([column[at] for column in (*looks, *self._room(), *self._seen, *self._met, is_sharing)])
         if self._nested:
             kinds, at = self._with_kinds_below(at, kinds)
-        trees = _sequences(providers.trees[at], kinds, len(providers.roots))
+        trees = numbered_owners(providers.trees[at], kinds, len(providers.roots))
         _pools, of_trees = np.unique(np.packbits(self._shared_with, axis=0), axis=1, return_inverse=True)
-        return _numbered([trees, of_trees.reshape(-1)] if len(self._pools) else [trees])
+        return numbered([trees, of_trees.reshape(-1)] if len(self._pools) else [trees])
 
     def tree(self, index: int, without: Condition | None) -> Tree:
         """Return a tree with the options of each demand if a condition is left out."""
@@ -162,37 +160,8 @@ class AlikeTrees:
             above = np.where(above >= 0, parents[above], -1)
         for depth in range(int(depths.max(initial=0)), 0, -1):
             here = np.flatnonzero(depths == depth)
-            kinds = _numbered([kinds, _sequences(parents[here], kinds[here], len(at))])
+            kinds = numbered([kinds, numbered_owners(parents[here], kinds[here], len(at))])
         return kinds[depths == 0], at[depths == 0]
-
-
-def _numbered(columns: Iterable[Ints]) -> Ints:
-    """Number rows, equal ones alike."""
-    numbers: Ints = np.zeros(1, dtype=np.int64)
-    for column in columns:
-        # The numbers so far are few, so that the product stays far below 2^63.
-        rows = numbers * (int(column.max(initial=0)) + 1) + column
-        if (limit := int(rows.max(initial=0)) + 1) <= NUMBERS_PER_ROW * len(rows):
-            is_present = np.zeros(limit, dtype=bool)
-            is_present[rows] = True
-            numbers = (np.cumsum(is_present) - 1)[rows]
-        else:
-            _unique, numbers = np.unique(rows, return_inverse=True)
-    return numbers
-
-
-def _sequences(owners: Ints, values: Ints, number: int) -> Ints:
-    """Number owners by what they own, in any order; 0 for those that own nothing."""
-    order = np.lexsort((values, owners))
-    owners, values = owners[order], values[order]
-    starts = np.flatnonzero(np.diff(owners, prepend=-1))
-    sizes = np.diff(np.append(starts, len(owners)))
-    numbers = np.zeros(number, dtype=np.int64)
-    for size in np.unique(sizes).tolist():
-        of_size = starts[sizes == size]
-        rows = values[of_size[:, np.newaxis] + np.arange(size)]
-        numbers[owners[of_size]] = int(numbers.max()) + 1 + _numbered(rows.T)
-    return numbers
 
 
 class SearchInTree(Protocol):

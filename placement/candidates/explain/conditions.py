@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from placement.domain.search_plan import UNSUFFIXED, CandidateRequest, Plan, RequestGroup
 
@@ -16,17 +16,21 @@ LOOSE = (UNSUFFIXED,)
 """The groups of a condition of the unsuffixed group."""
 
 
-class ConditionKind(StrEnum):
-    """What a condition is about, with what it asks for in words."""
+class Worded(StrEnum):
+    """Names, each with a phrase."""
 
     phrase: str
 
-    def __new__(cls, name: str, phrase: str = "") -> "ConditionKind":
+    def __new__(cls, name: str, phrase: str = "") -> Self:
         """Return the member of a name."""
-        kind = str.__new__(cls, name)
-        kind._value_ = name
-        kind.phrase = phrase
-        return kind
+        member = str.__new__(cls, name)
+        member._value_ = name
+        member.phrase = phrase
+        return member
+
+
+class ConditionKind(Worded):
+    """What a condition is about, with what it asks for in words."""
 
     # On a single provider, in the order in which providers are counted.
     INVENTORY = "inventory", "inventory of {value}"

@@ -5,7 +5,6 @@ Rules are what it asks of several providers at once, beyond a plain request. A r
 Of hierarchical names, one may be left out, and there may be fewer of those that are alike.
 """
 
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.allocators.budget import Budget
+from placement.allocators.bundle_packing import most_that_fit
 from placement.allocators.group.tree import NamedGroup, partition
 from placement.candidates.compose.proposals import ProposalComposer
 from placement.candidates.explain.alike_trees import AlikeTrees, ServingTrees, serving_trees
@@ -221,12 +221,17 @@ class _RulesExplained:
             fewer = [replace(other, count=count) if other is group else other for other in request.groups]
             return bool(len(self._served(replace(request, groups=tuple(fewer)), self._cloud.trees).trees))
 
-        most = _largest(group.count, is_served)
+        # A tree with room for some number has room for fewer.
+        most = most_that_fit(group.count - 1, is_served)
         return Shortfall(group.suffix, asked=group.count, most=most) if most else None
 
     def _shortfall_of_paths(self, request: PlannerRequest, parts: "AlikeParts") -> Shortfall | None:
         asked = len(parts.labels)
-        most = _largest(asked, lambda count: bool(len(self._served_paths(with_fewer(request, parts, count)).trees)))
+
+        def is_served(count: int) -> bool:
+            return bool(len(self._served_paths(with_fewer(request, parts, count)).trees))
+
+        most = most_that_fit(asked - 1, is_served)
         return Shortfall(parts.name, asked=asked, most=most) if most and not self._searches.budget.was_hit else None
 
     def _served(self, request: PlannerRequest, among: Flags) -> ServingTrees:
@@ -304,13 +309,6 @@ def _affinity(rule: Affinity) -> Condition:
 
 def _exclusive(rule: Exclusive) -> Condition:
     return Condition(ConditionKind.EXCLUSIVE, rule.groups, rule.level)
-
-
-def _largest(asked: int, is_served: Callable[[int], bool]) -> int:
-    """Return the largest number below the one asked for that some tree serves; 0 if none does."""
-    # A tree with room for some number has room for fewer.
-    counts = range(asked - 1, 0, -1)
-    return asked - 1 - bisect_left(counts, 1, key=is_served)
 
 
 def removable_paths(request: PlannerRequest) -> Iterator[str]:

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Any
 
-from placement.candidates.explain.conditions import Condition, ConditionKind, short
+from placement.candidates.explain.conditions import Condition, ConditionKind, Worded, short
 from placement.candidates.single_providers import SplitAmount, split_in_words
 
 
@@ -85,17 +84,8 @@ class NearMiss:
         return f"{text} The largest amount that can be had of one is {self.largest.amount}: {have}."
 
 
-class HintKind(StrEnum):
+class HintKind(Worded):
     """Mistakes that newcomers to the API make, with the lesson in words."""
-
-    lesson: str
-
-    def __new__(cls, name: str, lesson: str) -> "HintKind":
-        """Return the member of a name."""
-        kind = str.__new__(cls, name)
-        kind._value_ = name
-        kind.lesson = lesson
-        return kind
 
     NO_SINGLE_PROVIDER = "no_single_provider", "No single provider has so much."
     NO_INVENTORY = "no_provider_has_class", "No provider of this cloud has inventory of {value}."
@@ -162,7 +152,7 @@ class Hint:
     @property
     def in_words(self) -> str:
         """The lesson."""
-        return split_in_words(self.split) if self.split else self.kind.lesson.format(value=short(self.condition.value))
+        return split_in_words(self.split) if self.split else self.kind.phrase.format(value=short(self.condition.value))
 
 
 @dataclass(frozen=True, slots=True)

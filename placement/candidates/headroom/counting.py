@@ -1,13 +1,18 @@
-"""Counts how many copies of one request fit into every tree of a cloud, and into all of them together."""
+"""Counts how many copies of one request fit into every tree of a cloud, and into all of them together.
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+Formulas count where they are exact. Elsewhere the ways to serve it in trees of a form are composed and packed.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 
 from placement.allocators.budget import Budget
-from placement.allocators.bundle_packing import Copies, drawn, exactly
-from placement.candidates.headroom.division import Formula, OneSlot, OpenSlot, formula_for, least, open_slots
+from placement.allocators.bundle_packing import Bundle, BundlePacking, Copies, drawn, exactly, undominated
+from placement.candidates.compose.slots import RequestBudget, SlotComposer
+from placement.candidates.headroom.division import Formula, OpenSlot, formula_for, least, open_slots
 from placement.candidates.headroom.forms import (
     ENDLESS,
     Cell,
@@ -15,12 +20,27 @@ from placement.candidates.headroom.forms import (
     CloudInForms,
     FreeAmounts,
     OptionRows,
+    TreeForm,
     TreesOfForm,
 )
-from placement.candidates.headroom.ways import MAX_CHOICES_IN_ALL, Ways
 from placement.candidates.serving import Serving
+from placement.cloud.alike import distinct_rows
 from placement.cloud.providers import Flags, Ints
-from placement.domain.search_plan import Demand, Plan
+from placement.domain.inventory import UNBOUNDED
+from placement.domain.search_plan import Choice, Demand, Plan
+from placement.domain.tree import Tree
+
+MAX_CHOICES = 5_000
+"""How many ways to serve a request in a tree are considered."""
+
+MAX_BUNDLES = 250
+"""How many of them are compared, those that take least; each that is packed is a level of the search."""
+
+MAX_CHOICES_IN_ALL = 50_000
+"""The same over all forms of trees, for one request; in further ones, the ways remain unknown."""
+
+STEPS_OF_A_TREE = 5_000
+STEPS_OF_A_WAY = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +73,6 @@ class CountedTrees:
     pooled: tuple[Pooled, ...] = ()
     is_shared: bool = False
 
-    def among(self, roots: Collection[int] | None) -> "CountedTrees":
-        """Return the same of trees with some roots; None for all."""
-        return self if roots is None else self.chosen(np.isin(self.trees.roots, [*roots]))
-
     def chosen(self, chosen: Flags) -> "CountedTrees":
         """Return the same of some of the trees."""
         return replace(
@@ -65,76 +81,28 @@ class CountedTrees:
             least=self.least[chosen],
             most=self.most[chosen],
             without_pools=self.without_pools[chosen],
-            pooled=tuple([replace(one, own=one.own[chosen]) for one in self.pooled]),
+            pooled=tuple([replace(slot, own=slot.own[chosen]) for slot in self.pooled]),
         )
-
-
-class FormOptions:
-    """Finds the options of one plan in the forms of a cloud: those in the first tree of each form."""
-
-    def __init__(self, plan: Plan, cloud: CloudInForms) -> None:
-        self._plan = plan
-        self._cloud = cloud
-        self._serving = serving = Serving(plan, cloud.ids, columns=cloud.columns, sets=cloud.sets)
-        self._trees = np.array([of_form.trees[0] for of_form in cloud.forms], dtype=np.int64)
-        self._starts = cloud.columns.providers.starts[self._trees]
-        possible = serving.possible_trees if serving.is_possible else np.zeros(len(cloud.columns.providers.roots), bool)
-        self._is_possible = [True] * len(self._trees) if possible is None else possible[self._trees].tolist()
-        self._at = cloud.columns.providers.positions_in(self._trees)
-        self._of_demands = [self._of_forms(demand) for demand in plan.demands]
-
-    def rows(self, number: int) -> OptionRows | None:
-        """Return who can serve each demand; None if the tree itself must not, or if a demand has no provider."""
-        rows = [of_forms[number] for of_forms in self._of_demands] if self._is_possible[number] else []
-        return rows if rows and all(rows) else None
-
-    def met(self, number: int, places: Iterable[int]) -> dict[int, int]:
-        """Return which trait sets of the unsuffixed group each of some providers meets, as bits."""
-        start, pools = int(self._starts[number]), self._cloud.pools
-        at = {place: pools[place].position if place < 0 else start + place for place in places}
-        sets = [self._serving.with_any_trait(any_of) for any_of in self._plan.trait_sets]
-        return {
-            place: sum([1 << index for index, flags in enumerate(sets) if flags[position]])
-            for place, position in at.items()
-        }
-
-    def _of_forms(self, demand: Demand) -> list[list[int]]:
-        """Return who can serve a demand in each form; a sharing provider is one pool, also for its own tree."""
-        at = self._serving.possible_providers(demand, self._at)
-        numbers = np.searchsorted(self._trees, self._cloud.columns.providers.trees[at])
-        rows: list[list[int]] = [[] for _ in self._trees]
-        for number, place in zip(numbers.tolist(), (at - self._starts[numbers]).tolist(), strict=True):
-            rows[number].append(place)
-        if not self._cloud.pools:
-            return rows
-        serving = self._pools_for(demand)
-        for number, form in enumerate([of_form.form for of_form in self._cloud.forms]):
-            here = serving.intersection([pool.number for pool in form.pools])
-            rows[number] = sorted({form.own_pools.get(place, place) for place in rows[number]} | here)
-        return rows
-
-    def _pools_for(self, demand: Demand) -> set[int]:
-        if demand.resources and demand.group.in_tree is not None and not demand.group.is_granular:
-            return set()  # in_tree keeps the unsuffixed group inside the tree.
-        number_at = {pool.position: number for number, pool in self._cloud.pools.items()}
-        serving = self._serving.possible_providers(demand, np.array(sorted(number_at)), sharing=True)
-        return {number_at[position] for position in serving.tolist()}
 
 
 class CopyCounter:
     """Counts the copies of one plan in the trees of a cloud.
 
-    Args:
-        plan: the plan.
-        cloud: the cloud.
+    Who can serve it in trees of a form, and which ways there are, is found out in the first tree of each.
     """
 
     def __init__(self, plan: Plan, cloud: CloudInForms) -> None:
         self.plan = plan
         self.cloud = cloud
-        self._options = FormOptions(plan, cloud)
+        self._serving = serving = Serving(plan, cloud.ids, columns=cloud.columns, sets=cloud.sets)
+        self._trees = np.array([of_form.trees[0] for of_form in cloud.forms], dtype=np.int64)
+        self._starts = cloud.columns.providers.starts[self._trees]
+        possible = serving.possible_trees if serving.is_possible else np.zeros(len(cloud.columns.providers.roots), bool)
+        self._is_possible = [True] * len(self._trees) if possible is None else possible[self._trees].tolist()
+        at = cloud.columns.providers.positions_in(self._trees)
+        self._options = [self._options_for(demand, at) for demand in plan.demands]
         self._composing = Budget(MAX_CHOICES_IN_ALL)
-        self._ways: dict[tuple[int, Sequence[int]], Ways] = {}
+        self._ways: dict[tuple[int, Sequence[int]], _Ways] = {}
         self._formulas: dict[int, tuple[Sequence[OpenSlot], Formula | None]] = {}
 
     def counted(self, trees: TreesOfForm, free: FreeAmounts, budget: Budget) -> CountedTrees | None:
@@ -148,38 +116,58 @@ class CopyCounter:
         slots, formula = self._formula(trees)
         if formula is None:
             return None
-        least_copies = most = formula.alone(free)
+        fitting = most = formula.alone(free)
         for tied in formula.mixed if formula.is_exact else (tuple(range(len(slots))),):
             ways = self._ways_of(trees, slots, tied)
             if not ways.is_possible:
                 return None
             at_least, most = ways.copies(free, most, budget)
-            least_copies = np.minimum(least_copies, at_least)
+            fitting = np.minimum(fitting, at_least)
         is_divided = formula.is_exact and not formula.mixed
         return CountedTrees(
             trees,
             slots,
-            least_copies,
+            fitting,
             most,
             without_pools=least(formula.parts)(free) if formula.pooled else most,
             pooled=tuple([self._pooled(slot, free) for slot in formula.pooled]) if is_divided else (),
             is_shared=any([place < 0 for slot in slots for place in slot.places]),
         )
 
-    def _formula(self, trees: TreesOfForm) -> tuple[Sequence[OpenSlot], Formula | None]:
-        """Return the slots in trees of a form, and how to count there; None if a slot has no provider."""
-        if trees.number not in self._formulas:
-            rows = self._options.rows(trees.number)
-            slots = open_slots(self.plan, self.cloud.ids.classes, rows) if rows is not None else []
-            formula = formula_for(self.plan, slots, trees.form, self._met(trees.number, slots)) if slots else None
-            self._formulas[trees.number] = slots, formula
-        return self._formulas[trees.number]
-
     def ways(self, counted: CountedTrees) -> list[Mapping[Cell, int]] | None:
         """Return what copies may take of each provider and class in some trees; None if there are too many ways."""
         return self._ways_of(counted.trees, counted.slots, tuple(range(len(counted.slots)))).all_ways()
 
-    def _ways_of(self, trees: TreesOfForm, slots: Sequence[OpenSlot], tied: tuple[int, ...]) -> Ways:
+    def _options_for(self, demand: Demand, at: Ints) -> list[list[int]]:
+        """Return who can serve a demand in each form; a sharing provider is one pool, also for its own tree."""
+        at = self._serving.possible_providers(demand, at)
+        numbers = np.searchsorted(self._trees, self.cloud.columns.providers.trees[at])
+        rows: list[list[int]] = [[] for _ in self._trees]
+        for number, place in zip(numbers.tolist(), (at - self._starts[numbers]).tolist(), strict=True):
+            rows[number].append(place)
+        if not self.cloud.pools:
+            return rows
+        number_at = {pool.position: number for number, pool in self.cloud.pools.items()}
+        sharing = self._serving.possible_providers(demand, np.array(sorted(number_at)), sharing=True)
+        # in_tree keeps the unsuffixed group inside the tree.
+        is_inside = demand.resources and demand.group.in_tree is not None and not demand.group.is_granular
+        pools = set() if is_inside else {number_at[position] for position in sharing.tolist()}
+        for number, form in enumerate([of_form.form for of_form in self.cloud.forms]):
+            shared = pools.intersection([pool.number for pool in form.pools])
+            rows[number] = sorted({form.own_pools.get(place, place) for place in rows[number]} | shared)
+        return rows
+
+    def _formula(self, trees: TreesOfForm) -> tuple[Sequence[OpenSlot], Formula | None]:
+        """Return the slots in trees of a form, and how to count there; None if they must not serve, or cannot."""
+        number = trees.number
+        if number not in self._formulas:
+            rows: OptionRows = [of_demand[number] for of_demand in self._options] if self._is_possible[number] else []
+            slots = open_slots(self.plan, self.cloud.ids.classes, rows) if rows and all(rows) else []
+            formula = formula_for(self.plan, slots, trees.form, self._met(number, slots)) if slots else None
+            self._formulas[number] = slots, formula
+        return self._formulas[number]
+
+    def _ways_of(self, trees: TreesOfForm, slots: Sequence[OpenSlot], tied: tuple[int, ...]) -> "_Ways":
         """Return the ways of all slots, or of some that are tied only by competing with each other."""
         ways = self._ways.get((trees.number, tied))
         if ways is None:
@@ -190,23 +178,157 @@ class CopyCounter:
                 contended = tuple([name for name in plan.contended if name in asked])
                 plan = replace(plan, slots=alone, request=request, contended=contended, trait_sets=())
             chosen, met = [slots[number] for number in tied], self._met(trees.number, slots)
-            ways = Ways(plan, self.cloud, trees.form, slots=chosen, met=met, composing=self._composing)
+            ways = _Ways(plan, self.cloud, trees.form, slots=chosen, met=met, composing=self._composing)
             self._ways[trees.number, tied] = ways
         return ways
 
     def _met(self, number: int, slots: Sequence[OpenSlot]) -> dict[int, int]:
         """Return which trait sets of the unsuffixed group each provider meets that may serve in trees of a form."""
+        start, pools = int(self._starts[number]), self.cloud.pools
         places = {place for slot in slots for place in slot.places}
-        return self._options.met(number, places) if self.plan.trait_sets else dict.fromkeys(places, 0)
+        owners = [self._serving.with_any_trait(any_of) for any_of in self.plan.trait_sets]
+        at = {place: pools[place].position if place < 0 else start + place for place in places}
+        return {
+            place: sum([1 << index for index, flags in enumerate(owners) if flags[position]])
+            for place, position in at.items()
+        }
 
-    def _pooled(self, slot: OneSlot, free: FreeAmounts) -> Pooled:
-        own = tuple([place for place in slot.places if place >= 0])
+    def _pooled(self, slot: OpenSlot, free: FreeAmounts) -> Pooled:
+        own = replace(slot, places=tuple([place for place in slot.places if place >= 0]))
         pools = {place: self.cloud.pools[place].free for place in slot.places if place < 0}
         room = {
-            place: min([much[class_id] // amount for class_id, amount in slot.amounts], default=ENDLESS)
-            for place, much in pools.items()
+            place: min([amounts[class_id] // amount for class_id, amount in slot.amounts], default=ENDLESS)
+            for place, amounts in pools.items()
         }
-        return Pooled(slot.amounts, OneSlot(own, slot.amounts).copies(free), room)
+        return Pooled(slot.amounts, own.copies(free), room)
+
+
+class _Ways:
+    """The ways to serve a plan in trees of one form, whatever is free, composed as candidates are.
+
+    Args:
+        plan: the plan.
+        cloud: the cloud.
+        form: how the trees are built.
+        slots: the slots of the plan, with the providers that can serve them there.
+        met: the trait sets of the unsuffixed group that each provider meets.
+        composing: limits composing, over all forms.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        cloud: CloudInForms,
+        form: TreeForm,
+        *,
+        slots: Sequence[OpenSlot],
+        met: Mapping[int, int],
+        composing: Budget,
+    ) -> None:
+        self._plan = plan
+        self._slots = slots
+        self._met = met
+        self._form = form
+        self._cloud = cloud
+        self._cells: list[Cell] = sorted({(p, name) for slot in slots for p in slot.places for name, _ in slot.amounts})
+        self._number = {cell: index for index, cell in enumerate(self._cells)}
+        classes = dict.fromkeys([name for _place, name in self._cells])
+        self._kinds = [[index for cell, index in self._number.items() if cell[1] == name] for name in classes]
+        self._known: dict[tuple[int, ...], Copies] = {}
+        self._composing = composing
+        self._every, self._is_every = self._bundles([UNBOUNDED] * len(self._cells), RequestBudget())
+        """What ways take whatever is free, by cell number; and whether no other way is needed to reach the most."""
+        self._packing = BundlePacking(self._every, self._kinds)
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether there is any way."""
+        return bool(self._every) or not self._is_every
+
+    def all_ways(self) -> list[Mapping[Cell, int]] | None:
+        """Return what ways take of each provider and class, whatever is free; None if there are too many."""
+        if not self._is_every:
+            return None
+        return [{self._cells[index]: amount for index, amount in bundle.items()} for bundle in self._every]
+
+    def copies(self, free: FreeAmounts, most: Ints, budget: Budget) -> tuple[Ints, Ints]:
+        """Return bounds on how many copies fit into each tree, given upper ones. Equal trees are counted once."""
+        rows, numbers, _first = distinct_rows([*map(free.cell, self._cells), most])
+        counted = [self._packed(row[:-1], row[-1], budget) for row in rows]
+        fitting, at_most = np.array(counted, dtype=np.int64).reshape(-1, 2).T
+        return fitting[numbers], at_most[numbers]
+
+    def _packed(self, free: tuple[int, ...], bound: int, budget: Budget) -> Copies:
+        if not bound or not all(self._every):
+            return exactly(bound)  # If a way takes nothing, only the bound limits it.
+        if free not in self._known:
+            self._known[free] = self._packed_in(free, bound, budget.child(STEPS_OF_A_TREE))
+        copies = self._known[free]
+        return Copies(copies.least, min(copies.most, bound))
+
+    def _packed_in(self, free: tuple[int, ...], bound: int, budget: Budget) -> Copies:
+        if self._is_every:
+            return self._packing.copies(free, budget=budget)
+        # The less is free, the fewer ways there are.
+        bundles, is_every = self._bundles(free, RequestBudget(per_request=budget.left))
+        budget.take(min(budget.left, STEPS_OF_A_WAY * len(bundles)))
+        packed = BundlePacking(bundles, self._kinds).copies(free, budget=budget)
+        return packed if is_every else Copies(packed.least, bound)
+
+    def _bundles(self, free: Sequence[int], budget: RequestBudget) -> tuple[list[Bundle], bool]:
+        """Return what the ways take, given what is free, and whether no other way is needed to reach the most."""
+        foreign = [pool.root for pool in self._form.pools if pool.place < 0]
+        if self._plan.request.same_subtree and len({*foreign}) < len(foreign):
+            return [], False  # How pools in another tree are nested is unknown.
+        choices = _apart(SlotComposer(self._plan, budget).choices(self._tree(free)), self._slots)
+        few = [choice for choice in islice(choices, MAX_CHOICES + 1) if self._composing.take()]
+        takings = sorted({self._taken(choice) for choice in few}, key=lambda taken: sum([much for _, much in taken]))
+        bundles = undominated([dict(taken) for taken in takings[:MAX_BUNDLES]])
+        is_all = len(few) <= MAX_CHOICES and self._composing.left and not budget.was_hit
+        return bundles, bool(is_all) and len(takings) <= MAX_BUNDLES
+
+    def _tree(self, free: Sequence[int]) -> Tree:
+        """Return a tree of the form with this much free; a copy may take no more than max_unit of a class."""
+        left = dict(zip(self._cells, free, strict=True))
+        options: list[list[int]] = [[] for _ in self._plan.demands]
+        for slot, planned in zip(self._slots, self._plan.slots, strict=True):
+            options[planned.demand] = [
+                place for place in slot.places if all([left[place, name] >= much for name, much in slot.amounts])
+            ]
+        pools, own = self._cloud.pools, self._form.parents_by_place
+        foreign = {place for row in options for place in row if place not in own}
+        names = {self._cloud.ids.classes[name]: name for name in self._plan.contended}
+        return Tree(
+            root=0,
+            options=options,
+            room={
+                (place, names[name]): min(
+                    much, self._form.max_units[place, name] if place >= 0 else pools[place].max_units[name]
+                )
+                for (place, name), much in left.items()
+                if name in names
+            },
+            met=self._met,
+            parents={**own, **dict.fromkeys(foreign)},
+            root_of={place: pools[place].root for place in foreign},
+        )
+
+    def _taken(self, choice: Choice) -> tuple[tuple[int, int], ...]:
+        taken: dict[int, int] = {}
+        for place, slot in zip(choice, self._slots, strict=True):
+            for name, amount in slot.amounts:
+                cell = self._number[place, name]
+                taken[cell] = taken.get(cell, 0) + amount
+        return tuple(sorted(taken.items()))
+
+
+def _apart(choices: Iterator[Choice], slots: Sequence[OpenSlot]) -> Iterator[Choice]:
+    """Yield the choices in which slots that must not meet have different providers."""
+    counted = [(index, slot.apart) for index, slot in enumerate(slots) if slot.apart]
+    for choice in choices:
+        meeting = [(apart, choice[index]) for index, apart in counted]
+        if len({*meeting}) == len(meeting):
+            yield choice
 
 
 def total(column: Ints) -> int:
@@ -221,42 +343,41 @@ def in_all_trees(counted: Iterable[CountedTrees], among: Collection[int] | None 
         counted: the trees by form.
         among: the roots of the trees; None for all.
     """
-    chosen = [of_form.among(among) for of_form in counted]
-    alone = [of_form for of_form in chosen if not of_form.is_shared]
-    shared = _shared([of_form for of_form in chosen if of_form.is_shared])
-    least_copies, most = (
-        sum([total(of_form.least) for of_form in alone]),
-        sum([total(of_form.most) for of_form in alone]),
-    )
-    return Copies(least_copies + shared.least, most + shared.most)
+    if among is not None:
+        counted = [of_form.chosen(np.isin(of_form.trees.roots, [*among])) for of_form in counted]
+    copies, shared = exactly(0), list[CountedTrees]()
+    for of_form in counted:
+        if of_form.is_shared:
+            shared.append(of_form)
+        else:
+            copies = Copies(copies.least + total(of_form.least), copies.most + total(of_form.most))
+    joined = _joined(shared) if shared else exactly(0)
+    return Copies(copies.least + joined.least, copies.most + joined.most)
 
 
-def _shared(joined: Sequence[CountedTrees]) -> Copies:
+def _joined(shared: Sequence[CountedTrees]) -> Copies:
     """Return bounds on how many copies fit into trees that draw from pools.
 
     Exact if pools serve a single slot and nothing else is shared. With several such slots, each gives an upper bound.
     """
-    if not joined:
-        return Copies(0, 0)
-    asked = {tuple([pooled.amounts for pooled in counted.pooled]) for counted in joined}
+    asked = {tuple([pooled.amounts for pooled in counted.pooled]) for counted in shared}
     slots = len(min(asked)) if len(asked) == 1 else 0
-    if slots == 1:
-        return exactly(_by_flow(joined, 0))
+    flows = [_by_flow(shared, slot) for slot in range(slots)]
     # At least the best of them can have its copies.
-    most = sum([total(counted.most) for counted in joined])
-    return Copies(
-        max([int(counted.least.max(initial=0)) for counted in joined]),
-        min([most, *[_by_flow(joined, slot) for slot in range(slots)]]),
-    )
+    fitting = max([int(counted.least.max(initial=0)) for counted in shared])
+    if slots == 1:
+        return Copies(max(fitting, flows[0].least), flows[0].most)
+    return Copies(fitting, min([sum([total(counted.most) for counted in shared]), *[flow.most for flow in flows]]))
 
 
-def _by_flow(joined: Sequence[CountedTrees], slot: int) -> int:
+def _by_flow(shared: Sequence[CountedTrees], slot: int) -> Copies:
     """Return how many copies fit if pools served only one slot: a maximum flow."""
     own, wanted, room = 0, dict[frozenset[int], int](), dict[int, int]()
-    for counted in joined:
+    for counted in shared:
         pooled = counted.pooled[slot]
         own += total(np.minimum(counted.without_pools, pooled.own))
         pools = frozenset(pooled.room)
         wanted[pools] = wanted.get(pools, 0) + total(np.maximum(0, counted.without_pools - pooled.own))
         room |= pooled.room
-    return own + drawn(wanted, room)
+    least_drawn, most_drawn = drawn(wanted, room)
+    return Copies(own + least_drawn, own + most_drawn)

@@ -2,15 +2,14 @@
 
 Slots compete if they may take the same class from the same provider, or must not meet there (isolate, or one group
 served by several providers). Slots that do not compete are counted separately, because any of their options combine.
-Competing slots that are alike are counted by ``AlikeSlots``. A same_subtree is counted region by region, if its regions
-have no provider in common. Everything else gets an upper bound.
+Competing slots that are alike are counted by Hall's condition. A same_subtree is counted region by region, if its
+regions have no provider in common. Everything else gets an upper bound.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 
@@ -23,76 +22,6 @@ MAX_SETS = 6
 
 FormulaPart = Callable[[FreeAmounts], Ints]
 """Something that bounds the number of copies: how many it allows in each tree."""
-
-
-class OneSlot(NamedTuple):
-    """A slot that competes with no other: each of its providers serves as many copies as fit."""
-
-    places: tuple[int, ...]
-    amounts: ClassAmounts
-
-    def copies(self, free: FreeAmounts) -> Ints:
-        """Return the sums over its providers."""
-        return _summed([free.room(place, self.amounts) for place in self.places], free)
-
-
-class AlikeSlots:
-    """Competing slots that ask the same: the room of each provider is shared out among them.
-
-    ``n`` copies can be placed if and only if, for every set T of slots, the places that T may use have room:
-    ``|T| n <= sum of min(room, n each)`` over these places. ``room`` is how many slots a place can take in all,
-    ``each`` how many of one copy. This is Hall's condition for slots that are needed n times each; by Koenig's edge
-    colouring theorem for bipartite graphs, the result divides into n copies, none with more than ``each`` in one place.
-
-    Args:
-        rows: for each slot the places that it may use.
-        each: by place how many slots of one copy it may take.
-        amounts: what each slot takes.
-    """
-
-    def __init__(self, rows: Sequence[Collection[int]], each: Mapping[int, int], amounts: ClassAmounts) -> None:
-        sets = Counter([frozenset(row) for row in rows])
-        self.is_exact = len(sets) <= MAX_SETS
-        """Whether all combinations of slots are checked; otherwise the result is only an upper bound."""
-        unions = {*sets, frozenset[int]().union(*sets)}
-        for places in sets if self.is_exact else ():
-            unions |= {places | other for other in unions}
-        self._together = [
-            (sum([slots for places, slots in sets.items() if places <= union]), sorted(union)) for union in unions
-        ]
-        self._each = each
-        self._amounts = amounts
-
-    def copies(self, free: FreeAmounts) -> Ints:
-        """Return how many copies can have all of their slots."""
-        room = {place: free.room(place, self._amounts) for place in self._each}
-        least: Ints = np.minimum.reduce([self._copies_of(slots, places, room) for slots, places in self._together])
-        return least
-
-    def _copies_of(self, slots: int, places: Sequence[int], room: Mapping[int, Ints]) -> Ints:
-        fitting: Ints = np.minimum(np.add.reduce([room[place] for place in places]) // slots, ENDLESS)
-        # The estimate only shrinks and never drops below the answer, so its first fixed point is the largest solution.
-        while True:
-            usable = [np.minimum(room[place], fitting * min(slots, self._each[place])) for place in places]
-            before, fitting = fitting, np.minimum(fitting, np.add.reduce(usable) // slots)
-            if np.array_equal(before, fitting):
-                return fitting
-
-
-def least(parts: Sequence[FormulaPart]) -> FormulaPart:
-    """Return what the scarcest of some parts allows: every copy needs each."""
-
-    def copies(free: FreeAmounts) -> Ints:
-        scarcest: Ints = np.minimum.reduce([np.full(len(free.starts), ENDLESS), *[part(free) for part in parts]])
-        return scarcest
-
-    return copies
-
-
-def _summed(columns: Sequence[Ints], free: FreeAmounts) -> Ints:
-    if len(columns) == 1:
-        return columns[0]
-    return np.add.reduce(columns) if columns else np.zeros(len(free.starts), dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +48,10 @@ class OpenSlot:
         is_apart = self.apart is not None and self.apart == other.apart
         return is_apart or bool(dict(self.amounts).keys() & dict(other.amounts).keys())
 
+    def copies(self, free: FreeAmounts) -> Ints:
+        """Return how many copies fit if it competes with no other slot: each provider serves as many as it has room."""
+        return _summed([free.room(place, self.amounts) for place in self.places], free)
+
 
 @dataclass(frozen=True, slots=True)
 class Formula:
@@ -126,19 +59,35 @@ class Formula:
 
     Args:
         parts: every copy needs each of them.
-        pooled: further such parts: slots that pools may serve, too, and that compete with no other slot.
+        pooled: slots that every copy needs as well: pools may serve them, too, and they compete with no other slot.
         mixed: sets of competing slots that ask different things and are tied to no others; the parts only bound them.
         is_exact: whether the count is exact, mixed slots aside; otherwise it is an upper bound.
     """
 
     parts: tuple[FormulaPart, ...]
-    pooled: tuple[OneSlot, ...] = ()
+    pooled: tuple[OpenSlot, ...] = ()
     mixed: tuple[tuple[int, ...], ...] = ()
     is_exact: bool = True
 
     def alone(self, free: FreeAmounts) -> Ints:
         """Return how many fit into each tree, if it has all pools to itself."""
         return least([*self.parts, *[slot.copies for slot in self.pooled]])(free)
+
+
+def least(parts: Sequence[FormulaPart]) -> FormulaPart:
+    """Return what the scarcest of some parts allows: every copy needs each."""
+
+    def copies(free: FreeAmounts) -> Ints:
+        scarcest: Ints = np.minimum.reduce([np.full(len(free.starts), ENDLESS), *[part(free) for part in parts]])
+        return scarcest
+
+    return copies
+
+
+def _summed(columns: Sequence[Ints], free: FreeAmounts) -> Ints:
+    if len(columns) == 1:
+        return columns[0]
+    return np.add.reduce(columns) if columns else np.zeros(len(free.starts), dtype=np.int64)
 
 
 def open_slots(plan: Plan, classes: Mapping[str, int], rows: OptionRows) -> list[OpenSlot]:
@@ -186,32 +135,26 @@ class _Making:
 
     def formula(self) -> Formula:
         """Return the formula; then ``is_exact`` says whether it is, but for traits."""
-        of_subtrees = [self._of(suffixes) for suffixes in self._plan.request.same_subtree]
+        of_subtrees = [[slot for slot in self._slots if slot.suffix in tie] for tie in self._plan.request.same_subtree]
         tied = [members for members in of_subtrees if len(members) > 1]
         parts = [self._region_sums(members) for members in tied]
         in_any = [slot for members in tied for slot in members]
-        if len({slot.number for slot in in_any}) < len(in_any) or any([self._competes(members) for members in tied]):
+        others = [slot for slot in self._slots if slot not in in_any]
+        pairs = [(slot, other) for members in tied for slot in members for other in self._slots if other not in members]
+        if len({slot.number for slot in in_any}) < len(in_any) or any([slot.competes(other) for slot, other in pairs]):
             self.is_exact = False
         pooled, mixed = [], []
-        for cluster in clusters([slot for slot in self._slots if slot not in in_any]):
+        for cluster in _clusters(others):
             if _is_mixed(cluster):
                 mixed.append(tuple([slot.number for slot in cluster]))
-            if len(cluster) == 1 and any([place < 0 for place in cluster[0].places]):
-                pooled.append(OneSlot(cluster[0].places, cluster[0].amounts))
+            if len(cluster) == 1 and min(cluster[0].places) < 0:
+                pooled += cluster
             else:
                 parts += self._of_cluster(cluster)
         # A slot with options in two trees is counted exactly only if it competes with no other.
         if len(pooled) < sum([min(slot.places) < 0 for slot in self._slots]):
             self.is_exact = False
         return Formula(tuple(parts), tuple(pooled), tuple(mixed))
-
-    def _of(self, suffixes: Iterable[str]) -> list[OpenSlot]:
-        return [slot for slot in self._slots if slot.suffix in suffixes]
-
-    def _competes(self, members: Sequence[OpenSlot]) -> bool:
-        """Tell whether a slot of a same_subtree competes with one outside it."""
-        others = [slot for slot in self._slots if slot not in members]
-        return any([slot.competes(other) for slot in members for other in others])
 
     def _region_sums(self, members: Sequence[OpenSlot]) -> FormulaPart:
         """Return how many copies of tied slots fit: the sum over the heads that all of them may lie below."""
@@ -222,7 +165,7 @@ class _Making:
                 regions[head] = rows
         heads = regions.keys()
         is_apart = not any([set(self._form.above(head)) & heads - {head} for head in heads])
-        if is_apart and all([any([row == (head,) for row in rows]) for head, rows in regions.items()]):
+        if is_apart and all([(head,) in rows for head, rows in regions.items()]):
             of_regions = [self._least(members, rows) for rows in regions.values()]
             return lambda free: _summed([part(free) for part in of_regions], free)
         self.is_exact = False
@@ -230,14 +173,14 @@ class _Making:
         return self._least(members, rows) if regions else lambda free: _summed((), free)
 
     def _least(self, members: Sequence[OpenSlot], rows: Sequence[tuple[int, ...]]) -> FormulaPart:
-        competing = clusters([replace(slot, places=row) for slot, row in zip(members, rows, strict=True)])
+        competing = _clusters([replace(slot, places=row) for slot, row in zip(members, rows, strict=True)])
         self.is_exact = self.is_exact and not any([_is_mixed(cluster) for cluster in competing])
         return least([part for cluster in competing for part in self._of_cluster(cluster)])
 
     def _of_cluster(self, cluster: Sequence[OpenSlot]) -> list[FormulaPart]:
         """Return bounds on competing slots: a single, exact part if they are alike."""
         if len(cluster) == 1:
-            return [OneSlot(cluster[0].places, cluster[0].amounts).copies]
+            return [cluster[0].copies]
         alike: dict[ClassAmounts, list[OpenSlot]] = {}
         for slot in cluster:
             alike.setdefault(slot.amounts, []).append(slot)
@@ -246,17 +189,53 @@ class _Making:
 
     def _alike(self, slots: Sequence[OpenSlot]) -> FormulaPart:
         places, amounts = sorted({place for slot in slots for place in slot.places}), slots[0].amounts
+        # By place, how many slots of one copy it may take: together they are one allocation.
         each = dict.fromkeys(places, len(self._slots))
         if slots[0].apart is not None and len({slot.apart for slot in slots}) == 1:
             each = dict.fromkeys(places, 1)
         elif amounts:
-            # How many slots of one copy a provider may serve: together they are one allocation.
             units = self._form.max_units
             own = [place for place in places if place >= 0]
             each |= {place: min([units[place, name] // amount for name, amount in amounts]) for place in own}
-        alike = AlikeSlots([slot.places for slot in slots], each, amounts)
-        self.is_exact = self.is_exact and alike.is_exact
-        return alike.copies
+        rows = Counter([frozenset(slot.places) for slot in slots])
+        self.is_exact = self.is_exact and len(rows) <= MAX_SETS
+        return _copies_of_alike(rows, each, amounts)
+
+
+def _copies_of_alike(rows: Mapping[frozenset[int], int], each: Mapping[int, int], amounts: ClassAmounts) -> FormulaPart:
+    """Return how many copies can have all of their slots, if these compete and ask the same.
+
+    ``n`` copies can be placed if and only if, for every set T of slots, the places that T may use have room:
+    ``|T| n <= sum of min(room, n each)`` over these places, where a place has ``room`` for so many slots in all. This
+    is Hall's condition for slots that are needed n times each; by Koenig's edge colouring theorem for bipartite graphs,
+    the result divides into n copies, none with more than ``each`` in one place. With more than ``MAX_SETS`` rows, not
+    all sets are looked at, and it is an upper bound.
+
+    Args:
+        rows: the number of slots by the places that they may use.
+        each: by place how many slots of one copy it may take.
+        amounts: what each slot takes.
+    """
+    unions = {*rows, frozenset[int]().union(*rows)}
+    for places in rows if len(rows) <= MAX_SETS else ():
+        unions |= {places | other for other in unions}
+    together = [(sum([slots for places, slots in rows.items() if places <= union]), sorted(union)) for union in unions]
+
+    def copies_of(slots: int, places: Collection[int], room: Mapping[int, Ints]) -> Ints:
+        fitting: Ints = np.minimum(np.add.reduce([room[place] for place in places]) // slots, ENDLESS)
+        # The estimate only shrinks and never drops below the answer, so its first fixed point is the largest solution.
+        while True:
+            usable = [np.minimum(room[place], fitting * min(slots, each[place])) for place in places]
+            before, fitting = fitting, np.minimum(fitting, np.add.reduce(usable) // slots)
+            if np.array_equal(before, fitting):
+                return fitting
+
+    def copies(free: FreeAmounts) -> Ints:
+        room = {place: free.room(place, amounts) for place in each}
+        scarcest: Ints = np.minimum.reduce([copies_of(slots, places, room) for slots, places in together])
+        return scarcest
+
+    return copies
 
 
 def _is_mixed(cluster: Sequence[OpenSlot]) -> bool:
@@ -264,7 +243,7 @@ def _is_mixed(cluster: Sequence[OpenSlot]) -> bool:
     return len({(slot.amounts, slot.apart) for slot in cluster}) > 1
 
 
-def clusters(slots: Sequence[OpenSlot]) -> list[list[OpenSlot]]:
+def _clusters(slots: Sequence[OpenSlot]) -> list[list[OpenSlot]]:
     """Partition slots so that those of different sets do not compete."""
     cluster_of = list(range(len(slots)))
     for first, second in combinations(range(len(slots)), 2):

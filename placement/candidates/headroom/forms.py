@@ -8,12 +8,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from placement.candidates.serving import ProviderSets
+from placement.cloud.alike import distinct_rows, numbered, numbered_owners
 from placement.cloud.columns import CloudColumns
 from placement.cloud.providers import Flags, Ints
 from placement.domain.places import upwards
@@ -35,7 +35,7 @@ OptionRows = Sequence[Sequence[int]]
 
 
 class SharedPool(NamedTuple):
-    """A sharing provider: its position, the root of its tree, by class the most at once and what is free."""
+    """A provider that shares with other trees: its position, its root, by class the most at once and what is free."""
 
     position: int
     root: int
@@ -44,13 +44,7 @@ class SharedPool(NamedTuple):
 
 
 class PoolOfTree(NamedTuple):
-    """A provider that shares with a tree and with others.
-
-    Args:
-        place: its place in the tree if it belongs to it, else -1.
-        number: its number in all trees, below 0.
-        root: the root of its own tree.
-    """
+    """A pool as a tree has it: its place if it belongs to the tree, else -1; its number, below 0; and its root."""
 
     place: int
     number: int
@@ -80,8 +74,10 @@ class TreeForm:
     def parents_by_place(self) -> Mapping[int, int | None]:
         """The parent of each provider of the tree, with its own pools under their numbers."""
         number = self.own_pools
-        pairs = enumerate(self.parents)
-        return {number.get(one, one): number.get(above, above) if above >= 0 else None for one, above in pairs}
+        return {
+            number.get(place, place): number.get(above, above) if above >= 0 else None
+            for place, above in enumerate(self.parents)
+        }
 
     def above(self, place: int) -> list[int]:
         """Return a provider and its ancestors; in other trees, where these are unknown, all pools of its tree."""
@@ -108,19 +104,13 @@ class FreeAmounts:
 
     def cell(self, cell: Cell) -> Ints:
         """Return what is free of a class on a provider, or in a pool."""
-        column = self._cells.get(cell)
-        if column is None:
+        if cell not in self._cells:
             place, class_id = cell
-            if place < 0:
-                column = np.full(len(self.starts), self._pools[place].free[class_id])
-            else:
-                column = self._by_class[class_id][self.starts + place]
+            is_pool = place < 0
+            in_pool = self._pools[place].free[class_id] if is_pool else 0
+            column = np.full(len(self.starts), in_pool) if is_pool else self._by_class[class_id][self.starts + place]
             self._cells[cell] = column
-        return column
-
-    def table(self, cells: Sequence[Cell]) -> Ints:
-        """Return what is free of some cells, a row for each tree."""
-        return np.array([self.cell(cell) for cell in cells], dtype=np.int64).reshape(len(cells), len(self.starts)).T
+        return self._cells[cell]
 
     def room(self, place: int, amounts: ClassAmounts) -> Ints:
         """Return how many times some amounts fit on a provider."""
@@ -129,28 +119,9 @@ class FreeAmounts:
         rooms = [self.cell((place, class_id)) // amount for class_id, amount in amounts]
         return rooms[0] if len(rooms) == 1 else np.minimum.reduce(rooms)
 
-    def of(self, chosen: Flags | Ints) -> "FreeAmounts":
+    def chosen(self, chosen: Flags | Ints) -> "FreeAmounts":
         """Return the same of some of the trees."""
         return FreeAmounts(self.starts[chosen], self._by_class, self._pools)
-
-
-class DistinctRows(NamedTuple):
-    """The rows of a table that differ, in the order in which they come, and for each row the number of its equal."""
-
-    rows: list[tuple[int, ...]]
-    numbers: Ints
-    first: Ints
-
-
-def distinct_rows(table: npt.NDArray[Any]) -> DistinctRows:
-    """Return the rows of a table that differ."""
-    varying = np.ascontiguousarray(table[:, (table != table[:1]).any(axis=0)])
-    numbers = np.zeros(len(table), dtype=np.int64)
-    if varying.size:
-        data, width, known = varying.tobytes(), varying.shape[1] * varying.itemsize, dict[bytes, int]()
-        numbers[:] = [known.setdefault(data[at : at + width], len(known)) for at in range(0, len(data), width)]
-    _numbers, first = np.unique(numbers, return_index=True) if varying.size else (numbers, numbers[:1])
-    return DistinctRows([*map(tuple, table[first].tolist())], numbers, first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,19 +146,20 @@ class TreesOfForm:
 
     def has(self, class_id: int) -> bool:
         """Tell whether any provider of these trees has a class."""
-        return any(held == class_id for _place, held in self.form.max_units)
+        return any(of_cell == class_id for _place, of_cell in self.form.max_units)
 
     def chosen(self, chosen: Flags | Ints) -> "TreesOfForm":
         """Return some of these trees."""
         trees, roots = self.trees[chosen], self.roots[chosen]
-        return replace(self, trees=trees, roots=roots, free=self.free.of(chosen), empty=self.empty.of(chosen))
+        return replace(self, trees=trees, roots=roots, free=self.free.chosen(chosen), empty=self.empty.chosen(chosen))
 
     @cached_property
     def models(self) -> "tuple[list[int], TreesOfForm]":
         """The trees by what they have in all of each class: how many there are of each model, and the first of each."""
         # Trees that do not exist have ids below 0; real ones take precedence.
         order = np.roll(np.arange(len(self.roots)), -int(np.searchsorted(self.roots, 0)))
-        _rows, numbers, first = distinct_rows(self.empty.table(sorted(self.form.max_units))[order])
+        amounts = [self.empty.cell(cell)[order] for cell in sorted(self.form.max_units)]
+        _rows, numbers, first = distinct_rows([np.zeros(len(order), dtype=np.int64), *amounts])
         return np.bincount(numbers).tolist(), self.chosen(order[first])
 
 
@@ -208,6 +180,7 @@ class CloudInForms:
         self.sets = sets
         self.ids = ids
         self.like = like or {}
+        self._providers = columns.providers
 
     @cached_property
     def capacity(self) -> Mapping[int, Ints]:
@@ -220,14 +193,14 @@ class CloudInForms:
         return {class_id: self._by_position(class_id, usage=1) for class_id in self.ids.classes.values()}
 
     def _by_position(self, class_id: int, *, usage: int) -> Ints:
-        stock, amounts = self.columns.stock(class_id), np.zeros(len(self.columns.providers.ids), dtype=np.int64)
+        stock, amounts = self.columns.stock(class_id), np.zeros(len(self._providers.ids), dtype=np.int64)
         amounts[stock.at] = np.maximum(0, np.trunc(stock.capacity).astype(np.int64) - usage * stock.used)
         return amounts
 
     @cached_property
     def free_in_trees(self) -> Mapping[int, Ints]:
         """By class, what is free in each tree."""
-        starts = self.columns.providers.starts[:-1]
+        starts = self._providers.starts[:-1]
         return {
             class_id: np.add.reduceat(free, starts) if len(starts) else free for class_id, free in self.free.items()
         }
@@ -240,16 +213,17 @@ class CloudInForms:
     @cached_property
     def forms(self) -> Sequence[TreesOfForm]:
         """The trees by form, in the order of their first trees."""
-        providers = self.columns.providers
-        numbers = self._numbers(self._table)
-        order = np.argsort(numbers, kind="stable")
-        members = np.split(order, np.cumsum(np.bincount(numbers))[:-1]) if len(numbers) else []
+        numbers = self._numbers(self._kinds)
+        _numbers, first, counts = np.unique(numbers, return_index=True, return_counts=True)
+        members = np.split(np.argsort(numbers, kind="stable"), np.cumsum(counts)[:-1])
         forms = []
-        for number, trees in enumerate(sorted(members, key=lambda trees: int(trees[0]))):
-            starts = providers.starts[trees]
+        for number, which in enumerate(np.argsort(first).tolist()):
+            trees = members[which]
+            starts = self._providers.starts[trees]
             free = FreeAmounts(starts, self.free, self.pools)
             empty = FreeAmounts(starts, self.capacity, self.pools)
-            forms.append(TreesOfForm(number, self._form(int(trees[0])), trees, providers.roots[trees], free, empty))
+            form = self._form(int(trees[0]))
+            forms.append(TreesOfForm(number, form, trees, self._providers.roots[trees], free, empty))
         return forms
 
     def kinds(self, trait_ids: Collection[int]) -> Ints:
@@ -259,61 +233,64 @@ class CloudInForms:
             trait_ids: the traits that matter besides those that requests name as conditions.
         """
         self.sets.read_traits(trait_ids)
-        numbers = self._numbers(self._table)
-        columns = [numbers[self.columns.providers.trees], *map(self.sets.with_trait, trait_ids)]
+        columns: list[Ints | Flags] = [self._kinds, *map(self.sets.with_trait, trait_ids)]
         for class_id in self.columns.class_ids:
-            at, *amounts = self.columns.stock(class_id)
-            for amount in amounts:
-                column = np.full(len(self.columns.providers.ids), -1)
-                column[at] = amount
-                columns.append(column)
-        return self._numbers(np.column_stack(columns))
+            stock = self.columns.stock(class_id)
+            columns += [self._column(stock.at, amounts.astype(np.int64)) for amounts in stock[1:]]
+        return self._numbers(numbered(columns))
 
-    def _numbers(self, table: npt.NDArray[Any]) -> Ints:
-        """Return a number for each tree, given a row for each provider: trees with equal rows have equal numbers."""
-        sizes, different = np.diff(self.columns.providers.starts), 0
-        numbers = np.zeros(len(sizes), dtype=np.int64)
-        for size in np.unique(sizes).tolist():
-            trees = np.flatnonzero(sizes == size)
-            rows = table[self.columns.providers.positions_in(trees)]
-            equal = distinct_rows(rows.reshape(len(trees), -1))
-            numbers[trees] = different + equal.numbers
-            different += len(equal.first)
-        return numbers
+    def _numbers(self, kinds: Ints) -> Ints:
+        """Number the trees by the kinds of their providers, in order."""
+        return numbered_owners(self._providers.trees, kinds, len(self._providers.roots), in_order=True)
+
+    def _column(self, at: Ints, amounts: Ints) -> Ints:
+        column = np.full(len(self._providers.ids), -1)
+        column[at] = amounts
+        return column
 
     @cached_property
-    def _table(self) -> npt.NDArray[np.int32]:
-        """A row for each provider, with all that tells forms apart."""
-        providers, columns = self.columns.providers, [self._local_parents, self._codes_of_pools]
+    def _kinds(self) -> Ints:
+        """For each provider, a number for all that tells forms apart."""
+        providers = self._providers
+        columns: list[Ints | Flags] = [self._local_parents]
         for class_id in sorted(self.ids.classes.values()):
             stock = self.columns.stock(class_id)
-            units = np.full((3, len(providers.ids)), -1)
-            units[:, stock.at] = stock.min_unit, stock.max_unit, stock.step_size
-            columns += [*units]
-        marks = [self.sets.with_trait(id_) for id_ in sorted(self.ids.traits.values())]
-        marks += [self.sets.in_aggregate(id_) for id_ in sorted(self.ids.aggregates.values())]
+            columns += [self._column(stock.at, units) for units in (stock.min_unit, stock.max_unit, stock.step_size)]
+        columns += [self.sets.with_trait(id_) for id_ in sorted(self.ids.traits.values())]
+        columns += [self.sets.in_aggregate(id_) for id_ in sorted(self.ids.aggregates.values())]
         named_trees = providers.tree_indices(sorted({*self.ids.roots.values()})).tolist()
-        marks += [providers.trees == index for index in named_trees]
-        packed = np.packbits(np.stack(marks), axis=0) if marks else ()
-        return np.ascontiguousarray(np.column_stack([*columns, *packed]).astype(np.int32))
+        columns += [providers.trees == index for index in named_trees]
+        if self._pools_of_trees:
+            codes, known = np.zeros(len(providers.roots), dtype=np.int64), dict[tuple[PoolOfTree, ...], int]()
+            for tree, pools in self._pools_of_trees.items():
+                codes[tree] = known.setdefault(pools, len(known) + 1)
+            columns.append(codes[providers.trees])
+        return numbered(columns)
 
     @cached_property
     def _local_parents(self) -> Ints:
-        providers = self.columns.providers
-        parents = providers.positions(providers.parents)
-        return np.where(parents >= 0, parents - providers.starts[providers.trees], -1)
+        parents = self._providers.parent_positions
+        return np.where(parents >= 0, parents - self._providers.starts[self._providers.trees], -1)
 
     def _form(self, tree: int) -> TreeForm:
-        start, end = self.columns.providers.starts[tree : tree + 2].tolist()
+        start, end = self._providers.starts[tree : tree + 2].tolist()
         parents = tuple(self._local_parents[start:end].tolist())
         return TreeForm(parents, dict(self._units(start, end)), self._pools_of_trees.get(tree, ()))
+
+    def _units(self, start: int, end: int) -> Iterator[tuple[Cell, int]]:
+        """Yield for some providers, by place, the most that may be taken of each class at once."""
+        for class_id in self.ids.classes.values():
+            stock = self.columns.stock(class_id)
+            rows = slice(*np.searchsorted(stock.at, (start, end)))
+            for place, max_unit in zip((stock.at[rows] - start).tolist(), stock.max_unit[rows].tolist(), strict=True):
+                yield (place, class_id), max_unit
 
     @cached_property
     def _sharing(self) -> list[tuple[SharedPool, Ints]]:
         """The pools, each with the indices of the trees that it shares with."""
         if not self.ids.shares:
             return []
-        providers, sharing = self.columns.providers, []
+        providers, sharing = self._providers, []
         ids = sorted(providers.ids[self.sets.with_trait(self.ids.sharing_trait)].tolist())
         aggregates = self.sets.aggregates_of(ids)
         self.sets.read_aggregates(sorted({*()}.union(*aggregates.values())))
@@ -322,34 +299,18 @@ class CloudInForms:
             trees = np.unique(providers.trees[np.logical_or.reduce(members)]) if members else NO_TREES
             own = providers.trees[position]
             if len(trees[trees != own]):
-                max_units = {class_id: most for (_place, class_id), most in self._units(position, position + 1)}
+                max_units = {class_id: max_unit for (_place, class_id), max_unit in self._units(position, position + 1)}
                 free = {class_id: int(self.free[class_id][position]) for class_id in max_units}
                 sharing.append((SharedPool(position, int(providers.roots[own]), max_units, free), trees))
         return sharing
 
-    def _units(self, start: int, end: int) -> Iterator[tuple[Cell, int]]:
-        """Yield for some providers, by place, the most that may be taken of each class at once."""
-        for class_id in self.ids.classes.values():
-            stock = self.columns.stock(class_id)
-            rows = slice(*np.searchsorted(stock.at, (start, end)))
-            for place, most in zip((stock.at[rows] - start).tolist(), stock.max_unit[rows].tolist(), strict=True):
-                yield (place, class_id), most
-
     @cached_property
     def _pools_of_trees(self) -> Mapping[int, tuple[PoolOfTree, ...]]:
         """By index of a tree, the pools that share with it."""
-        providers, pools = self.columns.providers, defaultdict[int, tuple[PoolOfTree, ...]](tuple)
+        pools = defaultdict[int, tuple[PoolOfTree, ...]](tuple)
         for number, (pool, trees) in enumerate(self._sharing, start=1):
-            own = int(providers.trees[pool.position])
+            own = int(self._providers.trees[pool.position])
             for tree in trees.tolist():
-                place = pool.position - int(providers.starts[own]) if tree == own else -1
+                place = pool.position - int(self._providers.starts[own]) if tree == own else -1
                 pools[tree] += (PoolOfTree(place, -number, pool.root),)
         return pools
-
-    @cached_property
-    def _codes_of_pools(self) -> Ints:
-        """For each provider, a number for the pools that share with its tree."""
-        codes, known = np.zeros(len(self.columns.providers.roots), dtype=np.int64), dict[tuple[PoolOfTree, ...], int]()
-        for tree, pools in self._pools_of_trees.items():
-            codes[tree] = known.setdefault(pools, len(known) + 1)
-        return codes[self.columns.providers.trees]

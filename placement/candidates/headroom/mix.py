@@ -5,8 +5,7 @@ what trees have left of each class that copies can use. For the lower one, trees
 evenly as possible, then with whatever still fits.
 """
 
-from bisect import bisect_right
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from math import ceil, gcd
 from operator import mul, sub
@@ -15,10 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.allocators.budget import Budget
-from placement.allocators.bundle_packing import Copies
+from placement.allocators.bundle_packing import Copies, most_that_fit
 from placement.candidates.headroom.counting import CopyCounter, CountedTrees, total
-from placement.candidates.headroom.forms import ENDLESS, Cell, CloudInForms, TreesOfForm, distinct_rows
+from placement.candidates.headroom.forms import ENDLESS, Cell, CloudInForms, TreesOfForm
 from placement.candidates.headroom.totals import Headroom
+from placement.cloud.alike import distinct_rows
 from placement.cloud.providers import Ints
 
 STEPS = 200_000
@@ -33,7 +33,7 @@ WaysToTake = Sequence[Mapping[Cell, int]]
 def of_mix(
     shares: Mapping[str, Fraction],
     counters: Mapping[str, CopyCounter],
-    found: Mapping[str, Headroom],
+    headrooms: Mapping[str, Headroom],
     *,
     ruled: Collection[str] = (),
 ) -> Copies:
@@ -42,15 +42,11 @@ def of_mix(
     Args:
         shares: the share of all copies that each request has; they add up to 1.
         counters: the requests.
-        found: the headroom of each alone.
+        headrooms: the headroom of each alone.
         ruled: requests with rules beyond their plans; a tree that serves one of these serves no other request.
     """
     mixed = [
-        _Mixed(
-            counters[name],
-            {of_form.trees.number: of_form for of_form in found[name].counted},
-            is_ruled=name in ruled,
-        )
+        _Mixed(counters[name], {trees.trees.number: trees for trees in headrooms[name].counted}, is_ruled=name in ruled)
         for name in shares
     ]
     cloud, parts = mixed[0].counter.cloud, [*shares.values()]
@@ -59,9 +55,18 @@ def of_mix(
     def is_within_limits(copies: int) -> bool:
         return all([sum(map(mul, _parts(copies, parts), amounts)) <= usable for amounts, usable in limits])
 
-    alone = [_most_in_all(found[name].copies.most, share) for name, share in shares.items()]
-    most = _largest(min([ENDLESS, *alone]), is_within_limits)
-    return Copies(_filled(_equal_trees(mixed, cloud), cloud, parts, most), most)
+    alone = [_most_in_all(headrooms[name].copies.most, share) for name, share in shares.items()]
+    most = most_that_fit(min([ENDLESS, *alone]), is_within_limits)
+    trees = _equal_trees(mixed, cloud)
+    taken = _FilledTrees(cloud, Budget(ENDLESS)).taken(_parts(most, parts), trees)
+    least = min([_most_in_all(copies, share) for copies, share in zip(taken, parts, strict=True)])
+    budget = Budget(STEPS)
+
+    def fits(more: int) -> bool:
+        wanted = _parts(least + more, parts)
+        return _FilledTrees(cloud, budget).taken(wanted, trees) == wanted
+
+    return Copies(least + most_that_fit(most - least, fits) if least < most else most, most)
 
 
 class _Mixed(NamedTuple):
@@ -70,11 +75,6 @@ class _Mixed(NamedTuple):
     counter: CopyCounter
     counted: Mapping[int, CountedTrees]
     is_ruled: bool
-
-    def amounts(self, class_id: int) -> list[int]:
-        """Return what the slots of a copy take of a class."""
-        classes, slots = self.counter.cloud.ids.classes, self.counter.plan.slots
-        return [amount for slot in slots for name, amount in slot.resources if classes[name] == class_id]
 
     def alone(self, trees: TreesOfForm, *, at_least: bool) -> Ints:
         """Return how many copies fit into each tree of a form by themselves, at least or at most."""
@@ -99,19 +99,17 @@ def _most_in_all(copies: int, share: Fraction) -> int:
     return ceil((copies + 1) / share) - 1
 
 
-def _largest(most: int, fits: Callable[[int], bool]) -> int:
-    """Return the largest number up to ``most`` that fits, if smaller ones always do."""
-    return bisect_right(range(1, most + 1), 0, key=lambda copies: 0 if fits(copies) else 1)
-
-
 def _limits(mixed: Sequence[_Mixed], cloud: CloudInForms) -> list[tuple[list[int], int]]:
     """Return for each class what a copy of each request takes of it, and all of it that copies can use."""
     limits = []
-    for class_id in cloud.ids.classes.values():
-        of_slots = [request.amounts(class_id) for request in mixed]
-        amounts = [sum(of_request) for of_request in of_slots]
+    for resource_class, class_id in cloud.ids.classes.items():
+        portions = [
+            [amount for slot in request.counter.plan.slots for name, amount in slot.resources if name == resource_class]
+            for request in mixed
+        ]
+        amounts = [*map(sum, portions)]
         # Only whole units are of use. No slot may ask for the class: rules take it.
-        unit = gcd(*[amount for of_request in of_slots for amount in of_request]) or 1
+        unit = gcd(*[amount for of_request in portions for amount in of_request]) or 1
         usable = sum([pool.free.get(class_id, 0) for pool in cloud.pools.values()])
         for trees in cloud.forms if any(amounts) else ():
             copies = [request.alone(trees, at_least=False) for request in mixed]
@@ -122,7 +120,7 @@ def _limits(mixed: Sequence[_Mixed], cloud: CloudInForms) -> list[tuple[list[int
 
 
 class _EqualTrees(NamedTuple):
-    """Trees in which the same is free.
+    """So many trees in which the same is free.
 
     Args:
         ways: for each request what its copies may take there; None if unknown.
@@ -144,7 +142,7 @@ def _equal_trees(mixed: Sequence[_Mixed], cloud: CloudInForms) -> list[_EqualTre
         ways = [request.ways(trees) for request in mixed]
         cells = sorted({cell for of_request in ways for way in of_request or () for cell in way if cell[0] >= 0})
         alone = [request.alone(trees, at_least=True) for request in mixed]
-        rows, numbers, _first = distinct_rows(np.column_stack([*alone, trees.free.table(cells)]))
+        rows, numbers, _first = distinct_rows([*alone, *map(trees.free.cell, cells)])
         for row, number in zip(rows, np.bincount(numbers).tolist(), strict=True):
             copies, free = row[: len(mixed)], dict(zip(cells, row[len(mixed) :], strict=True))
             if any(copies):
@@ -152,26 +150,8 @@ def _equal_trees(mixed: Sequence[_Mixed], cloud: CloudInForms) -> list[_EqualTre
     return sorted(equal_trees, key=lambda trees: len(trees.alone) - trees.alone.count(0))
 
 
-def _filled(trees: Sequence[_EqualTrees], cloud: CloudInForms, shares: Sequence[Fraction], most: int) -> int:
-    """Return how many copies fit if trees are filled one after the other; more often the more steps there are."""
-    taken = _FilledTrees(cloud, Budget(ENDLESS)).taken(_parts(most, shares), trees)
-    least = min([_most_in_all(copies, share) for copies, share in zip(taken, shares, strict=True)])
-    budget = Budget(STEPS)
-
-    def fits(more: int) -> bool:
-        wanted = _parts(least + more, shares)
-        return _FilledTrees(cloud, budget).taken(wanted, trees) == wanted
-
-    return least + _largest(most - least, fits) if least < most else most
-
-
 class _FilledTrees:
-    """Trees being filled.
-
-    Args:
-        cloud: the cloud they are in.
-        budget: limits how often copies are placed.
-    """
+    """Trees of a cloud being filled; the budget limits how often copies are placed."""
 
     def __init__(self, cloud: CloudInForms, budget: Budget) -> None:
         pools = cloud.pools.items()
@@ -182,16 +162,16 @@ class _FilledTrees:
         """Return how many copies of each request find a place, of those wanted."""
         lacking = wanted
         for trees in all_trees:
-            left = trees.number
-            while left and any(lacking):
+            unfilled = trees.number
+            while unfilled and any(lacking):
                 taken, pools = self._in_tree(trees, lacking)
                 if not any(taken):
                     break
                 # Another tree takes the same as long as as much is lacking, and nothing was taken from pools.
                 again = min([much // took for much, took in zip(lacking, taken, strict=True) if took])
-                times = min(left, again) if pools == self._pools else 1
+                times = min(unfilled, again) if pools == self._pools else 1
                 lacking = tuple([much - times * took for much, took in zip(lacking, taken, strict=True)])
-                self._pools, left = pools, left - times
+                self._pools, unfilled = pools, unfilled - times
         return tuple(map(sub, wanted, lacking))
 
     def _in_tree(self, trees: _EqualTrees, wanted: CopyCounts) -> tuple[CopyCounts, dict[Cell, int]]:
@@ -207,21 +187,21 @@ class _FilledTrees:
             parts = _parts(copies, shares)
             return self._take({**self._pools, **trees.free}, trees, parts) == parts
 
-        even = _parts(_largest(min(totals, default=0), fits), shares)
-        left = {**self._pools, **trees.free}
-        self._take(left, trees, even)
-        more = self._take(left, trees, tuple(map(sub, enough, even)))
-        return tuple(map(sum, zip(even, more, strict=True))), {cell: left[cell] for cell in self._pools}
+        even = _parts(most_that_fit(min(totals, default=0), fits), shares)
+        free = {**self._pools, **trees.free}
+        self._take(free, trees, even)
+        more = self._take(free, trees, tuple(map(sub, enough, even)))
+        return tuple(map(sum, zip(even, more, strict=True))), {cell: free[cell] for cell in self._pools}
 
-    def _take(self, left: dict[Cell, int], trees: _EqualTrees, wanted: CopyCounts) -> CopyCounts:
-        """Take up to so many copies from what is left, of which fewest fit first, and return how many of each."""
+    def _take(self, free: dict[Cell, int], trees: _EqualTrees, wanted: CopyCounts) -> CopyCounts:
+        """Take up to so many copies from what is free, of which fewest fit first, and return how many of each."""
         taken = [0] * len(wanted)
         for number in sorted(range(len(wanted)), key=trees.alone.__getitem__):
             for way in trees.ways[number] or ():
                 if taken[number] == wanted[number] or not self._budget.take():
                     break
-                times = min([wanted[number] - taken[number], *[left[cell] // amount for cell, amount in way.items()]])
+                times = min([wanted[number] - taken[number], *[free[cell] // amount for cell, amount in way.items()]])
                 taken[number] += times
                 for cell, amount in way.items():
-                    left[cell] -= times * amount
+                    free[cell] -= times * amount
         return tuple(taken)

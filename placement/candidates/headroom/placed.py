@@ -12,6 +12,7 @@ from placement.allocators.bundle_packing import BundlePacking, Copies, exactly, 
 from placement.candidates.compose.proposals import Proposal, ProposalComposer
 from placement.candidates.headroom.counting import CountedTrees
 from placement.candidates.planner.planner_trees import with_stocks
+from placement.cloud.alike import distinct_rows
 from placement.cloud.providers import Ints
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.places import upwards
@@ -54,30 +55,20 @@ class PlacedTrees(Protocol):
 
 def as_placed(counted: Sequence[CountedTrees], placed: PlacedTrees) -> list[CountedTrees]:
     """Return how often trees can serve a request with rules about places; pools no longer bound it."""
-    kept = [of_form.chosen(~np.isin(of_form.trees.roots, [*placed.avoided])) for of_form in counted]
-    kept = [of_form for of_form in kept if len(of_form.most)]
-    looks = [_looks(of_form, placed) for of_form in kept]
+    kept = [trees.chosen(~np.isin(trees.trees.roots, [*placed.avoided])) for trees in counted]
+    kept = [trees for trees in kept if len(trees.most)]
+    # Of those alike in their kind, and in their copies without rules, one is counted.
+    distinct = [distinct_rows([placed.kinds(trees.trees.trees), trees.most]) for trees in kept]
     bounds: dict[int, int] = {}
-    for of_form, (first, _numbers) in zip(kept, looks, strict=True):
-        bounds.update(zip(of_form.trees.roots[first].tolist(), of_form.most[first].tolist(), strict=True))
-    known = placed.in_trees({root: most for root, most in bounds.items() if most})
+    for trees, (_rows, _numbers, first) in zip(kept, distinct, strict=True):
+        bounds.update(zip(trees.trees.roots[first].tolist(), trees.most[first].tolist(), strict=True))
+    copies_of = placed.in_trees({root: most for root, most in bounds.items() if most})
     placed_trees = []
-    for of_form, (first, numbers) in zip(kept, looks, strict=True):
-        roots = of_form.trees.roots[first].tolist()
-        copies = np.array([known.get(root, exactly(0)) for root in roots], dtype=np.int64)[numbers]
-        placed_trees.append(replace(of_form, least=copies[:, 0], most=copies[:, 1], pooled=()))
+    for trees, (_rows, numbers, first) in zip(kept, distinct, strict=True):
+        roots = trees.trees.roots[first].tolist()
+        copies = np.array([copies_of.get(root, exactly(0)) for root in roots], dtype=np.int64)[numbers]
+        placed_trees.append(replace(trees, least=copies[:, 0], most=copies[:, 1], pooled=()))
     return placed_trees
-
-
-def _looks(counted: CountedTrees, placed: PlacedTrees) -> tuple[Ints, Ints]:
-    """Return the first trees that differ in their kind, or in their copies without rules, and for each tree its equal.
-
-    Both are by position among these trees.
-    """
-    bounds, numbers = np.unique(counted.most, return_inverse=True)
-    looks = placed.kinds(counted.trees.trees) * len(bounds) + numbers
-    _looks, first, equal = np.unique(looks, return_index=True, return_inverse=True)
-    return first, equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +92,9 @@ class TreeFilling:
     tries: Budget
 
     def copies(self, tree: Tree, details: PlannerTree, most: int) -> Copies:
-        """Return how many copies fit into a tree.
+        """Return how many copies fit into a tree as it is, given an upper bound.
 
         What is a proposal now remains one while there is room, so copies fit in any order if their sums do.
-
-        Args:
-            tree: the providers that can serve there, as it is.
-            details: the same tree in detail.
-            most: a known upper bound.
         """
         least, is_all = self._filled(tree, details, most)
         if least == most or (not least and is_all):
@@ -173,19 +159,15 @@ def under(overlay: Overlay, plan: Plan, tree: Tree, details: PlannerTree) -> tup
     if overlay.is_empty:
         return tree, details
     inside = details.under(overlay)
-    changed = {one: inside.stocks[one] for one in overlay.changes}
+    changed = {provider: inside.stocks[provider] for provider in overlay.changes}
     return with_stocks(tree, plan, changed), inside
 
 
 def beyond_reach(each: Mapping[str, int], details: PlannerTree, most: int) -> Overlay:
-    """Return an overlay that takes whatever is free beyond what this many copies can take from each provider.
+    """Return an overlay that takes whatever is free beyond what so many copies, at most, can take from each provider.
 
-    It does not change how many copies fit, but trees that differ in nothing else become alike.
-
-    Args:
-        each: class -> the most of it that one copy takes.
-        details: the tree.
-        most: the most copies there can be.
+    It does not change how many copies fit, but trees that differ in nothing else become alike. ``each`` is the most of
+    each class that one copy takes.
     """
     beyond = {
         provider: {

@@ -20,7 +20,7 @@ from placement.domain.search_plan import CandidateRequest, Plan, plan_for
 STEPS = 60_000
 """How many steps packing may take for one request."""
 
-MAX_TOLD = 62
+MAX_CLASSES = 62
 """How many classes of a request are told apart in what trees lack."""
 
 
@@ -100,7 +100,6 @@ def headroom(counter: CopyCounter, placed: PlacedTrees | None = None) -> Headroo
 
 
 def _summed_up(plan: Plan, cloud: CloudInForms, counted: Sequence[CountedTrees], copies: Copies) -> Headroom:
-    """Sum up the counts of all trees."""
     lacking: Counter[tuple[str, ...]] = Counter()
     stranded: Counter[str] = Counter()
     for of_form in counted:
@@ -126,8 +125,8 @@ def _summed_up(plan: Plan, cloud: CloudInForms, counted: Sequence[CountedTrees],
 
 def _lacking(plan: Plan, cloud: CloudInForms, counted: CountedTrees, is_full: Flags) -> Counter[tuple[str, ...]]:
     """Return how many full trees lack which classes: those that are short whatever there is of the others."""
-    without_traits, names = replace(plan, trait_sets=()), _classes(plan)[:MAX_TOLD]
-    sets, free = np.zeros(np.count_nonzero(is_full), dtype=np.int64), counted.trees.free.of(is_full)
+    without_traits, names = replace(plan, trait_sets=()), _classes(plan)[:MAX_CLASSES]
+    sets, free = np.zeros(np.count_nonzero(is_full), dtype=np.int64), counted.trees.free.chosen(is_full)
     for bit, name in enumerate(names):
         slots = [slot.asking_only(cloud.ids.classes[name]) for slot in counted.slots]
         # Of the slots that ask for nothing else, only groups matter: where they may be, and whom they must not meet.
@@ -135,8 +134,8 @@ def _lacking(plan: Plan, cloud: CloudInForms, counted: CountedTrees, is_full: Fl
         copies = formula_for(without_traits, slots, counted.trees.form, {}).alone(free)
         sets |= (copies == 0).astype(np.int64) << bit
     lacking, trees = np.unique(sets, return_counts=True)
-    told = [tuple([name for bit, name in enumerate(names) if each >> bit & 1]) for each in lacking.tolist()]
-    return Counter(dict(zip(told, trees.tolist(), strict=True)))
+    classes = [tuple([name for bit, name in enumerate(names) if bits >> bit & 1]) for bits in lacking.tolist()]
+    return Counter(dict(zip(classes, trees.tolist(), strict=True)))
 
 
 def _classes(plan: Plan) -> list[str]:
@@ -151,10 +150,10 @@ def models(counter: CopyCounter, counted: Sequence[CountedTrees], placed: Placed
         empty = counter.counted(firsts, firsts.empty, budget)
         if empty is not None:
             columns = firsts.roots.tolist(), numbers, empty.least.tolist(), empty.most.tolist()
-            models += [HostModel(like, number, Copies(*each)) for like, number, *each in zip(*columns, strict=True)]
+            models += [HostModel(like, number, Copies(*bounds)) for like, number, *bounds in zip(*columns, strict=True)]
     if placed is not None:
-        each = placed.in_empty({model.like: model.each.most for model in models})
-        models = [replace(model, each=each[model.like]) for model in models]
+        copies = placed.in_empty({model.like: model.each.most for model in models})
+        models = [replace(model, each=copies[model.like]) for model in models]
     return sorted(models, key=lambda model: (-model.each.least, model.like))
 
 
@@ -163,7 +162,7 @@ def counted_plan(request: CountedRequest) -> Plan:
     if isinstance(request, CandidateRequest):
         return plan_for(request)
     plan = plan_for(replace(request.plain, same_subtree=request.same_subtree))
-    counts = {one.suffix: 1 if one.everything or one.per_subtree else one.count for one in request.groups}
+    counts = {group.suffix: 1 if group.everything or group.per_subtree else group.count for group in request.groups}
     return replace(plan, slots=tuple([slot for slot in plan.slots for _ in range(counts[slot.suffix])]))
 
 
@@ -172,15 +171,15 @@ def has_rules(request: CountedRequest) -> bool:
     if isinstance(request, CandidateRequest):
         return False
     places = [rule.required for rule in request.affinity] + [rule.required for rule in request.within]
-    devices = [one.everything or one.per_subtree or one.device is not None for one in request.groups]
+    devices = [group.everything or group.per_subtree or group.device is not None for group in request.groups]
     return any(places) or any(devices) or bool(request.exclusive or request.avoided_trees or request.paths)
 
 
 def all_together(requests: Iterable[CountedRequest]) -> CandidateRequest:
     """Return a request that names everything the given requests name."""
-    plain = [one.plain if isinstance(one, PlannerRequest) else one for one in requests]
+    plain = [request.plain if isinstance(request, PlannerRequest) else request for request in requests]
     return CandidateRequest(
-        groups=tuple([group for one in plain for group in one.groups]),
-        root_required=frozenset[str]().union(*[one.root_required for one in plain]),
-        root_forbidden=frozenset[str]().union(*[one.root_forbidden for one in plain]),
+        groups=tuple([group for request in plain for group in request.groups]),
+        root_required=frozenset[str]().union(*[request.root_required for request in plain]),
+        root_forbidden=frozenset[str]().union(*[request.root_forbidden for request in plain]),
     )

@@ -10,8 +10,8 @@ from typing import NamedTuple, TypeGuard
 
 from placement.allocators.budget import Budget
 from placement.allocators.bundle_packing import Copies, exactly
-from placement.candidates.headroom.counting import CopyCounter, in_all_trees
-from placement.candidates.headroom.forms import NO_TREES, CloudInForms
+from placement.candidates.headroom.counting import CopyCounter
+from placement.candidates.headroom.forms import CloudInForms
 from placement.candidates.headroom.mix import of_mix
 from placement.candidates.headroom.placed import MAX_PLANNED, MAX_WAYS, TreeFilling, beyond_reach, under
 from placement.candidates.headroom.totals import (
@@ -51,42 +51,6 @@ READ_TOGETHER = 500
 """How many trees are read in detail at a time."""
 
 
-def placed_copies(
-    tx: Transaction,
-    request: PlannerRequest,
-    options: PlannerOptions,
-    *,
-    overlay: Overlay,
-    like: Mapping[int, int],
-    kinds: Ints,
-) -> "PlacedCopies":
-    """Prepare to count the copies of one request, with assumed changes to the cloud.
-
-    Args:
-        tx: the transaction.
-        request: the request.
-        options: the operator's options.
-        overlay: assumed changes to existing trees.
-        like: the tree that each hypothetical tree is modelled on.
-        kinds: the kind of each tree under that overlay, by index.
-    """
-    # Scores do not matter here.
-    options = replace(options, judge=None)
-    request = replace(request, limit=1, per_tree=1, explain=False)
-    composers = Composers()
-    question = question_for(tx, request, options, composers=composers)
-    every = replace(request, per_tree=MAX_WAYS)
-    filling = TreeFilling(
-        question.prepared.plan,
-        question.prepared.composer,
-        None if request.paths else composers.prepared(every, options).composer,
-        steps=composers.budget,
-        packing=Budget(STEPS_OF_PACKING),
-        tries=Budget(MAX_TRIES),
-    )
-    return PlacedCopies(tx, question, filling, overlay=overlay, like=like, kind_of_tree=kinds)
-
-
 @dataclass
 class PlacedCopies:
     """Counts the copies of one request in a snapshot, with assumed changes; ``filling`` counts those in one tree."""
@@ -97,7 +61,7 @@ class PlacedCopies:
     overlay: Overlay
     like: Mapping[int, int]
     kind_of_tree: Ints
-    known: dict[object, Copies] = field(default_factory=dict)
+    copies_by_form: dict[object, Copies] = field(default_factory=dict)
 
     @cached_property
     def _from_each(self) -> Mapping[str, int]:
@@ -139,29 +103,29 @@ class PlacedCopies:
         ``bounds`` has for each root how many copies its sums allow at most.
         """
         here = {root: most for root, most in bounds.items() if root not in self.like}
-        found = self._counted(self.overlay, here)
+        copies = self._counted(self.overlay, here)
         further = {self.like[root]: most for root, most in bounds.items() if root in self.like}
         empty = self.in_empty(further) if further else {}
-        return found | {root: empty[self.like[root]] for root in bounds if root in self.like}
+        return copies | {root: empty[self.like[root]] for root in bounds if root in self.like}
 
     def in_empty(self, bounds: Mapping[int, int]) -> dict[int, Copies]:
         """Return how many copies would fit into trees like these if they were empty, by root."""
         roots = {root: self.like.get(root, root) for root in bounds}
         overlay = emptied(self.tx, sorted({*roots.values()}), self.overlay)
-        found = self._counted(overlay, {roots[root]: most for root, most in bounds.items()})
-        return {root: found[of] for root, of in roots.items()}
+        copies = self._counted(overlay, {roots[root]: most for root, most in bounds.items()})
+        return {root: copies[model] for root, model in roots.items()}
 
     def _counted(self, overlay: Overlay, bounds: Mapping[int, int]) -> dict[int, Copies]:
-        found = dict.fromkeys(bounds, exactly(0))
+        copies = dict.fromkeys(bounds, exactly(0))
         question, reader = self.question, self.question.reader(overlay)
         roots = sorted(bounds)
         for first in range(0, len(roots), READ_TOGETHER):
             trees = reader.trees_of(roots[first : first + READ_TOGETHER])
             for tree, details in zip(trees, question.details.of(trees), strict=True):
-                found[tree.root] = self._of(tree, details.under(overlay), bounds[tree.root])
-        return found
+                copies[tree.root] = self._in_tree(tree, details.under(overlay), bounds[tree.root])
+        return copies
 
-    def _of(self, tree: Tree, details: PlannerTree, most: int) -> Copies:
+    def _in_tree(self, tree: Tree, details: PlannerTree, most: int) -> Copies:
         """Return how many copies fit into one tree; trees of the same canonical form have the same number."""
         if details.foreign_providers:
             return self.filling.copies(tree, details, most)
@@ -169,9 +133,9 @@ class PlacedCopies:
             plan = self.filling.plan
             tree, details = under(beyond_reach(self._from_each, details, most), plan, tree, details)
         form = (host_sketch([self.filling.plan], [tree], details).form, most)
-        if form not in self.known:
-            self.known[form] = self.filling.copies(tree, details, most)
-        return self.known[form]
+        if form not in self.copies_by_form:
+            self.copies_by_form[form] = self.filling.copies(tree, details, most)
+        return self.copies_by_form[form]
 
 
 NO_OPTIONS: Mapping[str, PlannerOptions] = MappingProxyType({})
@@ -246,12 +210,13 @@ def headrooms(
     ids, overlay = _ids(tx, asked, locks), overlay_of(tx, changes)
     cloud = _supposed(tx, ids, overlay)
     aggregates = roots_by_aggregate(tx) if listing.aggregates else {}
-    by_place = {name: one for name, one in requests.items() if _depends_on_places(one, ids)}
+    by_place = {name: request for name, request in requests.items() if _depends_on_places(request, ids)}
     placed = _placed(tx, by_place, options, cloud=cloud, overlay=overlay)
     counters = {name: CopyCounter(counted_plan(request), cloud) for name, request in asked.items()}
     listed = partial(_counted, listing=listing, aggregates=aggregates)
     counted = {name: listed(counter, placed=placed.get(name)) for name, counter in counters.items()}
-    together = of_mix(mix, counters, {name: one.found for name, one in counted.items()}, ruled=placed) if mix else None
+    alone = {name: room.found for name, room in counted.items()}
+    together = of_mix(mix, counters, alone, ruled=placed) if mix else None
     return Headrooms(counted, together, named_providers(tx, _mentioned(counted.values())))
 
 
@@ -282,16 +247,27 @@ def _placed(
     overlay: Overlay,
 ) -> dict[str, PlacedCopies]:
     """Return the counters for requests that depend on places; kinds of trees are told once for all of them."""
-    names = {
-        name
-        for of, request in requests.items()
-        for name in traits_that_decide(request, options[of].levels_for(request))
-    }
-    kinds = cloud.kinds(sorted(tx.names.traits.ids(tx.connection, names).values())) if requests else NO_TREES
-    return {
-        name: placed_copies(tx, request, options[name], overlay=overlay, like=cloud.like, kinds=kinds)
-        for name, request in requests.items()
-    }
+    if not requests:
+        return {}
+    deciding = [traits_that_decide(request, options[name].levels_for(request)) for name, request in requests.items()]
+    kinds = cloud.kinds(sorted(tx.names.traits.ids(tx.connection, frozenset().union(*deciding)).values()))
+    placed = {}
+    for name, request in requests.items():
+        # Scores do not matter here.
+        terms, composers = replace(options[name], judge=None), Composers()
+        first = replace(request, limit=1, per_tree=1, explain=False)
+        question = question_for(tx, first, terms, composers=composers)
+        every = None if request.paths else composers.prepared(replace(first, per_tree=MAX_WAYS), terms).composer
+        filling = TreeFilling(
+            question.prepared.plan,
+            question.prepared.composer,
+            every,
+            steps=composers.budget,
+            packing=Budget(STEPS_OF_PACKING),
+            tries=Budget(MAX_TRIES),
+        )
+        placed[name] = PlacedCopies(tx, question, filling, overlay=overlay, like=cloud.like, kind_of_tree=kinds)
+    return placed
 
 
 def _supposed(tx: Transaction, ids: NamedIds, overlay: Overlay) -> CloudInForms:
@@ -345,7 +321,7 @@ def _counted(
     if placed is not None and not found.copies.is_exact:
         least, most = found.copies
         found = replace(found, copies=Copies(max(least, placed.together(most)), most))
-    by_room = sorted(found.trees().items(), key=lambda one: (-one[1].least, one[0])) if listing.trees else []
+    by_room = sorted(found.trees().items(), key=lambda room: (-room[1].least, room[0])) if listing.trees else []
     return RequestRoom(
         found,
         found.copies,
@@ -359,7 +335,9 @@ def _by_aggregate(
     found: Headroom, cloud: CloudInForms, aggregates: Mapping[str, frozenset[int]]
 ) -> list[tuple[str, Copies]]:
     roots = {root for of_form in found.counted for root in of_form.trees.roots.tolist()} if aggregates else ()
-    # A tree that does not exist is in the aggregates of the tree that it is modelled on.
-    members = {uuid: {root for root in roots if cloud.like.get(root, root) in of} for uuid, of in aggregates.items()}
-    numbers = [(uuid, in_all_trees(found.counted, among=of)) for uuid, of in members.items() if of]
-    return sorted(numbers, key=lambda one: (-one[1].least, one[0]))
+    numbers = []
+    for uuid, inside in aggregates.items():
+        # A tree that does not exist is in the aggregates of the tree that it is modelled on.
+        if trees := {root for root in roots if cloud.like.get(root, root) in inside}:
+            numbers.append((uuid, found.among(trees)))
+    return sorted(numbers, key=lambda room: (-room[1].least, room[0]))
