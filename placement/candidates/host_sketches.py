@@ -5,13 +5,13 @@ sketched like the trees of a search (``canonical``), but with everything that th
 free and used. The same form gives the same result in any snapshot, so what is kept by form can never be stale.
 """
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from placement.allocators.natural_order import natural_order
 from placement.candidates.canonical import CanonicalForm, Memo
 from placement.candidates.compose.proposals import Lock, Proposal, Proposals
-from placement.cloud.derived import TIMELESS, Derived
+from placement.cloud.derived import TIMELESS
 from placement.domain.overlay import Overlay
 from placement.domain.search_plan import Plan
 from placement.domain.tree import PlannerTree, Tree
@@ -67,7 +67,7 @@ def read_off(proposal: Proposal, model: HostSketch, host: HostSketch) -> Proposa
     return Proposal(
         root=numbers[proposal.root],
         amounts={numbers[provider]: amounts for provider, amounts in proposal.amounts.items()},
-        mappings={suffix: tuple([numbers[one] for one in served]) for suffix, served in proposal.mappings.items()},
+        mappings={suffix: tuple([numbers[id_] for id_ in served]) for suffix, served in proposal.mappings.items()},
         touched=proposal.touched,
         locks=tuple([Lock(numbers[lock.provider], lock.resource_class) for lock in proposal.locks]),
         group_score=proposal.group_score,
@@ -85,33 +85,10 @@ class FoundInHost(NamedTuple):
     proposals: Proposals
 
 
-class KeptProposals:
-    """What hosts of each form give to one request.
-
-    Args:
-        derived: keeps it.
-        asked: everything but the host's form that decides.
-    """
-
-    def __init__(self, derived: Derived, asked: Hashable) -> None:
-        self._derived = derived
-        self._asked = asked
-
-    def get(self, form: CanonicalForm) -> FoundInHost | None:
-        """Return what a host of a form gives; None if unknown."""
-        kept = self._derived.find(TIMELESS, ("proposals", self._asked, form))
-        model: FoundInHost | None = None if kept is None else kept.value
-        return model
-
-    def remember(self, model: FoundInHost) -> None:
-        """Keep what a host gives, unless a longer search might find more."""
-        if model.proposals.complete:
-            name = "proposals", self._asked, model.host.form
-            self._derived.keep(TIMELESS, name, model, size=BYTES_OF_PROVIDER * len(model.host.providers))
-
-
 class FormComposer:
     """Composes the proposals for one request, tree by tree.
+
+    What earlier requests found in hosts of a form is kept, unless fragmentation counts: it depends on the whole cloud.
 
     Args:
         question: the request.
@@ -122,7 +99,7 @@ class FormComposer:
         self._details = question.details
         self._budget = question.budget
         self._prepared, self._composer = question.prepared, question.prepared.composer
-        self._kept = question.kept_proposals
+        self._kept = None if question.cloud.judge else question.cloud.kept.derived
         self._overlay = overlay
         self._models: Memo[FoundInHost] = Memo()
         self.known: dict[int, PlannerTree] = {}
@@ -153,24 +130,26 @@ class FormComposer:
         if kept is None and not is_as_it_is:
             return self._noted(details, self._composer.proposals(tree, details, self._budget()))
         host = host_sketch([self._prepared.plan], [tree], details)
+        name = "proposals", self._prepared.written, host.form
         model = self._models.get(host.form) if is_as_it_is else None
-        if model is None and kept is not None:
-            model = kept.get(host.form)
+        if model is None and kept is not None and (earlier := kept.find(TIMELESS, name)) is not None:
+            model = earlier.value
         if model is None:
             model = FoundInHost(host, self._composer.proposals(tree, details, self._budget()))
-            if kept is not None:
-                kept.remember(model)
+            # If it was cut off, a longer search might find more.
+            if kept is not None and model.proposals.complete:
+                kept.keep(TIMELESS, name, model, size=BYTES_OF_PROVIDER * len(host.providers))
             if is_as_it_is:
                 # Even if it was cut off: to search each tree of this form would use up as many steps again.
                 self._models.remember(host.form, model)
         proposals = self._noted(details, model.proposals)
-        return proposals if model.host is host else [read_off(one, model.host, host) for one in proposals]
+        return proposals if model.host is host else [read_off(each, model.host, host) for each in proposals]
 
-    def _noted(self, details: PlannerTree, found: Proposals) -> Sequence[Proposal]:
+    def _noted(self, details: PlannerTree, result: Proposals) -> Sequence[Proposal]:
         """Record what was found in a tree, and return it."""
         root = details.root
         self.known[root] = details
-        (self._cut_off.discard if found.complete else self._cut_off.add)(root)
-        if not found.found:
-            self.exhausted[root] = found.complete
-        return found.found
+        (self._cut_off.discard if result.complete else self._cut_off.add)(root)
+        if not result.found:
+            self.exhausted[root] = result.complete
+        return result.found

@@ -15,7 +15,7 @@ import numpy as np
 from placement.candidates.canonical import useful_room
 from placement.candidates.compose.slots import RequestBudget, SlotComposer
 from placement.candidates.explain.conditions import Condition, ConditionKind, traits_condition
-from placement.candidates.explain.masks import HOPELESS, NOBODY, CloudMasks
+from placement.candidates.explain.masks import HOPELESS, CloudMasks
 from placement.cloud.alike import numbered, numbered_owners
 from placement.cloud.providers import Flags, Ints, places_in
 from placement.domain.search_plan import Plan
@@ -48,6 +48,7 @@ class AlikeTrees:
         serving = cloud.masks.serving
         self._met = [serving.with_any_trait(any_of).astype(np.int64) for any_of in cloud.plan.trait_sets]
         """For each set of traits of the unsuffixed group, who has any of them."""
+        self._rooms: dict[tuple[str, ConditionKind | None], Ints] = {}
 
     @cached_property
     def class_of(self) -> Ints:
@@ -69,7 +70,7 @@ class AlikeTrees:
         providers = self._providers
         first, after = providers.starts[index : index + 2].tolist()
         rows: list[list[int]] = []
-        serving = NOBODY
+        serving: list[Ints] = []
         room: dict[tuple[int, str], float] = {}
         pools = self._pools[self._shared_with[:, index]]
         for demand in self.cloud.options:
@@ -78,17 +79,21 @@ class AlikeTrees:
             at = np.union1d(own, np.intersect1d(shared, pools, assume_unique=True)) if len(pools) else own
             ids = providers.ids[at].tolist()
             rows.append(sorted(ids))
-            serving = np.union1d(serving, at)
+            serving.append(at)
             for name in {name for name, _amount in demand.asked.resources}.intersection(self._contended):
-                room.update(zip([(id_, name) for id_ in ids], self._room_at(name, at, without).tolist(), strict=True))
-        is_tied = bool(self.cloud.plan.request.same_subtree)
-        trees = np.union1d(providers.trees[pools], np.array([index]))
+                lifted = without.kind if without and without.resource_class == name else None
+                amounts = self._room_without(name, lifted)[at].tolist()
+                room.update(zip([(id_, name) for id_ in ids], amounts, strict=True))
+        parents: Mapping[int, int | None] = {}
+        if self.cloud.plan.request.same_subtree:
+            trees = np.union1d(providers.trees[pools], np.array([index]))
+            parents = providers.parents_of(providers.positions_in(trees))
         return Tree(
             int(providers.roots[index]),
             rows,
             room,
-            met=self._met_at(serving, without),
-            parents=providers.parents_of(providers.positions_in(trees)) if is_tied else {},
+            met=self._met_at(np.unique(np.concatenate(serving)), without) if self._met else {},
+            parents=parents,
             root_of=self._roots_of_pools,
             sharing=self._roots_of_pools.keys(),
         )
@@ -98,19 +103,20 @@ class AlikeTrees:
         column[at] = values
         return column
 
-    def _room_at(self, name: str, at: Ints, without: Condition | None) -> Ints:
-        """Return how much all slots together may take of a class; more than they ask for makes no difference."""
-        stock = self.cloud.masks.columns.stock(self.cloud.masks.serving.ids.classes[name])
-        rows = places_in(stock.at, at)
-        lifted = without.kind if without and without.resource_class == name else None
-        room = np.full(len(at), self._asked[name])
-        if lifted in UNBOUNDED:
-            return room
-        if lifted != ConditionKind.CAPACITY:
-            room = np.minimum(room, np.trunc(stock.capacity[rows] - stock.used[rows]).astype(np.int64))
-        if lifted != ConditionKind.MAX_UNIT:
-            room = np.minimum(room, stock.max_unit[rows])
-        return np.where(rows >= 0, room, 0)
+    def _room_without(self, name: str, lifted: ConditionKind | None) -> Ints:
+        """Return how much all slots together may take of a class, by position, if a condition on it is left out.
+
+        More than they ask for makes no difference.
+        """
+        if (name, lifted) not in self._rooms:
+            stock = self.cloud.masks.columns.stock(self.cloud.masks.serving.ids.classes[name])
+            room = np.full(len(stock.at), self._asked[name])
+            if lifted not in {ConditionKind.CAPACITY, *UNBOUNDED}:
+                room = np.minimum(room, np.trunc(stock.capacity - stock.used).astype(np.int64))
+            if lifted not in {ConditionKind.MAX_UNIT, *UNBOUNDED}:
+                room = np.minimum(room, stock.max_unit)
+            self._rooms[name, lifted] = self._by_position(stock.at, room)
+        return self._rooms[name, lifted]
 
     def _room(self) -> Iterator[Ints]:
         """Yield what tells providers apart by the classes that slots compete for."""
@@ -118,7 +124,7 @@ class AlikeTrees:
         for name in self._contended:
             at = self.cloud.masks.with_stock(name)
             for lifted in (ConditionKind.CAPACITY, ConditionKind.MAX_UNIT):
-                amounts, number = np.unique(self._room_at(name, at, Condition(lifted, (), name)), return_inverse=True)
+                amounts, number = np.unique(self._room_without(name, lifted)[at], return_inverse=True)
                 of_amounts = np.array([useful[name][amount] for amount in amounts.tolist()], dtype=np.int64)
                 yield self._by_position(at, np.maximum(-1, of_amounts)[number] + 1)
 

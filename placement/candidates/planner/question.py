@@ -12,7 +12,6 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.compose.proposals import Proposal, ProposalComposer
 from placement.candidates.compose.ruled_out import AnyChoice, PlacesInUse
 from placement.candidates.fragmentation import DeviceJudge, TreeFragmentation, WantedOfHost, wanted_by
-from placement.candidates.host_sketches import KeptProposals
 from placement.candidates.planner.planner_trees import (
     Deciding,
     NamesIn,
@@ -126,12 +125,6 @@ class PlannerQuestion:
         if self._under[0] is not overlay:
             self._under = overlay, self.cloud.reader.under(overlay)
         return self._under[1]
-
-    @property
-    def kept_proposals(self) -> KeptProposals | None:
-        """What earlier searches found in hosts; None if fragmentation counts, which depends on all of the cloud."""
-        derived = self.cloud.kept.derived
-        return KeptProposals(derived, self.prepared.written) if derived and self.cloud.judge is None else None
 
     def ruled_out(self, trees: Sequence[Tree], overlay: Overlay) -> set[int]:
         """Return the roots of trees without a free place for an exclusive group, or any choice of single providers."""
