@@ -1,35 +1,78 @@
 """Turns a plan and a cloud into an explanation: what each condition leaves, and which one leaves nothing.
 
-``hints`` detects what newcomers to Placement get wrong in a request without candidates.
+*Near misses* are conditions whose removal alone would give candidates, with providers that show how near they are.
+*Hints* name what newcomers to Placement get wrong in a request without candidates.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from placement.allocators.budget import Budget
 from placement.candidates.compose.slots import RequestBudget
-from placement.candidates.explain.alike_trees import AlikeTrees, SlotSearch, serving_trees
+from placement.candidates.explain.alike_trees import AlikeTrees, SearchInTree, SlotSearch, serving_trees
 from placement.candidates.explain.conditions import (
     LOOSE,
+    NUMERIC,
+    OF_AMOUNTS,
     Condition,
     ConditionKind,
     any_of_value,
+    removable_parts,
     stages,
     traits_condition,
     with_traits_apart,
+    without,
 )
-from placement.candidates.explain.explanation import DemandCounts, Explanation, Hint, HintKind, Remainder
+from placement.candidates.explain.explanation import (
+    DemandCounts,
+    Example,
+    Explanation,
+    Hint,
+    HintKind,
+    Largest,
+    NearMiss,
+    Remainder,
+)
 from placement.candidates.explain.masks import NOBODY, CloudMasks, ConditionMasks, MaskedDemand
-from placement.candidates.explain.near_misses import near_misses
 from placement.candidates.single_providers import split_amounts
-from placement.cloud.providers import Flags, Ints
-from placement.domain.search_plan import Plan
+from placement.cloud.providers import Flags, Ints, places_in
+from placement.domain.search_plan import Plan, plan_for
 
 STEPS_PER_TREE = 50_000
 STEPS_FOR_CAUSE = 1_000_000
 STEPS_FOR_NEAR_MISSES = 500_000
+
+NOT_REMOVABLE = (ConditionKind.INVENTORY, ConditionKind.EMPTY_GROUP)
+"""Without its class a demand means nothing; leaving the class out of the request is a near miss of its own."""
+
+STEPS_OF_A_DEMAND = 5
+"""The steps charged for each demand when a condition is examined, besides those of the search."""
+
+SearchWithout = Callable[[Condition], SearchInTree | None]
+"""Returns the search of a request without a condition; None if it cannot be left out alone."""
+
+
+MAX_EXAMPLES = 5
+MAX_TREES = 50
+"""In how many trees to look for examples: thousands may lack only what one sharing provider has too little of."""
+
+WORDS = {
+    ConditionKind.REQUIRED: "lacks",
+    ConditionKind.ROOT_REQUIRED: "lacks",
+    ConditionKind.FORBIDDEN: "has",
+    ConditionKind.ROOT_FORBIDDEN: "has",
+    ConditionKind.MEMBER_OF: "not_in",
+    ConditionKind.FORBIDDEN_AGGREGATES: "in",
+    ConditionKind.IN_TREE: "not_in_tree",
+}
+"""How a provider fails a condition on its traits, aggregates or tree."""
+
+NUMBERS = dict(zip(NUMERIC, ("free", "min_unit", "max_unit", "step_size"), strict=True))
+"""Which number shows how a provider fails a condition on an amount."""
 
 
 def explain(plan: Plan, masks: ConditionMasks) -> Explanation:
@@ -71,6 +114,160 @@ def quick_cause(plan: Plan, masks: ConditionMasks) -> Condition:
         return emptied
     searched = [stage.condition for stage in stages(plan)]
     return searched[0] if len(searched) == 1 else Condition(ConditionKind.TOGETHER)
+
+
+def near_misses(alike: AlikeTrees, budget: RequestBudget) -> tuple[NearMiss, ...]:
+    """Return the near misses in a cloud without candidates, those that would help most trees first.
+
+    A part of the request (a resource class, a group) is named only if none of its conditions is.
+    """
+    cloud = alike.cloud
+    missed = near_conditions(alike, budget, lambda condition: SlotSearch(without(cloud.plan, condition), budget))
+    for part, request in removable_parts(cloud.plan):
+        if not budget.take(STEPS_OF_A_DEMAND * len(cloud.demands)):
+            break
+        if any(_concerns(near_miss.condition, part) for near_miss in missed):
+            continue
+        others = [demand.reached for demand in cloud.demands if demand.groups != part.groups]
+        if others and not np.logical_and.reduce(others).any():
+            continue
+        less = cloud.other(with_traits_apart(plan_for(request)))
+        served = serving_trees(AlikeTrees(less), SlotSearch(less.plan, budget), less.trees)
+        if len(served.trees):
+            shown = shortages(cloud, part, served.trees) if part.kind == ConditionKind.RESOURCE else ()
+            missed.append(NearMiss(part, len(served.trees), not len(served.undecided), tuple(shown)))
+    return most_trees_first(missed)
+
+
+def most_trees_first(missed: Iterable[NearMiss]) -> tuple[NearMiss, ...]:
+    """Return near misses, those that would help most trees first."""
+    return tuple(sorted(missed, key=lambda near_miss: -near_miss.trees))
+
+
+def near_conditions(alike: AlikeTrees, budget: Budget, search_without: SearchWithout) -> list[NearMiss]:
+    """Return the conditions without which there would be candidates.
+
+    An amount is named only if no single condition on it is a near miss.
+    """
+    cloud = alike.cloud
+    of_demands = [condition for demand in cloud.demands for condition in demand.conditions]
+    of_trees = [condition for condition, _trees in cloud.filters]
+    every = dict.fromkeys([*of_demands, *of_trees, *[stage.condition for stage in stages(cloud.plan)]])
+    removable = [condition for condition in every if condition.kind not in NOT_REMOVABLE]
+    missed = list(_of_conditions(alike, removable, budget, search_without))
+    singly = [near_miss.condition for near_miss in missed]
+    combined = {condition.value for condition in singly if condition.kind == ConditionKind.COMBINED_CAPACITY}
+    amounts = [amount for demand in cloud.demands for amount in demand.amounts if amount.resource_class not in combined]
+    amounts = [amount for amount in amounts if not any(amount.includes(condition) for condition in singly)]
+    return [*missed, *_of_conditions(alike, amounts, budget, search_without)]
+
+
+def _of_conditions(
+    alike: AlikeTrees, conditions: Iterable[Condition], budget: Budget, search_without: SearchWithout
+) -> Iterator[NearMiss]:
+    cloud = alike.cloud
+    # Start with conditions that few trees depend on, so that the budget covers as many conditions as possible.
+    depending = [(condition, cloud.trees_without(condition)) for condition in conditions]
+    for condition, trees in sorted(depending, key=lambda each: each[1].sum()):
+        if not budget.take(STEPS_OF_A_DEMAND * len(cloud.demands)):
+            return
+        search = search_without(condition) if trees.any() else None
+        if search is None:
+            continue
+        served = serving_trees(alike, search, trees, without=condition)
+        if len(served.trees):
+            shown = examples(cloud, condition, served.trees)
+            there = largest(cloud, condition, served.trees) if condition.kind in OF_AMOUNTS else None
+            yield NearMiss(condition, len(served.trees), not len(served.undecided), tuple(shown), there)
+
+
+def _concerns(condition: Condition, part: Condition) -> bool:
+    """Tell whether a condition is about a part of the request."""
+    is_alike = condition.kind in OF_AMOUNTS and condition.resource_class == part.value
+    return not set(condition.groups).isdisjoint(part.groups) and (part.kind != ConditionKind.RESOURCE or is_alike)
+
+
+def examples(cloud: CloudMasks, condition: Condition, trees: Ints) -> Iterator[Example]:
+    """Yield a few providers, each in a different tree, that would serve but for a condition."""
+    positions = dict.fromkeys(islice(dict.fromkeys(_failing(cloud, condition, trees)), MAX_EXAMPLES))
+    word = WORDS.get(condition.kind)
+    shown = [NUMBERS[kind] for kind in NUMERIC if condition.kind in {kind, ConditionKind.AMOUNT}]
+    for position in positions or cloud.providers.root_positions[trees[:MAX_EXAMPLES]].tolist():
+        facts: dict[str, Any] = {} if word is None else {word: condition.value.removeprefix("!")}
+        if shown and (numbers := _numbers(cloud, condition.resource_class, position)):
+            facts = {"asked": int(condition.value.partition(":")[2]), **{name: numbers[name] for name in shown}}
+        yield Example(int(cloud.providers.ids[position]), facts)
+
+
+def _failing(cloud: CloudMasks, condition: Condition, trees: Ints) -> Iterator[int]:
+    """Yield for each tree the position of a provider that fails a condition, if a single one can be named."""
+    masks, providers = cloud.masks, cloud.providers
+    is_failing = np.zeros(len(providers.ids), dtype=bool)
+    if condition.kind == ConditionKind.REQUIRED and condition.groups == LOOSE:
+        # Whoever would serve the unsuffixed group but, like all others, lacks a trait.
+        any_of = next(any_of for any_of in cloud.plan.trait_sets if traits_condition(any_of) == condition)
+        for at in [at for demand in cloud.demands if demand.groups == LOOSE for at in demand.options()]:
+            is_failing[at] = True
+        is_failing &= ~masks.serving.with_any_trait(any_of)
+    else:
+        for at in [at for demand in cloud.demands for at in demand.failing_only(condition)]:
+            is_failing[at] = True
+    failing = np.flatnonzero(is_failing)
+    pools = {pool: masks.trees_shared_with[pool] for pool in masks.sharing[is_failing[masks.sharing]].tolist()}
+    for tree in trees[:MAX_TREES].tolist() if len(failing) else ():
+        first, after = providers.starts[tree : tree + 2]
+        at = failing[np.searchsorted(failing, first) : np.searchsorted(failing, after)].tolist()
+        at += [pool for pool, shared_with in pools.items() if tree in shared_with]
+        if at:
+            yield min(at, key=providers.ids.__getitem__)
+
+
+def shortages(cloud: CloudMasks, condition: Condition, trees: Ints) -> Iterator[Example]:
+    """Yield the providers with the most left of a class, in trees that would serve without it."""
+    name, providers = condition.value, cloud.providers
+    amounts = (dict(demand.asked.resources).get(name) for demand in cloud.demands if demand.groups == condition.groups)
+    asked = next(amount for amount in amounts if amount is not None)
+    stock = cloud.masks.columns.stock(cloud.masks.serving.ids.classes[name])
+    at = stock.at[np.isin(providers.trees[stock.at], trees)]
+    left = (stock.capacity - stock.used)[places_in(stock.at, at)]
+    at = at[np.lexsort((providers.ids[at], -left))]
+    _trees, first = np.unique(providers.trees[at], return_index=True)
+    chosen = at[np.sort(first)[:MAX_EXAMPLES]].tolist()
+    for position in chosen:
+        yield Example(int(providers.ids[position]), {"asked": asked, **_numbers(cloud, name, position)})
+
+
+def largest(cloud: CloudMasks, condition: Condition, trees: Ints) -> Largest | None:
+    """Return the largest amount available of a class whose amount is the only obstacle.
+
+    This is what a single provider can give, ignoring what else the request takes from it; None if nothing.
+    """
+    serving = np.zeros(len(cloud.providers.ids), dtype=bool)
+    for demand in cloud.demands:
+        for amount in demand.amounts:
+            if demand.groups == condition.groups and amount.value == condition.value:
+                for at in demand.options(amount):
+                    serving[at] = True
+    stock = cloud.masks.columns.stock(cloud.masks.serving.ids.classes[condition.resource_class])
+    reaching = np.isin(cloud.providers.trees, trees)
+    for pool, shared_with in cloud.masks.trees_shared_with.items():
+        reaching[pool] |= np.isin(shared_with, trees).any()
+    is_counted = (serving & reaching)[stock.at]
+    most = np.minimum(stock.capacity - stock.used, stock.max_unit).astype(np.int64)
+    most = most // np.maximum(1, stock.step_size) * stock.step_size
+    usable = most[is_counted & (most >= stock.min_unit) & (most > 0)]
+    return Largest(int(usable.max()), int((usable == usable.max()).sum())) if len(usable) else None
+
+
+def _numbers(cloud: CloudMasks, name: str, position: int) -> Mapping[str, Any]:
+    """Return what a provider has of a class, writing whole capacities as integers; nothing if it has no inventory."""
+    stock = cloud.masks.columns.stock(cloud.masks.serving.ids.classes[name])
+    row = places_in(stock.at, np.array([position]))[0]
+    if row < 0:
+        return {}
+    columns = (stock.capacity - stock.used, stock.min_unit, stock.max_unit, stock.step_size)
+    numbers = zip(NUMBERS.values(), [column[row].item() for column in columns], strict=True)
+    return {name: int(number) if number == int(number) else number for name, number in numbers}
 
 
 class _WantedCondition(NamedTuple):

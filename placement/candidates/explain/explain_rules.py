@@ -25,10 +25,16 @@ from placement.candidates.explain.conditions import (
     with_traits_apart,
     without,
 )
-from placement.candidates.explain.explain import counted, explained, hints
+from placement.candidates.explain.explain import (
+    MAX_EXAMPLES,
+    counted,
+    explained,
+    hints,
+    most_trees_first,
+    near_conditions,
+)
 from placement.candidates.explain.explanation import Example, Explanation, NearMiss, Remainder, Shortfall
 from placement.candidates.explain.masks import CloudMasks, ConditionMasks
-from placement.candidates.explain.near_misses import MAX_EXAMPLES, most_trees_first, near_conditions
 from placement.candidates.planner.planner_trees import Deciding
 from placement.candidates.serving import Serving
 from placement.cloud.providers import Flags, Ints

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from placement.candidates.compose.slots import RequestBudget
 from placement.candidates.explain.alike_trees import AlikeTrees, SlotSearch, serving_trees
 from placement.candidates.explain.conditions import OF_AMOUNTS, Condition, ConditionKind, stages, with_traits_apart
-from placement.candidates.explain.explain import explain
+from placement.candidates.explain.explain import NOT_REMOVABLE, explain
 from placement.candidates.explain.explanation import Largest
 from placement.candidates.explain.masks import CloudMasks
-from placement.candidates.explain.near_misses import NOT_REMOVABLE
 from placement.domain.search_plan import plan_for
 from tests.definition_of_candidates import Definition, without_part
 from tests.examples import examples
