@@ -1,10 +1,11 @@
 """Numbers what is alike: rows of columns, and trees by the rows of their providers. Equal ones get the same number."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from placement.cloud.columns import CloudColumns
 from placement.cloud.providers import Flags, Ints
 
 NUMBERS_PER_ROW = 4
@@ -48,6 +49,17 @@ def distinct_rows(columns: Sequence[Ints]) -> DistinctRows:
     return DistinctRows(
         [*zip(*[column[first].tolist() for column in columns], strict=True)], np.argsort(order)[numbers], first
     )
+
+
+def stock_columns(columns: CloudColumns, class_ids: Collection[int]) -> Iterator[Ints]:
+    """Yield what each provider has of some classes, by position: a column for each amount of a stock; -2 for none."""
+    for class_id in sorted(class_ids):
+        stock = columns.stock(class_id)
+        for amounts in stock[1:]:
+            column = np.full(len(columns.providers.ids), -2)
+            # Negative capacities are as good as none.
+            column[stock.at] = np.maximum(-1, amounts.astype(np.int64))
+            yield column
 
 
 def numbered_owners(owners: Ints, values: Ints, number: int, *, in_order: bool = False) -> Ints:

@@ -3,5 +3,5 @@
 ``conditions`` names what a request asks for, ``explanation`` is the answer, also in sentences. A condition on single
 providers, or on whole trees, is a mask over the columns of a cloud (``masks``). What only the search can check is added
 condition by condition; the search is asked in one tree of those that are alike (``alike_trees``). So is that of the
-planner, with some of the rules of a request (``explain_rules``). ``explain`` puts it together, and tells what would help.
+planner, with some of the rules of a request (``explain_rules``). ``explain`` says what would help.
 """

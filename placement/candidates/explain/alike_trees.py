@@ -37,7 +37,7 @@ class AlikeTrees:
         nested: whether it matters how providers are nested; it does for same_subtree.
     """
 
-    def __init__(self, cloud: CloudMasks, *, seen: Sequence[Ints] = (), nested: bool = False) -> None:
+    def __init__(self, cloud: CloudMasks, *, seen: Sequence[Ints | Flags] = (), nested: bool = False) -> None:
         self.cloud = cloud
         self._providers = cloud.providers
         self._seen = seen

@@ -37,6 +37,7 @@ from placement.candidates.explain.explanation import Example, Explanation, NearM
 from placement.candidates.explain.masks import CloudMasks, ConditionMasks
 from placement.candidates.planner.planner_trees import Deciding
 from placement.candidates.serving import Serving
+from placement.cloud.alike import stock_columns
 from placement.cloud.providers import Flags, Ints
 from placement.domain.device_types import is_enumerated
 from placement.domain.planner_request import (
@@ -79,7 +80,7 @@ class RuleSearches(NamedTuple):
     composer_for: Callable[[PlannerRequest, Plan], ProposalComposer]
     plan_of_paths: Callable[[PlannerRequest], Plan]
     details_of: Callable[[Sequence[Tree]], Sequence[PlannerTree]]
-    seen: Sequence[Ints]
+    seen: Sequence[Ints | Flags]
     budget: Budget
 
 
@@ -102,7 +103,7 @@ class RuleSearch:
         return [verdicts.get(tree.root, False) for tree in trees]
 
 
-def columns_seen(serving: Serving, deciding: Deciding, *, in_use: Flags | None = None) -> list[Ints]:
+def columns_seen(serving: Serving, deciding: Deciding, *, in_use: Flags | None = None) -> list[Ints | Flags]:
     """Return what the planner's search tells providers apart by, besides what they can serve.
 
     Args:
@@ -110,15 +111,9 @@ def columns_seen(serving: Serving, deciding: Deciding, *, in_use: Flags | None =
         deciding: the traits and classes that decide about a tree.
         in_use: which providers are in use, themselves or below them, if that matters.
     """
-    seen = [serving.sets.with_trait(trait_id).astype(np.int64) for trait_id in deciding.traits]
-    for class_id in sorted(deciding.classes):
-        stock = serving.columns.stock(class_id)
-        for amounts in stock[1:]:
-            column = np.zeros(len(serving.columns.providers.ids), dtype=np.int64)
-            # Negative capacities are as good as none.
-            column[stock.at] = np.maximum(-1, amounts.astype(np.int64)) + 2
-            seen.append(column)
-    return seen if in_use is None else [*seen, in_use.astype(np.int64)]
+    seen = [serving.sets.with_trait(trait_id) for trait_id in deciding.traits]
+    seen += [] if in_use is None else [in_use]
+    return [*seen, *stock_columns(serving.columns, deciding.classes)]
 
 
 def explain_request(request: PlannerRequest, plan: Plan, masks: ConditionMasks, searches: RuleSearches) -> Explanation:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.candidates.serving import ProviderSets
-from placement.cloud.alike import distinct_rows, numbered, numbered_owners
+from placement.cloud.alike import distinct_rows, numbered, numbered_owners, stock_columns
 from placement.cloud.columns import CloudColumns
 from placement.cloud.providers import Flags, Ints
 from placement.domain.places import upwards
@@ -233,11 +233,8 @@ class CloudInForms:
             trait_ids: the traits that matter besides those that requests name as conditions.
         """
         self.sets.read_traits(trait_ids)
-        columns: list[Ints | Flags] = [self._kinds, *map(self.sets.with_trait, trait_ids)]
-        for class_id in self.columns.class_ids:
-            stock = self.columns.stock(class_id)
-            columns += [self._column(stock.at, amounts.astype(np.int64)) for amounts in stock[1:]]
-        return self._numbers(numbered(columns))
+        traits, stocks = map(self.sets.with_trait, trait_ids), stock_columns(self.columns, self.columns.class_ids)
+        return self._numbers(numbered([self._kinds, *traits, *stocks]))
 
     def _numbers(self, kinds: Ints) -> Ints:
         """Number the trees by the kinds of their providers, in order."""
