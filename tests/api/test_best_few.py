@@ -10,7 +10,7 @@ from sqlalchemy import text
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional
 from placement.candidates.compose.proposals import Proposal
-from placement.candidates.planner.planner_search import search_for
+from placement.candidates.planner.planner_search import PlannerSearch
 from placement.candidates.ranking import Ranking
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.search_plan import CandidateRequest, RequestGroup, SearchLimits
@@ -64,7 +64,7 @@ def assert_plain_is_exact(database: Database, request: CandidateRequest, ranking
 @reads
 def proposals(tx: Transaction, request: PlannerRequest, options: PlannerOptions) -> list[Proposal]:
     """Return all proposals for a request that counts places."""
-    return list(search_for(question_for(tx, request, options), wanted=1, first_trees=1).proposals())
+    return list(PlannerSearch(question_for(tx, request, options), wanted=1, first_trees=1).proposals())
 
 
 def pairs(chance: Random) -> CandidateRequest:

@@ -3,15 +3,13 @@
 The objective is a value to show, and is packed into one integer to search with.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 
 from placement.allocators.group.locations import Locations, levels_outside_in
-from placement.allocators.group.scorers import Phase, ScorerChoice, scorer_by_name
-from placement.allocators.group.tree import Location, Path
+from placement.allocators.group.scorers import ScorerChoice, scorer_by_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,41 +99,3 @@ class Rules:
 
 
 USUAL_RULES = Rules()
-
-
-def assess(
-    root: Location, amounts: Sequence[tuple[Path, Mapping[str, int]]], rules: Rules = USUAL_RULES
-) -> Objective | None:
-    """Return the objective of taking amounts at given locations, or None if they do not fit there.
-
-    Of the rules, only levels and scorers apply.
-
-    Raises:
-        ValueError: as for ``place``.
-
-    >>> from placement.allocators.group.tree import Capacity
-    >>> numa = [Location(name, "numa", {"VCPU": Capacity(4)}) for name in "ab"]
-    >>> assess(Location(children=tuple(numa)), [((("numa", "a"),), {"VCPU": 2})]).touched
-    (1,)
-    """
-    locations = Locations(root, rules.scorer_for)
-    index_of = {location.path: location.index for location in locations.all}
-    asked: dict[tuple[int, str], list[int]] = defaultdict(list)
-    touched = {0}
-    for path, wanted in amounts:
-        if path not in index_of:
-            return None
-        touched.update(locations.trail(0, index_of[path]))
-        for base, amount in wanted.items():
-            asked[index_of[path], base].append(amount)
-    scores = [location.score for location in locations.all]
-    for (index, base), requested in asked.items():
-        capacity = locations.all[index].capacities.get(base)
-        if capacity is None:
-            return None
-        verdict = capacity.scorer.judge(capacity.allocatable, capacity.used, requested, Phase.RUNNING)
-        if not verdict.fits:
-            return None
-        for location in (0, *locations.trail(0, index)):
-            scores[location] += locations.scaled(verdict.score) - locations.score(capacity)
-    return objective_of(locations, Weights(locations, rules.levels), scores, touched)

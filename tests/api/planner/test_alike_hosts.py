@@ -9,7 +9,7 @@ from flask import Flask
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile
-from placement.candidates.planner.planner_search import PlannerSearch, search_for
+from placement.candidates.planner.planner_search import PlannerSearch
 from placement.domain.planner_request import PlannerRequest
 from placement.services.planner.questions import PlannerOptions, question_for
 from placement.store.connection.unit_of_work import Transaction, reads
@@ -37,7 +37,7 @@ def by_tree(tx: Transaction, request: PlannerRequest, options: PlannerOptions) -
     """Return the proposals of each tree, found together and separately."""
 
     def planning() -> PlannerSearch:
-        return search_for(question_for(tx, request, options))
+        return PlannerSearch(question_for(tx, request, options))
 
     together: dict[int, list[Proposal]] = {}
     for proposal in planning().proposals():

@@ -4,11 +4,11 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.budget import Budget
-from placement.allocators.group.objective import Rules, assess
+from placement.allocators.group.objective import Rules
 from placement.allocators.group.place import STEPS, STEPS_OF_A_TRY, place
 from placement.allocators.group.scorers import Phase, Scorer, Used, Verdict, judge_quantity
 from placement.allocators.group.tree import (
@@ -100,21 +100,6 @@ def test_filling_in_upper_groups_changes_nothing_if_siblings_may_share(data):
     root, asks = location_tree(offer, {}), requirement_tree(requested, Phase.RUNNING, {})
     short, full = place(root, [asks]), place(root, [translated(asks, root)])
     assert (short.feasible, short.objective) == (full.feasible, full.objective)
-
-
-@examples(22)
-@given(instances)
-def test_amounts_at_given_locations_are_assessed_as_when_they_are_placed(instance):
-    root, requirement = instance.root, replace(instance.requirements[0], phase=Phase.RUNNING)
-    placement = place(root, [requirement])
-    assume(placement.feasible)
-    taken = [(placed.path, placed.requirement.amounts) for placed in placement.placed[0].walk()]
-    assert assess(root, taken) == placement.objective
-
-
-def test_amounts_that_do_not_fit_have_no_worth():
-    assert assess(devices(1), [((("gpu", "d0"),), {"cards": 2})]) is None
-    assert assess(devices(1), [((("gpu", "nowhere"),), {"cards": 1})]) is None
 
 
 def devices(count: int, **amounts: int) -> Location:
