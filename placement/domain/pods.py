@@ -157,7 +157,8 @@ class _PodReader:
             raise InvalidAt((*where, "containers"), "A pod has one container or more.")
         words = {REQUESTS: self._requests(spec, where), **self._annotations(pod)}
         words[ROOT_REQUIRED] = list(dict.fromkeys(self._labels(spec, where)))
-        self._note_unread(spec, where)
+        for path, is_condition in _unread(spec, where):
+            (self._note_condition if is_condition else self._note)(path)
         return PastedPod(words, tuple(self._ignored))
 
     def _requests(self, spec: PodDocument, where: PodPath) -> dict[str, int]:
@@ -263,14 +264,6 @@ class _PodReader:
             yield from [("!" if operator == "NotIn" else "") + label_trait(prefix, str(value)) for value in values]
         else:
             self._note_condition(where)
-
-    def _note_unread(self, spec: PodDocument, where: PodPath) -> None:
-        """Note fields that are not applied."""
-        for path, is_condition in _unread(spec, where):
-            if is_condition:
-                self._note_condition(path)
-            else:
-                self._note(path)
 
     def _note(self, path: PodPath) -> None:
         self._ignored.append(_text(path))

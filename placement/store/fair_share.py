@@ -1,10 +1,10 @@
 """The input of fair shares: the total capacity, and who uses how much of it."""
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from sqlalchemy import BigInteger, ColumnElement, Select, bindparam, case, cast, func, select
 
@@ -53,18 +53,25 @@ _MEMBERS = (
 OwnerColumn = Literal["project", "consumer_type"]
 """Whether consumers belong to their project or to their consumer type."""
 
+_OWNERS: Mapping[OwnerColumn, ColumnElement[Any]] = {
+    "project": projects.c.external_id,
+    "consumer_type": consumer_types.c.name,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class UsageScope:
     """Which part of all usage to consider.
 
     Args:
+        owner: what consumers belong to.
         class_ids: the resource classes.
         aggregate: the uuid of the aggregate whose providers count; None for all providers.
         types: the names of the consumer types, ``UNTYPED`` for consumers without one; None for all.
         consumers: the uuids of the consumers; None for all.
     """
 
+    owner: OwnerColumn
     class_ids: Collection[int]
     aggregate: str | None = None
     types: Collection[str] | None = None
@@ -74,15 +81,8 @@ class UsageScope:
 HeldAllocation = tuple[str, int | None, int, int, int, int]
 """An allocation: consumer uuid, owner id, provider, root of its tree, class, amount."""
 
-
-class Holding(NamedTuple):
-    """How much a consumer holds of a class."""
-
-    consumer_uuid: str
-    project_id: str | None
-    consumer_type: str | None
-    class_id: int
-    amount: int
+ConsumerHolding = tuple[str, str | None, int, int]
+"""What a consumer holds of a class: its uuid, the name of its owner if it has one, the class, the amount."""
 
 
 def totals(tx: Transaction, class_ids: Collection[int], aggregate: str | None) -> dict[int, int]:
@@ -95,18 +95,9 @@ def totals(tx: Transaction, class_ids: Collection[int], aggregate: str | None) -
     return dict(totals)
 
 
-def usage_by_project(tx: Transaction, scope: UsageScope) -> list[tuple[str | None, int, int]]:
-    """Return (project, class id, amount) of all usage; the project is None where it is unknown."""
-    return _usage_by(tx, projects.c.external_id, scope)
-
-
-def usage_by_type(tx: Transaction, scope: UsageScope) -> list[tuple[str | None, int, int]]:
-    """Return (consumer type, class id, amount) of all usage; the type is None for consumers without one."""
-    return _usage_by(tx, consumer_types.c.name, scope)
-
-
-def _usage_by(tx: Transaction, name: ColumnElement[Any], scope: UsageScope) -> list[tuple[str | None, int, int]]:
-    query = _usage(name, part=scope.aggregate is not None, typed=scope.types is not None)
+def usage_by_owner(tx: Transaction, scope: UsageScope) -> list[tuple[str | None, int, int]]:
+    """Return (owner, class id, amount) of all usage; the owner is None for consumers that have none."""
+    query = _usage(scope.owner, part=scope.aggregate is not None, typed=scope.types is not None)
     values = _values(scope.class_ids, scope.aggregate)
     if scope.types is not None:
         values["types"] = sorted(scope.types)
@@ -125,12 +116,10 @@ def lock_classes(tx: Transaction, class_ids: Collection[int]) -> None:
     tx.tuples(_LOCK_CLASSES, {"ids": sorted(class_ids)})
 
 
-def holdings(
-    tx: Transaction, class_ids: Collection[int], aggregate: str | None, *, of: Collection[int]
-) -> list[Holding]:
-    """Return what each consumer that holds anything of the classes ``of`` holds of the given classes."""
-    values = {**_values(class_ids, aggregate), "of": sorted(of)}
-    return [Holding._make(row) for row in tx.tuples(_holdings(part=aggregate is not None), values)]
+def holdings(tx: Transaction, scope: UsageScope, *, of: Collection[int]) -> list[ConsumerHolding]:
+    """Return what each consumer that holds anything of the classes ``of`` holds of those of the scope."""
+    values = {**_values(scope.class_ids, scope.aggregate), "of": sorted(of)}
+    return tx.tuples(_holdings(scope.owner, part=scope.aggregate is not None), values)
 
 
 def held_places(tx: Transaction, of: Collection[int], owner: OwnerColumn) -> list[HeldAllocation]:
@@ -171,16 +160,16 @@ def _totals(*, part: bool) -> Select[Any]:
 
 
 @lru_cache(maxsize=8)
-def _usage(name: ColumnElement[Any], *, part: bool, typed: bool) -> Select[Any]:
-    query = select(name, _CLASS, _SUM).select_from(_HOLDERS)
+def _usage(owner: OwnerColumn, *, part: bool, typed: bool) -> Select[Any]:
+    query = select(_OWNERS[owner], _CLASS, _SUM).select_from(_HOLDERS)
     if typed:
         query = query.where(func.coalesce(consumer_types.c.name, UNTYPED).in_(bindparam("types", expanding=True)))
-    return _counted(query, _CLASS, allocations.c.resource_provider_id, part=part).group_by(name, _CLASS)
+    return _counted(query, _CLASS, allocations.c.resource_provider_id, part=part).group_by(_OWNERS[owner], _CLASS)
 
 
-@lru_cache(maxsize=2)
-def _holdings(*, part: bool) -> Select[Any]:
-    columns = (allocations.c.consumer_id, projects.c.external_id, consumer_types.c.name, _CLASS)
+@lru_cache(maxsize=4)
+def _holdings(owner: OwnerColumn, *, part: bool) -> Select[Any]:
+    columns = (allocations.c.consumer_id, _OWNERS[owner], _CLASS)
     concerned = select(allocations.c.consumer_id).where(_CLASS.in_(bindparam("of", expanding=True)))
     if part:
         concerned = concerned.where(allocations.c.resource_provider_id.in_(_MEMBERS))
@@ -203,5 +192,5 @@ def _held_places(owner: OwnerColumn) -> Select[Any]:
 
 @lru_cache(maxsize=2)
 def _owner_names(owner: OwnerColumn) -> Select[Any]:
-    table, name = (projects, projects.c.external_id) if owner == "project" else (consumer_types, consumer_types.c.name)
-    return select(table.c.id, name).where(table.c.id.in_(bindparam("ids", expanding=True)))
+    name = _OWNERS[owner]
+    return select(name.table.c.id, name).where(name.table.c.id.in_(bindparam("ids", expanding=True)))

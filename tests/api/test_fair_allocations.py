@@ -76,11 +76,6 @@ def test_it_is_off_unless_it_is_configured(app: Flask) -> None:
     assert put(plain, new_uuid(), provider, 9).status_code == 204
 
 
-def test_those_who_hold_nothing_leave_theirs_to_others(fair: Api) -> None:
-    provider = make_provider(fair, PGPU=10)
-    assert put(fair, new_uuid(), provider, 10).status_code == 204
-
-
 def test_only_what_is_taken_on_top_counts(fair: Api, gpus: str) -> None:
     consumer = claimed(fair, {gpus: {"PGPU": 5}}, project_id="ann")
     assert "would hold 6 PGPU" in refusal(put(fair, consumer, gpus, 6, 1))

@@ -22,7 +22,8 @@ JOBS = trace(4, Load(gpu=1.1, cpu=1.3, duration=3), gpus=3 * 8, vcpus=3 * 64)[:4
 
 def described(server: SimulatedServer, provider: int) -> Provider:
     """Return a provider of the simulation as one that can be created over HTTP; its name is its id."""
-    children = [described(server, child) for child, parent in server.parents.items() if parent == provider]
+    columns = server.providers
+    children = [described(server, int(child)) for child in columns.ids[columns.parents == provider]]
     inventories = {name: amount for (place, name), amount in server.capacities.items() if place == provider}
     traits = [LEVELS[0]] if children and provider != server.root else []
     traits += [LEVELS[1]] if provider in server.switches else []

@@ -4,7 +4,7 @@ from sqlalchemy import text
 
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
-from placement.store.fair_share import Holding, UsageScope, holdings, totals, usage_by_project, usage_by_type
+from placement.store.fair_share import UsageScope, holdings, totals, usage_by_owner
 from tests.store.rows import MEMORY_MB, VCPU, add_providers, allocate, run
 
 INVENTORY = (
@@ -40,9 +40,9 @@ def filled(database: Database) -> None:
 def seen(tx: Transaction, aggregate: str | None) -> tuple[object, ...]:
     return (
         totals(tx, CLASSES, aggregate),
-        sorted(usage_by_project(tx, UsageScope(CLASSES, aggregate)), key=repr),
-        sorted(usage_by_type(tx, UsageScope(CLASSES, aggregate)), key=repr),
-        sorted(holdings(tx, CLASSES, aggregate, of=[MEMORY_MB])),
+        sorted(usage_by_owner(tx, UsageScope("project", CLASSES, aggregate)), key=repr),
+        sorted(usage_by_owner(tx, UsageScope("consumer_type", CLASSES, aggregate)), key=repr),
+        sorted(holdings(tx, UsageScope("consumer_type", CLASSES, aggregate), of=[MEMORY_MB])),
     )
 
 
@@ -53,7 +53,7 @@ def test_all_providers_count_each_rounded_as_for_claims(migrated: Database) -> N
     assert found[0] == {VCPU: 10 + 10}
     assert found[1] == [("p", *owned[0]), ("p", *owned[1]), (None, VCPU, 4)]
     assert found[2] == [("JOB", *owned[0]), ("JOB", *owned[1]), (None, VCPU, 4)]
-    assert found[3] == [Holding("c", "p", "JOB", class_id, amount) for class_id, amount in owned]
+    assert found[3] == [("c", "JOB", class_id, amount) for class_id, amount in owned]
     assert {type(row[-1]) for rows in found[1:] for row in rows} == {int}
 
 
@@ -62,7 +62,7 @@ def test_an_aggregate_is_a_part_of_it(migrated: Database) -> None:
     found = seen(migrated, "agg")
     assert found[0] == {VCPU: 0}
     assert found[1] == [("p", VCPU, 1), ("p", MEMORY_MB, 64)]
-    assert [(row.class_id, row.amount) for row in found[3]] == [(VCPU, 1), (MEMORY_MB, 64)]
+    assert found[3] == [("c", "JOB", VCPU, 1), ("c", "JOB", MEMORY_MB, 64)]
 
 
 def test_an_aggregate_that_does_not_exist_has_nothing(migrated: Database) -> None:
@@ -72,7 +72,7 @@ def test_an_aggregate_that_does_not_exist_has_nothing(migrated: Database) -> Non
 
 @reads
 def used(tx: Transaction, **only: list[str]) -> list[tuple[str | None, int, int]]:
-    return sorted(usage_by_project(tx, UsageScope(CLASSES, None, **only)), key=repr)
+    return sorted(usage_by_owner(tx, UsageScope("project", CLASSES, **only)), key=repr)
 
 
 def test_only_consumers_of_some_types_may_count(migrated: Database) -> None:

@@ -108,14 +108,14 @@ class Entitlements:
         self._entitled = {root: {name: Fraction(totals[name]) for name in self.classes}}
 
     def _ask(self, node: BranchNode) -> None:
-        asked, guaranteed = {}, {}
+        at_most, at_least = {}, {}
         for name in self.classes:
             together = sum([self._asked[part.path][name] for part in node.parts])
             inside = sum([self._guaranteed[part.path][name] for part in node.parts])
-            asked[name] = min(together, node.source.limit.get(name, together))
+            at_most[name] = min(together, node.source.limit.get(name, together))
             # What is guaranteed to queues inside a queue is guaranteed to the queue, up to its limit.
-            guaranteed[name] = min(asked[name], max(inside, node.source.guarantee.get(name, 0)))
-        self._asked[node.path], self._guaranteed[node.path] = asked, guaranteed
+            at_least[name] = min(at_most[name], max(inside, node.source.guarantee.get(name, 0)))
+        self._asked[node.path], self._guaranteed[node.path] = at_most, at_least
 
     def of(self, path: str) -> Mapping[str, Fraction]:
         """Return class -> the amount a node is entitled to."""
@@ -132,11 +132,11 @@ class Entitlements:
         return self._entitled[path]
 
     def _vessel(self, part: Node, name: str) -> Vessel:
-        weight, asked = exact(part.source.weight), self._asked[part.path][name]
+        weight, bound = exact(part.source.weight), self._asked[part.path][name]
         deserved = part.source.deserved.get(name) if isinstance(part, BranchNode) else None
         if deserved is not None:
-            return Vessel(weight, min(asked, deserved), min(asked, deserved))
-        return Vessel(weight, self._guaranteed[part.path][name], asked)
+            return Vessel(weight, min(bound, deserved), min(bound, deserved))
+        return Vessel(weight, self._guaranteed[part.path][name], bound)
 
     def class_weights(self, branch: BranchNode) -> dict[Node, list[ClassWeight]]:
         """Return what the parts of a branch weigh in the order of service, class by class.

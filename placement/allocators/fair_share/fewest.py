@@ -58,7 +58,7 @@ class Choices(NamedTuple):
 class _Prospects(NamedTuple):
     """By the number of things: the most of each need that they can give, and the least they can be worth."""
 
-    most: Sequence[Sequence[int]]
+    largest: Sequence[Sequence[int]]
     cheapest: Sequence[int]
 
 
@@ -85,8 +85,8 @@ class FewestSearch:
     @property
     def bound(self) -> Cost | None:
         """A lower bound on the cost; None if, by the sums, even everything is not enough."""
-        most, cheapest = self._prospects_from(0)
-        least = max([bisect_left(gives, need) for gives, need in zip(most, self._needed, strict=True)], default=0)
+        largest, cheapest = self._prospects_from(0)
+        least = max([bisect_left(gives, need) for gives, need in zip(largest, self._needed, strict=True)], default=0)
         return (least, cheapest[least]) if least < len(cheapest) else None
 
     def best(self, below: Cost | None = None) -> CostedChoice | None:
@@ -94,7 +94,7 @@ class FewestSearch:
 
         With ``below``, only cheaper choices count.
         """
-        if self.bound is None or not self._asked([len(kind.values) for kind in self._kinds]):
+        if self.bound is None or not self._is_accepted([len(kind.values) for kind in self._kinds]):
             return None
         greedy = self.greedy()
         if greedy is not None and below is not None and greedy[0] >= below:
@@ -139,8 +139,8 @@ class FewestSearch:
                 for need in range(len(self._needed))
             ]
             values = sorted([value for kind in kinds for value in kind.values])
-            most = [[0, *accumulate(of_need)] for of_need in gives]
-            self._prospects[start] = _Prospects(most, [0, *accumulate(values)])
+            largest = [[0, *accumulate(of_need)] for of_need in gives]
+            self._prospects[start] = _Prospects(largest, [0, *accumulate(values)])
         return self._prospects[start]
 
     @property
@@ -181,12 +181,12 @@ class FewestSearch:
         self._counts.clear()
         for number in numbers:
             self._take(number, 1)
-        return self._is_enough and self._asked()
+        return self._is_enough and self._is_accepted()
 
     def _choice(self) -> tuple[int, ...]:
         return tuple([self._counts.get(number, 0) for number in range(len(self._kinds))])
 
-    def _asked(self, counts: Sequence[int] | None = None) -> bool:
+    def _is_accepted(self, counts: Sequence[int] | None = None) -> bool:
         """Ask the oracle about these counts, by default about what is taken."""
         if self._fits is None:
             return True
@@ -216,7 +216,7 @@ class FewestSearch:
         while left := [number for number, count in self._counts.items() if count and number not in kept]:
             dearest = min(left, key=lambda number: (-self._kinds[number].values[self._counts[number] - 1], number))
             self._take(dearest, -1)
-            if not (self._is_enough and self._asked()):
+            if not (self._is_enough and self._is_accepted()):
                 self._take(dearest, 1)
                 kept.add(dearest)
 
@@ -244,7 +244,7 @@ class FewestSearch:
         if not self._budget.take() or not self._may_succeed(start, left):
             return
         if not left:
-            if self._asked():
+            if self._is_accepted():
                 self._best = self._worth, self._choice()
             return
         number = self._order[start]
@@ -255,12 +255,12 @@ class FewestSearch:
 
     def _may_succeed(self, start: int, left: int) -> bool:
         """Tell whether this many more can meet the sums and be worth less than the best choice so far."""
-        most, worth = self._prospects_from(start)
+        largest, worth = self._prospects_from(start)
         if left >= len(worth):
             return False
         if self._best is not None and self._worth + worth[left] >= self._best[0]:
             return False
-        return all([need <= gives[left] for need, gives in zip(self._needed, most, strict=True)])
+        return all([need <= gives[left] for need, gives in zip(self._needed, largest, strict=True)])
 
 
 def _size(kind: Kind, needed: Sequence[int]) -> float:

@@ -118,7 +118,7 @@ def decide(
             return Decision("over the limit", count, {}, limit=_exceeded(shares, leaf, amounts, limits))
         if any([amount > shares.free()[name] for name, amount in amounts.items() if amount]):
             return Decision("no capacity", count, {})
-    ahead = {other: sum(served) for other, served in filling.served.items() if other != leaf and any(served)}
+    ahead = {path: sum(served) for path, served in filling.served.items() if path != leaf and any(served)}
     if not filling.complete:
         return Decision("undecided", count, ahead)
     return Decision("others first", count, ahead, behind=_behind(shares, leaf, pending, filling))
@@ -236,13 +236,13 @@ def beyond_entitlement(shares: FairShares, taken: Mapping[str, Amounts]) -> Over
             return Overdraft(path, name, holds, holds + left_in[path][name])
     entitlements = shares.entitlements(sorted({name for _path, name in grown}), more=_given_back(taken))
     for (path, name), holds in grown.items():
-        most = ceil(entitlements.of(path)[name])
-        if holds > most:
-            others = [leaf for leaf in shares.leaves() if taken.get(leaf, {}).get(name, 0) <= 0]
-            missing = [entitlements.of(leaf)[name] - shares.usage(leaf)[name] for leaf in others]
+        allowance = ceil(entitlements.of(path)[name])
+        if holds > allowance:
+            other_leaves = [leaf for leaf in shares.leaves() if taken.get(leaf, {}).get(name, 0) <= 0]
+            missing = [entitlements.of(leaf)[name] - shares.usage(leaf)[name] for leaf in other_leaves]
             left, lacking = shares.free()[name], sum([amount for amount in missing if amount > 0], Fraction(0))
             if left < lacking:
-                return Overdraft(path, name, holds, most, Shortage(left, float(lacking)))
+                return Overdraft(path, name, holds, allowance, Shortage(left, float(lacking)))
     return None
 
 

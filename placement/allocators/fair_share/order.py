@@ -62,11 +62,11 @@ def _behind(shares: FairShares, leaf: str, before: str) -> Behind:
     """Return why a leaf comes after another, at the first level where their ways differ."""
     ways = list(zip(way(leaf), way(before), strict=False))
     levels = list(zip(shares.rank(leaf)[0], shares.rank(before)[0], strict=False))
-    parted = next((number for number, (own, other) in enumerate(levels) if own != other), None)
-    node, other = (shares.node(path) for path in ways[len(ways) - 1 if parted is None else parted])
+    parted = next((number for number, (level, level_before) in enumerate(levels) if level != level_before), None)
+    node, before_node = (shares.node(path) for path in ways[len(ways) - 1 if parted is None else parted])
     if parted is None:
-        return Behind("name", node, other)
-    return Behind("blocked" if node.is_blocked and not other.is_blocked else "share", node, other)
+        return Behind("name", node, before_node)
+    return Behind("blocked" if node.is_blocked and not before_node.is_blocked else "share", node, before_node)
 
 
 MAX_STEPS = 10_000

@@ -87,15 +87,15 @@ class QueueTree:
             parts[self.queue_of(member)].append(Leaf(_quoted(member)))
         for path in reversed(list(self.weights)):
             above, _, name = path.rpartition(SEPARATOR)
-            said = self.capacities.get(path, QueueCapacity())
+            capacity = self.capacities.get(path, QueueCapacity())
             parts[above].append(
                 Branch(
                     name,
                     tuple(parts[path]),
                     self.weights[path],
-                    guarantee=said.guarantee,
-                    deserved=said.deserved,
-                    limit=said.limit,
+                    guarantee=capacity.guarantee,
+                    deserved=capacity.deserved,
+                    limit=capacity.limit,
                 )
             )
         return Branch(self.root, tuple(parts[self.root]))
@@ -135,16 +135,16 @@ def tree_of(queues: Sequence[Queue], default: str | None = None) -> QueueTree:
 
 def _weights(lines: Sequence[Queue]) -> dict[str, Number]:
     """Return path -> weight, parents before children; 1 where no line specifies it."""
-    said: dict[str, tuple[int, Number]] = {}
+    stated: dict[str, tuple[int, Number]] = {}
     for number, line in enumerate(lines):
         for path, weight in zip(way(line.path), line.weights[1:], strict=False):
             if weight is not None:
-                first, before = said.setdefault(path, (number, weight))
+                first, before = stated.setdefault(path, (number, weight))
                 if exact(before) != exact(weight):
                     text = f"{line.path} gives {path} the weight {weight}, {lines[first].path} gives it {before}"
                     raise Contradiction(first, number, text)
     below_root = [path for line in lines for path in way(line.path)]
-    return {path: said[path][1] if path in said else 1 for path in dict.fromkeys(below_root)}
+    return {path: stated[path][1] if path in stated else 1 for path in dict.fromkeys(below_root)}
 
 
 def _check_nesting(lines: Sequence[Queue], *, queue_paths: set[str]) -> None:
@@ -156,7 +156,9 @@ def _check_nesting(lines: Sequence[Queue], *, queue_paths: set[str]) -> None:
         numbers[line.path] = number
     for number, line in enumerate(lines):
         if line.members is not None and line.path not in queue_paths:
-            below = next(place for place, other in enumerate(lines) if other.path.startswith(line.path + SEPARATOR))
+            below = next(
+                place for place, line_below in enumerate(lines) if line_below.path.startswith(line.path + SEPARATOR)
+            )
             text = f"{line.path} is a queue and cannot contain the queue {lines[below].path}"
             raise Contradiction(number, below, text)
 
@@ -177,10 +179,10 @@ def _check_promises(lines: Sequence[Queue], root: str) -> None:
                     promised = together[above, promise, name]
                     stated = lines[numbers[above]].capacity if above in numbers else QueueCapacity()
                     for bound in bounds:
-                        most = getattr(stated, bound).get(name, promised)
-                        if promised > most:
+                        maximum = getattr(stated, bound).get(name, promised)
+                        if promised > maximum:
                             text = f"with {line.path}, {promise} adds up to {promised} {name} in {above}, "
-                            raise Contradiction(numbers[above], number, f"{text}the {bound} of which is {most}")
+                            raise Contradiction(numbers[above], number, f"{text}the {bound} of which is {maximum}")
                     if name in getattr(stated, promise):
                         break
 

@@ -219,8 +219,8 @@ def reclaim(
     rights = ClaimRights(shares, claimant, task, priority=priority)
     if not rights.needs:
         return Giving(feasible=True)
-    asked = [thing for thing in held if rights.may_ask(thing.leaf, thing.value)]
-    useful = [thing for thing in asked if any(map(thing.amounts.get, rights.classes))]
+    askable = [thing for thing in held if rights.may_ask(thing.leaf, thing.value)]
+    useful = [thing for thing in askable if any(map(thing.amounts.get, rights.classes))]
     missing: dict[Need, int] = dict(rights.lacking.items())
     givers = givers_of(rights, useful, missing=missing, values=whole_values(useful))
     if priority is not None:

@@ -108,8 +108,8 @@ class ClaimRights:
     def keepers(self, leaf: str) -> tuple[str, ...]:
         """Return the nodes that keep their entitlement when a leaf gives: from the parting down to the leaf."""
         if leaf not in self._keepers:
-            ours = {self.root, *way(self.claimant)}
-            self._keepers[leaf] = tuple([path for path in way(leaf) if path not in ours])
+            claimant_path = {self.root, *way(self.claimant)}
+            self._keepers[leaf] = tuple([path for path in way(leaf) if path not in claimant_path])
         return self._keepers[leaf]
 
     def may_ask(self, leaf: str, value: Number) -> bool:

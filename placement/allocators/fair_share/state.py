@@ -70,9 +70,9 @@ class TaskQueue:
     @property
     def lacking(self) -> set[int]:
         """The classes of which less is left than the task asks for."""
-        asked = [(number, amount) for number, amount in enumerate(self.task) if amount]
+        requested = [(number, amount) for number, amount in enumerate(self.task) if amount]
         lefts = [bound.left for bound in self.bounds]
-        return {number for left in lefts for number, amount in asked if amount > left[number]}
+        return {number for left in lefts for number, amount in requested if amount > left[number]}
 
 
 class FairShares:
@@ -212,8 +212,8 @@ class FairShares:
         """Recompute the shares of all branches that may have changed, the deepest first."""
         if self._is_available_stale:
             self._is_available_stale = False
-            asked = [queue.task for queue in self._queues.values() if not queue.is_blocked]
-            available = tuple([number for number, amounts in enumerate(zip(*asked, strict=True)) if any(amounts)])
+            tasks = [queue.task for queue in self._queues.values() if not queue.is_blocked]
+            available = tuple([number for number, amounts in enumerate(zip(*tasks, strict=True)) if any(amounts)])
             if available != self._available:
                 self._available = available
                 self._note_all()
@@ -248,8 +248,8 @@ class FairShares:
         wanted = {
             leaf: {
                 name
-                for name, used, asked in zip(self.classes, node.usage, self._queue_of[leaf].task, strict=True)
-                if used or asked or (more and more.get(leaf, {}).get(name))
+                for name, used, awaited in zip(self.classes, node.usage, self._queue_of[leaf].task, strict=True)
+                if used or awaited or (more and more.get(leaf, {}).get(name))
             }
             for leaf, node in self._leaves.items()
         }

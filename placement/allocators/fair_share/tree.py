@@ -58,11 +58,11 @@ class Branch:
 
     def __post_init__(self) -> None:
         check_part(self.name, self.weight)
-        seen: set[str] = set()
+        names: set[str] = set()
         for part in self.parts:
-            if part.name in seen:
+            if part.name in names:
                 raise InvalidEntry((self.name, part.name), "one part of each name", part.name)
-            seen.add(part.name)
+            names.add(part.name)
 
 
 def check_part(name: str, weight: Number) -> None:

@@ -272,21 +272,22 @@ def order_pending(call: Call) -> Response:
 def fill_pending(call: Call) -> Response:
     """Return what each waiting queue would get of the free resources."""
     body, settings = call.document(FILL), _settings(call)
-    filled = service.fill(
-        call.database, call.server.usage_cache, wishes_of(body["pending"], call.server.settings.planner, "pending")
-    )
+    wishes = wishes_of(body["pending"], call.server.settings.planner, "pending")
+    filled = service.fill(call.database, call.server.usage_cache, wishes)
+    filling, members = filled.filling, filled.members
     portions = [
         {
-            **named(portion.member, settings),
-            "served": list(portion.served),
-            "given": portion.given,
-            "share": portion.node.share,
-            "blocked": portion.node.is_blocked,
+            **named(members[leaf], settings),
+            "served": list(served),
+            "given": filling.given[leaf],
+            "share": filled.nodes[leaf].share,
+            "blocked": filled.nodes[leaf].is_blocked,
         }
-        for portion in filled.portions
+        for leaf, served in filling.served.items()
     ]
+    order = [members[leaf] for leaf in filling.order]
     return call.json(
-        {"age_s": round(filled.age_s, 3), "complete": filled.complete, "portions": portions, "order": filled.order}
+        {"age_s": round(filled.age_s, 3), "complete": filling.complete, "portions": portions, "order": order}
     )
 
 

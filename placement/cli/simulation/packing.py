@@ -66,14 +66,14 @@ class FillingHosts:
         self._log.append(number)
 
     def _cheapest(self, task: DeviceTask) -> int | None:
-        known, seen = self._judged.get(task, ([], None))
-        changed = range(len(self.hosts)) if seen is None else set(self._log[seen:])
+        judged, read_until = self._judged.get(task, ([], None))
+        changed = range(len(self.hosts)) if read_until is None else set(self._log[read_until:])
         for entry in self._entries(task, changed):
-            heapq.heappush(known, entry)
-        self._judged[task] = known, len(self._log)
-        while known and known[0][2] != self._changes[known[0][1]]:
-            heapq.heappop(known)
-        return known[0][1] if known else None
+            heapq.heappush(judged, entry)
+        self._judged[task] = judged, len(self._log)
+        while judged and judged[0][2] != self._changes[judged[0][1]]:
+            heapq.heappop(judged)
+        return judged[0][1] if judged else None
 
     def _entries(self, task: DeviceTask, numbers: Iterable[int]) -> Iterable[_JudgedHost]:
         costs: dict[int, float | None] = {}  # Equal empty hosts are one object.
@@ -220,31 +220,31 @@ def come_and_gone(trace: Trace, policy: str) -> ComeAndGone:
     leaving: list[tuple[float, int, TaskPlace]] = []
     refused: Counter[str] = Counter()
     samples: list[float] = []
-    taken, most, given, asked = 0, 0, 0.0, 0.0
+    taken, peak, served, demanded = 0, 0, 0.0, 0.0
     for (comes, leaves), number in arrivals:
         while leaving and leaving[0][0] <= comes:
-            moment, other, held = heapq.heappop(leaving)
-            samples += [100 * taken / units] * (int((moment - first) / step) - len(samples))
-            filling.give_back(trace.tasks[other], held)
-            taken -= trace.size(trace.tasks[other])
+            left_at, leaver, held = heapq.heappop(leaving)
+            samples += [100 * taken / units] * (int((left_at - first) / step) - len(samples))
+            filling.give_back(trace.tasks[leaver], held)
+            taken -= trace.size(trace.tasks[leaver])
         samples += [100 * taken / units] * (int((comes - first) / step) - len(samples))
         task = trace.tasks[number]
         amount = trace.size(task)
-        asked += amount * (leaves - comes)
+        demanded += amount * (leaves - comes)
         place = filling.placed(task)
         if place is None:
             refused[kind_of(task)] += 1
         else:
             taken += amount
-            most = max(most, taken)
-            given += amount * (leaves - comes)
+            peak = max(peak, taken)
+            served += amount * (leaves - comes)
             heapq.heappush(leaving, (leaves, number, place))
         hosts.note(task)
     return ComeAndGone(
         by_time=samples or [100 * taken / units],
-        placed=100 * given / asked if asked else 100.0,
-        mean=100 * given / (units * (last - first or 1.0)),
-        most=100 * most / units,
+        placed=100 * served / demanded if demanded else 100.0,
+        mean=100 * served / (units * (last - first or 1.0)),
+        most=100 * peak / units,
         refused=dict(refused),
     )
 

@@ -61,8 +61,8 @@ def shuffled(seed: int) -> CandidateChoice:
     dice = random.Random(seed)  # noqa: S311 - a simulation, not a secret
 
     def choose(plan: Plan, cloud: Cloud) -> Candidate | None:
-        found = list(candidates_in(plan, cloud.trees(plan), RequestBudget()))
-        return dice.choice(found) if found else None
+        candidates = list(candidates_in(plan, cloud.trees(plan), RequestBudget()))
+        return dice.choice(candidates) if candidates else None
 
     return choose
 
@@ -77,16 +77,16 @@ def ranked(profile: RankingProfile) -> CandidateChoice:
         sums = np.array(cloud.sums([tree.root for tree in trees], scores.classes), dtype=np.int64)
         roots, *amounts = sums.reshape(-1, 1 + 2 * number).T
         keys = KeyOrder(scores.keys(roots, amounts[:number], amounts[number:]), np.arange(len(trees)))
-        left = KeyQueue(keys, filters=scores.filters)
+        queue = KeyQueue(keys, filters=scores.filters)
         by_root = {tree.root: tree for tree in trees}
         composer = CompactFirst(plan, RequestBudget(), all_wanted=False)
 
         def composed(batch: Sequence[Keyed]) -> Iterator[tuple[Key, Candidate]]:
             for (fails, negated, root), tree in batch:
-                if found := composer.composed_in(tree):
-                    yield (fails, negated + scores.lost(found.counts), root), (root, next(found.choices))
+                if best := composer.composed_in(tree):
+                    yield (fails, negated + scores.lost(best.counts), root), (root, next(best.choices))
 
-        portion = Portion([(key, by_root[key[ROOT]]) for key in left], LAST)
+        portion = Portion([(key, by_root[key[ROOT]]) for key in queue], LAST)
         best = next(best_first([portion], composed, ONE_BY_ONE), None)
         return None if best is None else best[1]
 
@@ -139,13 +139,13 @@ def run(jobs: Sequence[Job], cloud: Cloud, policy: CandidateChoice, *, duration:
             used.append(cloud.used_gpus)
         _leave(running, cloud, job.arrives)
         plan = plans.setdefault((job.gpus, job.vcpus), plan_for(job.request))
-        found = policy(plan, cloud)
-        if found is not None:
-            cloud.place(plan, *found)
-            heapq.heappush(running, (job.leaves, number, plan, *found))
+        candidate = policy(plan, cloud)
+        if candidate is not None:
+            cloud.place(plan, *candidate)
+            heapq.heappush(running, (job.leaves, number, plan, *candidate))
         if job.arrives >= WARM_UP * duration:
             counted[job.gpus > 0] += 1
-            rejected[job.gpus > 0] += found is None
+            rejected[job.gpus > 0] += candidate is None
     return RunResult(counted[True], rejected[True], counted[False], rejected[False], tuple(stranded), tuple(used))
 
 

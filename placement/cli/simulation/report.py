@@ -12,11 +12,11 @@ Outcomes = Mapping[str, Sequence[RunResult]]
 """Policy -> the result of each seed, with seeds in the same order for all."""
 
 COLUMNS: tuple[tuple[str, Callable[[RunResult], float]], ...] = (
-    ("GPU jobs placed", lambda one: one.gpu_jobs - one.gpu_rejected),
-    ("GPU jobs rejected", lambda one: one.gpu_rejected),
-    ("GPUs in use", lambda one: one.mean_used),
-    ("GPUs stranded", lambda one: one.mean_stranded),
-    ("CPU jobs rejected", lambda one: one.cpu_rejected),
+    ("GPU jobs placed", lambda result: result.gpu_jobs - result.gpu_rejected),
+    ("GPU jobs rejected", lambda result: result.gpu_rejected),
+    ("GPUs in use", lambda result: result.mean_used),
+    ("GPUs stranded", lambda result: result.mean_stranded),
+    ("CPU jobs rejected", lambda result: result.cpu_rejected),
 )
 
 
@@ -34,8 +34,8 @@ def _spread(values: Sequence[float]) -> str:
 
 def judgements(outcomes: Outcomes) -> Iterator[str]:
     """Yield a sentence on each policy but the first: whether it served more GPU jobs than the first, seed by seed."""
-    (first, baseline), *others = outcomes.items()
-    for policy, seeds in others:
+    (first, baseline), *compared = outcomes.items()
+    for policy, seeds in compared:
         gained = [before.gpu_rejected - after.gpu_rejected for before, after in zip(baseline, seeds, strict=True)]
         cost = fmean(after.cpu_rejected - before.cpu_rejected for before, after in zip(baseline, seeds, strict=True))
         price = f", and {cost:.0f} more CPU jobs are rejected" if cost >= 1 else ""
@@ -64,6 +64,6 @@ def charts(outcomes: Outcomes, duration: float) -> list[Chart]:
         return Chart(title, lines, "time, in mean durations of a job", 0, duration)
 
     return [
-        chart(f"Free GPUs that no job of {JOB_GPUS} GPUs can use", lambda one: one.stranded),
-        chart("GPUs in use", lambda one: one.used),
+        chart(f"Free GPUs that no job of {JOB_GPUS} GPUs can use", lambda result: result.stranded),
+        chart("GPUs in use", lambda result: result.used),
     ]

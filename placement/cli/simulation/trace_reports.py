@@ -53,9 +53,9 @@ def come_and_go(folder: Path, workloads: Sequence[str], policies: Sequence[str],
     Raises:
         ClickException: the folder has no such trace, or the trace has no times.
     """
-    found: dict[tuple[str, str], ComeAndGone] = {}
-    asked = list(product(workloads, policies))
-    with watched(asked, "Packing") as bar:
+    results: dict[tuple[str, str], ComeAndGone] = {}
+    runs = list(product(workloads, policies))
+    with watched(runs, "Packing") as bar:
         for workload, policy in bar:
             try:
                 trace = traces.read(folder, workload)
@@ -63,45 +63,45 @@ def come_and_go(folder: Path, workloads: Sequence[str], policies: Sequence[str],
                 raise click.ClickException(str(error)) from None
             if not trace.stays:
                 raise click.ClickException(f"The tasks of {workload!r} do not say when they come and go.")
-            found[workload, policy] = come_and_gone(trace, policy)
-    kinds = sorted({kind for one in found.values() for kind in one.refused})
+            results[workload, policy] = come_and_gone(trace, policy)
+    kinds = sorted({kind for result in results.values() for kind in result.refused})
     header = ["workload", "policy", "placed, %", "allocated, %", "most, %", *[f"refused: {kind}" for kind in kinds]]
     rows = [
         [
-            *map(whole, of),
-            *[_percent(part) for part in (one.placed, one.mean, one.most)],
-            *[one.refused.get(kind, 0) for kind in kinds],
+            *map(whole, names),
+            *[_percent(part) for part in (result.placed, result.mean, result.most)],
+            *[result.refused.get(kind, 0) for kind in kinds],
         ]
-        for of, one in found.items()
+        for names, result in results.items()
     ]
     table = PrintedTable(header, rows)
     legend = "Tasks come and go; placed is the part of what they ask for over time, allocated the mean over time:"
     show(Report(table.records(), [legend, "", table]))
     if file is not None:
-        file.write_text(svg([_over_time(found, workload) for workload in workloads]))
+        file.write_text(svg([_over_time(results, workload) for workload in workloads]))
 
 
-def _over_time(found: Mapping[tuple[str, str], ComeAndGone], workload: str) -> Chart:
-    lines = {policy: one.by_time for (name, policy), one in found.items() if name == workload}
+def _over_time(results: Mapping[tuple[str, str], ComeAndGone], workload: str) -> Chart:
+    lines = {policy: result.by_time for (name, policy), result in results.items() if name == workload}
     return Chart(f"{workload}: allocated, in percent", lines, "time, in percent", 0, 100)
 
 
 def _runs(folder: Path, workloads: Sequence[str], policies: Sequence[str], seeds: Sequence[int]) -> Runs:
     for workload in workloads:
         traces.read(folder, workload)  # Report missing files before running anything.
-    asked = list(product(workloads, policies, seeds))
-    found: dict[tuple[str, str], list[FilledCluster]] = {}
+    runs = list(product(workloads, policies, seeds))
+    results: dict[tuple[str, str], list[FilledCluster]] = {}
     # Not forked, because this process may have threads.
-    with ProcessPoolExecutor(min(len(asked), os.cpu_count() or 1), get_context("spawn")) as processes:
-        done = processes.map(partial(_one, folder), asked)
-        with watched(done, "Packing", length=len(asked)) as bar:
-            for (workload, policy, _seed), one in zip(asked, bar, strict=True):
-                found.setdefault((workload, policy), []).append(one)
-    return found
+    with ProcessPoolExecutor(min(len(runs), os.cpu_count() or 1), get_context("spawn")) as processes:
+        done = processes.map(partial(_filled, folder), runs)
+        with watched(done, "Packing", length=len(runs)) as bar:
+            for (workload, policy, _seed), result in zip(runs, bar, strict=True):
+                results.setdefault((workload, policy), []).append(result)
+    return results
 
 
-def _one(folder: Path, asked: tuple[str, str, int]) -> FilledCluster:
-    workload, policy, seed = asked
+def _filled(folder: Path, run: tuple[str, str, int]) -> FilledCluster:
+    workload, policy, seed = run
     return filled(traces.read(folder, workload), policy, seed)
 
 
@@ -111,7 +111,7 @@ def _percent(part: float) -> PrintedCell:
 
 def _report(runs: Runs, published: Mapping[tuple[str, str, int], float], seeds: int) -> Report:
     allocated, left_over, refused = _allocated(runs, published), _left_over(runs), _refused(runs)
-    units = " or ".join(sorted({one.unit for results in runs.values() for one in results}))
+    units = " or ".join(sorted({result.unit for results in runs.values() for result in results}))
     blocks: list[str | PrintedTable] = [
         f"Percent of {units} allocated when tasks for that many percent have arrived (seeds: {seeds}, mean):",
         *("", allocated, ""),
@@ -131,14 +131,14 @@ def _allocated(runs: Runs, published: Mapping[tuple[str, str, int], float]) -> P
     header = ["workload", "policy", *[f"at {percent} %" for percent in MILESTONES], "published at 100 %"]
     rows = []
     for (workload, policy), results in runs.items():
-        shares = [_percent(fmean([one.allocated[percent] for one in results])) for percent in MILESTONES]
-        known = published.get((workload, PUBLISHED_AS[policy], MILESTONES[0]))
+        shares = [_percent(fmean([result.allocated[percent] for result in results])) for percent in MILESTONES]
+        published_share = published.get((workload, PUBLISHED_AS[policy], MILESTONES[0]))
         rows.append(
             [
                 whole(workload),
                 whole(policy),
                 *shares,
-                f"{known:.2f} ({PUBLISHED_AS[policy]})" if known is not None else "-",
+                f"{published_share:.2f} ({PUBLISHED_AS[policy]})" if published_share is not None else "-",
             ]
         )
     return PrintedTable(header, rows)
@@ -147,29 +147,33 @@ def _allocated(runs: Runs, published: Mapping[tuple[str, str, int], float]) -> P
 def _left_over(runs: Runs) -> PrintedTable:
     rows = [
         [
-            *map(whole, of),
-            round(fmean([one.empty_hosts for one in results])),
-            *[round(fmean([one.stranded[size] for one in results])) for size in WHOLE_DEVICES],
+            *map(whole, names),
+            round(fmean([result.empty_hosts for result in results])),
+            *[round(fmean([result.stranded[size] for result in results])) for size in WHOLE_DEVICES],
         ]
-        for of, results in runs.items()
+        for names, results in runs.items()
     ]
     return PrintedTable(["workload", "policy", "empty hosts", *[f"< {size}" for size in WHOLE_DEVICES]], rows)
 
 
 def _refused(runs: Runs) -> PrintedTable:
-    kinds = sorted({kind for results in runs.values() for one in results for kind in one.refused})
+    kinds = sorted({kind for results in runs.values() for result in results for kind in result.refused})
     rows = [
-        [*map(whole, of), *[round(fmean([one.refused.get(kind, 0) for one in results])) for kind in kinds]]
-        for of, results in runs.items()
+        [*map(whole, names), *[round(fmean([result.refused.get(kind, 0) for result in results])) for kind in kinds]]
+        for names, results in runs.items()
     ]
     return PrintedTable(["workload", "policy", *kinds], rows)
 
 
 def _charts(runs: Runs, workload: str) -> list[Chart]:
     of_workload = {policy: results for (name, policy), results in runs.items() if name == workload}
-    allocated = {policy: _means([one.allocated_by_arrival for one in of]) for policy, of in of_workload.items()}
-    useless = {policy: _means([one.useless_by_arrival for one in of]) for policy, of in of_workload.items()}
-    unit = next(one.unit for results in of_workload.values() for one in results)
+    allocated = {
+        policy: _means([result.allocated_by_arrival for result in results]) for policy, results in of_workload.items()
+    }
+    useless = {
+        policy: _means([result.useless_by_arrival for result in results]) for policy, results in of_workload.items()
+    }
+    unit = next(result.unit for results in of_workload.values() for result in results)
     x_label = f"{unit} asked for by the tasks that have arrived, in percent"
     return [
         Chart(f"{workload}: {unit} allocated, in percent", allocated, x_label, 0, MILESTONES[-1]),

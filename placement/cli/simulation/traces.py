@@ -64,12 +64,12 @@ class Trace:
         """What shares are counted in: devices, or else the class in the greatest demand; "" if there is none."""
         if any(host.devices for host in self.hosts) and any(task.devices for task in self.tasks):
             return DEVICES
-        there, asked = Counter[str](), Counter[str]()
+        supply, asked_for = Counter[str](), Counter[str]()
         for host in self.hosts:
-            there.update(host.free)
+            supply.update(host.free)
         for task in self.tasks:
-            asked.update(task.amounts)
-        demand = {name: asked[name] / there[name] for name in asked if asked[name] > 0 and there[name] > 0}
+            asked_for.update(task.amounts)
+        demand = {name: amount / supply[name] for name, amount in asked_for.items() if amount > 0 < supply[name]}
         return max(demand, key=lambda name: (demand[name], name), default="")
 
     @cached_property
@@ -102,12 +102,12 @@ class Trace:
     def arrivals(self, seed: int, *, percent: int) -> list[DeviceTask]:
         """Draw tasks with replacement until they ask for this percentage of the capacity, and shuffle them."""
         dice = random.Random(seed)  # noqa: S311 - a simulation, not a secret
-        wanted, asked = self.capacity * percent // 100, 0
+        target, demanded = self.capacity * percent // 100, 0
         drawn = []
-        while asked < wanted:
+        while demanded < target:
             task = dice.choice(self.tasks)
             drawn.append(task)
-            asked += self.size(task)
+            demanded += self.size(task)
         dice.shuffle(drawn)
         return drawn
 
@@ -157,8 +157,8 @@ def _tasks(rows: Iterable[Row]) -> list[DeviceTask]:
     ]
 
 
-def _amounts(row: Row, others: Iterable[str]) -> tuple[tuple[str, int], ...]:
-    return tuple([(name, int(amount or 0)) for name, amount in row.items() if name not in others])
+def _amounts(row: Row, own_columns: Iterable[str]) -> tuple[tuple[str, int], ...]:
+    return tuple([(name, int(amount or 0)) for name, amount in row.items() if name not in own_columns])
 
 
 def _stays(rows: Sequence[Row]) -> list[tuple[float, float]]:

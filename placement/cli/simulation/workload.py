@@ -83,8 +83,8 @@ def _arrivals(
 ) -> list[tuple[int, float, float]]:
     """Return (size, start, end) of jobs that ask for ``rate`` units at a time on average, until ``duration``."""
     mean_size = sum(size * share for size, share in sizes.items())
-    found, now = [], 0.0
+    arrivals, now = [], 0.0
     while (now := now + dice.expovariate(rate / mean_size)) < duration:
         size = dice.choices(list(sizes), list(sizes.values()))[0]
-        found.append((size, now, now + dice.expovariate(1.0)))
-    return found
+        arrivals.append((size, now, now + dice.expovariate(1.0)))
+    return arrivals

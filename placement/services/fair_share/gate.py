@@ -207,11 +207,11 @@ def _reason_of(decision: Decision) -> str:
             return f"{held} {limit.would_hold} {name}; its limit is {limit.most}."
         return f"{held} {limit.would_hold:.4g} of a class; it may hold {limit.most:.4g}."
     assert decision.behind is not None
-    node, other = decision.behind.node, decision.behind.other
+    node, sibling = decision.behind.node, decision.behind.other
     first = ", ".join([f"{count} of {leaf}" for leaf, count in sorted(decision.ahead.items())])
     return (
         f"{node.path} has more than its fair share while others wait for what is free: its share by weight is "
-        f"{node.weighted_share:.4g}, that of {other.path} is {other.weighted_share:.4g}. "
+        f"{node.weighted_share:.4g}, that of {sibling.path} is {sibling.weighted_share:.4g}. "
         f"These tasks come before the claim: {first}."
     )
 

@@ -22,7 +22,7 @@ from placement.services.fair_share.shares import (
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
-from placement.store.fair_share import holdings
+from placement.store.fair_share import UsageScope, holdings
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,9 @@ class ReclaimClaim:
 
     def meets(self, tx: Transaction) -> "ClaimedShares":
         """Read the shares that the claim meets."""
-        reading, others = current_reading(tx, self.settings), (self.member, *self.others)
-        members = leaf_names(self.settings, [*reading.members(self.settings), *others])
-        return ClaimedShares(self, reading.shares(self.settings, waiting=self.waiting, others=others), members)
+        reading, named = current_reading(tx, self.settings), (self.member, *self.others)
+        members = leaf_names(self.settings, [*reading.members(self.settings), *named])
+        return ClaimedShares(self, reading.shares(self.settings, waiting=self.waiting, others=named), members)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +133,9 @@ def _held(tx: Transaction, claim: ReclaimClaim, classes: Collection[str]) -> lis
     names = {id_: name for name, id_ in ids.items()}
     needed = [ids[name] for name in classes if name in ids]
     held: dict[str, tuple[str, dict[str, int]]] = {}
-    for row in holdings(tx, names, settings.partition, of=needed) if needed else ():
-        if row.consumer_uuid not in options.keep:
-            owner = (row.project_id if settings.leaves == "project" else row.consumer_type) or UNKNOWN
-            held.setdefault(row.consumer_uuid, (owner, {}))[1][names[row.class_id]] = int(row.amount)
+    scope = UsageScope(settings.leaves, names, settings.partition)
+    for uuid, owner, class_id, amount in holdings(tx, scope, of=needed) if needed else ():
+        if uuid not in options.keep:
+            held.setdefault(uuid, (owner or UNKNOWN, {}))[1][names[class_id]] = int(amount)
     path_of = settings.queues.path_of
     return [Held(uuid, path_of(owner), amounts, options.values.get(uuid, 0)) for uuid, (owner, amounts) in held.items()]

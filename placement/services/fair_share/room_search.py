@@ -169,17 +169,17 @@ class RoomSearch:
         for root, tenants in self._tenants.by_root.items():
             missing = missing_in.get(root, {})
             rights = self._rights.of(missing)
-            asked = [
+            askable = [
                 tenant
                 for tenant in tenants
                 if not tenant.amounts.keys().isdisjoint(rights.classes) and rights.may_ask(tenant.leaf, tenant.value)
             ]
-            hosts[root] = givers_of(rights, asked, missing=missing, values=self._values)
+            hosts[root] = givers_of(rights, askable, missing=missing, values=self._values)
         return hosts
 
-    def _cheapest(self, asked: Iterable[tuple[int, Givers]]) -> CheapestRoom:
+    def _cheapest(self, givers_by_root: Iterable[tuple[int, Givers]]) -> CheapestRoom:
         """Return the cheapest room on some hosts, given with those who may be asked there."""
-        bounds = [(root, givers, givers.bound) for root, givers in asked]
+        bounds = [(root, givers, givers.bound) for root, givers in givers_by_root]
         queue = _HostQueue([_CandidateHost(root, givers, bound) for root, givers, bound in bounds if bound is not None])
         best, room, cut_off = None, CheapestRoom(), list[Cost]()
         while (hosts := queue.next(best, self._refined)) and not self._budget.is_used_up:
@@ -305,19 +305,19 @@ def _room(tx: Transaction, claim: ReclaimClaim, wanted: RoomWanted) -> GivenBack
     if not (room.feasible and is_fair):
         partings = rights.partings(tenants.leaves())
         return GivenBack(replace(giving, feasible=False, given_back=(), partings=partings), met.members)
-    given = GivenBack(giving, met.members)
+    answer = GivenBack(giving, met.members)
     overlay = AS_IT_IS.releasing(all_freed(room.tenants))
-    return _with_first_candidate(tx, wanted, given, overlay=overlay, root=room.root)
+    return _with_first_candidate(tx, wanted, answer, overlay=overlay, root=room.root)
 
 
 def _with_first_candidate(
-    tx: Transaction, wanted: RoomWanted, given: GivenBack, *, overlay: Overlay, root: int | None = None
+    tx: Transaction, wanted: RoomWanted, answer: GivenBack, *, overlay: Overlay, root: int | None = None
 ) -> GivenBack:
     """Return the same with the candidate that ranks first under an overlay, if there is any, and the giving host."""
     search = PlannerSearch(question_for(tx, wanted.request, wanted.options), overlay)
     proposal = next(search.proposals(), None)
     if proposal is None:
-        return given
+        return answer
     members = search.members
     host = None if root is None else members[root].uuid
-    return replace(given, host=host, candidate=PlannedCandidate(proposal, search.score(proposal)), providers=members)
+    return replace(answer, host=host, candidate=PlannedCandidate(proposal, search.score(proposal)), providers=members)

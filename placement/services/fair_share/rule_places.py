@@ -35,10 +35,11 @@ class PlaceRule:
 
 def place_rules(request: PlannerRequest, levels: Levels) -> list[PlaceRule]:
     """Return the required rules of a request that name one place, including affinity to a single primary provider."""
-    asked = {
-        one.suffix: {name: amount * one.count for name, amount in one.group.resources.items()} for one in request.groups
-    }
-    single = {one.suffix for one in request.groups if one.count == 1 and not one.everything and not one.per_subtree}
+    amounts, single = dict[str, dict[str, int]](), set[str]()
+    for group in request.groups:
+        amounts[group.suffix] = {name: amount * group.count for name, amount in group.group.resources.items()}
+        if group.count == 1 and not group.everything and not group.per_subtree:
+            single.add(group.suffix)
     together = [(rule.groups, rule.level) for rule in request.within if rule.required]
     together += [
         ((rule.primary, *rule.secondaries), rule.level)
@@ -46,9 +47,9 @@ def place_rules(request: PlannerRequest, levels: Levels) -> list[PlaceRule]:
         if rule.required and rule.primary in single
     ]
     return [
-        PlaceRule(levels.names.index(levels.named(level)), {suffix: asked[suffix] for suffix in suffixes})
+        PlaceRule(levels.names.index(levels.named(level)), {suffix: amounts[suffix] for suffix in suffixes})
         for suffixes, level in together
-        if any(asked[suffix] for suffix in suffixes)
+        if any(amounts[suffix] for suffix in suffixes)
     ]
 
 
@@ -134,11 +135,11 @@ class RulePlaces:
         """Yield what more has to be free for each choice of one place per rule, without duplicates."""
         yielded = set()
         for chosen in choices:
-            asked: dict[int, dict[str, Mapping[str, int]]] = defaultdict(dict)
+            by_anchor: dict[int, dict[str, Mapping[str, int]]] = defaultdict(dict)
             for rule, anchor in zip(self._rules, chosen, strict=True):
                 # A group that two rules put into the same place counts once.
-                asked[anchor].update(rule.asked)
-            missing = self._missing(asked)
+                by_anchor[anchor].update(rule.asked)
+            missing = self._missing(by_anchor)
             if (same := frozenset(missing.items())) not in yielded:
                 yielded.add(same)
                 yield missing
@@ -146,7 +147,7 @@ class RulePlaces:
     def _missing(self, asked: Mapping[int, Mapping[str, Mapping[str, int]]]) -> Missing:
         needed: dict[Need, int] = defaultdict(int)
         for anchor, groups in asked.items():
-            for of in groups.values():
-                for name, amount in of.items():
+            for amounts in groups.values():
+                for name, amount in amounts.items():
                     needed[anchor, name] += amount
         return {need: amount - self._free.get(need, 0) for need, amount in needed.items()}

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from placement.allocators.bundle_packing import Copies
 from placement.allocators.fair_share import order as library
-from placement.allocators.fair_share.order import Task, Turn
+from placement.allocators.fair_share.order import Filling, Task, Turn
 from placement.allocators.fair_share.state import FairShares, NodeShare
 from placement.allocators.fair_share.tree import Amounts
 from placement.candidates.headroom.totals import CountedRequest
@@ -94,9 +94,9 @@ def usage_of(
     """Return everybody's usage, optionally only that of consumers of these types and with these uuids."""
     ids = tx.names.classes.ids(tx.connection, settings.classes)
     names = {id_: name for name, id_ in ids.items()}
-    read = store.usage_by_project if settings.leaves == "project" else store.usage_by_type
+    scope = store.UsageScope(settings.leaves, names, settings.partition, types, consumers)
     usage: dict[str, dict[str, int]] = defaultdict(dict)
-    for member, class_id, amount in read(tx, store.UsageScope(names, settings.partition, types, consumers)):
+    for member, class_id, amount in store.usage_by_owner(tx, scope):
         own, name = usage[member or UNKNOWN], names[class_id]
         own[name] = own.get(name, 0) + int(amount)
     return dict(usage)
@@ -164,23 +164,13 @@ class ServiceOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class MemberPortion:
-    """What a waiting member would get: how many tasks of each of its wishes, and its share afterwards."""
-
-    member: str
-    served: tuple[int, ...]
-    given: Amounts
-    node: NodeShare
-
-
-@dataclass(frozen=True, slots=True)
 class Filled:
-    """What everybody would get; partial unless ``complete``. ``order`` names who is served, task by task."""
+    """What everybody who waits would get, and the state of their leaves afterwards."""
 
     age_s: float
-    portions: Sequence[MemberPortion]
-    order: Sequence[str]
-    complete: bool
+    filling: Filling
+    nodes: Mapping[str, NodeShare]
+    members: Mapping[str, str]
 
 
 class ShareRoom(NamedTuple):
@@ -202,7 +192,9 @@ def shares_of_reading(reading: Reading, settings: FairShareSettings, *, age_s: f
     shares = _presuming(reading, settings)
     members = leaf_names(settings, reading.members(settings))
     entitlements, nodes = shares.entitlements(), shares.nodes()
-    entitled = {node.path: {name: float(of) for name, of in entitlements.of(node.path).items()} for node in nodes}
+    entitled = {
+        node.path: {name: float(amount) for name, amount in entitlements.of(node.path).items()} for node in nodes
+    }
     return Shares(age_s, reading.totals, shares.free(), nodes, members, entitled)
 
 
@@ -226,12 +218,8 @@ def fill(database: Database, cache: UsageCache, wishes: Sequence[Wish]) -> Fille
     pending = pending_tasks(database, cache.settings, wishes)
     members = leaf_names(cache.settings, [wish.member for wish in wishes])
     shares = reading.shares(cache.settings, others=tuple(members.values()))
-    result = library.fill(shares, pending)
-    portions = [
-        MemberPortion(members[leaf], served, result.given[leaf], shares.node(leaf))
-        for leaf, served in result.served.items()
-    ]
-    return Filled(cache.age_s(reading), portions, [members[leaf] for leaf in result.order], result.complete)
+    filling = library.fill(shares, pending)
+    return Filled(cache.age_s(reading), filling, {leaf: shares.node(leaf) for leaf in filling.served}, members)
 
 
 def amounts_of_copy(request: CountedRequest, options: PlannerOptions) -> Amounts:
@@ -245,7 +233,7 @@ def amounts_of_copy(request: CountedRequest, options: PlannerOptions) -> Amounts
         for group in request.groups:
             taken.update(dict(group.resources))
         return taken
-    if any(one.everything or one.per_subtree for one in request.groups):
+    if any(group.everything or group.per_subtree for group in request.groups):
         raise Invalid(
             'The counts "all" and "per-subtree" take different amounts in different trees, and have no share.'
         )

@@ -9,12 +9,11 @@ from placement.allocators.fair_share.rights import Freed, Held, Need
 from placement.candidates.planner.planner_trees import TreesInDetail, with_stocks
 from placement.candidates.tree_reader import TreeReader
 from placement.domain.overlay import AS_IT_IS
-from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.tree import PlannerTree, ProviderStocks, Tree
 from placement.services.cloud_cache import cloud_in, ids_in
 from placement.services.fair_share.giving_back import ReclaimClaim
-from placement.services.fair_share.rule_places import PlaceRule, RulePlaces, place_rules, places_of_rules
+from placement.services.fair_share.rule_places import RulePlaces, place_rules, places_of_rules
 from placement.services.fair_share.shares import UNKNOWN
 from placement.services.planner.questions import Composers, PlannerOptions, seen_cloud
 from placement.store.allocations import held_by
@@ -46,7 +45,7 @@ class EmptiedTrees:
         self._wanted = wanted.request
         self._composers = Composers()
         self._prepared = self._composers.prepared(wanted.request, wanted.options)
-        self._known: dict[int, tuple[Tree, PlannerTree] | None] = {}
+        self._read: dict[int, tuple[Tree, PlannerTree] | None] = {}
 
     @property
     def were_cut_off(self) -> bool:
@@ -58,27 +57,15 @@ class EmptiedTrees:
         """The requested amount of each class."""
         return self._prepared.composer.requested
 
-    @property
-    def levels(self) -> Levels:
-        """The levels of the request."""
-        return self._prepared.levels
-
-    @cached_property
-    def place_rules(self) -> Sequence[PlaceRule]:
-        """The rules that name a single place; none if any providers share, since theirs lies in no place."""
-        return [] if self._reader.shares else place_rules(self._wanted, self.levels)
-
     def places(self) -> RulePlaces:
-        """Return the places of all hosts that these rules name, and what is free in them."""
-        names = {name for rule in self.place_rules for of in rule.asked.values() for name in of}
+        """Return the places that rules name on all hosts; none if any providers share: those lie in no place."""
+        levels, serving = self._prepared.levels, self._reader.serving
+        rules = [] if self._reader.shares else place_rules(self._wanted, levels)
+        names = {name for rule in rules for amounts in rule.asked.values() for name in amounts}
         classes = self._tx.names.classes.ids(self._tx.connection, names)
-        traits = self._tx.names.traits.ids(
-            self._tx.connection, {self.levels.traits[rule.level] for rule in self.place_rules}
-        )
-        serving = self._reader.serving
+        traits = self._tx.names.traits.ids(self._tx.connection, {levels.traits[rule.level] for rule in rules})
         serving.sets.read_traits(traits.values())
-        levels = [traits.get(trait) for trait in self.levels.traits]
-        return places_of_rules(serving, self.place_rules, levels, classes=classes)
+        return places_of_rules(serving, rules, [traits.get(trait) for trait in levels.traits], classes=classes)
 
     @cached_property
     def _reader(self) -> TreeReader:
@@ -100,30 +87,28 @@ class EmptiedTrees:
 
     def unread(self, roots: Iterable[int]) -> list[int]:
         """Return those of the trees that have not been read yet."""
-        return [root for root in roots if root not in self._known]
+        return [root for root in roots if root not in self._read]
 
     def read(self, roots: Sequence[int], freed: FreedByProvider) -> None:
         """Read trees as they are, but with the options that would have room once these amounts are free."""
         cloud = seen_cloud(self._tx, self._wanted, self._prepared.levels, self._reader)
         trees = self._reader.under(AS_IT_IS.releasing(freed)).trees_of(roots)
         details = TreesInDetail(self._reader.serving, cloud.deciding(), cloud.names).of(trees)
-        self._known.update(dict.fromkeys(roots))
-        self._known.update({tree.root: (tree, detail) for tree, detail in zip(trees, details, strict=True)})
+        self._read.update(dict.fromkeys(roots))
+        self._read.update({tree.root: (tree, detail) for tree, detail in zip(trees, details, strict=True)})
 
     def fits(self, root: int) -> Callable[[FreedByProvider], bool] | None:
         """Return a check whether the request fits into a tree once something is free; None if it never can."""
-        known = self._known.get(root)
-        return None if known is None else partial(self._fits, *known)
+        tree = self._read.get(root)
+        return None if tree is None else partial(self._fits, *tree)
 
     def _fits(self, tree: Tree, details: PlannerTree, freed: FreedByProvider) -> bool:
-        stocks = _without(details, freed)
+        changed = replace(details, stocks={**details.stocks, **_without(details, freed)})
         # Options without room are only listed because their tenants might leave, so check them all again.
-        now = {provider: of for provider, of in details.stocks.items() if provider not in stocks}
-        there = with_stocks(tree, self._prepared.plan, {**now, **stocks})
-        if not all(there.options):
+        emptied = with_stocks(tree, self._prepared.plan, changed.stocks)
+        if not all(emptied.options):
             return False
-        changed = replace(details, stocks={**details.stocks, **stocks})
-        return bool(self._prepared.composer.proposals(there, changed, self._composers.budget_now).found)
+        return bool(self._prepared.composer.proposals(emptied, changed, self._composers.budget_now).found)
 
 
 def _without(details: PlannerTree, freed: FreedByProvider) -> dict[int, ProviderStocks]:

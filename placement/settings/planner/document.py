@@ -103,7 +103,7 @@ class DocumentEntry:
             entries[key.value] = entry
         return entries
 
-    def fields(self, *known: str, required: Collection[str] = ()) -> "dict[str, DocumentEntry]":
+    def fields(self, *allowed: str, required: Collection[str] = ()) -> "dict[str, DocumentEntry]":
         """Return the entries of a mapping whose keys are fixed.
 
         Raises:
@@ -111,14 +111,14 @@ class DocumentEntry:
         """
         entries = self.mapping()
         for key, entry in entries.items():
-            if key not in known:
-                raise entry.misnamed(f"one of the keys {', '.join(known)}" if known else "no key")
+            if key not in allowed:
+                raise entry.misnamed(f"one of the keys {', '.join(allowed)}" if allowed else "no key")
         for key in required:
             if key not in entries:
                 raise self.wrong(f"the key {key}")
         return entries
 
-    def given(self, readers: "Mapping[str, Reader]", *, required: Collection[str] = ()) -> dict[str, Any]:
+    def read_keys(self, readers: "Mapping[str, Reader]", *, required: Collection[str] = ()) -> dict[str, Any]:
         """Return what readers make of the keys of a mapping that are there, by key, in the order of the readers.
 
         Raises:
@@ -127,11 +127,11 @@ class DocumentEntry:
         entries = self.fields(*readers, required=required)
         return {key: read(entries[key]) for key, read in readers.items() if key in entries}
 
-    def each(self, reader: "Callable[[DocumentEntry], Value]") -> "Mapping[str, Value]":
+    def read_values(self, reader: "Callable[[DocumentEntry], Value]") -> "Mapping[str, Value]":
         """Return what a reader makes of each entry of a mapping whose keys are data."""
         return MappingProxyType({key: reader(entry) for key, entry in self.mapping().items()})
 
-    def each_once(self, reader: "Callable[[DocumentEntry], str]", expected: str) -> Mapping[str, str]:
+    def read_distinct_values(self, reader: "Callable[[DocumentEntry], str]", expected: str) -> Mapping[str, str]:
         """Return the same where no value may occur twice."""
         values: dict[str, str] = {}
         for key, entry in self.mapping().items():

@@ -61,13 +61,13 @@ def _profile(name: str, entry: DocumentEntry, devices: DeviceSettings, *, is_nam
         "sra": lambda sra: _sra(sra, devices),
         "proportional": lambda proportional: _proportional(proportional, devices),
     }
-    others: Mapping[str, Reader] = {
-        "compactness": lambda part: part.given({"weight": DocumentEntry.number}).get("weight", DEFAULT_COMPACTNESS),
+    own: Mapping[str, Reader] = {
+        "compactness": lambda part: part.read_keys({"weight": DocumentEntry.number}).get("weight", DEFAULT_COMPACTNESS),
         "fragmentation": read_fragmentation,
     }
-    given = {"compactness": 0} | entry.given({**strategies, **others})
-    strategy = Profile(**{name: given.pop(name, None) for name in strategies})
-    return RankingProfile(name=name, strategy=strategy, **given)
+    values = {"compactness": 0} | entry.read_keys({**strategies, **own})
+    strategy = Profile(**{name: values.pop(name, None) for name in strategies})
+    return RankingProfile(name=name, strategy=strategy, **values)
 
 
 def _fit(entry: DocumentEntry, devices: DeviceSettings) -> Fit:
@@ -78,9 +78,9 @@ def _fit(entry: DocumentEntry, devices: DeviceSettings) -> Fit:
 
     def preferences(resources: DocumentEntry) -> dict[str, Preference]:
         entries = _by_class(resources, devices)
-        return {name: Preference(**inner.given(readers, required=["type"])) for name, inner in entries.items()}
+        return {name: Preference(**inner.read_keys(readers, required=["type"])) for name, inner in entries.items()}
 
-    return Fit(**entry.given({"weight": DocumentEntry.number, "resources": preferences}))
+    return Fit(**entry.read_keys({"weight": DocumentEntry.number, "resources": preferences}))
 
 
 def _sra(entry: DocumentEntry, devices: DeviceSettings) -> Sra:
@@ -92,7 +92,7 @@ def _sra(entry: DocumentEntry, devices: DeviceSettings) -> Sra:
         "mode": lambda mode: mode.word("unneeded", "upstream"),
         "resources": weights,
     }
-    return Sra(**entry.given(readers, required=["resources"]))
+    return Sra(**entry.read_keys(readers, required=["resources"]))
 
 
 def _proportional(entry: DocumentEntry, devices: DeviceSettings) -> Proportional:
@@ -113,33 +113,29 @@ def _proportional(entry: DocumentEntry, devices: DeviceSettings) -> Proportional
         "mode": lambda mode: mode.word("last", "filter"),
         "reserve": reserves,
     }
-    return Proportional(**entry.given(readers, required=["reserve"]))
+    return Proportional(**entry.read_keys(readers, required=["reserve"]))
 
 
 def _by_class(entry: DocumentEntry, devices: DeviceSettings) -> dict[str, DocumentEntry]:
-    """Return the entries under resource classes, families and other names, keyed by the classes that these mean."""
+    """Return the entries under resource classes, families and other names, keyed by the classes that these mean.
+
+    That is what ``devices`` says, else what the name is or is translated to.
+    """
     entries: dict[str, DocumentEntry] = {}
-    for key, each in entry.mapping(at_least=1).items():
+    for key, inner in entry.mapping(at_least=1).items():
         try:
-            name = _class_of(key, each, devices)
+            name = devices.class_of(key) or resource_class(key)
+            if "/" in key and name != resource_class(key) and entry.path[0] == "profiles":
+                LOG.warning(
+                    "%s, line %d: %s is %s, as under devices; write %s if inventories have that.",
+                    *(inner.file, inner.line, key, name, resource_class(key)),
+                )
         except ValueError as wrong:
-            raise each.misnamed("a resource class or a family such as CUSTOM_GPU_*") from wrong
+            raise inner.misnamed("a resource class or a family such as CUSTOM_GPU_*") from wrong
         if name in entries:
-            raise each.misnamed(f"one entry for {name}")
-        entries[name] = each
+            raise inner.misnamed(f"one entry for {name}")
+        entries[name] = inner
     return entries
-
-
-def _class_of(name: str, entry: DocumentEntry, devices: DeviceSettings) -> str:
-    """Return the class or family that a name means: what ``devices`` says, else what it is or is translated to."""
-    if (known := devices.class_of(name)) is None:
-        return resource_class(name)
-    if "/" in name and known != resource_class(name) and entry.path[0] == "profiles":
-        LOG.warning(
-            "%s, line %d: %s is %s, as under devices; write %s if inventories have that.",
-            *(entry.file, entry.line, name, known, resource_class(name)),
-        )
-    return known
 
 
 CLASS = "[A-Z0-9_]+"
@@ -161,17 +157,17 @@ def read_fragmentation(entry: DocumentEntry) -> FragmentationSettings:
         "flavors": lambda flavors: flavors.mapping(at_least=1),
         "refresh_s": DocumentEntry.number,
     }
-    given = entry.given(readers, required=["devices"])
-    flavors: dict[str, DocumentEntry] = given.pop("flavors", {})
-    bare = _checked(entry, given)
+    values = entry.read_keys(readers, required=["devices"])
+    flavors: dict[str, DocumentEntry] = values.pop("flavors", {})
+    bare = _checked(entry, values)
     if flavors:
-        given["flavors"] = {name: _flavor(each, bare) for name, each in flavors.items()}
-    return _checked(entry, given)
+        values["flavors"] = {name: _flavor(flavor, bare) for name, flavor in flavors.items()}
+    return _checked(entry, values)
 
 
-def _checked(entry: DocumentEntry, given: dict[str, Any]) -> FragmentationSettings:
+def _checked(entry: DocumentEntry, values: dict[str, Any]) -> FragmentationSettings:
     try:
-        return FragmentationSettings(**given)
+        return FragmentationSettings(**values)
     except InvalidEntry as wrong:
         raise _at(entry, wrong.path).wrong(wrong.expected) from wrong
 
@@ -191,7 +187,7 @@ def _flavor(entry: DocumentEntry, settings: FragmentationSettings) -> ExpectedWo
     devices = parts["devices"].whole_number() if "devices" in parts else 0
     share = parts["share"].whole_number(least=1) if "share" in parts else settings.size if devices else 0
     kinds = parts["kinds"].texts(CLASS, "a trait") if "kinds" in parts else ()
-    amounts = {name: each.whole_number() for name, each in parts["resources"].mapping().items()}
+    amounts = {name: amount.whole_number() for name, amount in parts["resources"].mapping().items()}
     if share and not devices:
         raise parts["share"].misnamed("the key devices beside it")
     task = DeviceTask(amounts, devices, share, frozenset(kinds))

@@ -31,14 +31,14 @@ NAME = "[a-z][a-z0-9_]*"
 
 def _devices(entry: DocumentEntry, planner: PlannerSettings) -> DeviceSettings:
     readers: Mapping[str, Reader] = {
-        "types": lambda types: types.each(_device_type),
-        "base": lambda base: base.each(_class),
-        "host": lambda host: host.each(_class),
-        "labels": lambda labels: labels.each(_prefix),
+        "types": lambda types: types.read_values(_device_type),
+        "base": lambda base: base.read_values(_class),
+        "host": lambda host: host.read_values(_class),
+        "labels": lambda labels: labels.read_values(_prefix),
         "same_pcie": lambda level: level.word(*planner.levels),
         "same_numa": lambda level: level.word(*planner.levels),
     }
-    return DeviceSettings(**entry.given(readers))
+    return DeviceSettings(**entry.read_keys(readers))
 
 
 def _device_type(entry: DocumentEntry) -> DeviceType:
@@ -51,12 +51,12 @@ def _device_type(entry: DocumentEntry) -> DeviceType:
         "resources": lambda resources: resources,
         "shared": DocumentEntry.text,
     }
-    given = entry.given(readers, required=["class"])
-    if (resources := given.get("resources")) is not None:
+    values = entry.read_keys(readers, required=["class"])
+    if (resources := values.get("resources")) is not None:
         # Those of a list are counted as the class is.
-        whole = dict.fromkeys(resources.texts(), given.get("whole", 1)) if resources.is_list else None
-        given["resources"] = resources.each(DocumentEntry.count) if whole is None else MappingProxyType(whole)
-    return DeviceType(resource_class=given.pop("class"), **given)
+        whole = dict.fromkeys(resources.texts(), values.get("whole", 1)) if resources.is_list else None
+        values["resources"] = resources.read_values(DocumentEntry.count) if whole is None else MappingProxyType(whole)
+    return DeviceType(resource_class=values.pop("class"), **values)
 
 
 def _prefix(entry: DocumentEntry) -> str:
@@ -73,7 +73,7 @@ def _exclusive(entry: DocumentEntry, planner: PlannerSettings) -> Mapping[str, s
         return lock.text(CLASS, "a resource class such as CUSTOM_PCIE_LOCK")
 
     levels = [*planner.levels, THE_DEVICE]
-    return entry.each_once(lock_class, "a resource class that no other level has")
+    return entry.read_distinct_values(lock_class, "a resource class that no other level has")
 
 
 def _levels(entry: DocumentEntry, _planner: PlannerSettings) -> Mapping[str, str]:
@@ -81,7 +81,7 @@ def _levels(entry: DocumentEntry, _planner: PlannerSettings) -> Mapping[str, str
         trait.check_name(NAME, "the name of a level in lower case, such as numa")
         return trait.text(CLASS, "a trait such as HW_NUMA_ROOT")
 
-    return entry.each_once(trait_of_level, "a trait that no other level has")
+    return entry.read_distinct_values(trait_of_level, "a trait that no other level has")
 
 
 def _flavor_root_required(entry: DocumentEntry, _planner: PlannerSettings) -> tuple[str, ...]:
@@ -95,15 +95,15 @@ def _flavors(entry: DocumentEntry, planner: PlannerSettings) -> Mapping[str, str
         if not flavor.is_mapping:
             return flavor.text(".*resources.*=.+", "a query string such as resources=VCPU:2")
         readers: Mapping[str, Reader] = dict.fromkeys(NUMBERS, DocumentEntry.whole_number)
-        given = flavor.given({**readers, "extra_specs": lambda specs: specs.each(DocumentEntry.text)})
+        values = flavor.read_keys({**readers, "extra_specs": lambda specs: specs.read_values(DocumentEntry.text)})
         try:
             return flavor_query(
-                Flavor(**{"extra_specs": {}, **given}), root_required=planner.flavor_root_required
+                Flavor(**{"extra_specs": {}, **values}), root_required=planner.flavor_root_required
             ).query
         except ValueError as wrong:
             raise flavor.wrong(f"a flavor that nova boots ({wrong})") from None
 
-    return entry.each(query)
+    return entry.read_values(query)
 
 
 def _private_flavors(entry: DocumentEntry, planner: PlannerSettings) -> frozenset[str]:
@@ -118,7 +118,7 @@ UUID = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 
 def _aggregates(entry: DocumentEntry, _planner: PlannerSettings) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     """Return kind -> name -> the uuids of its aggregates, with kinds and names in the file's order."""
-    return entry.each(_aggregates_of_kind)
+    return entry.read_values(_aggregates_of_kind)
 
 
 def _aggregates_of_kind(entry: DocumentEntry) -> Mapping[str, tuple[str, ...]]:
@@ -151,8 +151,11 @@ def _names(entry: DocumentEntry, _planner: PlannerSettings) -> OwnerNames:
         if document is None:
             raise entry.wrong("a file with the section names, as 'placement names import' prints it")
         entry = document.fields("names", required=("names",))["names"]
-    names: Reader = lambda names: names.each(lambda name: name.text(".{1,255}", "a name of up to 255 characters"))  # noqa: E731
-    return OwnerNames(**entry.given({"projects": names, "users": names}))
+
+    def names(owners: DocumentEntry) -> Mapping[str, str]:
+        return owners.read_values(lambda name: name.text(".{1,255}", "a name of up to 255 characters"))
+
+    return OwnerNames(**entry.read_keys({"projects": names, "users": names}))
 
 
 SECTIONS: Mapping[str, Callable[[DocumentEntry, PlannerSettings], Any]] = {

@@ -23,6 +23,8 @@ WEIGHTS = f"{HIERARCHY}-weights"
 GIGABYTE_IN_MB = 10**9 / 2**20
 """Volcano counts memory proportions in units of 10^9 bytes, MEMORY_MB in units of 2^20."""
 
+NEITHER = "This is neither a scheduler configuration (actions, tiers) nor a Queue."
+
 YamlMapping = Mapping[str, Any]
 
 
@@ -39,7 +41,7 @@ class ImportedPlanner:
 
     def text(self) -> str:
         """Return the file, preceded by comments on what it leaves out."""
-        comments = [f"# Left out: {one}.\n" for one in dict.fromkeys(self.left_out)]
+        comments = [f"# Left out: {entry}.\n" for entry in dict.fromkeys(self.left_out)]
         return "".join(comments) + yaml.safe_dump(self.sections, sort_keys=False, default_flow_style=None, width=110)
 
 
@@ -50,7 +52,7 @@ def translated_from_volcano(text: str, devices: DeviceSettings) -> ImportedPlann
         NotFromVolcano: a document is not one of Volcano's, or not YAML.
     """
     try:
-        return _translated([one for one in yaml.safe_load_all(text) if one is not None], devices)
+        return _translated([document for document in yaml.safe_load_all(text) if document is not None], devices)
     except yaml.YAMLError as wrong:
         raise NotFromVolcano(f"This is not YAML: {' '.join(str(wrong).split())}") from wrong
     except RecursionError:
@@ -73,26 +75,24 @@ def profile_of_arguments(pasted: YamlMapping, devices: DeviceSettings) -> dict[s
 
 
 def _translated(documents: Iterable[Any], devices: DeviceSettings) -> ImportedPlanner:
-    found = ImportedPlanner()
-    translator = _Translator(devices, found)
+    translator = _Translator(devices)
     queues: list[YamlMapping] = []
-    for document in documents:
-        for one in _parts(document):
-            if one.get("kind") == "Queue":
-                queues.append(one)
-            elif "tiers" in one or "actions" in one:
-                translator.configuration(one)
-            else:
-                raise NotFromVolcano("This is neither a scheduler configuration (actions, tiers) nor a Queue.")
+    for part in [part for document in documents for part in _parts(document)]:
+        if part.get("kind") == "Queue":
+            queues.append(part)
+        elif "tiers" in part or "actions" in part:
+            translator.configuration(part)
+        else:
+            raise NotFromVolcano(NEITHER)
     if queues:
         translator.queues(queues)
-    return found
+    return translator.imported
 
 
 def _parts(document: Any) -> Iterator[YamlMapping]:
     """Yield the parts of a document: the items of a list, the configurations in a ConfigMap."""
     if not isinstance(document, Mapping):
-        raise NotFromVolcano("This is neither a scheduler configuration (actions, tiers) nor a Queue.")
+        raise NotFromVolcano(NEITHER)
     if document.get("kind") in {"List", "QueueList"}:
         for item in document.get("items") or ():
             yield from _parts(item)
@@ -104,11 +104,11 @@ def _parts(document: Any) -> Iterator[YamlMapping]:
 
 
 class _Translator:
-    """Adds documents to a translation."""
+    """Translates documents one after another."""
 
-    def __init__(self, devices: DeviceSettings, found: ImportedPlanner) -> None:
+    def __init__(self, devices: DeviceSettings) -> None:
         self._devices = devices
-        self._found = found
+        self.imported = ImportedPlanner()
 
     def configuration(self, document: YamlMapping) -> None:
         """Add a scheduler configuration."""
@@ -118,7 +118,7 @@ class _Translator:
             for plugin in tier.get("plugins") or ():
                 if plugin.get("name") == PLUGIN:
                     profile = self._profile(_nested(plugin.get("arguments") or {}))
-                    self._found.sections |= {"default_profile": PROFILE, "profiles": {PROFILE: profile}}
+                    self.imported.sections |= {"default_profile": PROFILE, "profiles": {PROFILE: profile}}
                 else:
                     self._leave_out(f"the plugin {plugin.get('name')}")
 
@@ -127,8 +127,8 @@ class _Translator:
         profile: dict[str, Any] = {}
         if resources:
             preferences = {
-                name: {"type": each.get("type", "LeastAllocated"), "weight": each.get("weight", 1)}
-                for name, each in self._by_class(resources)
+                name: {"type": entry.get("type", "LeastAllocated"), "weight": entry.get("weight", 1)}
+                for name, entry in self._by_class(resources)
             }
             profile["fit"] = {"weight": weight, "resources": preferences}
         sra, proportional = arguments.get("sra") or {}, arguments.get("proportional") or {}
@@ -158,19 +158,19 @@ class _Translator:
 
     def _by_class(self, entries: YamlMapping) -> Iterator[tuple[str, Any]]:
         """Yield entries by the resource class that their names mean; if two mean the same class, the first wins."""
-        seen = set()
-        for name, each in entries.items():
+        classes = set()
+        for name, entry in entries.items():
             try:
-                found = self._class(name)
+                resource = self._class(name)
             except ValueError as wrong:
                 # Volcano ignores such patterns, too.
                 self._leave_out(f"{name}: {wrong}")
                 continue
-            if found in seen:
-                self._leave_out(f"{name}: {found} is written already")
+            if resource in classes:
+                self._leave_out(f"{name}: {resource} is written already")
                 continue
-            seen.add(found)
-            yield found, each
+            classes.add(resource)
+            yield resource, entry
 
     def _class(self, name: str) -> str:
         return self._devices.class_of(name) or resource_class(name)
@@ -179,23 +179,21 @@ class _Translator:
         """Add queues, at the places that their parents or their hierarchies give them."""
         tree = _VolcanoQueues(queues)
         classes: dict[str, None] = dict.fromkeys(("VCPU", "MEMORY_MB"))
-        lines: dict[str, dict[str, Any]] = {}
-        for path, weight in tree.weights.items():
-            lines[path] = {"weight": weight}
+        lines: dict[str, dict[str, Any]] = {path: {"weight": weight} for path, weight in tree.weights.items()}
         for name, spec in tree.specs.items():
             promises = self._promises(name, spec)
             for key in sorted(spec.keys() - {"weight", "parent", *dict(_PROMISES).values()}):
                 self._leave_out(f"spec.{key} of the queue {name}")
             if (path := tree.paths[name]) == ROOT:
-                self._found.left_out += [f"{key} of the queue {ROOT}: all that the cloud has" for key in promises]
+                self.imported.left_out += [f"{key} of the queue {ROOT}: all that the cloud has" for key in promises]
                 continue
             lines[path] |= promises
             classes |= dict.fromkeys(resource for amounts in promises.values() for resource in amounts)
         for path, line in lines.items():
-            if not any(other.startswith(f"{path}/") for other in lines):
+            if not any(inner.startswith(f"{path}/") for inner in lines):
                 line["projects"] = []
         self._leave_out("who is in the queues: write the ids of projects under projects")
-        self._found.sections["fair_share"] = {"classes": list(classes), "tree": lines}
+        self.imported.sections["fair_share"] = {"classes": list(classes), "tree": lines}
 
     def _promises(self, queue: str, spec: YamlMapping) -> dict[str, dict[str, int]]:
         """Return what a queue is guaranteed, deserves, and may have at most."""
@@ -208,17 +206,17 @@ class _Translator:
         return promises
 
     def _amounts(self, queue: str, amounts: YamlMapping) -> dict[str, int]:
-        found = {}
+        by_class = {}
         for name, quantity in amounts.items():
             try:
                 resource = self._class(name)
-                found[resource] = math.ceil(quantity_in_manifest(name, resource, quantity))
+                by_class[resource] = math.ceil(quantity_in_manifest(name, resource, quantity))
             except ValueError as wrong:
                 self._leave_out(f"{name} of the queue {queue}: {wrong}")
-        return found
+        return by_class
 
-    def _leave_out(self, what: str) -> None:
-        self._found.left_out.append(what.rstrip("."))
+    def _leave_out(self, entry: str) -> None:
+        self.imported.left_out.append(entry.rstrip("."))
 
 
 def _check_promises(queue: str, promises: Mapping[str, Mapping[str, int]]) -> None:
@@ -228,8 +226,8 @@ def _check_promises(queue: str, promises: Mapping[str, Mapping[str, int]]) -> No
         for resource, amount in promises.get(smaller, {}).items():
             bound = promises.get(larger, {}).get(resource, amount)
             if amount > bound:
-                what = f"a {words[smaller]} of {amount} {resource}, above its {words[larger]} of {bound}"
-                raise NotFromVolcano(f"The queue {queue} has {what}.")
+                text = f"a {words[smaller]} of {amount} {resource}, above its {words[larger]} of {bound}"
+                raise NotFromVolcano(f"The queue {queue} has {text}.")
 
 
 class _VolcanoQueues:
@@ -297,19 +295,19 @@ def _weight(text: str) -> float:
 
 def _nested(arguments: YamlMapping) -> dict[str, Any]:
     """Return arguments with dotted keys (``sra.enable``) converted to nested ones."""
-    found: dict[str, Any] = {}
+    nested: dict[str, Any] = {}
     for key, value in arguments.items():
-        policy, _, rest = str(key).partition(".")
-        if policy not in {"sra", "proportional"} or not rest:
-            found[key] = {**found.get(key, {}), **value} if isinstance(value, Mapping) and key in found else value
+        policy, _, argument = str(key).partition(".")
+        if policy not in {"sra", "proportional"} or not argument:
+            nested[key] = {**nested.get(key, {}), **value} if isinstance(value, Mapping) and key in nested else value
             continue
-        inner = found.setdefault(policy, {})
-        group, _, name = rest.partition(".")
+        inner = nested.setdefault(policy, {})
+        group, _, name = argument.partition(".")
         if group in {"resourceWeight", "resourceProportion"} and name:
             inner.setdefault(group, {})[name] = value
         else:
-            inner[rest] = value
-    return found
+            inner[argument] = value
+    return nested
 
 
 def _is_on(policy: YamlMapping) -> bool:

@@ -64,25 +64,9 @@ def test_who_has_more_is_refused_with_the_numbers_and_nothing_is_written(planner
     assert held(planner, "ann") == {"PGPU": 6}
 
 
-def test_who_has_less_is_let_through(planner: Api) -> None:
-    pending = [{"project_id": "ann", "resources": {"PGPU": 1}, "count": 10}]
-    assert claim(planner, "bob", 4, {"enforce": True, "pending": pending}).status_code == 201
-
-
-def test_what_others_do_not_need_is_let_through(planner: Api) -> None:
-    assert claim(planner, "ann", 2, bob_waits(2)).status_code == 201
-
-
 def test_the_gate_is_off_unless_it_is_asked_for(planner: Api) -> None:
     assert claim(planner, "ann", 1).status_code == 201
     assert claim(planner, "ann", 1, {**bob_waits(9), "enforce": False}).status_code == 201
-
-
-def test_a_sibling_counts_too(planner: Api) -> None:
-    pending = [{"project_id": "eve", "resources": {"PGPU": 4}}]
-    assert "share by weight is 0.6, that of root/eng/eve is 0." in said(
-        claim(planner, "ann", 1, {"enforce": True, "pending": pending})
-    )
 
 
 def test_a_queue_may_be_limited(planner: Api) -> None:

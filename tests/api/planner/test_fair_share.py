@@ -241,11 +241,6 @@ class TestFill:
         assert len(answer["order"]) == 20
         assert answer["portions"][0]["share"] == 0.5
 
-    def test_several_wishes_of_one_project_are_served_in_their_order(self, seed: Api, used: Cloud) -> None:
-        wishes = [*pending(p22=(GPU, 1)), *pending(p22=(CPU, 1))]
-        (portion,) = ask(seed, "fill", {"pending": wishes})["portions"]
-        assert portion["served"] == [1, 0]
-
     def test_nothing_is_changed(self, seed: Api, used: Cloud) -> None:
         before = seed.get(PATH).json["nodes"]
         ask(seed, "fill", {"pending": pending(p1=(GPU, 1))})
@@ -277,10 +272,6 @@ class TestReclaim:
         assert [(held["consumer_uuid"], held["value"]) for held in answer["give_back"]] == [(greedy[1], 2.5)]
         shouted = body | {"values": {greedy[0].upper(): 5, greedy[1].upper(): 2.5}, "keep": [greedy[2].upper()]}
         assert ask(seed, "reclaim", shouted) == answer
-
-    def test_nobody_gets_more_than_its_share(self, seed: Api, greedy: list[str]) -> None:
-        answer = ask(seed, "reclaim", {"claimant": {"project_id": "p22", "resources": {"PGPU": 6}}})
-        assert (answer["feasible"], answer["give_back"]) == (False, [])
 
     def test_inside_a_queue_priorities_decide(self, seed: Api, greedy: list[str]) -> None:
         values = dict(zip(greedy, [5, 9, 2, 1], strict=True))

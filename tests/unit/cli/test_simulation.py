@@ -51,7 +51,7 @@ class TestCloud:
     def test_servers_have_what_their_sort_has(self) -> None:
         cloud = Cloud(SMALL)
         assert (cloud.total("PGPU", with_gpus=True), cloud.total("VCPU", with_gpus=False)) == (GPUS, VCPUS)
-        providers = [provider for server in SMALL for provider in server.parents]
+        providers = [int(id_) for server in SMALL for id_ in server.providers.ids]
         assert providers == list(range(1, 6 + 4 * 7 + 1))
 
     @pytest.mark.parametrize(
