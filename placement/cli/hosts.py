@@ -160,7 +160,7 @@ def _aggregate(settings: Settings, text: str) -> str:
     kind, _, name = text.partition(":")
     uuids = settings.planner.aggregates.get(kind, {}).get(name, ())
     if len(uuids) != 1:
-        raise NotFound(f"planner.yaml has not exactly one aggregate called {text}; give its uuid.")
+        raise NotFound(f"planner.yaml names no aggregate {text}, or several; give the uuid.")
     return uuids[0]
 
 

@@ -240,7 +240,9 @@ def _dedicated_cpus(flavor: Flavor, specs: Specs) -> set[int]:
         return set()
     cpus = _cpus("hw:cpu_dedicated_mask", mask, flavor.vcpus)
     if not cpus or not cpus < set(range(flavor.vcpus)):
-        raise ValueError(f"nova refuses hw:cpu_dedicated_mask={mask}: it selects none or all of the CPUs, or others.")
+        raise ValueError(
+            f"nova refuses hw:cpu_dedicated_mask={mask}: it must select some of the flavor's CPUs, not all."
+        )
     return cpus
 
 

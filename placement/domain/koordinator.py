@@ -99,7 +99,10 @@ def _amounts(requests: Mapping[str, int], devices: DeviceSettings) -> dict[str, 
         amounts[name] = max(amounts.get(name, Fraction()), Fraction(amount * kind.whole, for_one))
     for name, kind in devices.types.items():
         if kind.shared and requests.get(kind.shared) and name not in amounts:
-            raise InvalidAt((REQUESTS, str(kind.shared)), "A share is requested by gpu-core or gpu-memory-ratio, too.")
+            raise InvalidAt(
+                (REQUESTS, str(kind.shared)),
+                "The key needs gpu-core or gpu-memory-ratio, the share of each device, beside it.",
+            )
     return amounts
 
 
@@ -191,7 +194,7 @@ def _traits(selector: Annotations, kind: DeviceType, path: tuple[str, ...]) -> I
         is_bare = operator in ("Exists", "DoesNotExist")
         if bool(values) == is_bare:
             where: tuple[str | int, ...] = (*path, "matchExpressions", index, "values")
-            raise InvalidAt(where, f"{operator} has {'no' if is_bare else 'one or more'} values.")
+            raise InvalidAt(where, f"The operator {operator} takes {'no' if is_bare else 'one or more'} values.")
         if operator == "In":
             yield "in:" + ",".join(values)
         else:

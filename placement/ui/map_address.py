@@ -141,7 +141,7 @@ def moment_in(call: Call, text: str) -> datetime | None:
     if not text:
         return None
     if not keeps_journal(call):
-        raise Invalid("There is no journal to look back by.")
+        raise Invalid("The server keeps no journal, so no earlier state can be shown.")
     call.authorize(JOURNAL, project_id=None)
     return moment_of(text)
 

@@ -116,7 +116,7 @@ def test_one_flavor_is_imported(placement: Command) -> None:
         ({"Name": "bad", "VCPUs": 1, "Properties": 5}, "bad: left out: the properties are neither an object nor text."),
         (
             {"Name": "bad", "VCPUs": 1, "Properties": "hw:cpu_policy='mixed', hw:cpu_dedicated_mask='0,1'"},
-            "bad: left out: nova refuses hw:cpu_dedicated_mask=0,1: it selects none or all of the CPUs, or others.",
+            "bad: left out: nova refuses hw:cpu_dedicated_mask=0,1: it must select some of the flavor's CPUs, not all.",
         ),
         (
             {"Name": "bad", "VCPUs": 1, "Properties": {"resources1:PGPU": "1", "resources2:PGPU": "1"}},

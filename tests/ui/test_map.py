@@ -221,7 +221,7 @@ def test_the_card_stands_on_the_map_too_and_its_link_leads_to_the_host(racks: No
     link = next(link for link in page.links("href") if f"/providers/{key}" in link)
     assert key is not None
     assert visitor.follow(link, seen_at="/ui/map").status_code == 200
-    assert "There is no host whose uuid begins so." in visitor.page("/ui/map?host=zzzz").text
+    assert "No host has a uuid that begins with this text." in visitor.page("/ui/map?host=zzzz").text
 
 
 def test_two_profiles_show_two_maps_with_the_hosts_that_change_places_marked(racks: None, visitor: Visitor):

@@ -124,7 +124,7 @@ def test_whole_gpus_need_no_class_for_shares() -> None:
         ({"koordinator.sh/gpu": 150}, SHARES, "in multiples of 100, not 150"),
         ({"koordinator.sh/gpu": 50}, DEVICES, "devices.types.gpu: class: CUSTOM_GPU_SHARE, whole: 100.$"),
         ({"koordinator.sh/gpu.shared": 1, "koordinator.sh/gpu": 150}, SHARES, "More than a whole device"),
-        ({"koordinator.sh/gpu.shared": 1}, SHARES, "gpu.shared: A share is requested"),
+        ({"koordinator.sh/gpu.shared": 1}, SHARES, "gpu.shared: The key needs gpu-core"),
         ({"nvidia.com/gpu": 1, "koordinator.sh/gpu": 100}, SHARES, "requested twice"),
     ],
 )

@@ -45,7 +45,7 @@ def gang_rules(body: Mapping[str, Any], settings: PlannerSettings, *, members: i
         return ANYWHERE
     named = "together" if rules.together else "apart"
     if "members" not in body:
-        raise InvalidAt((named,), "There must be members.")
+        raise InvalidAt((named,), 'The key is for a claim with "members".')
     if not body.get("all_or_nothing", True):
         raise InvalidAt((named,), 'Members whose places depend on each other need "all_or_nothing": true.')
     if rules.together is not None:
@@ -85,13 +85,13 @@ def _check_together(together: Together, apart: FabricLevel | None, members: int)
             raise InvalidAt(("apart", "level"), f"Members cannot be in one {level} and in different ones.")
         return
     if not together.required:
-        raise InvalidAt(("together", "each"), 'Groups of members need "mode": "required", or no mode.')
+        raise InvalidAt(("together", "each"), 'The key needs "mode": "required", or no mode.')
     if members % together.each:
         raise InvalidAt(("together", "each"), f"{members} members cannot be divided into groups of {together.each}.")
     if apart is not None and not apart.is_host:
         raise InvalidAt(
             ("apart", "level"),
-            f"Groups are in different places; their members can be apart on hosts, not in {apart.name}s.",
+            f"With each in together, members can be apart on hosts only, not in {apart.name}s.",
         )
 
 
@@ -210,9 +210,9 @@ def _check_fields(body: Body) -> None:
     if "consumer" not in body and not isinstance(body.get("members"), list):
         raise InvalidAt((), "'consumer' is a required property")
     if not whole and not has_members:
-        raise InvalidAt(("all_or_nothing",), "There must be members.")
+        raise InvalidAt(("all_or_nothing",), 'The key is for a claim with "members".')
     if not whole and body.get("replaces"):
-        raise InvalidAt(("replaces",), "Members can only be replaced all or none.")
+        raise InvalidAt(("replaces",), 'Members are replaced all or none: leave out "all_or_nothing": false.')
     if body.get("stream") and (whole or body.get("dry_run")):
         raise InvalidAt(("stream",), 'Streaming needs "all_or_nothing": false, and no dry_run.')
 

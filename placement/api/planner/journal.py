@@ -78,7 +78,7 @@ def show_journal(call: Call) -> Response:
     limit = int(call.query.last("limit") or USUAL_LIMIT)
     after = call.query.last("after")
     if after is not None and call.query.last("before") is not None:
-        raise Invalid("before leads to older entries, after to newer ones: ask with one of them.")
+        raise Invalid("before (older entries) and after (newer entries) exclude each other.")
     if call.request.accept_mimetypes.best_match([JSON, EVENT_STREAM]) == EVENT_STREAM:
         reached = call.request.headers.get("last-event-id") or after or "now"
         return _stream(call, Following(wanted, limit, _cursor(call, reached)))

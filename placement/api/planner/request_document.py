@@ -194,7 +194,7 @@ def ignored_in(settings: PlannerSettings, *bodies: Body) -> list[str]:
 
 def _with_pod(body: Body, settings: PlannerSettings) -> Body:
     if twice := sorted(KOORDINATOR & body.keys()):
-        raise InvalidAt((twice[0],), "The pod already specifies what the key says.")
+        raise InvalidAt((twice[0],), "The key cannot stand beside pod, which has its own.")
     words = load_document(REQUEST, _pod(body, settings).words)
     written, of_labels = body.get("root_required", NOTHING), words["root_required"]
     words["root_required"] = Expressions(
@@ -221,7 +221,7 @@ def explains(body: Body, *, by_default: bool) -> bool:
 def _request(body: Body) -> PlannerRequest:
     root = body.get("root_required", NOTHING)
     if any(len(any_of) > 1 for any_of in root.required):
-        raise InvalidAt(("root_required",), "The root has no alternatives: in: is not supported here.")
+        raise InvalidAt(("root_required",), "The key has no alternatives: write the traits without in:.")
     score = body.get("score", {})
     named = body.get("profile", score.get("profile"))
     return PlannerRequest(
@@ -265,7 +265,7 @@ def _group(suffix: str, group: Body) -> PlannerGroup:
     path = ("groups", suffix)
     count = group.get("count", 1)
     if "at_least" in group and count != PER_SUBTREE:
-        raise InvalidAt((*path, "at_least"), f'Only "{PER_SUBTREE}" can have a minimum.')
+        raise InvalidAt((*path, "at_least"), f'The key needs "count": "{PER_SUBTREE}".')
     return PlannerGroup(
         group=_conditions(suffix, group, "selector" if "vf_selector" not in group else "vf_selector"),
         count=count if isinstance(count, int) else group.get("at_least", 1),
@@ -375,7 +375,7 @@ def changes_of(body: Body) -> Changes:
     """
     more = [(addition["like"], addition["count"]) for addition in body.get("with", ())]
     if sum(count for _like, count in more) > MAX_ADDED_IN_ALL:
-        raise InvalidAt(("with",), f"More than {MAX_ADDED_IN_ALL} trees are added.")
+        raise InvalidAt(("with",), f"The key adds more than {MAX_ADDED_IN_ALL} trees.")
     return Changes(
         without=body.get("without", ()), more=more, released=sorted(both_spellings(body.get("released", ())))
     )

@@ -284,9 +284,9 @@ def host_on_map(
 
 def _only(found: Sequence[int]) -> int:
     if not found:
-        raise NotFound("There is no host whose uuid begins so.")
+        raise NotFound("No host has a uuid that begins with this text.")
     if len(found) > 1:
-        raise Invalid("There are several hosts whose uuid begins so.")
+        raise Invalid("Several hosts have a uuid that begins with this text.")
     return found[0]
 
 

@@ -123,8 +123,11 @@ def test_the_journal_knows_who_asked_for_what_was_streamed(api: Api) -> None:
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({}, "all_or_nothing: There must be members."),
-        ({"members": 2, "replaces": True}, "replaces: Members can only be replaced all or none."),
+        ({}, 'all_or_nothing: The key is for a claim with "members".'),
+        (
+            {"members": 2, "replaces": True},
+            'replaces: Members are replaced all or none: leave out "all_or_nothing": false.',
+        ),
         ({"members": 1001}, "members: 1001 is neither a number from 1 to 1000 nor a list of as many"),
         (
             {"members": 2, "stream": True, "dry_run": True},

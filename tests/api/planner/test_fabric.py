@@ -200,7 +200,7 @@ def test_rules_that_make_no_sense_are_refused(racks: Api) -> None:
     )
     preferred = {"level": "rack", "each": 2, "mode": "preferred"}
     assert bad(racks, gang(4, GPU, together=preferred)).endswith('"mode": "required", or no mode.')
-    assert bad(racks, {**GPU, "consumer": consumer(), **IN_A_RACK}).endswith("There must be members.")
+    assert bad(racks, {**GPU, "consumer": consumer(), **IN_A_RACK}).endswith('The key is for a claim with "members".')
     assert "depend on each other" in bad(racks, gang(2, GPU, all_or_nothing=False, **IN_A_RACK))
     zones = gang(4, GPU, together={"level": "rack", "each": 2}, apart={"level": "zone"})
     assert "not in zones" in bad(racks, zones)
