@@ -5,13 +5,14 @@ The same steps serve this project and the reference, because one is a drop-in re
 
 import contextlib
 import http.client
+import itertools
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -184,11 +185,43 @@ def running_server(installation: Installation, directory: Path, **options: Any) 
         served.stop()
 
 
-def until(holds: Callable[[], bool]) -> None:
+@contextlib.contextmanager
+def running_servers(
+    directories: Iterable[Path], *, variables: Iterable[Mapping[str, str]] = itertools.repeat({}), threads: int = 4
+) -> Iterator[list[Served]]:
+    """Serve the configuration of each directory by this project, with variables of its own; kill all afterwards."""
+    project = this_project()
+    with contextlib.ExitStack() as running:
+        served = []
+        for directory, own in zip(directories, variables, strict=False):
+            installation = Installation(project.python, {**project.variables, **own})
+            served.append(started_server(installation, directory, threads=threads))
+            running.callback(served[-1].kill)
+        yield served
+
+
+@contextlib.contextmanager
+def standing_still(pids: Iterable[int]) -> Iterator[None]:
+    """Stop processes in the middle of their work: they answer nobody, and later resume in their old state."""
+    stopped = [*pids]
+
+    def tell(number: signal.Signals) -> None:
+        for pid in stopped:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    tell(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        tell(signal.SIGCONT)
+
+
+def until(holds: Callable[[], object], *, timeout_s: float = START_TIMEOUT_S) -> None:
     """Wait until a condition holds for a server."""
-    deadline = time.monotonic() + START_TIMEOUT_S
+    deadline = time.monotonic() + timeout_s
     while not holds():
-        assert time.monotonic() < deadline
+        assert time.monotonic() < deadline, "it takes too long"
         time.sleep(0.05)
 
 

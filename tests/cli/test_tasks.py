@@ -16,6 +16,7 @@ from tests.cli.test_first_days import ROOT, is_as_shown, steps
 from tests.databases import migrate
 
 PAGES = (
+    *("find-stranded-capacity", "explain-no-candidates"),
     *("find-who-is-on-a-host", "find-room-for-a-flavor", "find-what-changed", "find-orphans", "move-a-rack"),
     *("drain-a-host", "remove-a-dead-host"),
 )

@@ -20,13 +20,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pymysql
 
-from tests.servers import free_port
+from tests.servers import free_port, until
 
 START_TIMEOUT_S = 180
 NODES = 3
@@ -122,12 +122,12 @@ class Node:
     def leave(self) -> None:
         """Cut it off from the other nodes until ``come_back``; it notices after some seconds, and serves nobody."""
         self.query("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=1'")
-        _wait_until(lambda: self.status("wsrep_ready") == "OFF")
+        until(lambda: self.status("wsrep_ready") == "OFF", timeout_s=START_TIMEOUT_S)
 
     def come_back(self) -> None:
         """Rejoin the cluster and receive what it has missed."""
         self.query("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=0'")
-        _wait_until(self._is_synced)
+        until(self._is_synced, timeout_s=START_TIMEOUT_S)
 
     def status(self, name: str) -> object:
         """Return one of the node's status variables."""
@@ -148,13 +148,6 @@ class Node:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
-
-
-def _wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while not condition():
-        assert time.monotonic() < deadline, "it takes too long"
-        time.sleep(0.1)
 
 
 def _account() -> str | None:

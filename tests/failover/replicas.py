@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 
 import psycopg
 
-from tests.servers import free_port
+from tests.servers import free_port, until
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it complains about a missing XDG_RUNTIME_DIR, which it does not need here
@@ -64,7 +63,7 @@ class Node:
                 [PROGRAMS / "postgres", "-D", self.data, "-p", str(self.port), *options],
                 user=account(), cwd="/", env=self._variables, stdout=log, stderr=log,
             )  # fmt: skip
-        wait_until(self.answers)
+        until(self.answers)
 
     def answers(self) -> bool:
         """Return whether it accepts connections."""
@@ -108,15 +107,6 @@ class Node:
         run("pg_ctl", "-D", str(self.data), "-w", "promote")
 
 
-def wait_until(condition: object, *, timeout_s: float = START_TIMEOUT_S) -> None:
-    """Wait until a condition holds."""
-    assert callable(condition)
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "it takes too long"
-        time.sleep(0.05)
-
-
 class Pair:
     """A primary and its standby."""
 
@@ -134,17 +124,17 @@ class Pair:
         # Set after the copy was made, so that the standby does not have it when promoted.
         self.primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
         self.primary.execute("SELECT pg_reload_conf()")
-        wait_until(self._is_synchronous)
+        until(self._is_synchronous)
 
     def cut_the_standby_off(self) -> None:
         """Let the standby have what has been committed, and nothing that follows; the primary goes on without it."""
         self.primary.execute("ALTER SYSTEM RESET synchronous_standby_names")
         self.primary.execute("SELECT pg_reload_conf()")
         [(reached,)] = self.primary.execute("SELECT pg_current_wal_flush_lsn()")
-        wait_until(lambda: self.standby.execute(f"SELECT pg_last_wal_replay_lsn() >= '{reached}'") == [(True,)])
+        until(lambda: self.standby.execute(f"SELECT pg_last_wal_replay_lsn() >= '{reached}'") == [(True,)])
         self.standby.execute("ALTER SYSTEM SET primary_conninfo = ''")
         self.standby.execute("SELECT pg_reload_conf()")
-        wait_until(lambda: not self.primary.execute("SELECT pid FROM pg_stat_replication"))
+        until(lambda: not self.primary.execute("SELECT pid FROM pg_stat_replication"))
 
     def _is_synchronous(self) -> bool:
         return self.primary.execute("SELECT sync_state FROM pg_stat_replication") == [("sync",)]

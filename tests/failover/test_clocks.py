@@ -1,9 +1,11 @@
 """Servers and databases whose clocks jump: generations determine the order of events, not the time."""
 
+import mmap
 import random
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+import shutil
+import struct
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from tests import servers
-from tests.failover.clocks import Clock, compiled_library, made_clocks
+from tests.claims import new_uuid
 from tests.failover.galera import NODES, Programs, running_cluster
 from tests.failover.replicas import running_directory, running_pair
 from tests.survival.deployment import check_database, configured
@@ -25,25 +27,51 @@ JUMPS = 25
 """The number of jumps during each history."""
 
 
+SOURCE = Path(__file__).with_name("jumping_clock.c")
+OFFSET = struct.Struct("=q")
+
+
+def compiled_library(directory: Path) -> Path:
+    """Compile the library that intercepts a process's clock, or skip the test if there is no compiler."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("there is no C compiler (Debian: gcc, libc6-dev)")
+    library = directory / "jumping_clock.so"
+    subprocess.run([compiler, "-O2", "-Wall", "-Werror", "-shared", "-fPIC", "-o", library, SOURCE], check=True)
+    return library
+
+
+class Clock:
+    """The time of day as seen by a process and its children."""
+
+    def __init__(self, path: Path, library: Path) -> None:
+        self._path = path
+        self._library = library
+        path.write_bytes(OFFSET.pack(0))
+        with path.open("r+b") as file:
+            self._offset = mmap.mmap(file.fileno(), OFFSET.size)
+
+    def jump(self, offset_s: int) -> None:
+        """Set the offset from the machine's clock, in seconds; negative values are behind."""
+        OFFSET.pack_into(self._offset, 0, offset_s)
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The environment variables for starting a process."""
+        return {"LD_PRELOAD": str(self._library), "JUMPING_CLOCK": str(self._path)}
+
+
+def made_clocks(library: Path, count: int) -> list[Clock]:
+    """Create some clocks beside the library."""
+    files = [library.with_name(f"{new_uuid()}.offset") for _ in range(count)]
+    return [Clock(file, library) for file in files]
+
+
 @pytest.fixture
 def library() -> Iterator[Path]:
     """The library that intercepts a process's clock, in a directory that the databases' users can read."""
     with running_directory() as directory:
         yield compiled_library(directory)
-
-
-@contextmanager
-def serving(clocks: Sequence[Clock], directories: Sequence[Path]) -> Iterator[list[str]]:
-    """Run a server with each of some clocks, and yield their URLs."""
-    project = servers.this_project()
-    with ExitStack() as running:
-        urls = []
-        for clock, directory in zip(clocks, directories, strict=True):
-            own = replace(project, variables={**project.variables, **clock.variables})
-            served = servers.started_server(own, directory)
-            running.callback(served.kill)
-            urls.append(served.url)
-        yield urls
 
 
 class Deployment(NamedTuple):
@@ -67,8 +95,8 @@ def on_postgresql(library: Path, tmp_path: Path) -> Iterator[Deployment]:
         def times() -> list[datetime]:
             return [node.execute("SELECT clock_timestamp()")[0][0] for node in (pair.primary, pair.standby)]
 
-        with serving(of_servers, [directory] * 3) as urls:
-            yield Deployment(urls, of_servers, of_nodes, times, directory)
+        with servers.running_servers([directory] * 3, variables=[clock.variables for clock in of_servers]) as served:
+            yield Deployment([server.url for server in served], of_servers, of_nodes, times, directory)
 
 
 @pytest.fixture
@@ -84,8 +112,8 @@ def on_galera(library: Path, tmp_path: Path) -> Iterator[Deployment]:
         def times() -> list[datetime]:
             return [node.query("SELECT UTC_TIMESTAMP()")[0][0].replace(tzinfo=UTC) for node in nodes]
 
-        with serving(of_servers, directories) as urls:
-            yield Deployment(urls, of_servers, of_nodes, times, directories[0])
+        with servers.running_servers(directories, variables=[clock.variables for clock in of_servers]) as served:
+            yield Deployment([server.url for server in served], of_servers, of_nodes, times, directories[0])
 
 
 @pytest.fixture(params=["on_postgresql", "on_galera"])

@@ -4,7 +4,6 @@ Row locks do not extend to other nodes: of two conflicting transactions, one fai
 """
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -53,20 +52,10 @@ def engines(nodes: list[Node], name: str) -> Iterator[list[Engine]]:
         engine.dispose()
 
 
-@contextmanager
-def serving(directories: list[Path]) -> Iterator[list[str]]:
-    """Run a server for each configuration directory, and yield their URLs."""
-    with ExitStack() as running:
-        served = []
-        for directory in directories:
-            served.append(servers.started_server(servers.this_project(), directory))
-            running.callback(served[-1].kill)
-        yield [one.url for one in served]
-
-
 def test_writers_on_all_nodes_lose_nothing(nodes: list[Node], name: str, tmp_path: Path, is_long: bool) -> None:
     directories = [configured(tmp_path / str(number), node.url(name)) for number, node in enumerate(nodes)]
-    with serving(directories) as urls:
+    with servers.running_servers(directories) as served:
+        urls = [server.url for server in served]
         record = prepared(urls[0])
         with Mirrors(urls) as mirrors, Crowd(record, urls, seed=1):
             wait_for(record, 2000 if is_long else 60, timeout_s=900)
@@ -84,7 +73,8 @@ def test_nodes_that_are_cut_off_answer_503_and_nothing_is_lost(
 ) -> None:
     """A node without the others is "not yet prepared" (1047); what it acknowledged before is there when it returns."""
     directories = [configured(tmp_path / str(number), node.url(name)) for number, node in enumerate(nodes)]
-    with serving(directories) as urls:
+    with servers.running_servers(directories) as served:
+        urls = [server.url for server in served]
         record = prepared(urls[0])
         with Mirrors(urls) as mirrors, Crowd(record, urls, seed=2):
             for turn in range(30 if is_long else 2):

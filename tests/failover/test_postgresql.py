@@ -14,7 +14,6 @@ import pytest
 from tests import servers
 from tests.databases import open_database
 from tests.failover.replicas import Pair, running_pair
-from tests.failover.stopped import standing_still
 from tests.servers import Served
 from tests.store.rows import VCPU, add_providers, run, stocking
 from tests.store.test_lost_commits import LateCommit
@@ -40,14 +39,8 @@ def pair() -> Iterator[Pair]:
 def fleet(pair: Pair, tmp_path: Path) -> Iterator[list[Served]]:
     """Three servers with the same configuration, which names both nodes."""
     directory = configured(tmp_path, pair.url(pair.primary, pair.standby))
-    started: list[Served] = []
-    try:
-        for _ in range(3):
-            started.append(servers.started_server(servers.this_project(), directory))
-        yield started
-    finally:
-        for served in started:
-            served.kill()
+    with servers.running_servers([directory] * 3) as served:
+        yield served
 
 
 def test_a_standby_takes_over_and_nothing_acknowledged_is_lost(
@@ -79,8 +72,7 @@ def test_a_standby_takes_over_and_nothing_acknowledged_is_lost(
 
 def test_commits_that_a_promoted_standby_lacks_are_noticed(pair: Pair, tmp_path: Path) -> None:
     """The standby has a later transaction, but not the one that was open beside it and has filled a host."""
-    served = servers.started_server(servers.this_project(), configured(tmp_path, pair.url(pair.primary, pair.standby)))
-    try:
+    with servers.running_servers([configured(tmp_path, pair.url(pair.primary, pair.standby))]) as (served,):
         database = open_database(pair.url(pair.primary))
         with database.writer.begin() as connection:
             for provider in add_providers(connection, 3):
@@ -96,8 +88,6 @@ def test_commits_that_a_promoted_standby_lacks_are_noticed(pair: Pair, tmp_path:
         servers.until(lambda: send(served.url, "GET", "/readycheck").status == 200)
         assert send(served.url, "GET", f"/planner/v1/journal?after={cursor}").status == 410
         assert hosts_for_9(served) == {"provider-1", "provider-2", "provider-3"}
-    finally:
-        served.kill()
 
 
 def hosts_for_9(served: Served) -> set[str]:
@@ -115,7 +105,7 @@ def test_nothing_is_lost_or_made_up_while_parts_of_it_stand_still(
         with Mirrors(urls) as mirrors, Crowd(record, urls, seed=choice.randrange(10**6)):
             for _ in range(STOPS if is_long else 8):
                 stopped = choice.choice([pair.primary, pair.standby, *fleet])
-                with standing_still(stopped.pids):
+                with servers.standing_still(stopped.pids):
                     time.sleep(choice.uniform(0.1, 3))  # how long nothing answers
                 wait_for(record, 3, timeout_s=600)
         print("\n", dict(record.statuses), "acknowledged", len(record.acknowledged))
@@ -128,8 +118,7 @@ def test_nothing_is_lost_or_made_up_while_parts_of_it_stand_still(
 def test_a_write_that_ends_up_at_a_standby_is_told_to_try_again(pair: Pair, tmp_path: Path) -> None:
     """A proxy still forwards to the old node: the answer is 503, and the connection is not used again."""
     pair.standby.promote()
-    served = servers.started_server(servers.this_project(), configured(tmp_path, pair.url(pair.standby)))
-    try:
+    with servers.running_servers([configured(tmp_path, pair.url(pair.standby))]) as (served,):
         body = {"name": "compute1"}
         assert send(served.url, "POST", "/resource_providers", body).status == 200
         # It applies only to new connections, so open ones are closed.
@@ -139,5 +128,3 @@ def test_a_write_that_ends_up_at_a_standby_is_told_to_try_again(pair: Pair, tmp_
         assert (answer.status, answer.headers.get("retry-after")) == (503, "10")
         pair.standby.execute("ALTER DATABASE placement RESET default_transaction_read_only", database="postgres")
         assert send(served.url, "POST", "/resource_providers", {"name": "compute3"}).status == 200
-    finally:
-        served.kill()

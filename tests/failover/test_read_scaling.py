@@ -17,7 +17,8 @@ from placement.store.locks import pass_write_gate
 from placement.store.search.cloud_rows import cloud_rows
 from placement.store.tables import resource_providers
 from tests.api.conftest import Api
-from tests.failover.replicas import Pair, running_pair, wait_until
+from tests.failover.replicas import Pair, running_pair
+from tests.servers import until
 from tests.store.rows import VCPU, allocate
 
 QUERIES = (
@@ -83,7 +84,7 @@ def test_the_standby_is_read_from_while_it_follows(api: Api, pair: Pair) -> None
     assert all(api.get(query).status_code == 200 for query in QUERIES)
 
     pair.standby.execute("SELECT pg_wal_replay_pause()")
-    wait_until(lambda: pair.standby.execute("SELECT pg_get_wal_replay_pause_state()") == [("paused",)])
+    until(lambda: pair.standby.execute("SELECT pg_get_wal_replay_pause_state()") == [("paused",)])
     add_host(api, 2)
     assert hosts_found(api) == 1, "the standby has not heard of it yet"
     standby.examine()
@@ -134,7 +135,7 @@ def opened(database: Database) -> Connection:
 def replayed(pair: Pair) -> None:
     """Wait until the standby has everything the primary has."""
     ((written,),) = pair.primary.execute("SELECT pg_current_wal_insert_lsn()")
-    wait_until(lambda: pair.standby.execute(f"SELECT pg_last_wal_replay_lsn() >= '{written}'") == [(True,)])
+    until(lambda: pair.standby.execute(f"SELECT pg_last_wal_replay_lsn() >= '{written}'") == [(True,)])
 
 
 @reads
@@ -167,7 +168,7 @@ def test_a_read_that_is_in_the_way_of_the_primary_is_made_there(api: Api, pair: 
                 if is_asking:
                     tx.execute(text(A_LONG_QUERY))
                 removed.result()
-                wait_until(lambda: pair.standby.execute(CONFLICTS) != [(0,)])
+                until(lambda: pair.standby.execute(CONFLICTS) != [(0,)])
                 tx.execute(text("SELECT 1"))
             return found
 
@@ -179,7 +180,7 @@ def test_a_read_that_is_in_the_way_of_the_primary_is_made_there(api: Api, pair: 
 def remove_old_rows(pair: Pair, *, waits: bool) -> None:
     """Update all providers and vacuum the old rows, while the standby is running a query if asked to wait for it."""
     if waits:
-        wait_until(lambda: pair.standby.execute(AT_WORK, database="postgres") == [(1,)])
+        until(lambda: pair.standby.execute(AT_WORK, database="postgres") == [(1,)])
     pair.primary.execute("UPDATE resource_providers SET generation = generation + 1")
     pair.primary.execute("VACUUM resource_providers")
 

@@ -10,7 +10,6 @@ import pytest
 
 from tests import servers
 from tests.failover.replicas import Node, running_directory, single_node
-from tests.failover.stopped import standing_still
 from tests.stalling_proxy import StallingProxy
 from tests.survival.deployment import check_database, configured, served_as_shipped
 from tests.survival.load import send
@@ -30,7 +29,7 @@ def test_a_postgresql_that_is_stopped_costs_requests_a_503(node: Node, tmp_path:
     directory = configured(tmp_path, f"postgresql://postgres@127.0.0.1:{node.port}/placement", **LIMITS)
     with served_as_shipped(directory, threads=THREADS) as server, ThreadPoolExecutor(THREADS) as clients:
         assert send(server.url, "POST", "/resource_providers", {"name": "compute1"}).status == 200
-        with standing_still(node.pids):
+        with servers.standing_still(node.pids):
             waiting = [clients.submit(send, server.url, "GET", "/resource_providers") for _ in range(THREADS)]
             assert send(server.url, "GET", "/healthcheck").status == 200
             assert send(server.url, "GET", "/readycheck").status == 503

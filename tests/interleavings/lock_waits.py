@@ -1,4 +1,4 @@
-"""Who waits for a lock, asked of the database itself. Knows no server: the reference's environment uses it as well."""
+"""Who waits for a lock, asked of the database itself."""
 
 import re
 from collections.abc import Callable, Collection
