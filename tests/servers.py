@@ -186,6 +186,16 @@ def running_server(installation: Installation, directory: Path, **options: Any) 
 
 
 @contextlib.contextmanager
+def serving(
+    directory: Path, sections: Sections, installation: Installation | None = None, **options: Any
+) -> Iterator[str]:
+    """Serve a configuration from a directory; the server creates its tables. Options as for ``started_server``."""
+    write_configuration(directory, migrating(sections))
+    with running_server(installation or this_project(), directory, **options) as url:
+        yield url
+
+
+@contextlib.contextmanager
 def running_servers(
     directories: Iterable[Path], *, variables: Iterable[Mapping[str, str]] = itertools.repeat({}), threads: int = 4
 ) -> Iterator[list[Served]]:

@@ -25,7 +25,7 @@ from placement.app import create_app
 from placement.settings import DatabaseSettings, Settings
 from placement.tuning import tune_process
 from tests.bench.clouds import AGGREGATES
-from tests.bench.hard_plans import claim, claim_on_pools, plan, plan_on_pools
+from tests.bench.hard_plans import claim, plan
 from tests.bench.hard_queries import on_pools
 from tests.bench.meters import Pids, floor, metered, postmaster
 from tests.bench.rows import provider_uuid, write_cloud
@@ -134,8 +134,6 @@ ROUTES: tuple[Route, ...] = (
 ON_POOLS: tuple[Route, ...] = (
     ("/allocation_candidates", on_pools),
     ("/planner/v1/explain", on_pools),
-    ("/planner/v1/candidates", plan_on_pools),
-    ("/planner/v1/claims", claim_on_pools),
 )
 
 

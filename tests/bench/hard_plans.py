@@ -2,11 +2,7 @@
 
 import random
 import uuid
-from collections import defaultdict
 from typing import Any
-from urllib.parse import parse_qsl
-
-from tests.bench import hard_queries
 
 AMOUNTS = {
     "VCPU": (1, 1, 2, 3, 5),
@@ -37,34 +33,6 @@ def claim(choice: random.Random) -> Body:
     body = _nested(choice) if choice.random() < 0.15 else _groups(choice)
     holder = {"uuid": str(uuid.UUID(int=choice.getrandbits(128))), **OWNER}
     return {**body, "consumer": holder} | ({"members": choice.choice((2, 8, 64))} if choice.random() < 0.33 else {})
-
-
-def plan_on_pools(choice: random.Random) -> Body:
-    """Return the body of a request for candidates that is equivalent to a hard query on a cloud with pools."""
-    groups: dict[str, Body] = defaultdict(dict)
-    body: Body = {"groups": groups}
-    for key, value in parse_qsl(hard_queries.on_pools(choice)):
-        name, _, suffix = key.partition("_")
-        suffix = suffix and f"_{suffix}"
-        if name == "resources":
-            amounts = [item.split(":") for item in value.split(",")]
-            groups[suffix][name] = {of: int(amount) for of, amount in amounts}
-        elif name == "required":
-            groups[suffix][name] = value.split(",")
-        elif key.startswith("member_of"):
-            groups[key.removeprefix("member_of")].setdefault("member_of", []).append(value)
-        elif key == "same_subtree":
-            body[key] = [value.split(",")]
-        else:
-            body[key] = int(value) if key == "limit" else value
-    return body
-
-
-def claim_on_pools(choice: random.Random) -> Body:
-    """Return the body of such a claim."""
-    body = plan_on_pools(choice)
-    body.pop("limit", None)
-    return {**body, "consumer": {"uuid": str(uuid.UUID(int=choice.getrandbits(128))), **OWNER}}
 
 
 def _groups(choice: random.Random) -> Body:

@@ -8,14 +8,13 @@ from typing import Any
 
 import yaml
 
-from placement.app import create_app
 from placement.cli.demo import tell, uuid_of
-from placement.settings import DatabaseSettings, Settings
 from placement.store.connection.database import Database
 from tests import servers
 from tests.bench.clouds import AGGREGATES
 from tests.bench.rows import provider_uuid
 from tests.clouds import allocate
+from tests.databases import migrate, open_database
 from tests.http_calls import HttpCalls
 from tests.ui.long_names import load_long_named
 from tests.ui.racks import fill_racks, kinds
@@ -51,11 +50,8 @@ CLAIMS = (
 @contextlib.contextmanager
 def served_cloud(directory: Path) -> Iterator[str]:
     """Serve the cloud from a directory and yield the URL of the server."""
-    database = directory / "placement.sqlite"
     (directory / "planner.yaml").write_text(PLANNER, encoding="utf-8")
-    servers.write_configuration(directory, servers.default_sections(f"sqlite:///{database}"))
-    servers.placement_manage(servers.this_project(), directory, "db", "sync")
-    with servers.running_server(servers.this_project(), directory) as url:
+    with servers.serving(directory, servers.default_sections(f"sqlite:///{directory / 'placement.sqlite'}")) as url:
         tell(url, lambda _line: None)
         call = HttpCalls(url)
         for project, provider, resources in CLAIMS:
@@ -98,13 +94,11 @@ def served_long_names(directory: Path, *, hosts: int = 100) -> Iterator[str]:
 def _served(directory: Path, planner: dict[str, Any], fill: Callable[[Database], None]) -> Iterator[str]:
     connection = f"sqlite:///{directory / 'placement.sqlite'}"
     (directory / "planner.yaml").write_text(yaml.safe_dump(planner, sort_keys=False), encoding="utf-8")
-    servers.write_configuration(directory, servers.default_sections(connection))
-    servers.placement_manage(servers.this_project(), directory, "db", "sync")
-    application = create_app(Settings(DatabaseSettings(connection=connection), auth_strategy="noauth2"))
-    database = application.extensions["placement"].database
+    migrate(connection)
+    database = open_database(connection)
     fill(database)
     database.dispose()
-    with servers.running_server(servers.this_project(), directory) as url:
+    with servers.serving(directory, servers.default_sections(connection)) as url:
         yield url
 
 

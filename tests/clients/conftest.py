@@ -32,7 +32,5 @@ def http_basic_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def _server(directory: Path, sections: dict[str, dict[str, str]]) -> Iterator[str]:
     url = f"sqlite:///{directory / 'placement.sqlite'}"
-    servers.write_configuration(directory, servers.default_sections(url) | sections)
-    servers.placement_manage(servers.this_project(), directory, "db", "sync")
-    with servers.running_server(servers.this_project(), directory) as server:
+    with servers.serving(directory, servers.default_sections(url) | sections) as server:
         yield server

@@ -10,8 +10,7 @@ import sys
 import time
 
 from tests.differential.generate.plan import plan
-from tests.differential.report import mismatch_script, tally_text
-from tests.differential.rounds import Tally, play
+from tests.differential.rounds import Tally, mismatch_script, play, tally_text
 from tests.differential.shrink import shrunk
 from tests.differential.sides import DATABASES, compared_projects
 

@@ -1,5 +1,6 @@
-"""Plays the requests of a round on both servers, up to the first difference."""
+"""Plays the requests of a round on both servers, up to the first difference, and says what was done."""
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,6 +9,9 @@ from tests.differential.answers import Answer, differences
 from tests.differential.known_differences import HIDDEN_CONSUMER, Case, recognised
 from tests.differential.requests import Request
 from tests.differential.sides import Pair
+
+SHOWN_CHARACTERS = 1500
+SHOWN_FAILURES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +83,29 @@ def _differences(pair: Pair, request: Request, expected: Answer, given: Answer) 
 def _diverged(request: Request, expected: Answer, given: Answer) -> bool:
     """Return whether one server may have written something that the other has not."""
     return request.is_write and (expected.status < 300) != (given.status < 300)
+
+
+def mismatch_script(mismatch: Mismatch, where: str) -> str:
+    """Return a script that reproduces the mismatch on any server, with both answers as comments."""
+    lines = [f"# mismatch in {where}: {' '.join(map(str, mismatch.kind))}"]
+    lines += [
+        "URL=http://127.0.0.1:8000  # an empty server with noauth2",
+        *(request.curl() for request in mismatch.sent),
+    ]
+    lines += [f"# {line}" for line in mismatch.differences]
+    return "\n".join([*lines, f"# reference: {_shown(mismatch.expected)}", f"# subject:   {_shown(mismatch.given)}"])
+
+
+def tally_text(tally: Tally) -> str:
+    """Return what the rounds did, as evidence that they were not idle."""
+    lines = [f"{tally.requests.total()} requests"]
+    lines += [f"  {what:20} {count}" for what, count in sorted(tally.requests.items())]
+    lines += [f"known difference {name}: {count}" for name, count in sorted(tally.known.items())]
+    failing = sorted({request.curl()[:SHOWN_CHARACTERS] for request in tally.failing}, key=len)
+    return "\n".join(lines + [f"the reference failed on: {text}" for text in failing[:SHOWN_FAILURES]])
+
+
+def _shown(answer: Answer) -> str:
+    document = answer.document
+    body = json.dumps(document) if document is not None else answer.body.decode("utf-8", "replace")
+    return f"{answer.status} {body[:SHOWN_CHARACTERS]}"

@@ -127,17 +127,16 @@ class Starter:
         """Start this project's server on a database of a kind."""
         directory = self.directory()
         url = self.new_database(kind, directory)
-        servers.write_configuration(directory, servers.migrating(servers.default_sections(url)))
-        server = self.stack.enter_context(servers.running_server(servers.this_project(), directory))
+        server = self.stack.enter_context(servers.serving(directory, servers.default_sections(url)))
         return Side(kind, server, url, self.opened(url))
 
     def reference(self) -> Side:
         """Start the reference on SQLite, with one thread, because that is how defects are mended for one request."""
         directory = self.directory()
         url = self.new_database("sqlite", directory)
-        servers.write_configuration(directory, servers.migrating(reference.configuration(url)))
         mended = {"application": "mended_reference:application", "options": MENDED}
-        server = servers.running_server(reference.installation(), directory, threads=1, **mended)
+        sections, installation = reference.configuration(url), reference.installation()
+        server = servers.serving(directory, sections, installation, threads=1, **mended)
         return Side("reference", self.stack.enter_context(server), url, self.opened(url))
 
     def opened(self, url: str) -> Database:

@@ -9,8 +9,7 @@ pytest's report; ``--seed`` sets it. To repeat round 17 of seed 1::
 import pytest
 
 from tests.differential.generate.plan import plan
-from tests.differential.report import mismatch_script
-from tests.differential.rounds import Tally, play
+from tests.differential.rounds import Tally, mismatch_script, play
 from tests.differential.shrink import shrunk
 from tests.differential.sides import Pair
 

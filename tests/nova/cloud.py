@@ -48,10 +48,9 @@ def our_server(database_url: str = "", *, policy: str = "") -> Iterator[str]:
         directory = Path(name)
         (directory / "planner.yaml").write_text(PLANNER_YAML)
         (directory / "policy.yaml").write_text(policy)
-        sections = servers.migrating(servers.default_sections(database_url or f"sqlite:///{name}/placement.sqlite"))
-        sections = {**sections, "oslo_policy": {"policy_file": str(directory / "policy.yaml")}}
-        servers.write_configuration(directory, sections)
-        with servers.running_server(servers.this_project(), directory) as url:
+        sections = servers.default_sections(database_url or f"sqlite:///{name}/placement.sqlite")
+        sections["oslo_policy"] = {"policy_file": str(directory / "policy.yaml")}
+        with servers.serving(directory, sections) as url:
             yield url
 
 
@@ -59,10 +58,8 @@ def our_server(database_url: str = "", *, policy: str = "") -> Iterator[str]:
 def reference_server() -> Iterator[str]:
     """Start openstack-placement; yield its URL."""
     with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
-        servers.write_configuration(directory, reference.configuration(f"sqlite:///{name}/placement.sqlite"))
-        servers.placement_manage(reference.installation(), directory, "db", "sync")
-        with servers.running_server(reference.installation(), directory) as url:
+        sections = reference.configuration(f"sqlite:///{name}/placement.sqlite")
+        with servers.serving(Path(name), sections, reference.installation()) as url:
             yield url
 
 

@@ -1,12 +1,10 @@
 """The initial cloud of a round: nested trees, sharing providers, claims that sometimes do not fit."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from tests.clouds import SHARES
-from tests.differential.generate.claims import claim
-from tests.differential.generate.inventories import inventory
 from tests.differential.generate.world import World
+from tests.differential.generate.writes import aggregates, claim, inventory
 from tests.differential.requests import Generation, Request
 
 DEEPEST = 4
@@ -78,14 +76,3 @@ def _content(
         yield world.request("PUT", f"{path}/traits", world.minor(6), body)
     if has_aggregates:
         yield aggregates(world, node)
-
-
-def aggregates(world: World, node: str) -> Request:
-    """Set a provider's aggregates, in the form of some microversion."""
-    members = world.some(world.aggregates, 2) if world.chance(95) else []
-    world.aggregates_of[node] = members
-    minor = world.minor(1)
-    body: Any = members
-    if minor >= 19:
-        body = {"resource_provider_generation": world.provider_generation(node), "aggregates": members}
-    return world.request("PUT", f"/resource_providers/{node}/aggregates", minor, body)

@@ -1,12 +1,17 @@
-"""Writes to providers, traits, aggregates and resource classes, and the choice among all writes."""
+"""Writes: to allocations and inventories in every form they have had, to providers, traits, aggregates and classes."""
 
 from typing import Any
 
 from tests.clouds import SHARES
-from tests.differential.generate.claims import claim, claims, release, reshape
-from tests.differential.generate.cloud import aggregates
-from tests.differential.generate.inventories import inventory_write
-from tests.differential.generate.world import NEWEST, UNKNOWN_CLASS, UNKNOWN_TRAIT, World
+from tests.differential.generate.world import (
+    CONSUMER_TYPES,
+    NEWEST,
+    PROJECTS,
+    UNKNOWN_CLASS,
+    UNKNOWN_TRAIT,
+    USERS,
+    World,
+)
 from tests.differential.requests import Request
 
 
@@ -14,6 +19,156 @@ def write(world: World) -> Request:
     """Return a write to any route."""
     ways, weights = zip(*WAYS, strict=True)
     return world.random.choices(ways, weights)[0](world)
+
+
+def claim(world: World) -> Request:
+    """PUT the allocations of one consumer."""
+    consumer = world.one(world.consumers)
+    minor = world.minor()
+    return world.request("PUT", f"/allocations/{consumer}", minor, _entry(world, consumer, minor))
+
+
+def claims(world: World) -> Request:
+    """POST the allocations of several consumers; some are cleared, as in a swap."""
+    minor = world.minor(13)
+    chosen = world.some(world.consumers, 3)
+    entries = {consumer: _entry(world, consumer, minor, can_be_empty=True) for consumer in chosen}
+    return world.request("POST", "/allocations", minor, entries)
+
+
+def release(world: World) -> Request:
+    """DELETE the allocations of one consumer."""
+    return world.request("DELETE", f"/allocations/{world.one(world.consumers)}", world.minor())
+
+
+def _entry(world: World, consumer: str, minor: int, *, can_be_empty: bool = False) -> dict[str, Any]:
+    parts = _parts(world)
+    if (can_be_empty or minor >= 28) and world.chance(15):
+        parts = {}
+    entry: dict[str, Any] = {"allocations": {node: {"resources": part} for node, part in parts.items()}}
+    if minor < 12:
+        entry["allocations"] = [
+            {"resource_provider": {"uuid": node}, "resources": part} for node, part in parts.items()
+        ]
+    if minor >= 8:
+        entry |= {"project_id": world.one(PROJECTS), "user_id": world.one(USERS)}
+    if minor >= 28:
+        entry["consumer_generation"] = world.consumer_generation(consumer)
+    if minor >= 34 and parts and world.chance(40):
+        entry["mappings"] = {world.one(("", "1", "_A")): list(parts)}
+    if minor >= 38:
+        entry["consumer_type"] = world.one(CONSUMER_TYPES)
+    return entry
+
+
+def _parts(world: World) -> dict[str, dict[str, int]]:
+    """Choose providers and amounts, mostly of classes the provider has."""
+    parts: dict[str, dict[str, int]] = {}
+    stocked = list(world.inventories)
+    for _ in range(world.random.choices((1, 2, 3), (60, 30, 10))[0]):
+        node = world.one(stocked) if stocked and world.chance(93) else world.provider()
+        own = world.inventories.get(node, [])
+        names = world.some(own, 2) if own and world.chance(95) else [world.resource_class()]
+        parts[node] = {name: world.amount() for name in names}
+    return parts
+
+
+def reshape(world: World) -> Request:
+    """POST /reshaper: new inventories of some providers and new allocations of some consumers."""
+    minor = world.minor(30)
+    inventories = {}
+    for node in world.some(world.providers, 2):
+        names = world.random.sample(world.classes, world.random.randint(0, 2))
+        inventories[node] = {
+            "resource_provider_generation": world.provider_generation(node),
+            "inventories": {name: inventory(world) for name in names},
+        }
+    allocations = {}
+    if world.chance(60):
+        chosen = world.some(world.consumers, 2)
+        allocations = {consumer: _entry(world, consumer, minor, can_be_empty=True) for consumer in chosen}
+    body = {"inventories": inventories, "allocations": allocations}
+    # By the new policy defaults only a service may reshape.
+    roles = {"x-roles": "admin" if world.chance(3) else "admin,service"}
+    return world.request("POST", "/reshaper", minor, body, headers=roles)
+
+
+def inventory(world: World) -> dict[str, Any]:
+    """Return an inventory record: plain, or with restrictive units, reserved amount and ratio."""
+    total = world.one((1, 2, 4, 8, 8, 16, 16))
+    record: dict[str, Any] = {"total": total}
+    if world.chance(12):
+        record["reserved"] = world.random.randint(0, total)
+    if world.chance(20):
+        record["allocation_ratio"] = world.one((0.5, 1.0, 1.5, 2, 16.0))
+    if world.chance(10):
+        record["min_unit"] = world.random.randint(1, 3)
+    if world.chance(15):
+        record["max_unit"] = world.random.randint(1, 8)
+    if world.chance(10):
+        record["step_size"] = world.random.randint(1, 3)
+    return record
+
+
+def inventory_write(world: World) -> Request:
+    """Write inventories in one of the five ways."""
+    ways = (_put_all, _put_one, _post_one, _delete_one, _delete_all)
+    return world.random.choices(ways, (35, 25, 20, 15, 5))[0](world, world.provider())
+
+
+def _path(node: str) -> str:
+    return f"/resource_providers/{node}/inventories"
+
+
+def _known_class(world: World, node: str) -> str:
+    own = world.inventories.get(node)
+    return world.one(own) if own and world.chance(80) else world.resource_class()
+
+
+def _put_all(world: World, node: str) -> Request:
+    names = world.some(world.classes, 3) if world.chance(90) else []
+    if names:
+        world.inventories[node] = names
+    if world.chance(2):
+        names = [*names, world.resource_class()]
+    body = {
+        "resource_provider_generation": world.provider_generation(node),
+        "inventories": {name: inventory(world) for name in names},
+    }
+    return world.request("PUT", _path(node), world.minor(), body)
+
+
+def _put_one(world: World, node: str) -> Request:
+    body = {"resource_provider_generation": world.provider_generation(node), **inventory(world)}
+    return world.request("PUT", f"{_path(node)}/{_known_class(world, node)}", world.minor(), body)
+
+
+def _post_one(world: World, node: str) -> Request:
+    name = world.resource_class()
+    body: dict[str, Any] = {"resource_class": name, **inventory(world)}
+    if world.chance(50):
+        body["resource_provider_generation"] = world.provider_generation(node)
+    world.inventories.setdefault(node, []).append(name)
+    return world.request("POST", _path(node), world.minor(), body)
+
+
+def _delete_one(world: World, node: str) -> Request:
+    return world.request("DELETE", f"{_path(node)}/{_known_class(world, node)}", world.minor())
+
+
+def _delete_all(world: World, node: str) -> Request:
+    return world.request("DELETE", _path(node), world.minor(4))
+
+
+def aggregates(world: World, node: str) -> Request:
+    """Set a provider's aggregates, in the form of some microversion."""
+    members = world.some(world.aggregates, 2) if world.chance(95) else []
+    world.aggregates_of[node] = members
+    minor = world.minor(1)
+    body: Any = members
+    if minor >= 19:
+        body = {"resource_provider_generation": world.provider_generation(node), "aggregates": members}
+    return world.request("PUT", f"/resource_providers/{node}/aggregates", minor, body)
 
 
 def _create_provider(world: World) -> Request:

@@ -14,11 +14,9 @@ from tests.bench import hard_plans
 from tests.differential.answers import Answer
 from tests.differential.generate import filters
 from tests.differential.generate.candidates import candidates
-from tests.differential.generate.claims import release
-from tests.differential.generate.cloud import aggregates
 from tests.differential.generate.reads import provider_list
 from tests.differential.generate.world import CONSUMER_TYPES, PROJECTS, USERS, World
-from tests.differential.generate.writes import write
+from tests.differential.generate.writes import aggregates, release, write
 from tests.differential.requests import NO_BODY, Request
 from tests.planner_clouds import body_of, random_request
 

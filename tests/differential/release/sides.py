@@ -68,8 +68,8 @@ def _started(starter: Starter, kind: str, variant: str, installation: servers.In
     url = starter.new_database(kind, directory)
     profile, options = VARIANTS[variant]
     (directory / "planner.yaml").write_text(PLANNER_FILE.read_text().replace("DEFAULT", profile))
-    servers.write_configuration(directory, servers.migrating({**servers.default_sections(url), **options}))
-    address = starter.stack.enter_context(servers.running_server(installation, directory, threads=1))
+    sections = {**servers.default_sections(url), **options}
+    address = starter.stack.enter_context(servers.serving(directory, sections, installation, threads=1))
     return Side(f"{kind}, {variant}", address, url, starter.opened(url))
 
 
