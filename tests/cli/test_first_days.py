@@ -18,6 +18,8 @@ ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "first-day"
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 END = "end of output"
+ANYTHING = re.compile(r"(?<![.#])\.{3}(?!\.)")
+"""Three dots, unless they are a part of a bar."""
 
 
 def steps(text: str) -> Iterator[tuple[str, str]]:
@@ -45,7 +47,8 @@ def outputs(commands: list[str], directory: Path) -> list[str]:
 
 
 def is_as_shown(shown: str, printed: str) -> bool:
-    pattern = ".*".join([re.escape(part) for part in shown.rstrip("\n").split("...")])
+    parts = ANYTHING.split(shown.rstrip("\n"))
+    pattern = ".*".join([re.escape(part) for part in parts])
     return re.fullmatch(pattern, printed.rstrip("\n"), re.DOTALL) is not None
 
 
