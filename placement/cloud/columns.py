@@ -166,9 +166,9 @@ class CloudColumns:
     def is_same_as(self, other: "CloudColumns") -> bool:
         """Tell whether two states show the same, class by class."""
         return self.providers.is_same_as(other.providers) and all(
-            np.array_equal(mine, theirs)
+            np.array_equal(old_values, new_values)
             for class_id in self._stocks.keys() | other._stocks.keys()
-            for mine, theirs in zip(
+            for old_values, new_values in zip(
                 (*self.stock(class_id), *self.sums(class_id)),
                 (*other.stock(class_id), *other.sums(class_id)),
                 strict=True,
@@ -186,8 +186,10 @@ class CloudColumns:
             unknown.update(table[rows < 0, 0].tolist())
             at, rows, more = at[rows >= 0], rows[rows >= 0], table[rows >= 0, 2]
             stocks[class_id] = stock._replace(used=_increased(stock.used, rows, more))
-            if known := sums.get(class_id):
-                sums[class_id] = known._replace(used=_increased(known.used, self.providers.trees[at], more))
+            if summed_before := sums.get(class_id):
+                sums[class_id] = summed_before._replace(
+                    used=_increased(summed_before.used, self.providers.trees[at], more)
+                )
         return CloudColumns(self.providers, stocks, sums), unknown
 
     def with_trees(self, roots: Collection[int], rows: CloudRows) -> "CloudColumns":
@@ -211,10 +213,14 @@ class CloudColumns:
                 stocks[class_id] = stock if providers is self.providers else stock._replace(at=moved[stock.at])
                 continue
             at, left = providers.positions(new.providers.ids[added.at]), moved[stock.at[is_left]]
-            columns: Iterable[Any] = zip((left, *[each[is_left] for each in stock[1:]]), (at, *added[1:]), strict=True)
+            columns: Iterable[Any] = zip(
+                (left, *[column_of_stock[is_left] for column_of_stock in stock[1:]]), (at, *added[1:]), strict=True
+            )
             before = np.searchsorted(left, at)
-            stocks[class_id] = StockColumns(*[np.insert(mine, before, theirs) for mine, theirs in columns])
-            sums = {other: known for other, known in sums.items() if other != class_id}
+            stocks[class_id] = StockColumns(
+                *[np.insert(old_values, before, new_values) for old_values, new_values in columns]
+            )
+            sums = {other: summed_before for other, summed_before in sums.items() if other != class_id}
         return CloudColumns(providers, stocks, sums)
 
 
@@ -250,7 +256,9 @@ def _merged(old: ProviderColumns, replaced: Ints, new: ProviderColumns) -> tuple
     moved = np.full(len(old.ids), -1)
     moved[came_from[came_from >= 0]] = np.flatnonzero(came_from >= 0)
     columns = ((root_of_left, root_of_new), (old.ids[left], new.ids), (old.parents[left], new.parents))
-    return moved, ProviderColumns.sorted_from(*[np.insert(mine, before, theirs) for mine, theirs in columns])
+    return moved, ProviderColumns.sorted_from(
+        *[np.insert(old_values, before, new_values) for old_values, new_values in columns]
+    )
 
 
 def with_changes(columns: CloudColumns, overlay: Overlay, class_ids: Mapping[str, int]) -> CloudColumns:

@@ -134,8 +134,8 @@ class Derived:
         if not state.is_newest:
             return
         with self._lock:
-            known = self._entries.get((state.history, name))
-            if known is not None and known.number > state.number:
+            before = self._entries.get((state.history, name))
+            if before is not None and before.number > state.number:
                 return
             self._drop((state.history, name))
             size += BYTES_OF_NAME

@@ -49,12 +49,12 @@ class ProviderColumns:
 
     def nearest(self, at: Ints, is_place: Flags) -> Ints:
         """Return the positions of the nearest places at or above some providers, -1 where there is none."""
-        nearest, here = np.full(len(at), -1), at
+        nearest, current = np.full(len(at), -1), at
         for _ in range(self.longest_way_up):
-            is_found = (here >= 0) & (nearest < 0) & is_place[here]
-            nearest[is_found] = here[is_found]
-            here = np.where((here >= 0) & (nearest < 0), self.parent_positions[here], -1)
-            if not (here >= 0).any():
+            is_found = (current >= 0) & (nearest < 0) & is_place[current]
+            nearest[is_found] = current[is_found]
+            current = np.where((current >= 0) & (nearest < 0), self.parent_positions[current], -1)
+            if not (current >= 0).any():
                 break
         return nearest
 
@@ -116,7 +116,7 @@ class ProviderColumns:
 
     def is_same_as(self, other: "ProviderColumns") -> bool:
         """Tell whether the providers are the same, in the same trees."""
-        columns = [(each.ids, each.parents, each.roots, each.starts) for each in (self, other)]
+        columns = [(columns_.ids, columns_.parents, columns_.roots, columns_.starts) for columns_ in (self, other)]
         return all(map(np.array_equal, *columns))
 
     def of_trees(self, indices: Ints) -> "ProviderColumns":
@@ -130,13 +130,13 @@ class ProviderColumns:
         return joined_ranges(self.starts[indices], self.starts[indices + 1])
 
 
-def places_in(ascending: Ints, wanted: Ints) -> Ints:
+def places_in(ascending: Ints, numbers: Ints) -> Ints:
     """Return where wanted numbers stand in an ascending column, -1 for those that are missing."""
     if not len(ascending):
-        return np.full(len(wanted), -1)
-    at = np.searchsorted(ascending, wanted)
+        return np.full(len(numbers), -1)
+    at = np.searchsorted(ascending, numbers)
     at[at == len(ascending)] = 0
-    return np.where(ascending[at] == wanted, at, -1)
+    return np.where(ascending[at] == numbers, at, -1)
 
 
 def joined_ranges(first: Ints, after: Ints) -> Ints:

@@ -117,30 +117,30 @@ class CloudInSnapshot:
         serving = self.serving(plan, ids, levels=ids.levels if with_places else (), adds_up=adds_up)
         return TreeReader(serving, partial(self._tx.names.classes.ids, self._tx.connection), with_places=with_places)
 
-    def reason_for_nothing(self, asked: tuple[object, ...]) -> Any:
+    def reason_for_nothing(self, question: tuple[object, ...]) -> Any:
         """Return why a request finds nothing; None if it is not known to find nothing.
 
         Where little is left, the same is asked again and again, and to find nothing takes longest. ``asked`` is all
         that the reason depends on besides the trees and names.
         """
-        return next((nothing.reason for nothing in self._nothing_found() if nothing.asked == asked), None)
+        return next((nothing.reason for nothing in self._nothing_found() if nothing.question == question), None)
 
-    def note_nothing(self, asked: tuple[object, ...], reason: object, *, lasts: bool = False) -> None:
+    def note_nothing(self, question: tuple[object, ...], reason: object, *, lasts: bool = False) -> None:
         """Remember why a request finds nothing, until a tree changes; or if it ``lasts``, until one has more left."""
-        self._keep_nothing((_Nothing(asked, reason, lasts), *self._nothing_found()[: MAX_REASONS - 1]))
+        self._keep_nothing((_Nothing(question, reason, lasts), *self._nothing_found()[: MAX_REASONS - 1]))
 
     def _nothing_found(self) -> Sequence["_Nothing"]:
         kept = self.kept.find(NOTHING_FOUND)
         if kept is None or kept.changed - kept.filled:
             return ()
-        found: Sequence[_Nothing] = kept.value
+        reasons: Sequence[_Nothing] = kept.value
         if kept.changed:
-            found = [nothing for nothing in found if nothing.lasts]
-            self._keep_nothing(found)
-        return found
+            reasons = [nothing for nothing in reasons if nothing.lasts]
+            self._keep_nothing(reasons)
+        return reasons
 
-    def _keep_nothing(self, found: Sequence["_Nothing"]) -> None:
-        self.kept.keep(NOTHING_FOUND, found, size=BYTES_OF_REASON * len(found))
+    def _keep_nothing(self, reasons: Sequence["_Nothing"]) -> None:
+        self.kept.keep(NOTHING_FOUND, reasons, size=BYTES_OF_REASON * len(reasons))
 
 
 def cloud_in(tx: Transaction) -> CloudInSnapshot:
@@ -159,7 +159,7 @@ def ids_in(tx: Transaction, plan: Plan, levels: Sequence[str] = (), *, locks: Se
 class _Nothing(NamedTuple):
     """A request that finds nothing, and why; and whether that holds while more and more is in use."""
 
-    asked: tuple[object, ...]
+    question: tuple[object, ...]
     reason: object
     lasts: bool
 
@@ -217,11 +217,13 @@ class SetsInSnapshot:
         return self._aggregates[name]
 
     def _read(self, kind: str, ids: Collection[int], read: ReadSets) -> dict[int, Flags]:
-        asked = {id_: self._kept.find((kind, id_)) for id_ in ids}
-        known = {id_: kept.value for id_, kept in asked.items() if kept is not None and (kind, id_) not in kept.marks}
-        if unknown := asked.keys() - known.keys():
-            known |= {id_: _KnownHolders(holders) for id_, holders in read(self._tx, unknown).items()}
-        return {id_: self._at_positions((kind, id_), holders) for id_, holders in known.items()}
+        question = {id_: self._kept.find((kind, id_)) for id_ in ids}
+        holders_by_id = {
+            id_: kept.value for id_, kept in question.items() if kept is not None and (kind, id_) not in kept.marks
+        }
+        if unknown := question.keys() - holders_by_id.keys():
+            holders_by_id |= {id_: _KnownHolders(holders) for id_, holders in read(self._tx, unknown).items()}
+        return {id_: self._at_positions((kind, id_), holders) for id_, holders in holders_by_id.items()}
 
     def _at_positions(self, mark: Mark, holders: "_KnownHolders") -> Flags:
         if holders.providers is not self._providers:
@@ -240,7 +242,7 @@ class NamesInSnapshot:
         self._tx = tx
         self._providers = providers
         self._kept = kept
-        self._names: dict[int, ProviderNames] = self._known()
+        self._names: dict[int, ProviderNames] = self._kept_names()
 
     def of_trees(self, roots: Collection[int]) -> Mapping[int, ProviderNames]:
         """Return the names in trees that exist, by root; others may be included. One query for those not known."""
@@ -251,13 +253,15 @@ class NamesInSnapshot:
             self._kept.keep(PROVIDER, names, size=BYTES_OF_NAMES * number)
         return self._names
 
-    def _known(self) -> dict[int, ProviderNames]:
+    def _kept_names(self) -> dict[int, ProviderNames]:
         kept = self._kept.find(PROVIDER)
         if kept is None:
             return {}
         changed = {root for kind, root in kept.marks if kind == PROVIDER}
-        known: dict[int, ProviderNames] = kept.value
-        return {root: names for root, names in known.items() if root not in changed} if changed else known
+        holders_by_id: dict[int, ProviderNames] = kept.value
+        return (
+            {root: names for root, names in holders_by_id.items() if root not in changed} if changed else holders_by_id
+        )
 
     def _read(self, unknown: Collection[int]) -> Mapping[int, ProviderNames]:
         blocks = np.unique(self._providers.tree_indices(sorted(unknown)) // TREES_NAMED_TOGETHER)

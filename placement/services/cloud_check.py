@@ -75,10 +75,10 @@ def _drop(database: Database, difference: Difference) -> None:
 def _difference(tx: Transaction) -> Difference | None:
     history = cache_of(tx.database).history
     version, newest = history.version(tx), newest_root(tx)
-    found = version and history.random_trees(version, TREES, also=() if newest is None else (newest,))
-    if not found:
+    sample = version and history.random_trees(version, TREES, also=() if newest is None else (newest,))
+    if not sample:
         return None
-    columns, roots = found
+    columns, roots = sample
     summed = columns.summed  # Requests sum further classes meanwhile.
     cached = columns.shown(roots, summed)
     stored = CloudColumns.from_rows(rows_from_tables(tx, roots)).shown(roots, summed)
@@ -88,5 +88,5 @@ def _difference(tx: Transaction) -> Difference | None:
     return Difference(_without(cached, stored), _without(stored, cached), kept != stored)
 
 
-def _without(rows: Shown, others: Shown) -> Shown:
-    return [row for row in rows if row not in others]
+def _without(rows: Shown, excluded: Shown) -> Shown:
+    return [row for row in rows if row not in excluded]

@@ -31,25 +31,25 @@ class Readiness:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._guard = threading.Lock()
-        self._asked: Future[Health] | None = None
+        self._pending: Future[Health] | None = None
 
     def health(self) -> Health:
         """Return what is wrong with the database, if anything."""
         with self._guard:
-            asked = self._asked
-            if asked is None or asked.done():
-                asked = self._asked = Future()
-                threading.Thread(target=self._ask, args=(asked,), name="readiness", daemon=True).start()
+            pending = self._pending
+            if pending is None or pending.done():
+                pending = self._pending = Future()
+                threading.Thread(target=self._ask, args=(pending,), name="readiness", daemon=True).start()
         try:
-            return asked.result(WITHIN_S)
+            return pending.result(WITHIN_S)
         except TimeoutError:
             return Health(SILENT)
 
-    def _ask(self, asked: "Future[Health]") -> None:
+    def _ask(self, pending: "Future[Health]") -> None:
         try:
-            asked.set_result(readiness(self._database))
+            pending.set_result(readiness(self._database))
         except BaseException as error:
-            asked.set_exception(error)
+            pending.set_exception(error)
 
 
 def readiness(database: Database) -> Health:
@@ -58,9 +58,9 @@ def readiness(database: Database) -> Health:
     Without triggers the server sums usage and caches nothing: correct, but slower. It goes by them once they are back.
     """
     try:
-        found = _health(database.prober or database)
+        state = _health(database.prober or database)
     except DatabaseFailed as error:
         return Health(UNREACHABLE if error.fault is faults.UNREACHABLE else f"the database fails: {error.fault.cause}")
-    if found.triggers is not None:
-        note(database, found.triggers)
-    return found
+    if state.triggers is not None:
+        note(database, state.triggers)
+    return state

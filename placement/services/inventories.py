@@ -41,17 +41,17 @@ class NewInventories:
 @reads_once
 def inventory(tx: Transaction, uuid: str, class_name: str) -> tuple[Inventory, int, datetime | None]:
     """Return a provider's inventory of one class, the provider's generation, and when the inventory was changed."""
-    found = _stock(tx, uuid)
-    if class_name not in found.inventories:
+    stocked = _stock(tx, uuid)
+    if class_name not in stocked.inventories:
         raise NotFound(f"No inventory of class {class_name} for {uuid}")
-    return found.inventories[class_name], found.generation, found.modified[class_name]
+    return stocked.inventories[class_name], stocked.generation, stocked.modified[class_name]
 
 
 def _stock(tx: Transaction, uuid: str) -> ProviderInventories:
-    found = store.stock(tx, uuid)
-    if found is None:
+    stocked = store.stock(tx, uuid)
+    if stocked is None:
         raise ProviderNotFound(uuid)
-    return found
+    return stocked
 
 
 stock = reads_once(_stock)
@@ -98,10 +98,10 @@ def replace_inventories(tx: Transaction, uuid: str, new: NewInventories, *, gene
     provider = advance_provider(tx, uuid, expected=generation)
     if fault := new.fault(uuid):
         raise Invalid(f"Unable to update inventory for resource provider {uuid}: {fault}")
-    wanted = _by_class_id(tx, new, refusal=f"Unknown resource class in inventory for resource provider {uuid}: ")
+    target = _by_class_id(tx, new, refusal=f"Unknown resource class in inventory for resource provider {uuid}: ")
     present = store.inventories_by_class(tx, provider.id)
-    _refuse_in_use(tx, provider, present.keys() - wanted.keys(), said_before="update conflict: ")
-    store.replace_inventories(tx, provider.id, wanted, present=present)
+    _refuse_in_use(tx, provider, present.keys() - target.keys(), said_before="update conflict: ")
+    store.replace_inventories(tx, provider.id, target, present=present)
     return provider.generation
 
 

@@ -108,9 +108,9 @@ journal_extent = reads(extent)
 
 
 @reads
-def read_history(tx: Transaction, provider_uuid: str, moment: datetime) -> PastProvider:
+def read_history(tx: Transaction, provider_uuid: str, time_: datetime) -> PastProvider:
     """Return the state of a provider at a moment; TooLongAgo, or NotFound if there was none."""
-    past = provider_at(tx, provider_uuid, moment)
+    past = provider_at(tx, provider_uuid, time_)
     if not past.exists:
         raise NotFound(f"There was no resource provider with uuid {provider_uuid} at that time.")
     return past

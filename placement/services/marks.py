@@ -20,9 +20,9 @@ def ensure_trait(tx: Transaction, name: str) -> tuple[Trait, bool]:
             "The trait is invalid. A valid trait must be no longer than 255 characters, start with the prefix "
             '"CUSTOM_" and use following characters: "A"-"Z", "0"-"9" and "_"'
         )
-    found = store.trait_named(tx, name)
-    if found is not None:
-        return found, False
+    existing = store.trait_named(tx, name)
+    if existing is not None:
+        return existing, False
     is_new = store.insert_trait(tx, name)
     return _existing(tx, name), is_new
 
@@ -30,19 +30,19 @@ def ensure_trait(tx: Transaction, name: str) -> tuple[Trait, bool]:
 @writes
 def delete_trait(tx: Transaction, name: str) -> None:
     """Delete a custom trait that no provider has."""
-    found = _existing(tx, name)
+    existing = _existing(tx, name)
     if not is_custom(name):
         raise Invalid(f"Cannot delete standard trait {name}.")
-    if store.is_in_use(tx, found.id):
+    if store.is_in_use(tx, existing.id):
         raise Conflict(f"The trait {name} is in use by a resource provider.")
-    store.delete_trait(tx, found.id)
+    store.delete_trait(tx, existing.id)
 
 
 def _existing(tx: Transaction, name: str) -> Trait:
-    found = store.trait_named(tx, name)
-    if found is None:
+    existing = store.trait_named(tx, name)
+    if existing is None:
         raise NotFound(f"No such trait(s): {name}.")
-    return found
+    return existing
 
 
 trait = reads_once(_existing)
@@ -52,13 +52,13 @@ trait = reads_once(_existing)
 def replace_provider_traits(tx: Transaction, uuid: str, names: Collection[str], *, generation: int) -> ProviderTraits:
     """Make these exactly the traits of a provider at this generation; increment it if anything changes."""
     provider = locked_provider_at(tx, uuid, expected=generation)
-    wanted = sorted(store.traits_named(tx, names), key=lambda found: (is_custom(found.name), found.id))
-    if unknown := sorted(set(names) - {found.name for found in wanted}):
+    traits_wanted = sorted(store.traits_named(tx, names), key=lambda existing: (is_custom(existing.name), existing.id))
+    if unknown := sorted(set(names) - {existing.name for existing in traits_wanted}):
         raise Invalid(f"No such trait {', '.join(unknown)}")
-    if store.replace_provider_traits(tx, provider.id, [found.id for found in wanted]):
+    if store.replace_provider_traits(tx, provider.id, [existing.id for existing in traits_wanted]):
         advance_generation(tx, provider.id, expected=generation)
         generation += 1
-    return ProviderTraits(generation, wanted)
+    return ProviderTraits(generation, traits_wanted)
 
 
 @writes
@@ -70,10 +70,10 @@ def clear_provider_traits(tx: Transaction, uuid: str) -> None:
 
 
 def _of_provider(tx: Transaction, uuid: str) -> ProviderTraits:
-    found = store.traits_of(tx, uuid)
-    if found is None:
+    existing = store.traits_of(tx, uuid)
+    if existing is None:
         raise ProviderNotFound(uuid)
-    return found
+    return existing
 
 
 provider_traits = reads_once(_of_provider)
@@ -82,10 +82,10 @@ provider_traits = reads_once(_of_provider)
 @reads_once
 def membership(tx: Transaction, uuid: str) -> Membership:
     """Return the aggregates of a provider."""
-    found = store.membership(tx, uuid)
-    if found is None:
+    existing = store.membership(tx, uuid)
+    if existing is None:
         raise ProviderNotFound(uuid)
-    return found
+    return existing
 
 
 @writes

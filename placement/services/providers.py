@@ -19,18 +19,18 @@ provider = reads_once(store.required_provider)
 
 
 @reads
-def providers(tx: Transaction, wanted: ProviderFilter) -> ProviderList:
+def providers(tx: Transaction, provider_filter: ProviderFilter) -> ProviderList:
     """Return the providers that pass a filter."""
-    classes, traits = ids_in_filter(tx, wanted)
-    return provider_list.providers_matching(tx, wanted, class_ids=classes, trait_ids=traits)
+    classes, traits = ids_in_filter(tx, provider_filter)
+    return provider_list.providers_matching(tx, provider_filter, class_ids=classes, trait_ids=traits)
 
 
-def ids_in_filter(tx: Transaction, wanted: ProviderFilter) -> tuple[dict[str, int], dict[str, int]]:
+def ids_in_filter(tx: Transaction, provider_filter: ProviderFilter) -> tuple[dict[str, int], dict[str, int]]:
     """Return the ids of the resource classes and of the traits in a filter; Invalid if one does not exist."""
-    classes, missing = _ids(tx, tx.names.classes, wanted.resources.keys())
+    classes, missing = _ids(tx, tx.names.classes, provider_filter.resources.keys())
     if missing:
         raise Invalid(f"Invalid resource class in resources parameter: No such resource class {missing[0]}.")
-    traits, missing = _ids(tx, tx.names.traits, wanted.forbidden.union(*wanted.required))
+    traits, missing = _ids(tx, tx.names.traits, provider_filter.forbidden.union(*provider_filter.required))
     if missing:
         raise Invalid(f'Invalid trait(s) in "required" parameter: No such trait(s): {", ".join(missing)}.')
     return classes, traits
@@ -74,24 +74,24 @@ def _refuse_duplicate(tx: Transaction, *, name: str, uuid: str) -> None:
 @writes
 def update_provider(tx: Transaction, uuid: str, *, name: str, move: Move | None = None) -> Provider:
     """Rename a provider, and move it if ``move`` says so."""
-    found = store.required_provider(tx, uuid)
-    if move is not None and move.parent_uuid != found.parent_uuid:
+    present = store.required_provider(tx, uuid)
+    if move is not None and move.parent_uuid != present.parent_uuid:
         _move(tx, uuid, move)
-    if name != found.name:
-        if store.name_is_taken(tx, name, except_for=found.id):
+    if name != present.name:
+        if store.name_is_taken(tx, name, except_for=present.id):
             raise DuplicateName(f"Conflicting resource provider name: {name} already exists.")
-        store.rename_provider(tx, found.id, name)
+        store.rename_provider(tx, present.id, name)
     return store.required_provider(tx, uuid)
 
 
 def _move(tx: Transaction, uuid: str, move: Move) -> None:
     """Move a provider and everything below it, after locking its tree and the target tree."""
-    wanted = {uuid} if move.parent_uuid is None else {uuid, move.parent_uuid}
-    found = trees.providers_in_locked_trees(tx, wanted)
-    if uuid not in found:
+    provider_filter = {uuid} if move.parent_uuid is None else {uuid, move.parent_uuid}
+    present = trees.providers_in_locked_trees(tx, provider_filter)
+    if uuid not in present:
         raise ProviderNotFound(uuid)
-    moved = found[uuid]
-    parent = None if move.parent_uuid is None else found.get(move.parent_uuid)
+    moved = present[uuid]
+    parent = None if move.parent_uuid is None else present.get(move.parent_uuid)
     moving = subtree(parents_in(tx, [moved.root_id]), moved.id)
     if reason := _refusal(moved, move, parent=parent, moving=moving):
         raise Invalid(f"Unable to save resource provider {uuid}: {reason}")
@@ -114,9 +114,9 @@ def _refusal(moved: Provider, move: Move, *, parent: Provider | None, moving: se
 @writes
 def delete_provider(tx: Transaction, uuid: str) -> None:
     """Delete a provider that has neither children nor allocations, with everything it has."""
-    found = store.locked_provider(tx, uuid, purpose=" for delete")
-    if store.has_children(tx, found.id):
+    present = store.locked_provider(tx, uuid, purpose=" for delete")
+    if store.has_children(tx, present.id):
         raise ProviderHasChildren(f"Unable to delete parent resource provider {uuid}: It has child resource providers.")
-    if store.has_allocations(tx, found.id):
+    if store.has_allocations(tx, present.id):
         raise ProviderInUse(f"Unable to delete resource provider {uuid}: Resource provider has allocations.")
-    store.delete_providers(tx, [found.id])
+    store.delete_providers(tx, [present.id])

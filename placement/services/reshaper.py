@@ -28,7 +28,7 @@ class ReshapedInventories:
 @writes
 def reshape(
     tx: Transaction,
-    wanted: Mapping[str, ReshapedInventories],
+    reshaped: Mapping[str, ReshapedInventories],
     claims: Sequence[Claim],
     *,
     locks: Sequence[PlaceLock] = (),
@@ -38,14 +38,14 @@ def reshape(
     Claims are checked against the final inventories; one may only be dropped if nothing stays allocated from it. Nobody
     takes more from a place that another consumer holds exclusively, as ``locks`` say.
     """
-    situation = claiming.meet(tx, claims, wanted)
-    for provider_uuid, new in wanted.items():
+    situation = claiming.meet(tx, claims, reshaped)
+    for provider_uuid, new in reshaped.items():
         _check_provider(provider_uuid, new, situation)
     claiming.check(claims, situation)
-    class_ids = _class_ids(tx, wanted)
+    class_ids = _class_ids(tx, reshaped)
     supplies = claiming.supplies(tx, situation)
-    claiming.carry_out(tx, claims, situation, _final(supplies, wanted))
-    for provider_uuid, new in wanted.items():
+    claiming.carry_out(tx, claims, situation, _final(supplies, reshaped))
+    for provider_uuid, new in reshaped.items():
         provider = situation.providers[provider_uuid]
         _replace(tx, provider, {class_ids[name]: inventory for name, inventory in new.inventories.items()})
     # Last, and by name: the new inventories may have created, enlarged or moved locks.
@@ -67,18 +67,20 @@ def _check_provider(provider_uuid: str, new: ReshapedInventories, situation: Sit
         )
 
 
-def _class_ids(tx: Transaction, wanted: Mapping[str, ReshapedInventories]) -> dict[str, int]:
-    names = {name for new in wanted.values() for name in new.inventories}
+def _class_ids(tx: Transaction, reshaped: Mapping[str, ReshapedInventories]) -> dict[str, int]:
+    names = {name for new in reshaped.values() for name in new.inventories}
     ids = claimed_class_ids(tx, names)
     if unknown := sorted(names - ids.keys()):
         raise Invalid(f"malformed reshaper data: No such resource class {unknown[0]}.")
     return ids
 
 
-def _final(supplies: Mapping[StockName, Supply], wanted: Mapping[str, ReshapedInventories]) -> dict[StockName, Supply]:
+def _final(
+    supplies: Mapping[StockName, Supply], reshaped: Mapping[str, ReshapedInventories]
+) -> dict[StockName, Supply]:
     """Return the final supplies. Dropped inventories are still included; their remaining usage is checked later."""
     final = dict(supplies)
-    for provider_uuid, new in wanted.items():
+    for provider_uuid, new in reshaped.items():
         for name, inventory in new.inventories.items():
             before = supplies.get((provider_uuid, name))
             final[provider_uuid, name] = Supply(inventory, before.used if before else 0)

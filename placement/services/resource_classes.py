@@ -27,12 +27,12 @@ def ensure_class(tx: Transaction, name: str) -> bool:
 @writes
 def rename_class(tx: Transaction, name: str, new_name: str) -> ResourceClass:
     """Rename a custom resource class."""
-    found = _existing(tx, name)
+    existing = _existing(tx, name)
     if not is_custom(name):
         raise Invalid(f"Cannot update standard resource class {name}")
     if new_name != name and store.class_named(tx, new_name):
         raise Conflict(f"Resource class already exists: {new_name}")
-    store.rename_class(tx, found.id, new_name)
+    store.rename_class(tx, existing.id, new_name)
     return _existing(tx, new_name)
 
 
@@ -41,21 +41,21 @@ def delete_class(tx: Transaction, name: str) -> None:
     """Delete a custom resource class that no inventory uses."""
     # Locked first, so that the check sees the inventories of transactions that had locked it, and the journal tells of
     # the last of them before it tells that the name is gone.
-    found = store.locked_class(tx, name)
-    if found is None:
+    existing = store.locked_class(tx, name)
+    if existing is None:
         raise _unknown(name)
     if not is_custom(name):
         raise Invalid(f"Error in delete resource class: Cannot delete standard resource class {name}.")
-    if store.is_in_use(tx, found.id):
+    if store.is_in_use(tx, existing.id):
         raise Conflict(f"Error in delete resource class: Class is in use in inventory: {name}")
-    store.delete_class(tx, found.id)
+    store.delete_class(tx, existing.id)
 
 
 def _existing(tx: Transaction, name: str) -> ResourceClass:
-    found = store.class_named(tx, name)
-    if found is None:
+    existing = store.class_named(tx, name)
+    if existing is None:
         raise _unknown(name)
-    return found
+    return existing
 
 
 resource_class = reads(_existing)

@@ -100,8 +100,8 @@ class TreeHistory:
         """Return where a snapshot stands, the same each time; None without a usable journal or after too much."""
         if self not in tx.remembered:
             self._look(tx)
-        known: CloudVersion | None = tx.remembered[self]
-        return known
+        version_: CloudVersion | None = tx.remembered[self]
+        return version_
 
     def read_along(self, tx: Transaction, scalars: PreparedScalars, values: Values) -> Sequence[Any] | None:
         """Return scalars in a snapshot, read in one statement with its version; None if they must be read alone."""
@@ -115,28 +115,28 @@ class TreeHistory:
             newest = self._states[-1] if self._states else None
             if self._clock() - self._begun_at > MAX_AGE_S:
                 newest = None
-            found = look(tx, newest and newest.place, along)
-            tx.remembered[self] = found and self._version(tx, found, newest)
-        if needs_numbers(tx, found and found.place, most=self._numbering.tolerates):
+            shown = look(tx, newest and newest.place, along)
+            tx.remembered[self] = shown and self._version(tx, shown, newest)
+        if needs_numbers(tx, shown and shown.place, most=self._numbering.tolerates):
             self._numbering.begin(tx.database)
-        return found and found.along
+        return shown and shown.along
 
-    def _version(self, tx: Transaction, found: JournalLook, newest: _SeenState | None) -> CloudVersion | None:
+    def _version(self, tx: Transaction, shown: JournalLook, newest: _SeenState | None) -> CloudVersion | None:
         """Return the version of a snapshot from what it shows of the journal since the newest state."""
         if newest is None:
             self._begun_at = self._clock()
             tx.database.note_read_anew()
-            return self._noted(found.place, None)
-        if found.changes is None and _is_earlier(found.place, newest.place):
-            return self._earlier(tx, found.place)
-        if found.changes is None or found.changes.roots:
-            return self._noted(found.place, found.changes)
-        self._states[-1] = newest._replace(place=found.place)
+            return self._noted(shown.place, None)
+        if shown.changes is None and _is_earlier(shown.place, newest.place):
+            return self._earlier(tx, shown.place)
+        if shown.changes is None or shown.changes.roots:
+            return self._noted(shown.place, shown.changes)
+        self._states[-1] = newest._replace(place=shown.place)
         return CloudVersion(self, newest.number)
 
-    def changed(self, one: int, other: int) -> CloudChanges | None:
+    def changed(self, first: int, second: int) -> CloudChanges | None:
         """Return what may differ between two states; None for everything."""
-        earlier, later = sorted((one, other))
+        earlier, later = sorted((first, second))
         with self._lock:
             return self._changed(earlier, later)
 
@@ -214,10 +214,10 @@ class TreeHistory:
         newest = self._states[-1].number
         for state in reversed(self._states):
             if state.place.is_part_of(place):
-                found, after = look(tx, state.place), self._changed(state.number, newest)
-                if found is None or found.changes is None or after is None:
+                shown, after = look(tx, state.place), self._changed(state.number, newest)
+                if shown is None or shown.changes is None or after is None:
                     return None
-                apart = after.together_with(CloudChanges(*found.changes[:2]))
+                apart = after.together_with(CloudChanges(*shown.changes[:2]))
                 return CloudVersion(self, newest, apart._replace(filled=frozenset()))  # Less may be in use here.
         return None
 

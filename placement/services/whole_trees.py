@@ -81,14 +81,14 @@ def remove_tree(tx: Transaction, uuid: str, consumers: Collection[str]) -> None:
     Invalid if the provider is not the root, ProviderInUse if the consumers are others; else raises as ``drain``.
     """
     pass_write_gate(tx.connection)
-    known = lock_consumers(tx, consumers)  # before the providers, as every claim does
+    locked = lock_consumers(tx, consumers)  # before the providers, as every claim does
     tree = _locked_tree(tx, uuid)
     if tree.root.uuid != uuid:
         raise Invalid(f"Resource provider {uuid} is not the root of its tree: {tree.root.uuid} is.")
     held = store.held_from(tx, tree.providers)
     _refuse_others(set(consumers), {row.consumer_uuid for row in held})
     store.replace_allocations(tx, held, {})
-    _settle(tx, known)
+    _settle(tx, locked)
     forget_reserved(tx, tree.providers)
     levels: dict[int, list[int]] = defaultdict(list)
     for provider in tree.providers:
@@ -113,7 +113,7 @@ def _set_disabled(tx: Transaction, root: LockedProvider, *, is_disabled: bool) -
     """Give the root the trait of disabled hosts, or take it; tell whether anything changed."""
     trait = tx.names.traits.ids(tx.connection, [DISABLED])[DISABLED]
     has = marks.traits_of(tx, root.uuid)
-    present = {one.id for one in has.traits} if has else set()
+    present = {uuid_.id for uuid_ in has.traits} if has else set()
     wanted = present | {trait} if is_disabled else present - {trait}
     return marks.replace_provider_traits(tx, root.id, wanted)
 
@@ -219,8 +219,11 @@ def evacuation(tx: Transaction, uuid: str, options: PlannerOptions) -> Evacuatio
     drafting = Drafting(tx, Composers(), AS_IT_IS.without([root.id]))
     drafts, stuck = as_many_as_fit(drafting, in_order)
     targets = _targets(tx, drafts)
-    uuids = [*[member.uuid for member in in_order], *[one for one, shape in shapes.items() if shape not in requests]]
-    consumers = [replace(_consumer(placed[one]), target=targets.get(one)) for one in uuids]
+    uuids = [
+        *[member.uuid for member in in_order],
+        *[uuid_ for uuid_, shape in shapes.items() if shape not in requests],
+    ]
+    consumers = [replace(_consumer(placed[uuid_]), target=targets.get(uuid_)) for uuid_ in uuids]
     were_all = len(in_order) == len(shapes) and all(plan.complete for plan, _ in stuck)
     return _evacuation(tx, root, consumers, complete=complete and were_all)
 

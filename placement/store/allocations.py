@@ -102,7 +102,7 @@ _ADVANCE_PROVIDERS = PreparedStatement(
 def _supply_query(locks: int, *, keeps_usage: bool, dialect: str) -> PreparedStatement:
     stock = StockSource(keeps_usage=keeps_usage)
     # Restricting the usage itself keeps the database from summing up providers that nobody asked for.
-    asked = stock.usage.c.resource_provider_id.in_(bindparam("providers", expanding=True))
+    is_of_these = stock.usage.c.resource_provider_id.in_(bindparam("providers", expanding=True))
     return PreparedStatement(
         select(
             inventories.c.resource_provider_id,
@@ -117,7 +117,7 @@ def _supply_query(locks: int, *, keeps_usage: bool, dialect: str) -> PreparedSta
             revision_column(dialect),
             *lock_columns(locks),
         )
-        .select_from(stock.with_usage(inventories, asked))
+        .select_from(stock.with_usage(inventories, is_of_these))
         .where(inventories.c.resource_provider_id.in_(bindparam("providers", expanding=True))),
         by_key=True,
     )
@@ -149,7 +149,7 @@ class HeldRow(NamedTuple):
 class SuppliesWithLocks(NamedTuple):
     """The supplies of some providers, and the locks in use anywhere."""
 
-    found: dict[StockKey, Supply]
+    by_stock: dict[StockKey, Supply]
     locks: UsedLocks
 
 
@@ -195,12 +195,14 @@ def held_by(tx: Transaction, consumer_uuids: Collection[str]) -> list[HeldRow]:
 
 def held_from(tx: Transaction, provider_ids: Collection[int]) -> list[HeldRow]:
     """Return the allocations from providers. They cannot change while the providers are locked."""
-    return [HeldRow(*row) for some in chunks(list(provider_ids)) for row in tx.tuples(_HELD_FROM, {"providers": some})]
+    return [
+        HeldRow(*row) for portion in chunks(list(provider_ids)) for row in tx.tuples(_HELD_FROM, {"providers": portion})
+    ]
 
 
 def supplies(tx: Transaction, provider_ids: Collection[int]) -> dict[StockKey, Supply]:
     """Return the inventories of providers with their usage. Lock the providers first."""
-    return supplies_with_locks(tx, provider_ids, ()).found
+    return supplies_with_locks(tx, provider_ids, ()).by_stock
 
 
 def supplies_with_locks(
@@ -222,15 +224,15 @@ def delete_allocations(tx: Transaction, consumer_uuids: Collection[str]) -> None
         tx.change(_DELETE, {"consumers": chunk})
 
 
-def replace_allocations(tx: Transaction, held: Sequence[HeldRow], wanted: Mapping[HeldKey, int]) -> None:
+def replace_allocations(tx: Transaction, held: Sequence[HeldRow], amounts: Mapping[HeldKey, int]) -> None:
     """Turn all that some locked consumers hold into the amounts they want, writing only rows that differ."""
-    kept = {row.key: row for row in held if row.key in wanted}
+    kept = {row.key: row for row in held if row.key in amounts}
     if gone := [row.id for row in held if kept.get(row.key) is not row]:
         for chunk in chunks(gone):
             tx.change(_DELETE_ROWS, {"ids": chunk})
-    if changed := [{"key": row.id, "amount": wanted[key]} for key, row in kept.items() if row.used != wanted[key]]:
+    if changed := [{"key": row.id, "amount": amounts[key]} for key, row in kept.items() if row.used != amounts[key]]:
         tx.execute(_CHANGE, changed)
-    if new := [_inserted(key, amount) for key, amount in wanted.items() if key not in kept]:
+    if new := [_inserted(key, amount) for key, amount in amounts.items() if key not in kept]:
         tx.insert(_INSERT, new)
 
 

@@ -97,8 +97,8 @@ def advance_consumers(tx: Transaction, changes: Sequence[tuple[Consumer, Consume
     alike: dict[tuple[int, ConsumerOwner], list[int]] = defaultdict(list)
     for consumer, owner in changes:
         alike[consumer.generation, owner].append(consumer.id)
-    for (seen, owner), ids in alike.items():
-        values = {"seen": seen, "project": owner.project_id, "user": owner.user_id, "type": owner.type_id}
+    for (old_generation, owner), ids in alike.items():
+        values = {"seen": old_generation, "project": owner.project_id, "user": owner.user_id, "type": owner.type_id}
         for chunk in chunks(ids):
             if tx.change(_ADVANCE, {"ids": chunk, **values}) != len(chunk):
                 raise ConcurrentUpdate
@@ -140,26 +140,29 @@ def owner_ids(tx: Transaction, projects: Iterable[str], users: Iterable[str], ty
 
     Call this before taking any lock: who creates a row blocks others that want the same one, and these must hold none.
     """
-    wanted = [sorted(set(names)) for names in (projects, users, types)]
-    ids_of_kinds = _ids_of_kinds(tx, wanted)
-    if _insert_missing(tx, wanted, ids_of_kinds):
-        ids_of_kinds = _ids_of_kinds(tx, wanted)
+    names_of_kinds = [sorted(set(names)) for names in (projects, users, types)]
+    ids_of_kinds = _ids_of_kinds(tx, names_of_kinds)
+    if _insert_missing(tx, names_of_kinds, ids_of_kinds):
+        ids_of_kinds = _ids_of_kinds(tx, names_of_kinds)
     return OwnerIds(
-        *(_complete(tx, column, names, ids) for column, names, ids in zip(_COLUMNS, wanted, ids_of_kinds, strict=True))
+        *(
+            _complete(tx, column, names, ids)
+            for column, names, ids in zip(_COLUMNS, names_of_kinds, ids_of_kinds, strict=True)
+        )
     )
 
 
-def _ids_of_kinds(tx: Transaction, wanted: list[list[str]]) -> list[Ids]:
-    ids_of_kinds: list[Ids] = [{} for _ in wanted]
-    for chunk in zip_longest(*map(chunks, wanted), fillvalue=[]):
+def _ids_of_kinds(tx: Transaction, names_of_kinds: list[list[str]]) -> list[Ids]:
+    ids_of_kinds: list[Ids] = [{} for _ in names_of_kinds]
+    for chunk in zip_longest(*map(chunks, names_of_kinds), fillvalue=[]):
         for kind, name, id_ in tx.tuples(_BY_NAME, {f"names{kind}": names for kind, names in enumerate(chunk)}):
             ids_of_kinds[kind][name] = id_
     return ids_of_kinds
 
 
-def _insert_missing(tx: Transaction, wanted: list[list[str]], ids_of_kinds: list[Ids]) -> bool:
+def _insert_missing(tx: Transaction, names_of_kinds: list[list[str]], ids_of_kinds: list[Ids]) -> bool:
     inserted = False
-    for column, names, ids in zip(_COLUMNS, wanted, ids_of_kinds, strict=True):
+    for column, names, ids in zip(_COLUMNS, names_of_kinds, ids_of_kinds, strict=True):
         if missing := [{column.name: name} for name in names if name not in ids]:
             assert isinstance(column.table, Table)
             insert_unless_exists(tx, column.table, missing, key=column.name)

@@ -188,7 +188,7 @@ def inventories_by_class(tx: Transaction, provider_id: int) -> dict[int, Invento
 def replace_inventories(
     tx: Transaction,
     provider_id: int,
-    wanted: Mapping[int, Inventory],
+    target: Mapping[int, Inventory],
     *,
     present: Mapping[int, Inventory] | None = None,
 ) -> None:
@@ -198,10 +198,10 @@ def replace_inventories(
     """
     if present is None:
         present = inventories_by_class(tx, provider_id)
-    delete_inventories(tx, provider_id, present.keys() - wanted.keys())
-    insert_inventories(tx, provider_id, {id_: wanted[id_] for id_ in wanted.keys() - present.keys()})
-    kept = wanted.keys() & present.keys()
-    update_inventories(tx, provider_id, {id_: wanted[id_] for id_ in kept if wanted[id_] != present[id_]})
+    delete_inventories(tx, provider_id, present.keys() - target.keys())
+    insert_inventories(tx, provider_id, {id_: target[id_] for id_ in target.keys() - present.keys()})
+    kept = target.keys() & present.keys()
+    update_inventories(tx, provider_id, {id_: target[id_] for id_ in kept if target[id_] != present[id_]})
 
 
 def reserve_all(tx: Transaction, provider_ids: Collection[int]) -> list[int]:

@@ -84,8 +84,8 @@ def held_around(tx: Transaction, locks: UsedLocks, providers: Collection[int]) -
     rows = tx.tuples(_held(keeps_usage=tx.database.keeps_usage), values)
     places = [ExclusivePlace(id_, root, lock, int(capacity), int(used)) for id_, root, lock, capacity, used in rows]
     names = sorted({trait for trait in locks.values() if trait is not None})
-    asked = [{"places": [place.id for place in chunk], "names": names} for chunk in chunks(places) if names]
-    has = {pair for values in asked for pair in tx.tuples(_HAS, values)}
+    searched = [{"places": [place.id for place in chunk], "names": names} for chunk in chunks(places) if names]
+    has = {pair for values in searched for pair in tx.tuples(_HAS, values)}
     return [place for place in places if (trait := locks[place.class_id]) is None or (place.id, trait) in has]
 
 

@@ -61,7 +61,7 @@ class ProviderTraits:
     traits: list[Trait]
 
 
-def _found(tx: Transaction, query: PreparedStatement | Select[Any], values: Values = NO_VALUES) -> list[Trait]:
+def _traits_in(tx: Transaction, query: PreparedStatement | Select[Any], values: Values = NO_VALUES) -> list[Trait]:
     rows = tx.rows(query, values) if isinstance(query, PreparedStatement) else tx.execute(query)
     return [Trait(*row) for row in rows]
 
@@ -78,17 +78,17 @@ def traits_matching(
         query = query.where(func.substr(TRAIT.name, 1, len(prefix)) == prefix)
     if associated is not None:
         query = query.where(_IS_IN_USE if associated else ~_IS_IN_USE)
-    return _found(tx, query)
+    return _traits_in(tx, query)
 
 
 def trait_named(tx: Transaction, name: str) -> Trait | None:
     """Return the trait with this name, or None."""
-    return next(iter(_found(tx, _BY_NAME, {"name": name})), None)
+    return next(iter(_traits_in(tx, _BY_NAME, {"name": name})), None)
 
 
 def traits_named(tx: Transaction, names: Collection[str]) -> list[Trait]:
     """Return those of the traits that exist."""
-    return [trait for chunk in chunks(sorted(set(names))) for trait in _found(tx, _BY_NAMES, {"names": chunk})]
+    return [trait for chunk in chunks(sorted(set(names))) for trait in _traits_in(tx, _BY_NAMES, {"names": chunk})]
 
 
 def insert_trait(tx: Transaction, name: str) -> bool:
@@ -125,14 +125,14 @@ class _Links:
         self._give = PreparedInsert(table, provider, mark)
         self._take = PreparedStatement(delete(table).where(is_of_provider, mark.in_(bindparam("lost", expanding=True))))
 
-    def replace(self, tx: Transaction, provider_id: int, wanted: Set[int]) -> bool:
+    def replace(self, tx: Transaction, provider_id: int, mark_ids: Set[int]) -> bool:
         """Make these exactly the marks of a provider; tell whether anything changed."""
         present = {id_ for (id_,) in tx.tuples(self._present, {"provider_id": provider_id})}
-        if lost := present - wanted:
+        if lost := present - mark_ids:
             tx.change(self._take, {"provider_id": provider_id, "lost": sorted(lost)})
-        if gained := wanted - present:
+        if gained := mark_ids - present:
             tx.insert(self._give, [dict(zip(self._names, (provider_id, id_), strict=True)) for id_ in sorted(gained)])
-        return wanted != present
+        return mark_ids != present
 
 
 _TRAITS = _Links(HAS.resource_provider_id, HAS.trait_id)

@@ -40,20 +40,20 @@ class NameTable:
 
     def ids(self, connection: Connection, names: Iterable[str]) -> dict[str, int]:
         """Return the ids of those names that exist."""
-        wanted = set(names)
-        id_of = {name: self._id_by_name[name] for name in wanted & self._id_by_name.keys()}
-        for chunk in chunks(sorted(wanted - id_of.keys())):
+        sought = set(names)
+        id_of = {name: self._id_by_name[name] for name in sought & self._id_by_name.keys()}
+        for chunk in chunks(sorted(sought - id_of.keys())):
             id_of.update(self._keep(self._by_name.tuples(connection, {"names": chunk})))
         return id_of
 
     def names(self, connection: Connection, ids: Iterable[int]) -> dict[int, str]:
         """Return the name of each id, also of those that rows refer to although they do not exist."""
-        wanted = set(ids)
-        name_of = {id_: self._name_by_id[id_] for id_ in wanted & self._name_by_id.keys()}
-        for chunk in chunks(sorted(wanted - name_of.keys())):
+        sought = set(ids)
+        name_of = {id_: self._name_by_id[id_] for id_ in sought & self._name_by_id.keys()}
+        for chunk in chunks(sorted(sought - name_of.keys())):
             rows = self._keep(self._by_id.tuples(connection, {"ids": chunk}))
             name_of.update((id_, name) for name, id_ in rows)
-        if gone := wanted - name_of.keys():
+        if gone := sought - name_of.keys():
             name_of.update(self._stand_ins(gone))
         return name_of
 
@@ -90,11 +90,11 @@ class _TableInSnapshot(NameTable):
         return _from_memo(self._names, {*ids}, partial(self._looked_up_in.names, connection))
 
 
-def _from_memo(memo: dict[K, V | None], wanted: set[K], look_up: Callable[[set[K]], dict[K, V]]) -> dict[K, V]:
+def _from_memo(memo: dict[K, V | None], sought: set[K], look_up: Callable[[set[K]], dict[K, V]]) -> dict[K, V]:
     """Return the values of those keys that have one; look up those not in the memo, and add them."""
-    if unknown := wanted - memo.keys():
+    if unknown := sought - memo.keys():
         memo.update(dict.fromkeys(unknown) | look_up(unknown))
-    return {key: value for key in wanted if (value := memo[key]) is not None}
+    return {key: value for key in sought if (value := memo[key]) is not None}
 
 
 class Names:

@@ -67,36 +67,36 @@ class ProviderList(NamedTuple):
 
 
 def providers_matching(
-    tx: Transaction, wanted: ProviderFilter, *, class_ids: Mapping[str, int], trait_ids: Mapping[str, int]
+    tx: Transaction, provider_filter: ProviderFilter, *, class_ids: Mapping[str, int], trait_ids: Mapping[str, int]
 ) -> ProviderList:
     """Return the providers that pass a filter, in the order of their ids. The caller resolves its names to ids."""
-    query = _ALL.where(*conditions_of(tx, wanted, class_ids=class_ids, trait_ids=trait_ids))
-    if len(wanted.required) + len(wanted.member_of) + len(wanted.resources) > MAX_SETS_KEPT:
+    query = _ALL.where(*conditions_of(tx, provider_filter, class_ids=class_ids, trait_ids=trait_ids))
+    if len(provider_filter.required) + len(provider_filter.member_of) + len(provider_filter.resources) > MAX_SETS_KEPT:
         tx.keep_no_statement()
     # The driver's raw rows: for thousands of providers, building objects would cost more than the query.
     rows = tx.tuples(query)
     newest = max((row[5] for row in rows if row[5] is not None), default=None)
-    return ProviderList([row[:5] for row in rows], _moment(newest))
+    return ProviderList([row[:5] for row in rows], _time_of(newest))
 
 
 def conditions_of(
-    tx: Transaction, wanted: ProviderFilter, *, class_ids: Mapping[str, int], trait_ids: Mapping[str, int]
+    tx: Transaction, provider_filter: ProviderFilter, *, class_ids: Mapping[str, int], trait_ids: Mapping[str, int]
 ) -> list[ColumnElement[bool]]:
     """Translate a filter into conditions on rows of resource_providers."""
-    conditions = [*_of_identity(wanted)]
+    conditions = [*_of_identity(provider_filter)]
     passing: list[Select[int]] = []
-    if wanted.required:
-        id_sets = {frozenset(trait_ids[name] for name in names) for names in wanted.required}
+    if provider_filter.required:
+        id_sets = {frozenset(trait_ids[name] for name in names) for names in provider_filter.required}
         passing.append(_having_one_of_each(select(_OWNER), _OWNER, key=_TRAIT, sets=id_sets))
-    if wanted.forbidden:
-        forbidden_ids = sorted(trait_ids[name] for name in wanted.forbidden)
+    if provider_filter.forbidden:
+        forbidden_ids = sorted(trait_ids[name] for name in provider_filter.forbidden)
         conditions.append(RP.id.not_in(select(_OWNER).where(_TRAIT.in_(forbidden_ids))))
-    if wanted.member_of:
-        passing.append(_having_one_of_each(_MEMBERS, _MEMBER, key=_AGGREGATE, sets=set(wanted.member_of)))
-    if wanted.forbidden_aggregates:
-        conditions.append(RP.id.not_in(_MEMBERS.where(_AGGREGATE.in_(sorted(wanted.forbidden_aggregates)))))
-    if wanted.resources:
-        passing.append(_having_room(tx, wanted.resources, class_ids))
+    if provider_filter.member_of:
+        passing.append(_having_one_of_each(_MEMBERS, _MEMBER, key=_AGGREGATE, sets=set(provider_filter.member_of)))
+    if provider_filter.forbidden_aggregates:
+        conditions.append(RP.id.not_in(_MEMBERS.where(_AGGREGATE.in_(sorted(provider_filter.forbidden_aggregates)))))
+    if provider_filter.resources:
+        passing.append(_having_room(tx, provider_filter.resources, class_ids))
     if passing:
         # Intersected into one set of ids: each set of its own would be another join, and PostgreSQL, which
         # underestimates such sets, would compare every provider of one with every provider of the next.
@@ -104,20 +104,20 @@ def conditions_of(
     return conditions
 
 
-def _moment(value: datetime | str | None) -> datetime | None:
+def _time_of(value: datetime | str | None) -> datetime | None:
     """Convert a timestamp from the driver, which is text on SQLite."""
     return datetime.fromisoformat(value) if isinstance(value, str) else value
 
 
-def _of_identity(wanted: ProviderFilter) -> Iterator[ColumnElement[bool]]:
-    if wanted.name is not None:
-        yield RP.name == wanted.name
-    if wanted.uuid is not None:
-        yield RP.uuid == wanted.uuid
-    if wanted.in_tree is not None:
+def _of_identity(provider_filter: ProviderFilter) -> Iterator[ColumnElement[bool]]:
+    if provider_filter.name is not None:
+        yield RP.name == provider_filter.name
+    if provider_filter.uuid is not None:
+        yield RP.uuid == provider_filter.uuid
+    if provider_filter.in_tree is not None:
         named = resource_providers.alias("named")
         yield RP.root_provider_id == (
-            select(named.c.root_provider_id).where(named.c.uuid == wanted.in_tree).scalar_subquery()
+            select(named.c.root_provider_id).where(named.c.uuid == provider_filter.in_tree).scalar_subquery()
         )
 
 
@@ -141,11 +141,11 @@ def _having_room(tx: Transaction, amounts: Mapping[str, int], ids: Mapping[str, 
     """Return a query for providers that can serve all amounts alone: ``domain.inventory.Inventory.fits`` in SQL."""
     stock = StockSource(keeps_usage=tx.database.keeps_usage)
     have = stock.inventory.c
-    asked = case(
+    amount_by_class = case(
         # max_unit never exceeds UNBOUNDED, so larger amounts are equivalent; the clamp keeps sums within BIGINT.
         {ids[name]: literal(min(amount, UNBOUNDED + 1), BigInteger) for name, amount in amounts.items()},
         value=have.resource_class_id,
     )
     fitting = select(have.resource_provider_id).select_from(stock.rows)
-    fitting = fitting.where(have.resource_class_id.in_(sorted(ids.values())), stock.fits(asked))
+    fitting = fitting.where(have.resource_class_id.in_(sorted(ids.values())), stock.fits(amount_by_class))
     return fitting.group_by(have.resource_provider_id).having(func.count() == len(ids))

@@ -144,7 +144,7 @@ def required_provider(tx: Transaction, uuid: str) -> Provider:
 def providers_by_uuid(tx: Transaction, uuids: Collection[str]) -> dict[str, Provider]:
     """Return those of the providers that exist, by uuid."""
     rows = (row for chunk in chunks(sorted(uuids)) for row in tx.rows(_BY_UUIDS, {"uuids": chunk}))
-    return {each.uuid: each for each in (Provider(*row) for row in rows)}
+    return {known_provider.uuid: known_provider for known_provider in (Provider(*row) for row in rows)}
 
 
 def ids_by_uuid(tx: Transaction, uuids: Collection[str]) -> dict[str, int]:

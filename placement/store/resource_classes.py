@@ -39,23 +39,23 @@ class ResourceClass:
     modified: datetime | None
 
 
-def _found(tx: Transaction, query: Select[Any]) -> list[ResourceClass]:
+def _classes_in(tx: Transaction, query: Select[Any]) -> list[ResourceClass]:
     return [ResourceClass(*row) for row in tx.execute(query)]
 
 
 def all_classes(tx: Transaction) -> list[ResourceClass]:
     """Return all resource classes, standard ones first, each kind in the order of ids."""
-    return _found(tx, _ALL.order_by(_STANDARD_FIRST, resource_classes.c.id))
+    return _classes_in(tx, _ALL.order_by(_STANDARD_FIRST, resource_classes.c.id))
 
 
 def class_named(tx: Transaction, name: str) -> ResourceClass | None:
     """Return the class with this name, or None."""
-    return next(iter(_found(tx, _ALL.where(resource_classes.c.name == name))), None)
+    return next(iter(_classes_in(tx, _ALL.where(resource_classes.c.name == name))), None)
 
 
 def locked_class(tx: Transaction, name: str) -> ResourceClass | None:
     """Return the class with this name, or None; wait for those that give it to a provider, and keep others from it."""
-    return next(iter(_found(tx, _ALL.where(resource_classes.c.name == name).with_for_update())), None)
+    return next(iter(_classes_in(tx, _ALL.where(resource_classes.c.name == name).with_for_update())), None)
 
 
 def claimed_class_ids(tx: Transaction, names: Collection[str]) -> dict[str, int]:

@@ -160,8 +160,8 @@ class TriggerSet:
 
     def _rows(self, connection: Connection) -> list[tuple[str, ...]]:
         query, tables = _STANDING[connection.dialect.name], {trigger.table for trigger in self.triggers}
-        wanted = {"tables": list(tables)} if connection.dialect.name == "postgresql" else {}
-        return [(*row,) for row in connection.execute(text(query), wanted)]
+        parameters = {"tables": list(tables)} if connection.dialect.name == "postgresql" else {}
+        return [(*row,) for row in connection.execute(text(query), parameters)]
 
     def some_are_there(self, connection: Connection) -> bool:
         """Tell whether any of the triggers exists, in whatever state."""

@@ -90,26 +90,26 @@ class Batching(Generic[Item]):
             batch, followers = _Batch(held.pop_all()), self._followers(leader)
             batch.admit(len(followers))
             try:
-                process([leader.item, *[other.item for other in followers]])
+                process([leader.item, *[further.item for further in followers]])
             except BaseException:
                 batch.leave()
                 raise
             finally:
-                for other in followers:
-                    other.batch = batch
-                    other.called.set()
+                for further in followers:
+                    further.batch = batch
+                    further.called.set()
         return batch
 
     def _followers(self, leader: _Waiter[Item]) -> list[_Waiter[Item]]:
         with self._guard:
-            others = [other for other in self._waiting if other is not leader]
-            self._waiting = others[MAX_BATCH - 1 :]
-        return others[: MAX_BATCH - 1]
+            later_waiters = [further for further in self._waiting if further is not leader]
+            self._waiting = later_waiters[MAX_BATCH - 1 :]
+        return later_waiters[: MAX_BATCH - 1]
 
     def _call_next(self, leader: _Waiter[Item]) -> None:
         """Wake one waiting thread as the next leader. A leader whose turn never came drops out of the queue."""
         with self._guard:
-            self._waiting = [other for other in self._waiting if other is not leader]
+            self._waiting = [further for further in self._waiting if further is not leader]
             self._is_running = bool(self._waiting)
             if self._waiting:
                 self._waiting[0].called.set()
@@ -132,16 +132,16 @@ class FairTurns:
     @contextlib.contextmanager
     def taken(self, *, longest_wait_s: float) -> Iterator[None]:
         """Wait for a turn, no longer than that, and pass it on at the end of the block."""
-        mine = threading.Event()
+        own_turn = threading.Event()
         with self._guard:
-            self._waiting.append(mine)
-            if self._waiting[0] is mine:
-                mine.set()
-        mine.wait(longest_wait_s)
+            self._waiting.append(own_turn)
+            if self._waiting[0] is own_turn:
+                own_turn.set()
+        own_turn.wait(longest_wait_s)
         try:
             yield
         finally:
             with self._guard:
-                self._waiting.remove(mine)
+                self._waiting.remove(own_turn)
                 if self._waiting:
                     self._waiting[0].set()

@@ -175,8 +175,8 @@ class Text(NamedTuple):
     def in_order(self, values: Values) -> list[Any]:
         """Return the values in the order of the numbered placeholders."""
         stamps = dict.fromkeys(self.stamps, utc_now()) if self.stamps else {}
-        given = {**self.own, **stamps, **values}
-        return [array(value) if isinstance(value := given[name], list) else value for name in self.names]
+        named = {**self.own, **stamps, **values}
+        return [array(value) if isinstance(value := named[name], list) else value for name in self.names]
 
 
 def _literal(value: Any) -> str:
@@ -192,7 +192,9 @@ def array(members: Iterable[float | str | None]) -> str:
     >>> print(array([1, 2.5, None]), array(['a"b', "c,d"]))
     {1,2.5,NULL} {"a\"b","c,d"}
     """
-    return "{" + ",".join([_quoted(one) if isinstance(one, str) else _plain(one) for one in members]) + "}"
+    return (
+        "{" + ",".join([_quoted(element) if isinstance(element, str) else _plain(element) for element in members]) + "}"
+    )
 
 
 def _quoted(text: str) -> str:

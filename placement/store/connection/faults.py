@@ -147,7 +147,7 @@ def fault_of(error: DBAPIError) -> DatabaseFault | None:
     """Classify a database error; None means that the statement itself was wrong, which is a bug in this server."""
     if isinstance(error, IntegrityError):
         return INTEGRITY
-    fault = _known(error.orig)
+    fault = _fault_by_code(error.orig)
     if error.connection_invalidated and fault not in (TOO_LONG, CLUSTER):
         return CONNECTION
     return fault or (_of_no_connection(error) if error.statement is None else None)
@@ -155,7 +155,7 @@ def fault_of(error: DBAPIError) -> DatabaseFault | None:
 
 def is_cut_off(error: BaseException) -> bool:
     """Tell whether a Galera node has refused a statement because it has lost the cluster."""
-    return _known(error) is CLUSTER
+    return _fault_by_code(error) is CLUSTER
 
 
 def passing_fault(error: DBAPIError) -> DatabaseFault | None:
@@ -171,7 +171,7 @@ def first_line(error: DBAPIError) -> str:
     return (words[-1].strip().splitlines() or [""])[0] if words else type(error.orig).__name__
 
 
-def _known(cause: Any) -> DatabaseFault | None:
+def _fault_by_code(cause: Any) -> DatabaseFault | None:
     arguments = getattr(cause, "args", ())
     if arguments and isinstance(arguments[0], int):
         number, words = _UNREAD_TRIGGER

@@ -91,8 +91,8 @@ class PreparedScalars:
 
     def read(self, connection: Connection, values: Values = NO_VALUES) -> Sequence[Any]:
         """Read them alone."""
-        found: Sequence[Any] = self._alone.tuples(connection, values)[0]
-        return found
+        first_row: Sequence[Any] = self._alone.tuples(connection, values)[0]
+        return first_row
 
 
 class PreparedInsert:

@@ -45,9 +45,9 @@ class TimedConnection(Connection[Any]):
         self.waits_since = monotonic()
         return self.pgconn.exec_(text)
 
-    def has_waited_since(self, moment: float) -> bool:
+    def has_waited_since(self, deadline: float) -> bool:
         """Tell whether the statement that it is waiting for, if any, was sent before a moment."""
-        return self.waits_since < moment and self.pgconn.transaction_status == TransactionStatus.ACTIVE
+        return self.waits_since < deadline and self.pgconn.transaction_status == TransactionStatus.ACTIVE
 
     def cut(self) -> None:
         """Shut its socket down, whatever another thread is doing with it."""
@@ -83,7 +83,7 @@ class StatementLimit:
     def cut_overdue(self) -> None:
         """Cut the connections that have waited for too long."""
         latest = monotonic() - self._limit_s
-        living = [connection for seen in list(self._connections.values()) if (connection := seen())]
+        living = [connection for reference in list(self._connections.values()) if (connection := reference())]
         overdue = [connection for connection in living if connection.has_waited_since(latest)]
         for connection in overdue:
             with suppress(OSError, ValueError):  # it may have been closed meanwhile

@@ -177,12 +177,12 @@ def _changes_in(rows: Collection[RowOfTree], *, is_exact: bool) -> TreeChanges |
     if len(roots) >= MAX_CHANGED or any(row[0] is None and row[2] != PROVIDER for row in rows):
         return None
     marks = {(PROVIDER, root) for root in _roots([row for row in rows if row[2] == PROVIDER])}
-    marks |= {(kind, object_id) for _root, _other, kind, _is_ours, object_id, *_ in rows if kind in MARK_KINDS}
+    marks |= {(kind, object_id) for _root, _root_left, kind, _is_ours, object_id, *_ in rows if kind in MARK_KINDS}
     if not is_exact:  # Rows shown without counting as seen come again: steps would be counted twice.
         return TreeChanges(roots, frozenset(marks), unclear=roots)
     claims = [row for row in rows if row[3] and row[2] == ALLOCATION]
     uses = defaultdict[int, list[UseStep]](list)
-    for root, _other, _kind, _is_ours, class_id, more, provider, _note in claims:
+    for root, _root_left, _kind, _is_ours, class_id, more, provider, _note in claims:
         uses[class_id].append(UseStep(root, provider, more))
     further = [row for row in rows if not (row[3] and row[2] == ALLOCATION)]
     unclear = _roots([row for row in further if row[2] not in MARK_KINDS])
@@ -327,31 +327,31 @@ def _place(along: Sequence[ColumnElement[Any]]) -> Select[*tuple[Any, ...]]:
         microseconds_of(remembered.time) == bindparam("time", type_=BigInteger),
         remembered.commit_mark + 0 == bindparam("mark", type_=BigInteger),
     )
-    mark, is_seen = bindparam("mark", type_=BigInteger), late.commit_mark != all_(_given_open())
+    mark, is_seen = bindparam("mark", type_=BigInteger), late.commit_mark != all_(_hidden_open())
     # That of the remembered row is counted without its rows, of which there may be thousands.
     overlapping = select(func.count(late.commit_mark.distinct())).where(
-        late.commit_mark >= _given("overlap"), late.commit_mark < func.least(_given("end"), _given("mark")), is_seen
+        late.commit_mark >= _hidden("overlap"), late.commit_mark < func.least(_hidden("end"), _hidden("mark")), is_seen
     )
-    of_remembered = case((and_(mark < _given("end"), mark != all_(_given_open())), 1), else_=0)
+    of_remembered = case((and_(mark < _hidden("end"), mark != all_(_hidden_open())), 1), else_=0)
     transactions = bindparam("transactions", type_=BigInteger)
     is_whole = or_(transactions == _NOT_COUNTED, overlapping.scalar_subquery() + of_remembered == transactions)
     place = func.json_build_array(is_there & is_whole, *place_columns(), *along)
     return select(null(), null(), *_words(_PLACE), null(), null(), null(), null(), cast(place, Text))
 
 
-def _given(name: str) -> ColumnElement[int]:
+def _hidden(name: str) -> ColumnElement[int]:
     return select(bindparam(name, type_=BigInteger)).scalar_subquery()
 
 
-def _given_open() -> ColumnElement[Any]:
+def _hidden_open() -> ColumnElement[Any]:
     return cast(select(bindparam("open", type_=ARRAY(BigInteger))).scalar_subquery(), ARRAY(BigInteger))
 
 
 @lru_cache
 def _rows_and_place(along: PreparedScalars, *, doubled: int) -> PreparedStatement:
     """Return the statement for a journal that has doubled this often."""
-    is_late = or_(J.commit_mark >= _given("end"), J.commit_mark == any_(_given_open()))
-    is_new = (J.commit_mark >= _given("begin")) & (J.commit_mark <= _HIGHEST) & is_late
+    is_late = or_(J.commit_mark >= _hidden("end"), J.commit_mark == any_(_hidden_open()))
+    is_new = (J.commit_mark >= _hidden("begin")) & (J.commit_mark <= _HIGHEST) & is_late
     of_this_size = literal_column(str(doubled), Integer) >= _NOTHING
     rows = _rows(POSTGRESQL).where(_IS_ABOUT_TREES, is_new, of_this_size).limit(_MAX_ROWS)
     return PreparedStatement(union_all(_place(along.columns), rows))
@@ -367,7 +367,7 @@ def _statement_on_mariadb() -> PreparedStatement:
     # Two parameters: SQLAlchemy renders an expanding one only once.
     known, remembered = (bindparam(name, expanding=True, type_=BigInteger) for name in ("known", "remembered"))
     is_new = (J.commit_mark >= bindparam("end")) | J.commit_mark.is_(None)
-    new, evidence = [_rows(MARIADB, note).add_columns(J.id, J.commit_mark, _TIME) for note in (_NO_NOTE, _ONE)]
+    new, evidence = [_rows(MARIADB, note).add_columns(J.id, J.commit_mark, _TIME) for note in (_NO_NOTE, _NOTED)]
     last = select(func.max(placement_journal.alias("numbered").c.commit_mark)).scalar_subquery()
     return PreparedStatement(
         union_all(
@@ -378,7 +378,7 @@ def _statement_on_mariadb() -> PreparedStatement:
     )
 
 
-_ONE = literal_column("1", Integer)
+_NOTED = literal_column("1", Integer)
 _TIME = func.timestampdiff(literal_column("MICROSECOND"), literal_column("'1970-01-01'"), J.time, type_=BigInteger)
 _AHEAD = PreparedStatement(
     select(J.id, _TIME).where(J.commit_mark.is_(None), _IS_ABOUT_TREES).order_by(J.id).limit(MAX_UNNUMBERED + 1)

@@ -31,14 +31,14 @@ class Seen:
         """The lowest unseen mark."""
         return min(self.end, *self.still_open) if self.still_open else self.end
 
-    def is_part_of(self, other: "Seen") -> bool:
+    def is_part_of(self, newer: "Seen") -> bool:
         """Tell whether another reader has seen all that this one has.
 
         >>> Seen(9, (4,)).is_part_of(Seen(12, (4, 10))), Seen(9, (4,)).is_part_of(Seen(12, (5,)))
         (True, False)
         """
-        missed = [mark for mark in other.still_open if mark < self.end]
-        return self.end <= other.end and set(missed) <= set(self.still_open)
+        missed = [mark for mark in newer.still_open if mark < self.end]
+        return self.end <= newer.end and set(missed) <= set(self.still_open)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Cursor:
     is_exact: bool = True
     triggers: str | None = field(default=None, compare=False)
 
-    def is_part_of(self, other: "Cursor") -> bool:
+    def is_part_of(self, newer: "Cursor") -> bool:
         """Tell whether another reader of the tables themselves has seen all that this one has.
 
         >>> Cursor(Seen(9), ahead=(3, 7)).is_part_of(Cursor(Seen(9), ahead=(3, 5, 7)))
@@ -77,9 +77,9 @@ class Cursor:
         >>> Cursor(Seen(9), ahead=(3, 7)).is_part_of(Cursor(Seen(11)))  # all rows ahead have been numbered
         True
         """
-        if self.ahead and self.seen.end == other.seen.end:
-            return set(self.ahead) <= set(other.ahead)
-        return self.seen.is_part_of(other.seen)
+        if self.ahead and self.seen.end == newer.seen.end:
+            return set(self.ahead) <= set(newer.ahead)
+        return self.seen.is_part_of(newer.seen)
 
     @property
     def text(self) -> str:

@@ -93,8 +93,8 @@ def extent(tx: Transaction) -> JournalExtent:
     return JournalExtent(newest.id - first.id + 1, _age_s(first.time), _age_s(late.time) if late else 0.0)
 
 
-def _age_s(moment: datetime) -> float:
-    return max(0.0, (utc_now() - moment).total_seconds())
+def _age_s(at_time: datetime) -> float:
+    return max(0.0, (utc_now() - at_time).total_seconds())
 
 
 ROWS_AT_ONCE = 1000
@@ -167,15 +167,15 @@ class PastProvider:
         return {consumer: dict(held) for consumer, held in holders.items()}
 
 
-def provider_at(tx: Transaction, uuid: str, moment: datetime) -> PastProvider:
+def provider_at(tx: Transaction, uuid: str, at_time: datetime) -> PastProvider:
     """Return a provider as of a moment, undoing all changes since; TooLongAgo if rows may be missing."""
     known_since = complete_since(tx)
-    if known_since is None or moment < known_since:
+    if known_since is None or at_time < known_since:
         raise TooLongAgo
     past = _now(tx, uuid)
-    for entry in since_then(tx, Wanted(providers=(uuid,), since=moment)):
+    for entry in since_then(tx, Wanted(providers=(uuid,), since=at_time)):
         _undo(entry, past)
-    return _named(tx, past, moment)
+    return _named(tx, past, at_time)
 
 
 @dataclass(slots=True)
@@ -204,7 +204,7 @@ def _now(tx: Transaction, uuid: str) -> _Contents:
     return _Contents(
         exists=True,
         inventories={id_: dict(zip(_STOCK, amounts, strict=True)) for id_, *amounts in tx.execute(stocks)},
-        allocations={id_: (who, of, used) for id_, who, of, used in tx.tuples(taken)},
+        allocations={id_: (consumer_uuid, class_id, used) for id_, consumer_uuid, class_id, used in tx.tuples(taken)},
         traits=set(tx.execute(select(marks.trait_id).where(marks.resource_provider_id == provider)).scalars()),
         aggregates=set(tx.execute(grouped.where(groups.resource_provider_id == provider)).scalars()),
     )
@@ -229,9 +229,9 @@ def _undo(entry: Entry, past: _Contents) -> None:
         (past.aggregates.discard if was_made else past.aggregates.add)(str(entry.name))
 
 
-def _named(tx: Transaction, past: _Contents, moment: datetime) -> PastProvider:
+def _named(tx: Transaction, past: _Contents, at_time: datetime) -> PastProvider:
     """Name classes and traits as they were called at a moment."""
-    former, connection = lost_after(tx, moment), tx.connection
+    former, connection = lost_after(tx, at_time), tx.connection
     classes = tx.names.classes.names(connection, {*past.inventories, *(id_ for _, id_, _ in past.allocations.values())})
     traits = tx.names.traits.names(connection, past.traits)
 
@@ -241,7 +241,10 @@ def _named(tx: Transaction, past: _Contents, moment: datetime) -> PastProvider:
     return PastProvider(
         exists=past.exists,
         inventories={class_name(id_): stock for id_, stock in past.inventories.items()},
-        allocations={id_: (who, class_name(of), used) for id_, (who, of, used) in past.allocations.items()},
+        allocations={
+            id_: (consumer_uuid, class_name(class_id), used)
+            for id_, (consumer_uuid, class_id, used) in past.allocations.items()
+        },
         traits={former.at(0, TRAIT_NAME, id_) or traits[id_] for id_ in past.traits},
         aggregates=past.aggregates,
     )

@@ -53,9 +53,9 @@ POSTGRESQL = "postgresql"
 
 _ANCHOR = (J.id, J.time, J.commit_mark)
 # A literal, so that the planner knows it is one row: a plain number would become a parameter.
-_ONE = literal_column("1", Integer)
+_ONE_ROW = literal_column("1", Integer)
 _MARKED = select(*_ANCHOR, J.oldest_open).where(J.commit_mark.is_not(None))
-HEAD_OF_ALL = _MARKED.order_by(J.commit_mark.desc()).limit(_ONE)
+HEAD_OF_ALL = _MARKED.order_by(J.commit_mark.desc()).limit(_ONE_ROW)
 _HEAD_BY_ID = select(*_ANCHOR).order_by(J.id.desc()).limit(1)
 _HEAD_ON_SQLITE = _HEAD_BY_ID.add_columns(REVISION_ON_SQLITE.label("revision"))
 _ROW = PreparedStatement(select(*_ANCHOR).where(J.id == bindparam("id")))
@@ -77,9 +77,9 @@ class JournalOfAnother(Exception):
     """The journal holds transactions that this database server never ran: it was restored from a dump."""
 
 
-def microseconds(moment: datetime) -> int:
+def microseconds(utc: datetime) -> int:
     """Return a moment in microseconds since 1970."""
-    return (moment - EPOCH) // timedelta(microseconds=1)
+    return (utc - EPOCH) // timedelta(microseconds=1)
 
 
 def moment_of(number: int) -> datetime:
@@ -115,10 +115,10 @@ def anchor(id_: int, time: datetime, commit_mark: int | None) -> tuple[int, int,
 
 def cursor_of(tx: Transaction) -> Cursor:
     """Return the cursor of a reader of the tables themselves, in this transaction's snapshot; see JournalOfAnother."""
-    found = now(tx)
+    place = now(tx)
     if tx.dialect in {SQLITE, POSTGRESQL}:
-        return found
-    return replace(found, ahead=tuple(tx.execute(_AHEAD).scalars()))
+        return place
+    return replace(place, ahead=tuple(tx.execute(_AHEAD).scalars()))
 
 
 def newest_rows(tx: Transaction) -> list[int]:
@@ -216,8 +216,8 @@ def verify(tx: Transaction, cursor: Cursor) -> None:
         if cursor.seen.end != BEFORE_ALL:
             raise CursorGone
         return
-    found = tx.rows(_ROW, {"id": cursor.anchor[0]})
-    if not found or anchor(*found[0]) != cursor.anchor or not _has_all_that_overlapped(tx, cursor):
+    place = tx.rows(_ROW, {"id": cursor.anchor[0]})
+    if not place or anchor(*place[0]) != cursor.anchor or not _has_all_that_overlapped(tx, cursor):
         raise CursorGone
 
 

@@ -64,8 +64,8 @@ class FormerNames:
     def at(self, journal_id: int, kind: str, id_: int | None) -> str | None:
         """Return what a row of the journal calls a class, trait or provider; None for its present name."""
         ends = self._ends.get((kind, id_), [])
-        found = bisect_left(ends, (0, journal_id), key=lambda end: end[0])
-        return ends[found][1] if found < len(ends) else None
+        place = bisect_left(ends, (0, journal_id), key=lambda end: end[0])
+        return ends[place][1] if place < len(ends) else None
 
 
 def lost_since(tx: Transaction, journal_id: int, *, providers: Collection[int]) -> FormerNames:
@@ -73,9 +73,9 @@ def lost_since(tx: Transaction, journal_id: int, *, providers: Collection[int]) 
     return _names(tx, _F.journal_id >= journal_id, providers)
 
 
-def lost_after(tx: Transaction, moment: datetime) -> FormerNames:
+def lost_after(tx: Transaction, at_time: datetime) -> FormerNames:
     """Return what classes and traits lost after a moment: names before the first row are those of the moment."""
-    return _names(tx, J.time >= moment, ())
+    return _names(tx, J.time >= at_time, ())
 
 
 def not_yet_told(tx: Transaction, cursor: Cursor, portion: Seen, *, providers: Collection[int]) -> FormerNames:
@@ -140,7 +140,7 @@ _ENTRIES: Select[Any] = (
     .outerjoin(placement_aggregates, and_(placement_aggregates.c.id == J.object_id, J.kind == AGGREGATE))
 )
 
-TOLD = (ALLOCATION, INVENTORY, TRAIT, AGGREGATE, PROVIDER)
+SHOWN_KINDS = (ALLOCATION, INVENTORY, TRAIT, AGGREGATE, PROVIDER)
 """The kinds of rows to show; generations and consumers only change along with these."""
 
 
@@ -211,8 +211,8 @@ class Wanted:
 def feed(tx: Transaction, cursor: Cursor, wanted: Wanted, *, limit: int) -> tuple[list[Entry], Cursor]:
     """Return rows that a cursor has not seen, in commit order, and the cursor after them; or CursorGone."""
     verify(tx, cursor)
-    here = now(tx)
-    portion = cursor.portion or here.seen
+    newest = now(tx)
+    portion = cursor.portion or newest.seen
     query = (
         _ENTRIES.where(unseen(tx, cursor.seen, portion), J.id > cursor.last_id, *wanted.conditions())
         .where(not_ahead(cursor))
@@ -230,10 +230,10 @@ def feed(tx: Transaction, cursor: Cursor, wanted: Wanted, *, limit: int) -> tupl
             portion=portion,
             last_id=last.id,
             anchor=anchor(last.id, last.time, last.commit_mark),
-            overlap=here.overlap if cursor.portion is None else cursor.overlap,
+            overlap=newest.overlap if cursor.portion is None else cursor.overlap,
         )
     if cursor.portion is None:
-        return entries, here
+        return entries, newest
     return entries, Cursor(portion, anchor=cursor.anchor, overlap=cursor.overlap)
 
 
@@ -275,7 +275,7 @@ def _as_called_then(tx: Transaction, entries: list[Entry], former: FormerNames) 
             for name in _LINKS.keys() & document.keys():
                 id_ = document.pop(name)
                 document[_LINKS[name]] = former.at(entry.id, PROVIDER, id_) or uuids.get(id_)
-    return [_called_then(one, former) for one in entries] if former else entries
+    return [_called_then(each_entry, former) for each_entry in entries] if former else entries
 
 
 def _called_then(entry: Entry, former: FormerNames) -> Entry:
@@ -329,6 +329,6 @@ def told_changes(
     tx: Transaction, *, limit: int, providers: Sequence[str] = (), consumer: str | None = None
 ) -> list[ToldChange]:
     """Return the latest changes, of some providers or a consumer or of all, newest first."""
-    entries = trail(tx, Wanted(consumer, tuple(providers), kinds=TOLD), limit=limit)
+    entries = trail(tx, Wanted(consumer, tuple(providers), kinds=SHOWN_KINDS), limit=limit)
     names = provider_names(tx, entries)
     return [ToldChange(entry, *names.get(entry.provider_uuid or "", (None, None, None))) for entry in entries]

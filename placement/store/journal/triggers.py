@@ -76,13 +76,13 @@ def bring_up_to_date(connection: Connection, earlier: Collection[str] = EARLIER)
 
     ``earlier`` are the fingerprints of triggers that wrote what these do.
     """
-    ours = SETS[connection.dialect.name]
-    if ours.standing_fingerprint(connection) not in {*earlier, ours.fingerprint(connection.dialect.name)}:
+    current = SETS[connection.dialect.name]
+    if current.standing_fingerprint(connection) not in {*earlier, current.fingerprint(connection.dialect.name)}:
         install(connection)
         return
     _keep_writers_out(connection)
     with refusals_explained(connection, remove, "there is no journal. To have one"):
-        ours.replace(connection)
+        current.replace(connection)
 
 
 def _keep_writers_out(connection: Connection) -> None:

@@ -100,11 +100,11 @@ def _refuse_data(target: Connection) -> None:
     for table in _COPIED:
         if table.name not in present or table in _FILLED_BY_UPGRADE:
             continue
-        if found := _count(target, table):
-            raise CopyRefused(f"The target holds data already ({found} rows in {table.name}); nothing was copied.")
+        if number := _count(target, table):
+            raise CopyRefused(f"The target holds data already ({number} rows in {table.name}); nothing was copied.")
 
-    if placement_journal.name in present and (found := journal.row_count(target)):
-        raise CopyRefused(f"The target's journal holds {found} changes already; nothing was copied.")
+    if placement_journal.name in present and (number := journal.row_count(target)):
+        raise CopyRefused(f"The target's journal holds {number} changes already; nothing was copied.")
 
 
 def _count(connection: Connection, table: Table) -> int:
@@ -144,7 +144,7 @@ def _sent_rows(origin: Connection, target: Connection, table: Table) -> Iterator
             yield row | journal.mark_of_the_past(target)
         else:
             moments = {name: value for name, value in row.items() if truncates and isinstance(value, datetime)}
-            yield row | {name: moment.replace(microsecond=0) for name, moment in moments.items()}
+            yield row | {name: time.replace(microsecond=0) for name, time in moments.items()}
 
 
 def _parents_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -119,10 +119,10 @@ def _alone_on_mariadb(engine: Engine, patience: Patience) -> Iterator[Connection
     with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
         connection.detach()  # keep the session's settings out of the pool
         connection.exec_driver_sql(f"SET {REQUEST_VARIABLE} = NULL")
-        given = connection.exec_driver_sql(
+        has_lock = connection.exec_driver_sql(
             f"SELECT GET_LOCK(LEFT(CONCAT('placement.', DATABASE()), 64), {patience.turn_s})"
         ).scalar_one()
-        if not given:
+        if not has_lock:
             raise Unavailable("Another process is working on the schema; try again.")
         for setting in ("lock_wait_timeout", "innodb_lock_wait_timeout"):
             connection.exec_driver_sql(f"SET SESSION {setting} = {patience.lock_s}")
@@ -181,14 +181,14 @@ def _owner(connection: Connection, node: str) -> tuple[str, str] | None:
     try:
         if not inspect(connection).has_table(TURN.name):
             connection.execute(CreateTable(TURN, if_not_exists=True))
-        here = func.concat(text("@@hostname"), ":", text("@@port"))
-        connection.execute(insert(TURN).prefix_with("IGNORE").values(id=1, node=node, address=here))
+        own_address = func.concat(text("@@hostname"), ":", text("@@port"))
+        connection.execute(insert(TURN).prefix_with("IGNORE").values(id=1, node=node, address=own_address))
         connection.commit()
-        found = connection.execute(select(TURN.c.node, TURN.c.address)).first()
+        turn = connection.execute(select(TURN.c.node, TURN.c.address)).first()
         connection.commit()
     except DBAPIError as error:
         connection.rollback()
         if passing_fault(error) is None and (error.orig is None or error.orig.args[0] not in _COMES_OR_GOES):
             raise
         return None
-    return None if found is None else (found[0], found[1])
+    return None if turn is None else (turn[0], turn[1])

@@ -213,15 +213,15 @@ def _urls(settings: DatabaseSettings) -> tuple[URL, URL | None]:
 
 def _await(engine: Engine, settings: DatabaseSettings) -> None:
     """Wait for the database to come up, as long as the operator allows: both may be starting at once."""
-    left = settings.max_retries
+    tries_left = settings.max_retries
     while True:
         try:
             with looking(engine):
                 return
         except Unavailable as error:
-            if left == 0:
+            if tries_left == 0:
                 raise
             reason = error.message.removesuffix(".")
             LOG.warning("%s. Trying again in %s seconds.", reason, settings.retry_interval)
-            left -= 1
+            tries_left -= 1
             time.sleep(settings.retry_interval)

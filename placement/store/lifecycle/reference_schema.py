@@ -70,11 +70,15 @@ def has_tables(connection: Connection) -> bool:
     return inspect(connection).has_table(resource_providers.name)
 
 
-def stamp(connection: Connection, wanted: str) -> None:
+def stamp(connection: Connection, prefix: str) -> None:
     """Write a revision into the reference's version table, named by itself, a prefix or ``head``; or SchemaRefused."""
-    matches = [HEAD] if wanted == "head" else [known for known in REVISIONS if wanted and known.startswith(wanted)]
+    matches = (
+        [HEAD]
+        if prefix == "head"
+        else [candidate for candidate in REVISIONS if prefix and candidate.startswith(prefix)]
+    )
     if len(matches) != 1:
-        raise SchemaRefused(f"Can't locate revision identified by '{wanted}'; there are {', '.join(REVISIONS)}.")
+        raise SchemaRefused(f"Can't locate revision identified by '{prefix}'; there are {', '.join(REVISIONS)}.")
     _alembic_version.create(connection, checkfirst=True)
     connection.execute(_alembic_version.delete())
     connection.execute(insert(_alembic_version), {"version_num": matches[0]})
@@ -211,11 +215,11 @@ def create_incomplete_consumers(connection: Connection, limit: int, *, project_i
 def _owner(connection: Connection, table: Table, external_id: str) -> int:
     """Return the id of a project or user, creating it if necessary."""
     query = select(table.c.id).where(table.c.external_id == external_id)
-    found = connection.execute(query).scalar()
-    if found is None:
+    row_id = connection.execute(query).scalar()
+    if row_id is None:
         connection.execute(insert(table), {"external_id": external_id})
-        found = connection.execute(query).scalar_one()
-    return int(found)
+        row_id = connection.execute(query).scalar_one()
+    return int(row_id)
 
 
 def has_standard_names(connection: Connection) -> bool:

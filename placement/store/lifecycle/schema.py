@@ -101,9 +101,9 @@ def known_revisions() -> tuple[str, frozenset[str]]:
     before: set[str | None] = set()
     every: set[str | None] = set()
     for path in (migrations() / "versions").glob("*.py"):
-        found = {match["name"]: match["value"] for match in _REVISION.finditer(path.read_text(encoding="utf-8"))}
-        every.add(found["revision"])
-        before.add(found["down_revision"])
+        declared = {match["name"]: match["value"] for match in _REVISION.finditer(path.read_text(encoding="utf-8"))}
+        every.add(declared["revision"])
+        before.add(declared["down_revision"])
     (newest,) = every - before
     assert newest is not None, "a migration has no revision"
     return newest, frozenset(name for name in before if name is not None)
@@ -158,7 +158,7 @@ def upgrade(
         if providers_without_root(connection):
             progress("Giving a root to the providers of releases before Rocky", 0.4)
             set_roots(connection, wrong_roots(connection))
-        notes = _with_triggers(connection, progress) + _with_journal(connection, wanted=keep_journal)
+        notes = _with_triggers(connection, progress) + _with_journal(connection, is_kept=keep_journal)
         return (*notes, *odd_rows(connection))
 
 
@@ -216,8 +216,8 @@ def _with_triggers(connection: Connection, progress: Progress) -> tuple[str, ...
     return ()
 
 
-def _with_journal(connection: Connection, *, wanted: bool) -> tuple[str, ...]:
-    if not wanted:
+def _with_journal(connection: Connection, *, is_kept: bool) -> tuple[str, ...]:
+    if not is_kept:
         if journal.some_are_there(connection):
             journal.remove(connection)
     elif not journal.triggers_in_place(connection):
