@@ -13,7 +13,7 @@ from sqlalchemy import BigInteger, ColumnElement, bindparam, cast, delete, disti
 
 from placement.domain.inventory import Inventory, Supply
 from placement.domain.places import PlaceLock
-from placement.store.connection.prepared import PreparedInsert, PreparedStatement, chunks
+from placement.store.connection.prepared import KeyedStatement, PreparedInsert, PreparedStatement, chunks
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.triggers import have_changed, revision_column
 from placement.store.locks import UsedLocks, lock_columns, lock_values, used_locks
@@ -34,18 +34,8 @@ StockKey = tuple[int, int]
 A = allocations.c
 
 _MODIFIED = func.coalesce(A.updated_at, A.created_at)
-_HELD = PreparedStatement(
-    select(A.consumer_id, A.resource_provider_id, A.resource_class_id, A.used, A.id).where(
-        A.consumer_id.in_(bindparam("consumers", expanding=True))
-    ),
-    by_key=True,
-)
-_HELD_FROM = PreparedStatement(
-    select(A.consumer_id, A.resource_provider_id, A.resource_class_id, A.used, A.id).where(
-        A.resource_provider_id.in_(bindparam("providers", expanding=True))
-    ),
-    by_key=True,
-)
+_ROWS = select(A.consumer_id, A.resource_provider_id, A.resource_class_id, A.used, A.id)
+_HELD, _HELD_FROM = KeyedStatement(_ROWS, A.consumer_id), KeyedStatement(_ROWS, A.resource_provider_id)
 _OF_CONSUMER = PreparedStatement(
     select(
         resource_providers.c.uuid,
@@ -84,17 +74,12 @@ _OF_PROVIDER = PreparedStatement(
     )
     .where(resource_providers.c.uuid == bindparam("provider"))
 )
-_DELETE = PreparedStatement(
-    delete(allocations).where(A.consumer_id.in_(bindparam("consumers", expanding=True))), by_key=True
-)
-_DELETE_ROWS = PreparedStatement(delete(allocations).where(A.id.in_(bindparam("ids", expanding=True))), by_key=True)
+_DELETE, _DELETE_ROWS = (KeyedStatement(delete(allocations), key) for key in (A.consumer_id, A.id))
 _CHANGE = update(allocations).where(A.id == bindparam("key")).values({A.used: bindparam("amount")})
 _INSERT = PreparedInsert(allocations, A.consumer_id, A.resource_provider_id, A.resource_class_id, A.used)
-_ADVANCE_PROVIDERS = PreparedStatement(
-    update(resource_providers)
-    .where(resource_providers.c.id.in_(bindparam("ids", expanding=True)))
-    .values(generation=resource_providers.c.generation + bindparam("steps")),
-    by_key=True,
+_ADVANCE_PROVIDERS = KeyedStatement(
+    update(resource_providers).values(generation=resource_providers.c.generation + bindparam("steps")),
+    resource_providers.c.id,
 )
 
 
@@ -190,14 +175,12 @@ def allocations_of_provider(tx: Transaction, uuid: str) -> list[AllocationOfProv
 
 def held_by(tx: Transaction, consumer_uuids: Collection[str]) -> list[HeldRow]:
     """Return the allocations of consumers. They cannot change while the consumers are locked."""
-    return [HeldRow(*row) for chunk in chunks(list(consumer_uuids)) for row in tx.tuples(_HELD, {"consumers": chunk})]
+    return [HeldRow(*row) for row in _HELD.tuples(tx.connection, consumer_uuids)]
 
 
 def held_from(tx: Transaction, provider_ids: Collection[int]) -> list[HeldRow]:
     """Return the allocations from providers. They cannot change while the providers are locked."""
-    return [
-        HeldRow(*row) for portion in chunks(list(provider_ids)) for row in tx.tuples(_HELD_FROM, {"providers": portion})
-    ]
+    return [HeldRow(*row) for row in _HELD_FROM.tuples(tx.connection, provider_ids)]
 
 
 def supplies(tx: Transaction, provider_ids: Collection[int]) -> dict[StockKey, Supply]:
@@ -220,16 +203,14 @@ def supplies_with_locks(
 
 def delete_allocations(tx: Transaction, consumer_uuids: Collection[str]) -> None:
     """Delete all allocations of some consumers."""
-    for chunk in chunks(list(consumer_uuids)):
-        tx.change(_DELETE, {"consumers": chunk})
+    _DELETE.change(tx.connection, consumer_uuids)
 
 
 def replace_allocations(tx: Transaction, held: Sequence[HeldRow], amounts: Mapping[HeldKey, int]) -> None:
     """Turn all that some locked consumers hold into the amounts they want, writing only rows that differ."""
     kept = {row.key: row for row in held if row.key in amounts}
     if gone := [row.id for row in held if kept.get(row.key) is not row]:
-        for chunk in chunks(gone):
-            tx.change(_DELETE_ROWS, {"ids": chunk})
+        _DELETE_ROWS.change(tx.connection, gone)
     if changed := [{"key": row.id, "amount": amounts[key]} for key, row in kept.items() if row.used != amounts[key]]:
         tx.execute(_CHANGE, changed)
     if new := [_inserted(key, amount) for key, amount in amounts.items() if key not in kept]:
@@ -247,8 +228,7 @@ def _inserted(key: HeldKey, used: int) -> dict[str, Any]:
 
 def advance_providers(tx: Transaction, ids: Collection[int], *, steps: int = 1) -> None:
     """Increment the generations of providers. The caller has locked them, so nothing is compared."""
-    for chunk in chunks(list(ids)):
-        tx.change(_ADVANCE_PROVIDERS, {"ids": chunk, "steps": steps})
+    _ADVANCE_PROVIDERS.change(tx.connection, ids, {"steps": steps})
 
 
 # MariaDB sums integers to decimals.

@@ -11,11 +11,11 @@ from itertools import zip_longest
 from sqlalchemy import Column, Table, bindparam, delete, literal_column, select, union_all, update
 
 from placement.errors import ConcurrentUpdate
-from placement.store.connection.prepared import PreparedInsert, PreparedStatement, chunks
+from placement.store.connection.prepared import KeyedStatement, PreparedInsert, PreparedStatement, chunks
 from placement.store.connection.unit_of_work import Transaction, insert_unless_exists
 from placement.store.tables import consumer_types, consumers, projects, users
 
-_LOCK = PreparedStatement(
+_LOCK = KeyedStatement(
     select(
         consumers.c.id,
         consumers.c.uuid,
@@ -24,27 +24,23 @@ _LOCK = PreparedStatement(
         consumers.c.user_id,
         consumers.c.consumer_type_id,
     )
-    .where(consumers.c.uuid.in_(bindparam("uuids", expanding=True)))
     .order_by(consumers.c.uuid)
     .with_for_update(),
-    by_key=True,
+    consumers.c.uuid,
 )
-_GENERATIONS = PreparedStatement(
-    select(consumers.c.uuid, consumers.c.generation).where(consumers.c.uuid.in_(bindparam("uuids", expanding=True))),
-    by_key=True,
-)
-_ADVANCE = PreparedStatement(
+_GENERATIONS = KeyedStatement(select(consumers.c.uuid, consumers.c.generation), consumers.c.uuid)
+_ADVANCE = KeyedStatement(
     update(consumers)
-    .where(consumers.c.id.in_(bindparam("ids", expanding=True)), consumers.c.generation == bindparam("seen"))
+    .where(consumers.c.generation == bindparam("seen"))
     .values(
         generation=consumers.c.generation + 1,
         project_id=bindparam("project"),
         user_id=bindparam("user"),
         consumer_type_id=bindparam("type"),
     ),
-    by_key=True,
+    consumers.c.id,
 )
-_DELETE = PreparedStatement(delete(consumers).where(consumers.c.id.in_(bindparam("ids", expanding=True))), by_key=True)
+_DELETE = KeyedStatement(delete(consumers), consumers.c.id)
 _INSERT = PreparedInsert(
     consumers,
     consumers.c.uuid,
@@ -76,13 +72,13 @@ class Consumer:
 
 def lock_consumers(tx: Transaction, uuids: Collection[str]) -> dict[str, Consumer]:
     """Lock the existing consumers in the order of their uuids, and with them what they hold; return them by uuid."""
-    rows = [row for chunk in chunks(sorted(uuids)) for row in tx.tuples(_LOCK, {"uuids": chunk})]
+    rows = _LOCK.tuples(tx.connection, uuids)
     return {uuid: Consumer(id_, uuid, generation, ConsumerOwner(*owner)) for id_, uuid, generation, *owner in rows}
 
 
 def consumer_generations(tx: Transaction, uuids: Collection[str]) -> dict[str, int]:
     """Return the generations of the existing consumers by uuid, without locking."""
-    return dict(row for chunk in chunks(sorted(uuids)) for row in tx.tuples(_GENERATIONS, {"uuids": chunk}))
+    return dict(_GENERATIONS.tuples(tx.connection, uuids))
 
 
 def insert_consumers(tx: Transaction, owners: dict[str, ConsumerOwner]) -> None:
@@ -99,15 +95,13 @@ def advance_consumers(tx: Transaction, changes: Sequence[tuple[Consumer, Consume
         alike[consumer.generation, owner].append(consumer.id)
     for (old_generation, owner), ids in alike.items():
         values = {"seen": old_generation, "project": owner.project_id, "user": owner.user_id, "type": owner.type_id}
-        for chunk in chunks(ids):
-            if tx.change(_ADVANCE, {"ids": chunk, **values}) != len(chunk):
-                raise ConcurrentUpdate
+        if _ADVANCE.change(tx.connection, ids, values) != len(ids):
+            raise ConcurrentUpdate
 
 
 def delete_consumers(tx: Transaction, ids: Collection[int]) -> None:
     """Delete consumers."""
-    for chunk in chunks(list(ids)):
-        tx.change(_DELETE, {"ids": chunk})
+    _DELETE.change(tx.connection, ids)
 
 
 _COLUMNS: tuple[Column[str], ...] = (projects.c.external_id, users.c.external_id, consumer_types.c.name)

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Column, Select, Table, bindparam, case, delete, exists, func, select
 
 from placement.domain.names import CUSTOM_PREFIX
-from placement.store.connection.prepared import NO_VALUES, PreparedInsert, PreparedStatement, Values, chunks
+from placement.store.connection.prepared import NO_VALUES, KeyedStatement, PreparedInsert, PreparedStatement, Values
 from placement.store.connection.unit_of_work import Transaction, insert_unless_exists
 from placement.store.tables import (
     placement_aggregates,
@@ -28,7 +28,7 @@ _ORDER = (case((func.substr(TRAIT.name, 1, len(CUSTOM_PREFIX)) == CUSTOM_PREFIX,
 _MODIFIED = func.coalesce(TRAIT.updated_at, TRAIT.created_at)
 _ALL = select(TRAIT.id, TRAIT.name, _MODIFIED).order_by(*_ORDER)
 _BY_NAME = PreparedStatement(_ALL.where(TRAIT.name == bindparam("name")))
-_BY_NAMES = PreparedStatement(_ALL.where(TRAIT.name.in_(bindparam("names", expanding=True))))
+_BY_NAMES = KeyedStatement(_ALL, TRAIT.name)
 _IS_IN_USE = exists().where(HAS.trait_id == TRAIT.id)
 
 # One statement tells an unknown provider (no row) from one without traits (one row of nulls).
@@ -88,7 +88,7 @@ def trait_named(tx: Transaction, name: str) -> Trait | None:
 
 def traits_named(tx: Transaction, names: Collection[str]) -> list[Trait]:
     """Return those of the traits that exist."""
-    return [trait for chunk in chunks(sorted(set(names))) for trait in _traits_in(tx, _BY_NAMES, {"names": chunk})]
+    return [Trait(*row) for row in _BY_NAMES.rows(tx.connection, set(names))]
 
 
 def insert_trait(tx: Transaction, name: str) -> bool:
@@ -143,9 +143,6 @@ def replace_provider_traits(tx: Transaction, provider_id: int, trait_ids: Collec
     return _TRAITS.replace(tx, provider_id, set(trait_ids))
 
 
-# One statement tells an unknown provider (no row) from one without traits (one row of nulls).
-
-
 AGGREGATE = placement_aggregates.c
 MEMBER = resource_provider_aggregates.c
 
@@ -160,9 +157,7 @@ _MEMBERSHIP = PreparedStatement(
     .where(resource_providers.c.uuid == bindparam("uuid"))
     .order_by(MEMBER.aggregate_id)
 )
-_IDS = PreparedStatement(
-    select(AGGREGATE.uuid, AGGREGATE.id).where(AGGREGATE.uuid.in_(bindparam("uuids", expanding=True)))
-)
+_IDS = KeyedStatement(select(AGGREGATE.uuid, AGGREGATE.id), AGGREGATE.uuid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,15 +216,8 @@ def replace_aggregates(tx: Transaction, provider_id: int, uuids: Collection[str]
 
 def _aggregate_ids(tx: Transaction, uuids: list[str]) -> set[int]:
     """Return the ids of aggregates, creating missing ones."""
-    ids = _existing_ids(tx, uuids)
+    ids: dict[str, int] = dict(_IDS.tuples(tx.connection, uuids))
     if new := [uuid for uuid in uuids if uuid not in ids]:
         insert_unless_exists(tx, placement_aggregates, [{"uuid": uuid} for uuid in new], key="uuid")
-        ids.update(_existing_ids(tx, new))
+        ids.update(_IDS.tuples(tx.connection, new))
     return set(ids.values())
-
-
-def _existing_ids(tx: Transaction, uuids: list[str]) -> dict[str, int]:
-    ids: dict[str, int] = {}
-    for chunk in chunks(uuids):
-        ids.update(tx.tuples(_IDS, {"uuids": chunk}))
-    return ids

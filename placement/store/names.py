@@ -11,9 +11,9 @@ from typing import TypeVar
 
 import os_resource_classes
 import os_traits
-from sqlalchemy import Connection, Table, bindparam, select
+from sqlalchemy import Connection, Table, select
 
-from placement.store.connection.prepared import PreparedStatement, chunks
+from placement.store.connection.prepared import KeyedStatement
 from placement.store.tables import resource_classes
 from placement.store.tables import traits as traits_table
 
@@ -33,26 +33,21 @@ class NameTable:
         self._name_by_id: dict[int, str] = {}
         self._has_warned = False
         pairs = select(table.c.name, table.c.id)
-        self._by_name = PreparedStatement(
-            pairs.where(table.c.name.in_(bindparam("names", expanding=True))), by_key=True
-        )
-        self._by_id = PreparedStatement(pairs.where(table.c.id.in_(bindparam("ids", expanding=True))), by_key=True)
+        self._by_name = KeyedStatement(pairs, table.c.name)
+        self._by_id = KeyedStatement(pairs, table.c.id)
 
     def ids(self, connection: Connection, names: Iterable[str]) -> dict[str, int]:
         """Return the ids of those names that exist."""
         sought = set(names)
         id_of = {name: self._id_by_name[name] for name in sought & self._id_by_name.keys()}
-        for chunk in chunks(sorted(sought - id_of.keys())):
-            id_of.update(self._keep(self._by_name.tuples(connection, {"names": chunk})))
-        return id_of
+        return id_of | dict(self._keep(self._by_name.tuples(connection, sought - id_of.keys())))
 
     def names(self, connection: Connection, ids: Iterable[int]) -> dict[int, str]:
         """Return the name of each id, also of those that rows refer to although they do not exist."""
         sought = set(ids)
         name_of = {id_: self._name_by_id[id_] for id_ in sought & self._name_by_id.keys()}
-        for chunk in chunks(sorted(sought - name_of.keys())):
-            rows = self._keep(self._by_id.tuples(connection, {"ids": chunk}))
-            name_of.update((id_, name) for name, id_ in rows)
+        rows = self._keep(self._by_id.tuples(connection, sought - name_of.keys()))
+        name_of.update((id_, name) for name, id_ in rows)
         if gone := sought - name_of.keys():
             name_of.update(self._stand_ins(gone))
         return name_of

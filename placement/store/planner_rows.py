@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 from sqlalchemy import bindparam, delete, func, select, update
 
-from placement.store.connection.prepared import PreparedInsert, PreparedStatement, chunks
+from placement.store.connection.prepared import KeyedStatement, PreparedInsert
 from placement.store.connection.unit_of_work import Transaction, insert_unless_exists
 from placement.store.tables import consumers, learnt_work, planner_claims
 
@@ -21,15 +21,8 @@ SWEPT_ROWS = 64
 CLAIMS_PER_SWEEP = 16
 
 _C = planner_claims.c
-_BY_CONSUMERS = PreparedStatement(
-    select(_C.consumer_uuid, _C.digest, _C.generation, _C.answer).where(
-        _C.consumer_uuid.in_(bindparam("uuids", expanding=True))
-    ),
-    by_key=True,
-)
-_FORGET = PreparedStatement(
-    delete(planner_claims).where(_C.consumer_uuid.in_(bindparam("uuids", expanding=True))), by_key=True
-)
+_BY_CONSUMERS = KeyedStatement(select(_C.consumer_uuid, _C.digest, _C.generation, _C.answer), _C.consumer_uuid)
+_FORGET = KeyedStatement(delete(planner_claims), _C.consumer_uuid)
 _INSERT = PreparedInsert(planner_claims, _C.consumer_uuid, _C.digest, _C.generation, _C.answer)
 _HIGHEST = select(func.max(_C.id))
 _WINDOW = (
@@ -56,14 +49,12 @@ class RememberedClaim:
 
 def remembered_claims(tx: Transaction, consumer_uuids: Collection[str]) -> dict[str, RememberedClaim]:
     """Return the remembered claims of consumers, by uuid."""
-    rows = [row for chunk in chunks(sorted(consumer_uuids)) for row in tx.tuples(_BY_CONSUMERS, {"uuids": chunk})]
-    return {row[0]: RememberedClaim(*row) for row in rows}
+    return {row[0]: RememberedClaim(*row) for row in _BY_CONSUMERS.tuples(tx.connection, consumer_uuids)}
 
 
 def remember_claims(tx: Transaction, claims: Collection[RememberedClaim]) -> None:
     """Remember claims, replacing earlier ones of the same consumers."""
-    for chunk in chunks([claim.consumer_uuid for claim in claims]):
-        tx.change(_FORGET, {"uuids": chunk})
+    _FORGET.change(tx.connection, [claim.consumer_uuid for claim in claims])
     tx.insert(_INSERT, [asdict(claim) for claim in claims])
 
 
@@ -76,9 +67,6 @@ def sweep_now_and_then(tx: Transaction) -> None:
     gone = [id_ for id_, consumer in tx.tuples(_WINDOW, {"first": first}) if consumer is None]
     if gone and (free := [id_ for (id_,) in tx.tuples(_LOCK_IF_FREE, {"ids": gone})]):
         tx.execute(_DELETE, {"ids": free})
-
-
-# Concurrent sweeps may find the same rows; skip what another one has locked.
 
 
 _L = learnt_work.c

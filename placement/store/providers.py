@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, bindparam, delete, exists, func, insert, or_,
 
 from placement.domain.provider import Provider
 from placement.errors import ConcurrentUpdate, ProviderNotFound
-from placement.store.connection.prepared import PreparedStatement, chunks
+from placement.store.connection.prepared import KeyedStatement, PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.tables import (
     allocations,
@@ -38,26 +38,14 @@ _PROVIDER = select(
     *(RP.parent_provider_id, PARENT.c.uuid, CHANGED_AT),
 ).select_from(WITH_PARENTS)
 _BY_UUID = PreparedStatement(_PROVIDER.where(RP.uuid == bindparam("uuid")))
-_IDS_BY_UUIDS = PreparedStatement(
-    select(RP.uuid, RP.id).where(RP.uuid.in_(bindparam("uuids", expanding=True)), RP.root_provider_id.is_not(None)),
-    by_key=True,
-)
-_BY_UUIDS = PreparedStatement(_PROVIDER.where(RP.uuid.in_(bindparam("uuids", expanding=True))), by_key=True)
+_IDS_BY_UUIDS = KeyedStatement(select(RP.uuid, RP.id).where(RP.root_provider_id.is_not(None)), RP.uuid)
+_BY_UUIDS = KeyedStatement(_PROVIDER, RP.uuid)
 
 _LOCK_BY_UUID = PreparedStatement(
     select(RP.id, RP.uuid, RP.generation).where(RP.uuid == bindparam("uuid")).with_for_update()
 )
-_LOCK_BY_UUIDS = PreparedStatement(
-    select(RP.id, RP.uuid, RP.generation)
-    .where(RP.uuid.in_(bindparam("uuids", expanding=True)))
-    .order_by(RP.id)
-    .with_for_update(),
-    by_key=True,
-)
-_LOCK_BY_IDS = PreparedStatement(
-    select(RP.id, RP.generation).where(RP.id.in_(bindparam("ids", expanding=True))).order_by(RP.id).with_for_update(),
-    by_key=True,
-)
+_LOCK_BY_UUIDS = KeyedStatement(select(RP.id, RP.uuid, RP.generation).order_by(RP.id).with_for_update(), RP.uuid)
+_LOCK_BY_IDS = KeyedStatement(select(RP.id, RP.generation).order_by(RP.id).with_for_update(), RP.id)
 
 _OF_PROVIDER = RP.id == bindparam("provider_id")
 # A client may send any integer, so the parameter's type is wider than the column's.
@@ -143,13 +131,12 @@ def required_provider(tx: Transaction, uuid: str) -> Provider:
 
 def providers_by_uuid(tx: Transaction, uuids: Collection[str]) -> dict[str, Provider]:
     """Return those of the providers that exist, by uuid."""
-    rows = (row for chunk in chunks(sorted(uuids)) for row in tx.rows(_BY_UUIDS, {"uuids": chunk}))
-    return {known_provider.uuid: known_provider for known_provider in (Provider(*row) for row in rows)}
+    return {row.uuid: row for row in (Provider(*columns) for columns in _BY_UUIDS.rows(tx.connection, uuids))}
 
 
 def ids_by_uuid(tx: Transaction, uuids: Collection[str]) -> dict[str, int]:
     """Return the ids of those of the providers that exist, by uuid; one without a root is in no tree, and left out."""
-    return dict(row for chunk in chunks(sorted(uuids)) for row in tx.tuples(_IDS_BY_UUIDS, {"uuids": chunk}))
+    return dict(_IDS_BY_UUIDS.tuples(tx.connection, uuids))
 
 
 def locked_provider(tx: Transaction, uuid: str, *, purpose: str = "") -> LockedProvider:
@@ -184,17 +171,12 @@ def advance_provider(tx: Transaction, uuid: str, *, expected: int) -> LockedProv
 
 def lock_providers(tx: Transaction, ids: Collection[int]) -> dict[int, int]:
     """Lock providers in the order of their ids and return the generations of those that exist."""
-    locked: dict[int, int] = {}
-    for chunk in chunks(sorted(ids)):
-        locked.update(tx.tuples(_LOCK_BY_IDS, {"ids": chunk}))
-    return locked
+    return dict(_LOCK_BY_IDS.tuples(tx.connection, ids))
 
 
 def lock_providers_by_uuid(tx: Transaction, uuids: Collection[str]) -> dict[str, LockedProvider]:
     """Lock those of the providers that exist, in the order of their ids, and return them by uuid."""
-    locked = [
-        LockedProvider(*row) for chunk in chunks(sorted(uuids)) for row in tx.tuples(_LOCK_BY_UUIDS, {"uuids": chunk})
-    ]
+    locked = [LockedProvider(*row) for row in _LOCK_BY_UUIDS.tuples(tx.connection, uuids)]
     return {provider.uuid: provider for provider in locked}
 
 

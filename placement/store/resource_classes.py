@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Any
 
 import os_resource_classes
-from sqlalchemy import Select, bindparam, case, delete, exists, func, select, update
+from sqlalchemy import Select, case, delete, exists, func, select, update
 
 from placement.domain.names import is_custom
-from placement.store.connection.prepared import PreparedStatement, chunks
+from placement.store.connection.prepared import KeyedStatement
 from placement.store.connection.unit_of_work import Transaction, insert_unless_exists
 from placement.store.tables import inventories, resource_classes
 
@@ -22,11 +22,9 @@ _ALL = select(
     resource_classes.c.name,
     func.coalesce(resource_classes.c.updated_at, resource_classes.c.created_at),
 )
-_LOCK = PreparedStatement(
-    select(resource_classes.c.name, resource_classes.c.id)
-    .where(resource_classes.c.name.in_(bindparam("names", expanding=True)))
-    .order_by(resource_classes.c.id)
-    .with_for_update(read=True)
+_LOCK = KeyedStatement(
+    select(resource_classes.c.name, resource_classes.c.id).order_by(resource_classes.c.id).with_for_update(read=True),
+    resource_classes.c.name,
 )
 
 
@@ -64,9 +62,7 @@ def claimed_class_ids(tx: Transaction, names: Collection[str]) -> dict[str, int]
     Inventories have no foreign key: without the lock a class could be deleted while it gets its first inventory.
     """
     ids = tx.names.classes.ids(tx.connection, [name for name in names if not is_custom(name)])
-    for custom in chunks(sorted(name for name in names if is_custom(name))):
-        ids.update(tx.tuples(_LOCK, {"names": custom}))
-    return ids
+    return ids | dict(_LOCK.tuples(tx.connection, filter(is_custom, names)))
 
 
 def insert_class(tx: Transaction, name: str) -> bool:

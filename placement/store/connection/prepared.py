@@ -4,7 +4,7 @@ Also how many this thread has sent, and how long lists are split.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -13,9 +13,12 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
+    Delete,
     Engine,
     Executable,
+    Select,
     Table,
+    Update,
     bindparam,
     event,
     func,
@@ -26,7 +29,7 @@ from sqlalchemy import (
 from placement.store.connection import direct
 from placement.store.connection.direct import Values
 
-__all__ = ["NO_VALUES", "PreparedInsert", "PreparedScalars", "PreparedStatement", "Values"]
+__all__ = ["NO_VALUES", "KeyedStatement", "PreparedInsert", "PreparedScalars", "PreparedStatement", "Values"]
 
 NO_VALUES: Values = {}
 
@@ -80,6 +83,27 @@ class PreparedStatement:
 
     def _made(self) -> Executable:
         return self._given if isinstance(self._given, Executable) else self._given()
+
+
+class KeyedStatement:
+    """A query or a change of the rows with some keys of a column, each of which has few, whatever their number."""
+
+    def __init__(self, statement: Select[Any] | Update | Delete, key: ColumnElement[Any]) -> None:
+        has_key = key.in_(bindparam("keys", expanding=True))
+        self._statement = PreparedStatement(statement.where(has_key), by_key=True)
+
+    def tuples(self, connection: Connection, keys: Iterable[Any]) -> list[Any]:
+        """Run the query and return the driver's raw tuples; SQLite's dates and booleans come unconverted."""
+        return [row for chunk in chunks(sorted(keys)) for row in self._statement.tuples(connection, {"keys": chunk})]
+
+    def rows(self, connection: Connection, keys: Iterable[Any]) -> list[Any]:
+        """Run the query and return its rows, converted to Python types."""
+        return [row for chunk in chunks(sorted(keys)) for row in self._statement.rows(connection, {"keys": chunk})]
+
+    def change(self, connection: Connection, keys: Iterable[Any], values: Values = NO_VALUES) -> int:
+        """Run the change and return the number of rows affected."""
+        changed = [self._statement.change(connection, {**values, "keys": chunk}) for chunk in chunks(sorted(keys))]
+        return sum(changed)
 
 
 class PreparedScalars:
