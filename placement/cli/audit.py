@@ -166,5 +166,5 @@ def _fix(database: Database, document: Document) -> None:
             continue  # deleted in the meantime
         click.echo(f"Deleted the allocations of {consumer['consumer_uuid']}.", err=True)
     with exclusively(database.engine) as connection:
-        EMPTY_CONSUMERS.delete(connection)
-        EMPTY_AGGREGATES.delete(connection)
+        EMPTY_CONSUMERS.deleted(connection)
+        EMPTY_AGGREGATES.deleted(connection)

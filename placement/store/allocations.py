@@ -213,17 +213,9 @@ def replace_allocations(tx: Transaction, held: Sequence[HeldRow], amounts: Mappi
         _DELETE_ROWS.change(tx.connection, gone)
     if changed := [{"key": row.id, "amount": amounts[key]} for key, row in kept.items() if row.used != amounts[key]]:
         tx.execute(_CHANGE, changed)
-    if new := [_inserted(key, amount) for key, amount in amounts.items() if key not in kept]:
+    names = ("consumer_id", "resource_provider_id", "resource_class_id", "used")
+    if new := [dict(zip(names, (*key, used), strict=True)) for key, used in amounts.items() if key not in kept]:
         tx.insert(_INSERT, new)
-
-
-def _inserted(key: HeldKey, used: int) -> dict[str, Any]:
-    return {
-        "consumer_id": key.consumer_uuid,
-        "resource_provider_id": key.provider_id,
-        "resource_class_id": key.class_id,
-        "used": used,
-    }
 
 
 def advance_providers(tx: Transaction, ids: Collection[int], *, steps: int = 1) -> None:

@@ -5,7 +5,7 @@ allows and no server writes. These come from releases before Rocky, or were writ
 read another value in their place.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -43,6 +43,11 @@ class Hits(NamedTuple):
     total: int
     examples: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, hits: Sequence[str]) -> "Hits":
+        """Count hits, and show the first ones."""
+        return cls(len(hits), tuple(hits[:EXAMPLES]))
+
 
 @dataclass(frozen=True, slots=True)
 class BadRows:
@@ -67,9 +72,11 @@ class BadRows:
         examples = select(self.shown).where(self.condition()).distinct().order_by(self.shown).limit(EXAMPLES)
         return Hits(count, tuple(str(value) for value in connection.execute(examples).scalars()))
 
-    def delete(self, connection: Connection) -> None:
-        """Delete the bad rows."""
-        connection.execute(delete(self.table).where(self.condition()))
+    def deleted(self, connection: Connection) -> bool:
+        """Delete the bad rows if they are useless; tell whether they are."""
+        if self.useless:
+            connection.execute(delete(self.table).where(self.condition()))
+        return self.useless
 
 
 def _missing(column: Column[Any], target: Column[Any]) -> Callable[[], ColumnElement[bool]]:

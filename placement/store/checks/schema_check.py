@@ -26,11 +26,9 @@ from sqlalchemy import (
 )
 
 from placement.store import kept_usage
-from placement.store.checks.audit import DANGLING, EXAMPLES, ODD_AMOUNTS, BadRows, Hits
-from placement.store.journal import triggers
+from placement.store.checks.audit import DANGLING, ODD_AMOUNTS, BadRows, Hits
 from placement.store.journal import triggers as journal
 from placement.store.journal.watched import BEGAN, DELETED, GENERATION, PROVIDER, WATCHED, Watched
-from placement.store.kept_usage import triggers_in_place
 from placement.store.lifecycle.maintenance import Progress, exclusively, looking, silent
 from placement.store.lifecycle.reference_schema import (
     create_incomplete_consumers,
@@ -86,7 +84,7 @@ _INEXACT_STOCK = _inexact(_STOCKS, func.sum(_STOCKS.c.root) != 0, func.sum(_STOC
 
 def inexact(connection: Connection) -> Hits:
     """Find kept usage, capacities and roots that are wrong."""
-    if not triggers_in_place(connection):
+    if not kept_usage.triggers_in_place(connection):
         return Hits(1, (f"the triggers that keep them {DOUBTED}",))
     usage = _named(connection, _INEXACT_USAGE, "{name} of {uuid}: kept {kept}, allocated {right}")
     stock = _named(connection, _INEXACT_STOCK, "{name} of {uuid}: capacity kept {kept}, inventory {right}, or the root")
@@ -99,13 +97,12 @@ def _named(connection: Connection, query: Select[Any], sentence: str) -> Hits:
         return Hits(0)
     uuids = dict(connection.execute(select(resource_providers.c.id, resource_providers.c.uuid)).all())
     names = dict(connection.execute(select(resource_classes.c.id, resource_classes.c.name)).all())
-    examples = (
-        sentence.format(
-            name=names.get(class_, class_), uuid=uuids.get(provider, provider), kept=int(kept), right=int(right)
-        )
-        for provider, class_, kept, right in rows[:EXAMPLES]
+    return Hits.of(
+        [
+            sentence.format(name=names.get(class_, class_), uuid=uuids.get(id_, id_), kept=int(kept), right=int(right))
+            for id_, class_, kept, right in rows
+        ]
     )
-    return Hits(len(rows), tuple(examples))
 
 
 def untrue(connection: Connection) -> Hits:
@@ -113,15 +110,15 @@ def untrue(connection: Connection) -> Hits:
 
     Changes from before the journal last began are skipped: rows about them may be missing.
     """
-    if not triggers.triggers_in_place(connection):
-        return Hits(1, (f"the triggers that write it {DOUBTED}",)) if triggers.some_are_there(connection) else Hits(0)
+    if not journal.triggers_in_place(connection):
+        return Hits(1, (f"the triggers that write it {DOUBTED}",)) if journal.some_are_there(connection) else Hits(0)
     began = connection.execute(select(func.coalesce(func.max(_J.id), 0)).where(_J.action == BEGAN)).scalar_one()
     wrong = [
         f"{watched.table}, row {id_} of the journal"
         for watched in WATCHED
         for id_ in _wrong(connection, watched, began)
     ]
-    return Hits(len(wrong), tuple(wrong[:EXAMPLES]))
+    return Hits.of(wrong)
 
 
 def _wrong(connection: Connection, watched: Watched, began: int) -> Sequence[int]:
@@ -204,23 +201,13 @@ def _findings(connection: Connection, progress: Progress) -> Iterator[tuple[Find
 
 
 def _of_bad_rows(bad: BadRows) -> _Problem:
-    def delete_useless(connection: Connection, _owner: Owner) -> bool:
-        if bad.useless:
-            bad.delete(connection)
-        return bad.useless
-
-    return _Problem(bad.what, bad.hits, delete_useless, lambda _connection: bad.useless)
+    return _Problem(bad.what, bad.hits, lambda connection, _owner: bad.deleted(connection), lambda _: bad.useless)
 
 
 def _make_consumers(connection: Connection, owner: Owner) -> bool:
     count = incomplete_consumers(connection)
     create_incomplete_consumers(connection, count, project_id=owner.project_id, user_id=owner.user_id)
     return True
-
-
-def _in_wrong_trees(connection: Connection) -> Hits:
-    wrong = wrong_roots(connection)
-    return Hits(len(wrong), tuple(f"provider {id_}" for id_ in sorted(wrong)[:EXAMPLES]))
 
 
 def _plant_again(connection: Connection, _owner: Owner) -> bool:
@@ -240,7 +227,7 @@ def _without_generation(connection: Connection) -> Hits:
             select(table.c.uuid).where(_is_no_generation(table)).order_by(table.c.id)
         ).scalars()
     ]
-    return Hits(len(hits), tuple(hits[:EXAMPLES]))
+    return Hits.of(hits)
 
 
 def _is_no_generation(table: Table) -> ColumnElement[bool]:
@@ -273,7 +260,7 @@ PROBLEMS = (
     ),
     _Problem(
         "providers that name the wrong root provider",
-        _in_wrong_trees,
+        lambda connection: Hits.of([f"provider {id_}" for id_ in sorted(wrong_roots(connection))]),
         _plant_again,
         lambda connection: any(root is not None for root in wrong_roots(connection).values()),
     ),

@@ -15,7 +15,7 @@ from placement.errors import Gone
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.order import J, newest_rows
-from placement.store.journal.reading import Entry, Wanted, lost_after, since_then
+from placement.store.journal.reading import Entry, Wanted, former_names, since_then
 from placement.store.journal.watched import (
     AGGREGATE,
     ALLOCATION,
@@ -231,7 +231,7 @@ def _undo(entry: Entry, past: _Contents) -> None:
 
 def _named(tx: Transaction, past: _Contents, at_time: datetime) -> PastProvider:
     """Name classes and traits as they were called at a moment."""
-    former, connection = lost_after(tx, at_time), tx.connection
+    former, connection = former_names(tx, J.time >= at_time), tx.connection
     classes = tx.names.classes.names(connection, {*past.inventories, *(id_ for _, id_, _ in past.allocations.values())})
     traits = tx.names.traits.names(connection, past.traits)
 

@@ -90,22 +90,12 @@ def moment_of(number: int) -> datetime:
 def now(tx: Transaction) -> Cursor:
     """Return the cursor of a reader that has read all ordered rows that this snapshot shows; see JournalOfAnother."""
     if tx.dialect == POSTGRESQL:
-        return _now_on_postgresql(tx)
-    if tx.dialect == SQLITE:
-        return _now_on_sqlite(tx)
-    head = tx.execute(HEAD_OF_ALL).first()
-    triggers = trigger_revision(tx)
-    if head is None:
-        return Cursor(triggers=triggers)
-    return Cursor(Seen(head.commit_mark + 1), anchor=anchor(*head[:3]), triggers=triggers)
-
-
-def _now_on_sqlite(tx: Transaction) -> Cursor:
-    head = tx.execute(_HEAD_ON_SQLITE).first()
-    if head is None:
-        return Cursor(triggers=trigger_revision(tx))
-    *newest, triggers = head
-    return Cursor(Seen(head.id + 1), anchor=anchor(*newest), triggers=triggers)
+        for row in tx.tuples(_PLACE):
+            return place_on_postgresql(PlaceRow(*row))
+    elif head := tx.execute(_HEAD_ON_SQLITE if tx.dialect == SQLITE else HEAD_OF_ALL).first():
+        end, triggers = (head.id, head.revision) if tx.dialect == SQLITE else (head.commit_mark, trigger_revision(tx))
+        return Cursor(Seen(end + 1), anchor=anchor(*head[:3]), triggers=triggers)
+    return Cursor(triggers=trigger_revision(tx))
 
 
 def anchor(id_: int, time: datetime, commit_mark: int | None) -> tuple[int, int, int]:
@@ -129,13 +119,6 @@ def newest_rows(tx: Transaction) -> list[int]:
         select(func.min(J.id)).where(J.commit_mark >= newest.oldest_open, J.commit_mark < newest.commit_mark),
     )
     return [id_ for id_ in tx.execute(last).scalars() if id_ is not None]
-
-
-def _now_on_postgresql(tx: Transaction) -> Cursor:
-    """Return the cursor of a snapshot. It ends at the highest mark: after a crash, ids above may be reused."""
-    for row in tx.tuples(_PLACE):
-        return place_on_postgresql(PlaceRow(*row))
-    return Cursor(triggers=trigger_revision(tx))
 
 
 class PlaceRow(NamedTuple):
@@ -186,7 +169,7 @@ _PLACE = PreparedStatement(lambda: select(*place_columns()))
 
 
 def place_on_postgresql(row: PlaceRow) -> Cursor:
-    """Return the cursor of a snapshot; see JournalOfAnother."""
+    """Return the cursor of a snapshot; see JournalOfAnother. Above its end, a crash may have freed ids for others."""
     seen = _seen_on_postgresql(row.mark, row.snapshot, is_standby=row.is_standby)
     return Cursor(
         seen,

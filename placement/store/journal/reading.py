@@ -68,30 +68,25 @@ class FormerNames:
         return ends[place][1] if place < len(ends) else None
 
 
-def lost_since(tx: Transaction, journal_id: int, *, providers: Collection[int]) -> FormerNames:
-    """Return the names for rows from this one on, in the order of ids; of providers only those of some."""
-    return _names(tx, _F.journal_id >= journal_id, providers)
-
-
-def lost_after(tx: Transaction, at_time: datetime) -> FormerNames:
-    """Return what classes and traits lost after a moment: names before the first row are those of the moment."""
-    return _names(tx, J.time >= at_time, ())
-
-
 def not_yet_told(tx: Transaction, cursor: Cursor, portion: Seen, *, providers: Collection[int]) -> FormerNames:
     """Return the names for rows of a portion, for a reader at a cursor; of providers only those of some.
 
     A renaming may commit before a claim and have higher ids: its reader knows the old name until it has got that row.
     """
     is_later = case((unseen(tx, Seen(), portion), 0), else_=1)
-    return _names(tx, unread(tx, cursor), providers, is_later=is_later)
+    return former_names(tx, unread(tx, cursor), providers, is_later=is_later)
 
 
-def _names(
-    tx: Transaction, which: ColumnElement[bool], providers: Collection[int], *, is_later: ColumnElement[int] = _AT_ONCE
+def former_names(
+    tx: Transaction,
+    is_end: ColumnElement[bool],
+    providers: Collection[int] = (),
+    *,
+    is_later: ColumnElement[int] = _AT_ONCE,
 ) -> FormerNames:
+    """Return the names that end with some rows; of providers only those of some."""
     # As a join, SQLite would read the whole journal for the few rows that end a name.
-    position = select(is_later).where(J.id == _F.journal_id, which).correlate(placement_former_names).scalar_subquery()
+    position = select(is_later).where(J.id == _F.journal_id, is_end).correlate(placement_former_names).scalar_subquery()
     wanted = or_(_F.kind != PROVIDER, _F.object_id.in_(sorted(providers)))
     ends = tx.tuples(select(position, _F.journal_id, _F.kind, _F.object_id, _F.name).where(wanted))
     return FormerNames([end for end in ends if end[0] is not None])
@@ -245,7 +240,7 @@ def trail(tx: Transaction, wanted: Wanted, *, limit: int, before: int | None = N
     entries = _entries(tx, query)
     if not entries:
         return []
-    return _as_called_then(tx, entries, lost_since(tx, entries[-1].id, providers=_linked(entries)))
+    return _as_called_then(tx, entries, former_names(tx, _F.journal_id >= entries[-1].id, _linked(entries)))
 
 
 def since_then(tx: Transaction, wanted: Wanted) -> Iterator[Entry]:

@@ -72,7 +72,11 @@ def copy(source: Engine, target: Engine, progress: Progress = silent) -> tuple[C
         # Each row is copied, and then compared.
         done = _RowsDone(progress, 2 * sum([_count(origin, table) for table in _COPIED]))
         for table in _COPIED:
-            _copy_table(origin, copied, table, done=done)
+            with zero_is_an_id(copied):
+                rows = iter(_sent_rows(origin, copied, table))
+                while chunk := list(islice(rows, ROWS_AT_ONCE)):
+                    copied.execute(insert(table), chunk)
+                    done.add(f"Copying {table.name}", len(chunk))
         _go_on_counting(copied)
         if keeps_usage:
             try:
@@ -123,14 +127,6 @@ class _RowsDone:
         """Count rows as done."""
         self._done += rows
         self._progress(step, min(1, self._done / max(1, self._total)))
-
-
-def _copy_table(origin: Connection, target: Connection, table: Table, *, done: _RowsDone) -> None:
-    with zero_is_an_id(target):
-        rows = iter(_sent_rows(origin, target, table))
-        while chunk := list(islice(rows, ROWS_AT_ONCE)):
-            target.execute(insert(table), chunk)
-            done.add(f"Copying {table.name}", len(chunk))
 
 
 def _sent_rows(origin: Connection, target: Connection, table: Table) -> Iterator[dict[str, Any]]:

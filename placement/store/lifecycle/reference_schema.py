@@ -91,7 +91,11 @@ def bring_up_to_date(connection: Connection) -> None:
     """
     present = revision(connection)
     if present is None:
-        _refuse_unnamed(connection)
+        if has_tables(connection):
+            raise SchemaRefused(
+                "The database has Placement's tables, but no revision in alembic_version. If they were made by "
+                f"openstack-placement, run 'placement-manage db stamp {HEAD}' (or the revision that they have) first."
+            )
         _refuse_foreign(connection)
         return
     if present not in REVISIONS:
@@ -100,17 +104,13 @@ def bring_up_to_date(connection: Connection) -> None:
             f"openstack-placement up to {HEAD}. Nothing was changed."
         )
     if present != HEAD:
-        _refuse_unmigrated_rows(connection)
+        if providers_without_root(connection) or incomplete_consumers(connection):
+            raise SchemaRefused(
+                "There are providers without a root provider or allocations without a consumer. Run 'placement-manage "
+                "db online_data_migrations' first, then this again."
+            )
         _migrate(connection)
         stamp(connection, HEAD)
-
-
-def _refuse_unnamed(connection: Connection) -> None:
-    if has_tables(connection):
-        raise SchemaRefused(
-            "The database has Placement's tables, but no revision in alembic_version. If they were made by "
-            f"openstack-placement, run 'placement-manage db stamp {HEAD}' (or the revision that they have) first."
-        )
 
 
 def _refuse_foreign(connection: Connection) -> None:
@@ -123,14 +123,6 @@ def _refuse_foreign(connection: Connection) -> None:
                     f"The database has a table {table.name} of another application: Placement needs a database of its "
                     "own. Nothing was changed."
                 )
-
-
-def _refuse_unmigrated_rows(connection: Connection) -> None:
-    if providers_without_root(connection) or incomplete_consumers(connection):
-        raise SchemaRefused(
-            "There are providers without a root provider or allocations without a consumer. Run 'placement-manage db "
-            "online_data_migrations' first, then this again."
-        )
 
 
 def _migrate(connection: Connection) -> None:
