@@ -19,7 +19,6 @@ from placement.auth.policy import Policy
 from placement.domain.search_plan import LIMITS, CandidateRequest, SearchLimits
 from placement.errors import ConfigurationError, InvalidAt
 from placement.policies import operations
-from placement.services.background import BackgroundWork
 from placement.services.cloud_cache import load
 from placement.services.cloud_check import cloud_check
 from placement.services.fair_share.gate import PlainGate
@@ -28,6 +27,7 @@ from placement.services.fragmentation import FragmentationJudges
 from placement.services.health import Readiness
 from placement.services.journal import JournalPruner
 from placement.settings import Settings
+from placement.store.connection.batching import BackgroundWork
 from placement.store.connection.database import Database
 from placement.store.lifecycle.opening import open_database
 from placement.telemetry.middleware import audited, meters_for, traced, traces_statements, watched

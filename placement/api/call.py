@@ -20,12 +20,12 @@ from placement.api.versions import Version, Versioned
 from placement.domain.identity import Identity
 from placement.domain.search_plan import LIMITS, SearchLimits
 from placement.errors import Forbidden, Invalid
-from placement.services.background import BackgroundWork
 from placement.services.fair_share.gate import PlainGate
 from placement.services.fair_share.shares import UsageCache
 from placement.services.fragmentation import FragmentationJudges
 from placement.services.health import Readiness
 from placement.settings import Settings
+from placement.store.connection.batching import BackgroundWork
 from placement.store.connection.database import Database
 from placement.telemetry.record import Meters
 from placement.tuning import give_memory_back

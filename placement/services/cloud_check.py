@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from placement.cloud.columns import CloudColumns
 from placement.errors import PlacementError
-from placement.services.background import BackgroundWork
 from placement.services.cloud_cache import cache_of
+from placement.store.connection.batching import BackgroundWork
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.journal.triggers import doubt_usage

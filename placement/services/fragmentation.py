@@ -14,8 +14,8 @@ from placement.allocators.fragmentation.hosts import FragmentationSettings
 from placement.allocators.fragmentation.outlook import Outlook
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.fragmentation import DeviceJudge, WantedOfHost
-from placement.services.background import BackgroundWork
 from placement.services.expected_work import Picture, WorkLearner, picture_of, read_picture
+from placement.store.connection.batching import BackgroundWork
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from placement.errors import NotFound, PlacementError, Unavailable
-from placement.services.background import BackgroundWork
+from placement.store.connection.batching import BackgroundWork
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads, reads_anywhere, writes
 from placement.store.journal import order, reading

@@ -29,6 +29,9 @@ from sqlalchemy.schema import SchemaItem
 metadata = MetaData()
 
 
+_NAME = Unicode(255)
+
+
 def utc_now() -> datetime:
     """Return the current time as the tables store it: naive UTC. MariaDB truncates it to whole seconds."""
     return datetime.now(UTC).replace(tzinfo=None)
@@ -39,16 +42,16 @@ def _reference_table(name: str, *columns: SchemaItem) -> Table:
     return Table(name, metadata, *moments, *columns)
 
 
-resource_classes = _reference_table(
-    "resource_classes",
-    Column("id", Integer, primary_key=True, nullable=False),
-    Column("name", String(255), nullable=False),
-    UniqueConstraint("name", name="uniq_resource_classes0name"),
-)
+def _table_of_names(name: str, *, column: str = "name", type_: String = _NAME) -> Table:
+    names = Column(column, type_, nullable=False), UniqueConstraint(column, name=f"uniq_{name}0{column}")
+    return _reference_table(name, Column("id", Integer, primary_key=True), *names)
+
+
+resource_classes = _table_of_names("resource_classes", type_=String(255))
 
 resource_providers = _reference_table(
     "resource_providers",
-    Column("id", Integer, primary_key=True, nullable=False),
+    Column("id", Integer, primary_key=True),
     Column("uuid", String(36), nullable=False),
     Column("name", Unicode(200)),
     Column("generation", Integer, default=0),
@@ -62,7 +65,7 @@ resource_providers = _reference_table(
 
 inventories = _reference_table(
     "inventories",
-    Column("id", Integer, primary_key=True, nullable=False),
+    Column("id", Integer, primary_key=True),
     Column("resource_provider_id", Integer, nullable=False),
     Column("resource_class_id", Integer, nullable=False),
     Column("total", Integer, nullable=False),
@@ -79,7 +82,7 @@ inventories = _reference_table(
 
 allocations = _reference_table(
     "allocations",
-    Column("id", Integer, primary_key=True, nullable=False),
+    Column("id", Integer, primary_key=True),
     Column("resource_provider_id", Integer, nullable=False),
     Column("consumer_id", String(36), nullable=False),
     Column("resource_class_id", Integer, nullable=False),
@@ -91,28 +94,23 @@ allocations = _reference_table(
 
 resource_provider_aggregates = _reference_table(
     "resource_provider_aggregates",
-    Column("resource_provider_id", Integer, primary_key=True, nullable=False, autoincrement=False),
-    Column("aggregate_id", Integer, primary_key=True, nullable=False, autoincrement=False),
+    Column("resource_provider_id", Integer, primary_key=True, autoincrement=False),
+    Column("aggregate_id", Integer, primary_key=True, autoincrement=False),
     Index("resource_provider_aggregates_aggregate_id_idx", "aggregate_id"),
 )
 
 placement_aggregates = _reference_table(
     "placement_aggregates",
-    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("id", Integer, primary_key=True),
     Column("uuid", String(36)),
     UniqueConstraint("uuid", name="uniq_placement_aggregates0uuid"),
 )
 
-traits = _reference_table(
-    "traits",
-    Column("id", Integer, primary_key=True, nullable=False, autoincrement=True),
-    Column("name", Unicode(255), nullable=False),
-    UniqueConstraint("name", name="uniq_traits0name"),
-)
+traits = _table_of_names("traits")
 
 resource_provider_traits = _reference_table(
     "resource_provider_traits",
-    Column("trait_id", Integer, ForeignKey("traits.id"), primary_key=True, nullable=False, autoincrement=False),
+    Column("trait_id", Integer, ForeignKey("traits.id"), primary_key=True, autoincrement=False),
     Column(
         "resource_provider_id",
         Integer,
@@ -124,30 +122,15 @@ resource_provider_traits = _reference_table(
     Index("resource_provider_traits_resource_provider_trait_idx", "resource_provider_id", "trait_id"),
 )
 
-projects = _reference_table(
-    "projects",
-    Column("id", Integer, primary_key=True, nullable=False, autoincrement=True),
-    Column("external_id", String(255), nullable=False),
-    UniqueConstraint("external_id", name="uniq_projects0external_id"),
-)
+projects = _table_of_names("projects", column="external_id", type_=String(255))
 
-users = _reference_table(
-    "users",
-    Column("id", Integer, primary_key=True, nullable=False, autoincrement=True),
-    Column("external_id", String(255), nullable=False),
-    UniqueConstraint("external_id", name="uniq_users0external_id"),
-)
+users = _table_of_names("users", column="external_id", type_=String(255))
 
-consumer_types = _reference_table(
-    "consumer_types",
-    Column("id", Integer, primary_key=True, nullable=False, autoincrement=True),
-    Column("name", Unicode(255), nullable=False),
-    UniqueConstraint("name", name="uniq_consumer_types0name"),
-)
+consumer_types = _table_of_names("consumer_types")
 
 consumers = _reference_table(
     "consumers",
-    Column("id", Integer, primary_key=True, nullable=False, autoincrement=True),
+    Column("id", Integer, primary_key=True),
     Column("uuid", String(36), nullable=False),
     Column("project_id", Integer, nullable=False),
     Column("user_id", Integer, nullable=False),
@@ -164,8 +147,8 @@ REFERENCE_TABLES = tuple(metadata.tables.values())
 provider_usages = Table(
     "provider_usages",
     metadata,
-    Column("resource_provider_id", Integer, primary_key=True, nullable=False, autoincrement=False),
-    Column("resource_class_id", Integer, primary_key=True, nullable=False, autoincrement=False),
+    Column("resource_provider_id", Integer, primary_key=True, autoincrement=False),
+    Column("resource_class_id", Integer, primary_key=True, autoincrement=False),
     Column("used", BigInteger, nullable=False),
     Column("root_provider_id", Integer),
     Column("capacity", Double),
@@ -178,7 +161,7 @@ provider_usages = Table(
 planner_claims = Table(
     "planner_claims",
     metadata,
-    Column("id", Integer, primary_key=True, nullable=False),
+    Column("id", Integer, primary_key=True),
     Column("consumer_uuid", String(36), nullable=False),
     Column("digest", String(64), nullable=False),
     Column("generation", Integer, nullable=False),
@@ -190,8 +173,8 @@ planner_claims = Table(
 drained_inventories = Table(
     "drained_inventories",
     metadata,
-    Column("provider_uuid", String(36), primary_key=True, nullable=False),
-    Column("resource_class_id", Integer, primary_key=True, nullable=False, autoincrement=False),
+    Column("provider_uuid", String(36), primary_key=True),
+    Column("resource_class_id", Integer, primary_key=True, autoincrement=False),
     Column("reserved", Integer, nullable=False),
 )
 """What inventories had reserved before their tree was drained (services/whole_trees.py)."""
@@ -199,7 +182,7 @@ drained_inventories = Table(
 placement_journal = Table(
     "placement_journal",
     metadata,
-    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, nullable=False, autoincrement=True),
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
     Column("commit_mark", BigInteger),
     Column("time", DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb"), nullable=False),
     Column("kind", String(16), nullable=False),
@@ -235,7 +218,7 @@ placement_journal = Table(
 placement_former_names = Table(
     "placement_former_names",
     metadata,
-    Column("journal_id", BigInteger, primary_key=True, nullable=False, autoincrement=False),
+    Column("journal_id", BigInteger, primary_key=True, autoincrement=False),
     Column("kind", String(16), nullable=False),
     Column("object_id", Integer, nullable=False),
     Column("name", Unicode(255), nullable=False),
@@ -247,7 +230,7 @@ one mean this name by the id (store/journal/reading.py).
 learnt_work = Table(
     "learnt_work",
     metadata,
-    Column("profile", String(255), primary_key=True, nullable=False),
+    Column("profile", String(255), primary_key=True),
     Column("document", Text().with_variant(mysql.MEDIUMTEXT(), "mysql", "mariadb"), nullable=False),
 )
 """The mix of work that a profile has learnt from requests (store/planner_rows.py)."""
