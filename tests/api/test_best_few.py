@@ -129,8 +129,9 @@ def test_the_best_few_are_those_of_all_trees_whatever_changes(
     for seed in range(first, first + CLOUDS * (10 if is_long else 1)):
         chance, database.cloud_cache = Random(seed), None
         # The planner reads about twenty trees before it uses bounds.
-        cloud = random_hosts(chance, chance.choice((8, 8, 8, 24)), models=chance.choice((None, 3)))
-        if chance.random() < 0.9:
+        pools = chance.choice((0, 0, 1, 2))
+        cloud = random_hosts(chance, chance.choice((8, 8, 8, 24)), models=chance.choice((None, 3)), pools=pools)
+        if not pools and chance.random() < 0.9:
             cloud = {id_: replace(node, traits=node.traits - {SHARES}) for id_, node in cloud.items()}
         load(database, cloud)
         wanted, profile = [pairs(chance), singles(chance)], chance.choice((PACKED, *PROFILES))

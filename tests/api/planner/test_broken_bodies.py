@@ -125,12 +125,6 @@ def test_hundreds_of_different_amounts_are_refused(api: Api) -> None:
     assert (answer.status_code, "more than 250 groups" in answer.text) == (400, True)
 
 
-def test_two_hundred_different_amounts_are_answered(api: Api) -> None:
-    register(api)
-    body = {"paths": {f"numa/{number}/VCPU": number + 1 for number in range(200)}}
-    assert api.post(CANDIDATES, body).status_code == 200
-
-
 @pytest.mark.any_database
 @pytest.mark.parametrize(("asked", "status"), [("placement x", 400), ("placement 1.x", 400), ("placement 9.99", 200)])
 def test_what_is_no_microversion_is_refused_by_the_planner_too(api: Api, asked: str, status: int) -> None:

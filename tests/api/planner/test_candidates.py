@@ -37,34 +37,6 @@ def test_several_candidates_of_a_tree_come_on_request(api: Api) -> None:
     assert len(planned(api, {**body, "limit": 2})) == 2
 
 
-def test_same_subtree_and_traits_mean_what_they_mean_in_a_query(api: Api) -> None:
-    register(api)
-    hold(api, "numa0", VCPU=60)
-    groups = {
-        "_NUMA": {"required": ["HW_NUMA_ROOT"]},
-        "_CPU": {"resources": {"VCPU": 8}},
-        "_GPU": {"resources": {"PGPU": 1}, "count": 3},
-    }
-    body = {"groups": groups, "same_subtree": [["_NUMA", "_CPU", "_GPU"]]}
-    assert only(api, body) == {"_NUMA": "numa1", "_CPU": "numa1", "_GPU": "gpu4 gpu5 gpu6"}
-
-
-def test_the_unsuffixed_group_meets_its_traits_together(api: Api) -> None:
-    register(api)
-    body = {"groups": {"": {"resources": {"VCPU": 1, "MEMORY_MB": 1}, "required": ["HW_NUMA_ROOT"]}}}
-    assert only(api, body) == {"": "host numa0"}
-    body["groups"][""]["required"] = ["HW_NIC_SRIOV"]
-    assert planned(api, body) == []
-
-
-def test_isolated_groups_share_no_provider(api: Api) -> None:
-    register(api)
-    group = {"resources": {"CUSTOM_RDMA_SHARE": 10}}
-    body = {"groups": {"_A": group, "_B": group}, "group_policy": "isolate"}
-    assert only(api, body) == {"_A": "nic0", "_B": "nic1"}
-    assert only(api, {**body, "group_policy": "none"}) == {"_A": "nic0", "_B": "nic0"}
-
-
 def test_the_best_hosts_come_first_and_the_limit_cuts(api: Api) -> None:
     for name in ("a", "b", "c"):
         register(api, name)
@@ -93,13 +65,6 @@ def test_the_best_of_many_hosts_is_found_and_some_are_not_looked_into(api: Api) 
     assert ask(api, "POST", CANDIDATES, body=body)["searched"] < 90
 
 
-def test_an_explanation_comes_on_request(api: Api) -> None:
-    answer = ask(api, "POST", CANDIDATES, body={"groups": {"_GPU": GPUS}, "explain": True})
-    assert answer["allocation_requests"] == []
-    assert answer["explanation"]["trees_with_candidates"] == 0
-    assert "explanation" not in ask(api, "POST", CANDIDATES, body={"groups": {"_GPU": GPUS}})
-
-
 def test_within_keeps_groups_in_one_place(api: Api) -> None:
     register(api)
     hold(api, "gpu0", PGPU=1)
@@ -112,34 +77,6 @@ def test_within_keeps_groups_in_one_place(api: Api) -> None:
     assert planned(api, body) == []
     body["within"][0]["mode"] = "preferred"
     assert only(api, body) == {"_GPU": "gpu2 gpu3 gpu6 gpu7"}
-
-
-def test_a_trait_is_a_level_of_its_own(api: Api) -> None:
-    register(api)
-    body = {
-        "groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}},
-        "within": [{"groups": ["_GPU"], "level": "CUSTOM_HW_PCIE_SWITCH"}],
-    }
-    assert only(api, body) == {"_GPU": "gpu0 gpu1"}
-    body["within"][0]["level"] = "CUSTOM_NOWHERE"
-    assert planned(api, body) == []
-
-
-def test_a_trait_may_be_a_level_outside_of_those_of_the_file(api: Api) -> None:
-    """A GPU on each of two NUMA nodes of one socket: places may be nested in another order than that of the levels."""
-    for name in ("SOCKET", "HW_PCIE_SWITCH"):
-        ask(api, "PUT", f"/traits/CUSTOM_{name}")
-    root = provider(api, "host", None, {}, [])
-    for socket in range(2):
-        place = provider(api, f"host-socket{socket}", root, {}, ["CUSTOM_SOCKET"])
-        for node in range(1 + socket):
-            numa = provider(api, f"host-numa{socket}.{node}", place, {}, ["HW_NUMA_ROOT"])
-            provider(api, f"host-gpu{socket}.{node}", numa, {"PGPU": {"total": 1}}, [])
-    body = {
-        "groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}},
-        "within": [{"groups": ["_GPU"], "level": "CUSTOM_SOCKET"}],
-    }
-    assert only(api, body) == {"_GPU": "gpu1.0 gpu1.1"}
 
 
 def test_a_request_that_would_take_too_long_is_cut_off(api: Api) -> None:
@@ -156,15 +93,6 @@ def test_many_isolated_groups_are_served_as_fast_as_one_that_counts(api: Api) ->
     (candidate,) = planned(api, {"groups": groups, "group_policy": "isolate"})
     assert candidate == {f"_{number}": [f"host-gpu{number}"] for number in range(14)}
     assert planned(api, {"groups": {**groups, "_14": {"resources": {"PGPU": 1}}}, "group_policy": "isolate"}) == []
-
-
-def test_many_groups_that_may_share_a_provider_are_served_as_one(api: Api) -> None:
-    register(api, numa_nodes=[[{"gpus": 1, "nics": 1}]] * 2)
-    vcpus = {uuid: names_of(api)[uuid] for uuid in names_of(api) if "numa" in names_of(api)[uuid]}
-    groups = {f"_{number}": {"resources": {"VCPU": 2}} for number in range(24)}
-    (candidate,) = planned(api, {"groups": groups})
-    assert len(candidate) == 24
-    assert {name for names in candidate.values() for name in names} <= set(vcpus.values())
 
 
 def test_many_devices_each_below_a_switch_of_its_own_are_found_at_once(api: Api) -> None:

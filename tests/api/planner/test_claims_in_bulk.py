@@ -43,12 +43,6 @@ def test_as_many_members_as_fit_are_placed_and_the_others_are_named(api: Api) ->
     assert all(not held(api, one["consumer"]) for one in answer.json["refused"])
 
 
-def test_one_other_member_is_not_called_members(api: Api) -> None:
-    register(api)
-    (refused,) = api.post(CLAIMS, {**EIGHT, **WHAT_FITS, "consumer": consumer(), "members": 2}).json["refused"]
-    assert refused["detail"] == "No place was found beside 1 other member."
-
-
 def test_the_same_again_is_answered_and_tried_again_for_those_that_were_refused(api: Api) -> None:
     register(api)
     body = {**ONE, **WHAT_FITS, "consumer": consumer(), "members": 10}
@@ -87,14 +81,6 @@ def test_a_consumer_that_holds_something_is_refused_alone(api: Api) -> None:
     assert len(answer["members"]) == 1
     (refused,) = answer["refused"]
     assert (refused["consumer"], refused["code"]) == (holder["uuid"], "placement.concurrent_update")
-
-
-def test_what_is_planned_only_is_planned_for_all_members_together(api: Api) -> None:
-    register(api)
-    body = {**ONE, **WHAT_FITS, "consumer": consumer(), "members": 10}
-    planned = api.post(CLAIMS, {**body, "dry_run": True})
-    assert (planned.status_code, in_use(api)) == (200, 0)
-    assert api.post(CLAIMS, body).json == planned.json
 
 
 def test_members_are_streamed_as_lines_while_they_are_allocated(api: Api) -> None:
@@ -153,11 +139,6 @@ def test_a_thousand_members_are_one_claim_of_few_statements(app: Flask, api: Api
         assert len({one["consumer"]["uuid"] for one in answer.json["members"]}) == members
         counts.append(len(sent))
     assert counts[1] <= counts[0] + 10
-
-
-def _sent(api: Api, method: str, path: str, body: object) -> tuple[int, Any]:
-    answer = api.request(method, path, **({} if body is None else {"json": body}))
-    return answer.status_code, answer.get_json(silent=True)
 
 
 def test_the_same_uuid_in_other_letters_is_the_same_consumer(api: Api) -> None:

@@ -60,17 +60,6 @@ def test_seed_004_all_nics_of_the_machine(api: Api) -> None:
     assert planned(api, body) == []
 
 
-def test_an_unhealthy_device_is_none_of_all(api: Api) -> None:
-    """Upstream counts it, so such a pod can never be placed while one device is broken."""
-    register(api)
-    path = f"/resource_providers/{uuid_of('host-nic2')}/inventories/CUSTOM_RDMA_SHARE"
-    generation = ask(api, "GET", path)["resource_provider_generation"]
-    ask(api, "PUT", path, body={"resource_provider_generation": generation, "total": 100, "reserved": 100})
-    assert only(api, {"groups": {"_NIC": {"resources": {"CUSTOM_RDMA_SHARE": 100}, "count": "all"}}}) == {
-        "_NIC": "nic0 nic1 nic3"
-    }
-
-
 def test_seed_004_a_virtual_function_from_each_of_two_nics(api: Api) -> None:
     register(api)
     hint = {"rdma": {"vfSelector": {}, "allocateStrategy": "RequestsAsCount"}}
@@ -108,18 +97,3 @@ def test_dv_17_selectors_are_traits(api: Api, selector, expected) -> None:
     hint = {"rdma": {"selector": selector, "allocateStrategy": "ApplyForAll"}}
     body = {"requests": {"rdma": 10}, "device_allocate_hint": hint}
     assert planned(api, body) == ([] if expected is None else [{"_rdma": [f"host-{n}" for n in expected.split()]}])
-
-
-def test_a_selector_is_about_the_device_of_the_virtual_functions(api: Api) -> None:
-    register(api)
-    ask(api, "PUT", "/traits/CUSTOM_FAST")
-    path = f"/resource_providers/{uuid_of('host-nic3')}/traits"
-    body = {
-        "resource_provider_generation": ask(api, "GET", path)["resource_provider_generation"],
-        "traits": ["CUSTOM_FAST"],
-    }
-    ask(api, "PUT", path, body=body)
-    group = {"resources": {"SRIOV_NET_VF": 2}, "vf_selector": [], "selector": ["CUSTOM_FAST"]}
-    assert only(api, {"groups": {"_NIC": group}}) == {"_NIC": "nic3-vf"}
-    assert only(api, {"groups": {"_NIC": {**group, "selector": ["!CUSTOM_FAST"]}}}) == {"_NIC": "nic2-vf"}
-    assert planned(api, {"groups": {"_NIC": {**group, "vf_selector": ["CUSTOM_FAST"]}}}) == []

@@ -20,13 +20,6 @@ def test_a_switch_that_is_held_exclusively_is_not_shared(api: Api) -> None:
     assert only(api, alone) == {"_NIC": "nic1"}
 
 
-def test_who_shares_a_switch_takes_one_of_its_lock(api: Api) -> None:
-    register(api)
-    answer = ask(api, "POST", CANDIDATES, body={"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}})
-    (request,) = answer["allocation_requests"]
-    assert request["allocations"][uuid_of("host-pcie0.0")] == {"resources": {"CUSTOM_PCIE_LOCK": 1}}
-
-
 def test_of_a_lock_that_comes_in_parts_a_whole_part_is_taken(api: Api) -> None:
     """A sharer of the switch takes the smallest amount that its lock allows; where no part is left, it is full."""
     register(api, numa_nodes=[[{"gpus": 3, "nics": 0}]])
@@ -52,12 +45,6 @@ def test_a_lock_that_cannot_be_taken_at_once_is_held_by_nobody(api: Api, level: 
     )
     assert api.post(CLAIMS, {**alone, "consumer": consumer()}).status_code == 409
     assert len(planned(api, shared)) == 1
-
-
-def test_a_lock_of_which_no_amount_can_be_taken_closes_its_place(api: Api) -> None:
-    register(api, numa_nodes=[[{"gpus": 1, "nics": 0}]])
-    put_lock(api, uuid_of("host-pcie0.0"), "CUSTOM_PCIE_LOCK", total=10, max_unit=2, step_size=3)
-    assert planned(api, {"groups": {"_GPU": {"resources": {"PGPU": 1}}}}) == []
 
 
 def put_lock(api: Api, provider: str, name: str, **inventory: int) -> None:
@@ -105,32 +92,3 @@ def test_a_lock_counts_only_on_a_place_of_its_level(api: Api) -> None:
     provider(api, "host-gpu0", riser, {"PGPU": {"total": 1}}, [])
     hold(api, "riser", CUSTOM_PCIE_LOCK=10)
     assert only(api, {"groups": {"_GPU": {"resources": {"PGPU": 1}}}}) == {"_GPU": "gpu0"}
-
-
-def test_a_tree_keeps_to_locks_too(api: Api) -> None:
-    register(api, numa_nodes=[[]])
-    inventory = {"FPGA": {"total": 2}, "CUSTOM_PCIE_LOCK": {"total": 10}}
-    board = provider(api, "host-board", uuid_of("host-numa0"), inventory, ["CUSTOM_HW_PCIE_SWITCH"])
-    tree = {"tree": {"pcie": {"A": {"FPGA": 1}}}}
-    (request,) = ask(api, "POST", CANDIDATES, body=tree)["allocation_requests"]
-    assert request["allocations"] == {board: {"resources": {"FPGA": 1, "CUSTOM_PCIE_LOCK": 1}}}
-    hold(api, "board", CUSTOM_PCIE_LOCK=10)
-    assert planned(api, tree) == []
-
-
-def test_who_asks_for_a_lock_by_name_gets_as_much_as_that(api: Api) -> None:
-    register(api)
-    answer = ask(api, "POST", CANDIDATES, body={"groups": {"_A": {"resources": {"CUSTOM_PCIE_LOCK": 5}}}})
-    (request,) = answer["allocation_requests"]
-    assert request["allocations"] == {uuid_of("host-pcie0.0"): {"resources": {"CUSTOM_PCIE_LOCK": 5}}}
-
-
-def test_among_many_hosts_in_use_the_one_with_a_free_switch_is_found(api: Api) -> None:
-    """More hosts than are examined first: the others' usage is queried before all of their data is read."""
-    for number in range(18):
-        register(api, f"host-{number}", numa_nodes=[[{"gpus": 1, "nics": 1}]])
-    for number in range(17):
-        hold(api, f"{number}-gpu0", PGPU=1)
-    for level in ("pcie", "numa"):
-        body = {"groups": {"_N": {"resources": {"SRIOV_NET_VF": 1}}}, "exclusive": [{"groups": ["_N"], "level": level}]}
-        assert planned(api, body) == [{"_N": ["host-17-nic0-vf"]}]

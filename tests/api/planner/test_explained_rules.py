@@ -91,21 +91,6 @@ def test_more_than_one_numa_node_has(database: Database, api: Api) -> None:
     ]
 
 
-def test_one_of_all_is_asked_for_beside_all_of_another(database: Database, api: Api) -> None:
-    """All NICs must not become all GPUs where one GPU suffices: there are four GPUs and one NIC."""
-    load(database, hosts(1, gpus=2))
-    body = {
-        "groups": {"_GPU": {**GPU, "count": "all"}, "_NIC": {**NIC, "count": "all"}},
-        "within": [{"groups": ["_GPU"], "level": LEVELS["numa"]}],
-    }
-    found = explained(api, body)
-    assert found["cause"]["condition"] == "within"
-    assert [(one["condition"], one["groups"], one["trees"]) for one in found["near_misses"]] == [
-        ("count", ["_GPU"], 1),
-        ("within", ["_GPU"], 1),
-    ]
-
-
 @pytest.mark.parametrize(("count", "aside"), [(1, ""), (3, "Counts and rules aside, ")])
 def test_a_near_miss_on_single_providers_does_not_speak_for_the_rules(
     database: Database, api: Api, count: int, aside: str
@@ -115,29 +100,6 @@ def test_a_near_miss_on_single_providers_does_not_speak_for_the_rules(
     body = {"groups": {"_GPU": {**GPU, "count": count}, "_NIC": {"resources": {"SRIOV_NET_VF": 9}}}}
     (near_miss,) = explained(api, body)["near_misses"]
     assert near_miss["message"].startswith(f"{aside}2 trees fail only this condition: 9 SRIOV_NET_VF")
-
-
-def test_joined_with_what_is_elsewhere(database: Database, api: Api) -> None:
-    """There are eight GPUs, and NICs at the switch of half of them."""
-    load(database, hosts(1, gpus=4))
-    body = {
-        "groups": {"_GPU": {**GPU, "count": 8}, "_NIC": NIC},
-        "affinity": [{"groups": ["_GPU", "_NIC"], "level": LEVELS["pcie"]}],
-    }
-    found = explained(api, body)
-    assert found["cause"]["condition"] == "affinity"
-    assert found["cause"]["shortfall"] == {"group": "_GPU", "asked": 8, "most": 4}
-
-
-def test_held_places_are_mentioned_only_where_somebody_holds_any(database: Database, api: Api) -> None:
-    """The first host lacks room for both groups, which is another condition."""
-    gpus = {root: Node(root, None, root, {"PGPU": Inventory(4 * root)}, frozenset(), frozenset()) for root in (1, 2)}
-    load(database, gpus)
-    group = {"resources": {"PGPU": 3}}
-    body = {"groups": {"_A": group, "_B": group}, "within": [{"groups": ["_A"], "level": LEVELS["numa"]}]}
-    found = explained(api, body)
-    assert found["cause"]["condition"] == "within"
-    assert [one["trees"] for one in found["trees"]] == [2, 1, 0]
 
 
 def test_what_is_used_below_a_place_keeps_it_from_being_held_alone(database: Database, api: Api) -> None:
@@ -152,31 +114,6 @@ def test_what_is_used_below_a_place_keeps_it_from_being_held_alone(database: Dat
     found = ask(api, "POST", CANDIDATES, body=body)
     assert len(found["allocation_requests"]) == 1
     assert explained(api, body)["trees_with_candidates"] == 1
-
-
-def test_paths_that_do_not_nest(database: Database, api: Api) -> None:
-    load(database, hosts(1, gpus=1))
-    paths = {
-        f"{LEVELS['pcie']}/A/PGPU": 1,
-        f"{LEVELS['pcie']}/A/SRIOV_NET_VF": 1,
-        f"{LEVELS['pcie']}/B/SRIOV_NET_VF": 1,
-    }
-    found = explained(api, {"paths": paths, "distinct": True})
-    assert found["cause"] is not None
-    assert found["trees_with_candidates"] == 0
-
-
-def test_a_trait_is_a_near_miss_where_a_count_is_the_cause(database: Database, api: Api) -> None:
-    """Each host has four GPUs, of which one is of the model."""
-    cloud = hosts(2, gpus=2)
-    models = {id_: replace(node, traits=node.traits | {"CUSTOM_A"}) for id_, node in cloud.items() if id_ in (4, 14)}
-    load(database, {**cloud, **models})
-    found = explained(api, {"groups": {"_GPU": {**GPU, "count": 2, "required": ["CUSTOM_A"]}}})
-    assert found["cause"]["condition"] == "count"
-    assert [(one["condition"], one["value"], one["trees"]) for one in found["near_misses"]] == [
-        ("count", "2", 2),
-        ("required", "CUSTOM_A", 2),
-    ]
 
 
 @pytest.mark.parametrize("root", [[], ["CUSTOM_A"]], ids=["", "of a root with a trait"])

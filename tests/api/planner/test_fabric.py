@@ -20,7 +20,6 @@ from tests.stored_clouds import stored
 RACKS = {name: f"00000000-0000-0000-0000-0000000000{number}" for number, name in enumerate(("b1", "b2", "b3"), 10)}
 ZONES = {"z1": (RACKS["b1"], RACKS["b2"]), "z2": (RACKS["b3"],)}
 GPU = {"groups": {"_GPU": {"resources": {"PGPU": 1}}}}
-CORE = {"groups": {"": {"resources": {"VCPU": 2}}}}
 IN_A_RACK = {"together": {"level": "rack"}}
 ON_HOSTS = {"apart": {"level": "host"}}
 
@@ -85,14 +84,6 @@ def test_the_same_gang_again_gets_the_same_answer_and_other_rules_make_another_c
     assert racks.post(CLAIMS, {**body, "together": {"level": "zone"}}).status_code == 409
 
 
-def test_a_gang_that_prefers_a_rack_takes_two_where_it_must(racks: Api) -> None:
-    hosts = [host("h1", "b1", gpus=2), host("h2", "b2", gpus=3), host("h3", "b3", gpus=1), host("h4", "", gpus=1)]
-    cloud = cloud_of(racks, *hosts)
-    rule = {"together": {"level": "rack", "mode": "preferred"}}
-    assert sorted(placed(racks, cloud, gang(5, GPU, dry_run=True, **rule))) == ["h1", "h1", "h2", "h2", "h2"]
-    assert {*placed(racks, cloud, gang(7, GPU, dry_run=True, **rule))} == {"h1", "h2", "h3", "h4"}
-
-
 def test_groups_of_a_gang_have_a_rack_each(racks: Api) -> None:
     hosts = [host("h1", "b1", gpus=8), host("h2", "b2", gpus=2), host("h3", "b2", gpus=2), host("h4", "b3", gpus=3)]
     cloud = cloud_of(racks, *hosts)
@@ -115,13 +106,6 @@ def test_members_are_apart_on_hosts_or_in_racks(racks: Api) -> None:
         "No place was found for all 3 members together, so none of them was allocated. They are to be in different "
         "racks, and no more than 2 have room."
     )
-
-
-def test_members_of_different_kinds_make_room_for_each_other_apart(racks: Api) -> None:
-    """Each by itself prefers the only host that suits the other."""
-    cloud = cloud_of(racks, host("h1", "b1", gpus=1, cores=16), host("h2", "b1", gpus=0, cores=2))
-    members = [{"consumer": consumer(), "request": one} for one in (CORE, GPU)]
-    assert placed(racks, cloud, gang(members, {}, **ON_HOSTS)) == ["h2", "h1"]
 
 
 def test_a_gang_is_in_one_rack_and_on_different_hosts(racks: Api) -> None:
@@ -151,15 +135,6 @@ def test_a_host_that_is_in_no_rack_is_not_in_a_rack(racks: Api) -> None:
     assert refused(racks, gang(2, GPU, **IN_A_RACK)).endswith(
         "No host that could serve them is in a rack: planner.yaml names racks under aggregates."
     )
-
-
-@pytest.mark.parametrize("rule", ["together", "apart"])
-def test_a_gang_of_one_obeys_the_rules_of_gangs(racks: Api, rule: str) -> None:
-    cloud = cloud_of(racks, host("h1", "", gpus=1), host("h2", "b1", gpus=2))
-    body = gang(1, GPU, **{rule: {"level": "rack"}})
-    assert placed(racks, cloud, body) == ["h2"]
-    assert placed(racks, cloud, gang([{"consumer": consumer()}], GPU, **{rule: {"level": "rack"}})) == ["h2"]
-    assert refused(racks, {**body, "consumer": consumer()})
 
 
 def test_what_a_host_does_not_hold_in_spite_of_its_sums_is_found_out(racks: Api) -> None:

@@ -181,16 +181,6 @@ def test_what_is_taken_counts_whatever_the_words_of_the_request(planner: Api, fo
     assert (answer.status_code, answer.json["errors"][0]["code"]) == (409, "placement.planner.unfair_claim")
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_limit_is_reached_and_not_exceeded_whatever_the_words_of_the_request(planner: Api, form) -> None:
-    limited = {"enforce": True, "limits": {"root/eng": 0.7}}
-    answers = [
-        planner.post(CLAIMS, {**form, "consumer": consumer(project_id="ann"), "fair_share": limited}) for _ in range(2)
-    ]
-    assert [answer.status_code for answer in answers] == [201, 409]
-    assert said(answers[1]) == "With the claim, root/eng would hold 0.8 of a class; it may hold 0.7."
-
-
 @pytest.mark.parametrize("tenths", range(1, 11))
 def test_a_limit_may_be_held_to_the_last_unit(app: Flask, tenths: int) -> None:
     """In binary floating point, one tenth is slightly more than one tenth."""
@@ -214,8 +204,6 @@ def test_the_limit_of_a_queue_in_the_planner_file_holds(app: Flask) -> None:
 @pytest.mark.parametrize(
     ("entry", "sentence"),
     [
-        ({}, "fair_share: 'enforce' is a required property"),
-        ({"enforce": "yes"}, "fair_share.enforce: 'yes' is not of type 'boolean'"),
         (
             {"enforce": True, "limits": {"root/ops": 0.5}},
             "fair_share.limits.root/ops: No such queue.",

@@ -76,18 +76,6 @@ def test_who_has_too_much_gives_and_not_a_sibling_with_what_is_its_own(unequal, 
     assert (answer["feasible"], answer["give_back"]) == (False, [])
 
 
-def test_without_a_section_reclaim_works_between_projects(app: Flask) -> None:
-    settings = app.extensions["placement"].settings
-    api = Api(create_app(replace(settings, planner=PlannerSettings())))
-    provider = make_provider(api, VCPU={"total": 10, "allocation_ratio": 1.0}, MEMORY_MB=100)
-    first = hold(api, provider, "rich", *[1] * 10, name="VCPU")
-    answer = asked(api, "POST", "reclaim", {"claimant": {"project_id": "poor", "resources": {"VCPU": 5}}})
-    assert (answer["feasible"], len(answer["give_back"])) == (True, 5)
-    assert {one["consumer_uuid"] for one in answer["give_back"]} <= {*first}
-    answer = asked(api, "POST", "reclaim", {"claimant": {"project_id": "poor", "resources": {"VCPU": 6}}})
-    assert not answer["feasible"]
-
-
 def test_what_is_deserved_decides_in_every_answer(app: Flask) -> None:
     """Of twenty, b deserves 15 and holds 11: b is next, others give to it, and a passes neither gate."""
     deserving = Queue("root/b", (None, 1), ("pb",), QueueCapacity(deserved={"PGPU": 15}))

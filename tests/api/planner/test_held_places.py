@@ -111,18 +111,6 @@ def test_a_device_that_is_held_is_remembered(api: Api) -> None:
     assert put(api, {"nic0": {"CUSTOM_RDMA_SHARE": 1}}).status_code == 409
 
 
-def test_what_hangs_below_a_device_that_is_held_is_held(api: Api) -> None:
-    """A NUMA node held exclusively as a device, and a GPU two levels below it."""
-    register(api)
-    lock = {"VCPU": {"total": 64}, "CUSTOM_DEVICE_LOCK": {"total": 10}}
-    path = f"/resource_providers/{uuid_of('host-numa0')}"
-    generation = ask(api, "GET", path)["generation"]
-    ask(api, "PUT", f"{path}/inventories", body={"resource_provider_generation": generation, "inventories": lock})
-    claimed(api, {"groups": {"_A": {"resources": {"VCPU": 1}}}, "exclusive": [{"groups": ["_A"], "level": "device"}]})
-    assert only(api, {"groups": {"_GPU": {"resources": {"PGPU": 1}}}}) == {"_GPU": "gpu4"}
-    assert served_by(api, "resources=PGPU:1&limit=1") == ["host-gpu4"]
-
-
 def test_a_shared_lock_without_room_closes_a_place_but_not_for_who_is_there(api: Api) -> None:
     register(api)
     path = f"/resource_providers/{uuid_of('host-pcie0.0')}/inventories/CUSTOM_PCIE_LOCK"

@@ -5,7 +5,7 @@ import pytest
 from tests.api.conftest import Api
 from tests.api.planner.test_headroom import UNKNOWN, gpu_host
 from tests.claims import detail_of
-from tests.clouds import SHARES, Cloud, allocate, provider
+from tests.clouds import Cloud, allocate
 from tests.planner_hosts import CANDIDATES
 from tests.stored_clouds import stored
 
@@ -40,35 +40,11 @@ def test_hypothetical_trees_are_candidates_as_often_as_there_are_some(api: Api) 
     assert candidates(api)["allocation_requests"] == []
 
 
-def test_they_come_among_the_others_by_their_scores(api: Api) -> None:
-    """Two of four free GPUs leave more than the last two."""
-    cloud = stored(api.app, gpu_host("busy"))
-    allocate(api.call, cloud.providers["busy-gpu00"], {"PGPU": 1})
-    found = candidates(api, limit=4, per_tree=2, **{"with": [{"like": cloud.providers["busy"], "count": 1}]})
-    totals = [one["total"] for one in found["scores"]]
-    assert totals == sorted(totals, reverse=True)
-    assert [one.get("like") for one in found["scores"]].count(cloud.providers["busy"]) == 2
-    assert len(totals) == 4
-
-
 def test_a_tree_that_is_gone_may_be_there_again_and_empty(api: Api) -> None:
     cloud = hosts(api)
     busy = cloud.providers["busy"]
     found = candidates(api, without=[busy], released=[], limit=1, **{"with": [{"like": busy, "count": 16}]})
     assert [one["like"] for one in found["scores"]] == [busy]
-
-
-def test_what_others_share_is_as_full_as_it_is(api: Api) -> None:
-    cloud = stored(
-        api.app,
-        provider("host", VCPU=4, aggregates=["A"]),
-        provider("pool", DISK_GB=10, traits=[SHARES], aggregates=["A"]),
-    )
-    body = {"groups": {"": {"resources": {"VCPU": 4, "DISK_GB": 8}}}}
-    more = {"with": [{"like": cloud.providers["host"], "count": 1}]}
-    assert len(api.post(CANDIDATES, {**body, **more}).json["allocation_requests"]) == 2
-    allocate(api.call, cloud.providers["pool"], {"DISK_GB": 3})
-    assert api.post(CANDIDATES, {**body, **more}).json["allocation_requests"] == []
 
 
 @pytest.mark.parametrize("count", [0, 1001])

@@ -126,11 +126,6 @@ def test_what_is_listed_is_a_planner_file_that_says_the_same(app: Flask, tmp_pat
     assert load_planner(file) == EVERYTHING
 
 
-def test_levels_are_listed_from_the_outside_in(app: Flask) -> None:
-    listed = with_settings(app, planner=EVERYTHING).get("/planner/v1/profiles")
-    assert list(orjson.loads(listed.data)["levels"]) == ["socket", "numa"]
-
-
 @pytest.mark.parametrize("path", ["/planner/v1", "/planner/v1/profiles"])
 def test_an_answer_is_the_same_at_every_microversion(api: Api, path: str) -> None:
     answers = [api.get(path, version=version) for version in ("1.0", "1.14", "1.39", "latest")]

@@ -67,16 +67,6 @@ def test_a_move_that_has_no_place_leaves_everything_as_it_is(api: Api) -> None:
     assert held(api, who["uuid"]) == before
 
 
-def test_an_exclusive_place_is_replaced_by_itself(api: Api) -> None:
-    register(api, numa_nodes=SMALL)
-    who = consumer()
-    alone = {**ONE, "groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}}
-    alone["exclusive"] = [{"groups": ["_GPU"], "level": "pcie"}]
-    ask(api, "POST", CLAIMS, body={**alone, "consumer": who})
-    ask(api, "POST", CLAIMS, body={**alone, "consumer": {**who, "consumer_generation": 1}, "replaces": True})
-    assert gpus(api, "host") == [1, 1]
-
-
 def test_a_dry_run_answers_and_writes_nothing(app: Flask, api: Api) -> None:
     register(api)
     body = {**ONE, "consumer": consumer(), "members": 3}
@@ -104,13 +94,6 @@ def test_trees_to_avoid_are_left_out_of_candidates_and_claims(api: Api) -> None:
     assert api.post(CANDIDATES, {**ONE, "avoid": {"trees": ["b"]}}).status_code == 400
 
 
-def test_a_claim_takes_the_body_of_candidates(api: Api) -> None:
-    register(api)
-    body = {**ONE, "limit": 3, "per_tree": 2, "explain": True}
-    ask(api, "POST", CANDIDATES, body=body)
-    assert api.post(CLAIMS, {**body, "consumer": consumer()}).status_code == 201
-
-
 def test_a_gang_that_is_refused_is_told_who_was_stuck_and_why(api: Api) -> None:
     register(api, numa_nodes=SMALL)
     one, two = consumer(), consumer()
@@ -120,17 +103,3 @@ def test_a_gang_that_is_refused_is_told_who_was_stuck_and_why(api: Api) -> None:
     assert f"Consumer {two['uuid']} has no place even alone. " in found["detail"]
     found = error(api, {**ONE, "consumer": one, "members": 3})
     assert found["detail"].endswith("They want 3 PGPU, and 2 are left.")
-
-
-def test_a_gang_costs_no_more_statements_than_one_member(app: Flask, api: Api) -> None:
-    for number in range(4):
-        register(api, f"host{number}")
-    ask(api, "POST", CLAIMS, body={**ONE, "consumer": consumer()})
-    counts = []
-    for members in (1, 4, 8, 12):
-        with statements(app) as sent:
-            ask(api, "POST", CLAIMS, body={**ONE, "consumer": consumer(), "members": members})
-        counts.append(len(sent))
-    # The statement for units is additional.
-    assert max(counts) <= min(counts) + 6
-    assert counts[0] <= 40

@@ -56,11 +56,7 @@ def test_what_stands_outside_of_groups_adds_to_the_unsuffixed_group(levels: Api)
         ({"containers": [{"cpu": 1}]}, "The key is for hierarchical names alone"),
         ({"distinct": True}, 'Beside groups, write "group_policy": "isolate" instead.'),
         ({"within": [{"groups": ["pcie/R7"], "level": "numa"}]}, "There is no group 'pcie/R7'."),
-        ({"paths": {"a/b": 1}}, "paths.a/b: There is no resource class a/b."),
-        ({"paths": {"gpu/0/CUSTOM_NO": 1}}, "paths.gpu/0/CUSTOM_NO: There is no resource class CUSTOM_NO."),
-        ({"paths": {"gpu/0/cards": 1, "gpu/0/enumX": 1}}, "paths.gpu/0/enumX: There is no trait CUSTOM_ENUMX_0."),
         ({"groups": {"_N": {"resources": {"CUSTOM_NO": 1}}}}, "groups._N.resources.CUSTOM_NO: There is no"),
-        ({"paths": {"blade/0/gpu/0/cards": 1}}, "There is no level 'blade'; there are numa, pcie, gpu."),
     ],
 )
 def test_what_cannot_stand_beside_groups_is_refused(levels: Api, further: dict, sentence: str) -> None:

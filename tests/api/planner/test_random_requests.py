@@ -1,26 +1,37 @@
-"""POST /planner/v1/candidates and claims in small random clouds, compared with brute force."""
+"""Candidates and claims in small random clouds, compared with brute force; gangs, with one claim after the other."""
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 import pytest
 from flask import Flask
+from placement.domain.candidate_request import RequestGroup
 
+from placement.domain.planner_request import Affinity, Exclusive, PlannerGroup, PlannerRequest, Within
 from tests.api.conftest import Api
 from tests.claims import ask, new_uuid
 from tests.definition_of_plans import Plan, PlanDefinition, TooMany
 from tests.planner_clouds import (
     LEVELS,
+    LOCK,
     LOCKS,
     body_of,
     make_names,
     random_cloud,
+    random_hosts,
     random_request,
 )
 from tests.planner_hosts import CANDIDATES, CLAIMS, consumer
 from tests.small_clouds import Cloud, load
 
 CLOUDS, REQUESTS = 25, 4
+GANGS, MEMBERS = 30, 4
+PROFILES: tuple[dict[str, Any], ...] = (
+    {},
+    {"profile": {"fit": {"resources": {name: {"type": "MostAllocated"} for name in ("PGPU", "VCPU")}}}},
+    {"profile": {"sra": {"resources": {"PGPU": 2, "SRIOV_NET_VF": 1}}, "compactness": {"weight": 4}}},
+)
 
 
 def test_what_is_found_is_what_trying_everything_finds(
@@ -31,7 +42,7 @@ def test_what_is_found_is_what_trying_everything_finds(
     first = 1000 * request.config.getoption("--seed")
     for seed in range(first, first + CLOUDS * (40 if is_long else 1)):
         chance = Random(seed)
-        cloud = random_cloud(chance)
+        cloud = random_cloud(chance) if chance.random() < 0.8 else random_hosts(chance, 3, models=1)
         load(database, cloud)
         for _ in range(REQUESTS):
             one_request(api, chance, cloud)
@@ -85,3 +96,54 @@ def claim(api: Api, body: dict[str, Any], found: list[Plan]) -> None:
     assert answer.status_code == (201 if found else 409), body
     if found:
         ask(api, "DELETE", f"/allocations/{holder['uuid']}")
+
+
+def modest_request(chance: Random) -> PlannerRequest:
+    """Return a request that several members can be placed for: a device, perhaps with something else."""
+    device = PlannerGroup(group=RequestGroup(suffix="_A", resources={"PGPU": 1}), count=chance.choice((1, 1, 2)))
+    beside = PlannerGroup(group=RequestGroup(suffix="_B", resources={"SRIOV_NET_VF": 1}))
+    core = PlannerGroup(group=RequestGroup(suffix="", resources={"VCPU": 1}))
+    further = chance.choice(([], [], [beside], [core], [beside, core]))
+    level, mode = chance.choice(("numa", "pcie")), chance.random() < 0.3
+    rules: dict[str, Any] = {"within": (Within(groups=("_A",), level=level, required=mode),)}
+    if beside in further and chance.random() < 0.5:
+        rules = {"affinity": (Affinity(primary="_A", secondaries=("_B",), level=level, required=mode),)}
+    elif chance.random() < 0.3:
+        rules = {"exclusive": (Exclusive(groups=("_A",), level="pcie"),)}
+    return PlannerRequest(groups=(device, *further), isolate=chance.random() < 0.5, **rules)
+
+
+@pytest.mark.any_database
+def test_a_gang_gets_what_single_claims_would_get_one_after_the_other(
+    app: Flask, api: Api, request: pytest.FixtureRequest
+) -> None:
+    """Candidates are requested and allocated, so earlier members' allocations need not be remembered.
+
+    Nor are places without a lock that members hold exclusively: only members of a gang keep out of each other's.
+    """
+    database, first, compared = app.extensions["placement"].database, 1000 * request.config.getoption("--seed"), 0
+    make_names(database)
+    # In the first cloud, a member comes back to a tree that another one has taken from.
+    for seed in (617986003, *range(first, first + GANGS)):
+        chance = Random(seed)
+        load(database, cloud := random_hosts(chance, chance.randint(4, 8), models=chance.choice((None, None, 2))))
+        wanted = {**body_of(replace(modest_request(chance), limit=1)), **chance.choice(PROFILES)}
+        gang = api.post(CLAIMS, {**wanted, "consumer": consumer(), "members": MEMBERS, "dry_run": True})
+        singles = [one for _ in range(MEMBERS) if (one := put_the_best(api, wanted))]
+        if len(singles) == MEMBERS and not (wanted.get("exclusive") and has_unlocked_places(cloud)):
+            compared += 1
+            assert [(one["allocations"], one["mappings"]) for one in gang.json["members"]] == singles, seed
+    assert compared > GANGS // 4
+
+
+def has_unlocked_places(cloud: Cloud) -> bool:
+    return any(LEVELS["pcie"] in node.traits and LOCK not in node.inventories for node in cloud.values())
+
+
+def put_the_best(api: Api, wanted: dict[str, Any]) -> tuple[Any, Any] | None:
+    """Return what the best candidate takes; None if there is none, or if its sum violates a unit rule."""
+    for best in ask(api, "POST", CANDIDATES, body=wanted)["allocation_requests"]:
+        owner = {key: value for key, value in consumer().items() if key != "uuid"}
+        if api.put(f"/allocations/{new_uuid()}", {**best, **owner}).status_code == 204:
+            return best["allocations"], best["mappings"]
+    return None

@@ -10,17 +10,9 @@ import pytest
 from flask import Flask
 
 from placement.allocators.fair_share.queues import Queue, tree_of
-from placement.api.fields import load_document
-from placement.api.planner.request_document import planner_request
-from placement.api.planner.request_schemas import REQUEST
 from placement.app import create_app
-from placement.candidates.planner.planner_search import PlannerSearch
-from placement.domain.planner_request import PlannerRequest
-from placement.services.planner.changes import released
-from placement.services.planner.questions import PlannerOptions, question_for
 from placement.settings import PlannerSettings
 from placement.settings.planner.values import FairShareSettings
-from placement.store.connection.unit_of_work import Transaction, reads
 from tests.api.conftest import Api
 from tests.claims import ask, detail_of, entry, new_uuid
 from tests.clouds import provider
@@ -142,31 +134,6 @@ def spread(api: Api, project: str = "ann") -> list[str]:
     return [take(api, project, gpu(name)) for name in ("h1-s0-g0", "h1-s1-g1", "h2-s0-g0", "h2-s1-g0")]
 
 
-def test_the_least_valuable_behind_any_switch_goes_and_the_candidate_is_there(planner: Api) -> None:
-    """Four GPUs are free, but behind four switches."""
-    held = spread(planner)
-    answer, gone = reclaimed(planner, pair(), values=dict(zip(held, [3, 2, 1, 4], strict=True)))
-    assert (answer["feasible"], answer["complete"], gone) == (True, True, {held[2]})
-    names = names_of(planner)
-    assert names[answer["host"]] == "h2"
-    assert sorted(names[one] for one in answer["candidate"]["mappings"]["_G"]) == ["h2-s0-g0", "h2-s0-g1"]
-
-
-def test_of_many_choices_the_best_is_certain_where_a_place_decides(planner: Api) -> None:
-    """Fifteen of sixteen GPUs are held: of 455 ways to give three back, four are examined, one per switch."""
-    stored(planner.app, host("h1", vcpus=64, switches=4, gpus=4))
-    held = {name: take(planner, "ann", gpu(name)) for name in gpus_of("h1", 4, 4)[1:]}
-    for names, worth in ((gpus_of("h1", 4, 4)[1:4], 5), (gpus_of("h1", 4, 4)[4:], 1)):
-        values = {held[name]: worth for name in names}
-        answer, gone = reclaimed(planner, pair(4), values=values)
-        assert (answer["feasible"], answer["complete"]) == (True, True)
-        assert gone == {held[name] for name in gpus_of("h1", 4, 4)[1:4]}
-
-
-def gpus_of(name: str, switches: int, gpus: int) -> list[str]:
-    return [f"{name}-s{switch}-g{gpu}" for switch in range(switches) for gpu in range(gpus)]
-
-
 def test_what_is_advised_is_what_then_comes_first(planner: Api) -> None:
     spread(planner)
     answer, gone = reclaimed(planner, pair())
@@ -183,34 +150,6 @@ def test_what_fits_needs_nobody(planner: Api) -> None:
     answer, gone = reclaimed(planner, pair())
     assert (answer["feasible"], answer["host"], gone) == (True, None, set())
     assert answer["candidate"]["mappings"]["_G"]
-
-
-def test_nobody_is_taken_from_who_has_only_what_is_theirs(planner: Api) -> None:
-    """Half of four GPUs are c's by weight; a and b have one each, their share, though on unfavourable switches."""
-    stored(planner.app, host("h1"))
-    take(planner, "ann", gpu("h1-s0-g0"))
-    take(planner, "bob", gpu("h1-s1-g0"))
-    pending = [{"project_id": project, "resources": {"PGPU": 4}} for project in ("ann", "bob")]
-    answer, gone = reclaimed(planner, pair(), pending=pending)
-    assert (answer["feasible"], gone, answer["candidate"]) == (False, set(), None)
-    assert {level["giver"]["path"] for level in answer["levels"]} == {"root/a", "root/b"}
-
-
-def test_a_claimant_beyond_its_part_gets_nothing(planner: Api) -> None:
-    stored(planner.app, host("h1"))
-    for name in ("h1-s0-g0", "h1-s0-g1", "h1-s1-g0"):
-        take(planner, "ann", gpu(name))
-    pending = [{"project_id": "ann", "resources": {"PGPU": 9}}, {"project_id": "bob", "resources": {"PGPU": 9}}]
-    assert reclaimed(planner, pair(), pending=pending)[0]["feasible"]
-    assert not reclaimed(planner, pair(3, level=None), pending=pending)[0]["feasible"]
-
-
-def test_priorities_decide_in_the_own_queue(planner: Api) -> None:
-    stored(planner.app, host("h1"))
-    low, high = take(planner, "col", gpu("h1-s0-g0")), take(planner, "col", gpu("h1-s1-g0"))
-    answer, gone = reclaimed(planner, pair(), priority=5, values={low: 1, high: 9})
-    assert (answer["feasible"], gone) == (True, {low})
-    assert not reclaimed(planner, pair(), values={low: 1, high: 9})[0]["feasible"]
 
 
 def test_only_what_lies_in_the_partition_counts(sharing: Callable[[FairShareSettings], Api]) -> None:
@@ -250,13 +189,6 @@ def test_a_request_that_takes_nothing_that_counts_is_refused(planner: Api) -> No
 
 def test_without_a_request_resources_are_needed(planner: Api) -> None:
     assert "'resources' is a required property" in detail_of(planner.post(RECLAIM, {"claimant": {"project_id": "cat"}}))
-
-
-@reads
-def fits_without(tx: Transaction, request: PlannerRequest, options: PlannerOptions, consumers: list[str]) -> bool:
-    overlay = released(tx, consumers)
-    planning = PlannerSearch(question_for(tx, request, options), overlay)
-    return next(planning.proposals(), None) is not None
 
 
 @pytest.mark.parametrize("seed", [*range(10), 27, 65])
@@ -332,10 +264,11 @@ def test_no_smaller_nor_cheaper_set_on_one_host_would_do(planner: Api, seed: int
             for class_ in judged(name)
         )
 
-    request = replace(planner_request(load_document(REQUEST, body), PLANNER), limit=1)
-    options = PlannerOptions(PLANNER.profile_in_force, PLANNER.levels, PLANNER.exclusive)
-    database = planner.app.extensions["placement"].database
-    if fits_without(database, request, options, []):
+    def fits_without(consumers: list[str]) -> bool:
+        found = ask(planner, "POST", CANDIDATES, body={**body, "released": consumers, "limit": 1})
+        return bool(found["allocation_requests"])
+
+    if fits_without([]):
         assert (answer["feasible"], gone) == (True, set())
         return
 
@@ -350,7 +283,7 @@ def test_no_smaller_nor_cheaper_set_on_one_host_would_do(planner: Api, seed: int
         for size in range(1, len(consumers) + 1)
         for chosen in combinations([one for one in consumers if owner[one] != "cat"], size)
         if priority is None or cost(chosen)[0] <= priority
-        if is_fair(name, chosen) and fits_without(database, request, options, list(chosen))
+        if is_fair(name, chosen) and fits_without(list(chosen))
     ]
     found = cost(gone) if answer["feasible"] else None
     assert answer["complete"]

@@ -91,16 +91,6 @@ def test_the_parts_are_shown_on_a_scale_to_100(planner: Api, cloud: Cloud) -> No
     assert (gpus["fit"], gpus["sra"], gpus["total"]) == (75, 0, 37.5)
 
 
-def test_without_a_profile_the_default_one_scores(planner: Api, cloud: Cloud) -> None:
-    request = taking(cloud, numa0={"VCPU": 4}, g1={"PGPU": 1})
-    answer = planner.post(PATH, {"allocation_requests": [request]})
-    assert answer.json["profile"] == "default"
-    assert answer.json["scores"] == scores(planner, request, profile="default")
-    assert answer.json["scores"][0]["touched"] == {"numa": 2, "pcie": 0}
-    parts = {"total": 79, "fit": 45, "sra": 100, "compactness": 50}
-    assert answer.json["scores"][0] | parts == answer.json["scores"][0]
-
-
 @pytest.mark.parametrize("limit", [1, 10])
 def test_the_winner_does_not_depend_on_how_many_of_a_tree_are_shown(planner: Api, limit: int) -> None:
     """Two GPUs outside all NUMA nodes, on two switches, are no better than two on one switch inside one."""
@@ -164,17 +154,6 @@ def test_what_no_longer_fits_scores_nothing(planner: Api, cloud: Cloud) -> None:
         assert full | {"total": 0, "fit": 0, "sra": 0, "raw": {"fit": 0, "sra": 0}, "has_room": False} == full
 
 
-def test_candidates_can_be_sent_as_they_came(planner: Api, cloud: Cloud) -> None:
-    query = "/allocation_candidates?resources=VCPU:2"
-    for version, more, count in (("1.12", "", 4), ("1.39", "&resources_G=PGPU:1", 4)):
-        candidates = planner.get(query + more, version=version).json["allocation_requests"]
-        assert len(scores(planner, *candidates)) == len(candidates) == count
-
-
-def test_nothing_to_score_is_no_error(planner: Api, cloud: Cloud) -> None:
-    assert scores(planner) == []
-
-
 def test_it_is_a_constant_number_of_statements(app: Flask, planner: Api, cloud: Cloud) -> None:
     one = [taking(cloud, cpu0={"VCPU": 1})]
     many = [taking(cloud, **{name: {"VCPU": n}}) for name in ("cpu0", "cpu1", "numa0") for n in range(1, 9)]
@@ -193,16 +172,10 @@ NOWHERE = str(uuid.UUID(int=0))
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
-        ([], "body: [] is not of type 'object'"),
-        ({}, "body: 'allocation_requests' is a required property"),
-        ({"allocation_requests": {}}, "allocation_requests: {} is not of type 'array'"),
-        ({"allocation_requests": [1]}, "allocation_requests[0]: 1 is not of type 'object'"),
-        ({"allocation_requests": [{}]}, "allocation_requests[0]: 'allocations' is a required property"),
         (
             {"allocation_requests": [], "profiles": 1},
             "body: Additional properties are not allowed ('profiles' was unexpected)",
         ),
-        ({"allocation_requests": [{"allocations": {}}]}, "allocation_requests[0].allocations: {} does not have enough"),
         (
             {"allocation_requests": [{"allocations": {NOWHERE: {"resources": {"VCPU": 0}}}}]},
             f"allocation_requests[0].allocations.{NOWHERE}.resources.VCPU: 0 is less than the minimum of 1",
@@ -212,7 +185,6 @@ NOWHERE = str(uuid.UUID(int=0))
             f"allocation_requests[0].allocations.{NOWHERE}: There is no such resource provider.",
         ),
         ({"allocation_requests": [], "profile": "best"}, "profile: There is no profile 'best'; there are default, ai."),
-        ({"allocation_requests": [], "profile": None}, "profile: None is neither the name of a profile nor a profile"),
     ],
 )
 def test_a_fault_is_told_with_its_path(planner: Api, body: object, sentence: str) -> None:
@@ -230,15 +202,3 @@ def test_a_request_of_two_trees_is_refused(planner: Api, cloud: Cloud) -> None:
     answer = planner.post(PATH, {"allocation_requests": [taking(cloud, cpu0={"VCPU": 1}, cpu1={"VCPU": 1})]})
     assert answer.status_code == 400
     assert "allocation_requests[0].allocations: The providers are in several trees" in answer.text
-
-
-def test_bodies_of_other_types_are_refused(planner: Api) -> None:
-    assert planner.request("POST", PATH, data="{}", content_type="text/plain").status_code == 415
-    malformed = planner.request("POST", PATH, data="{", content_type="application/json")
-    assert (malformed.status_code, "Malformed JSON" in malformed.text) == (400, True)
-
-
-def test_it_answers_the_same_at_every_microversion(planner: Api, cloud: Cloud) -> None:
-    body = {"allocation_requests": [taking(cloud, cpu0={"VCPU": 1})]}
-    assert len({planner.post(PATH, body, version=version).data for version in ("1.0", "1.39")}) == 1
-    assert len({planner.post(PATH, {}, version=version).json["errors"][0]["code"] for version in ("1.0", "1.39")}) == 1

@@ -1,8 +1,5 @@
 """How many SQL statements the planner sends: the same for few hosts and for many."""
 
-from collections import Counter
-from uuid import UUID
-
 import pytest
 from flask import Flask
 
@@ -92,35 +89,3 @@ def test_more_members_cost_no_more_statements(app: Flask, api: Api) -> None:
         counts.append(len(sent))
     # Reading all hosts takes portions that grow.
     assert counts[2] <= counts[0] + 12
-
-
-def test_trees_that_were_read_to_place_members_are_not_read_again_to_search_on(app: Flask, api: Api) -> None:
-    """The second of two members that want two GPUs of one NUMA node has no place beside the first."""
-    for number in range(3):
-        register(api, f"host{number}", numa_nodes=[[{"gpus": 1 if number else 2, "nics": 1}]])
-    gpus = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}}
-    body = {**gpus, "within": [{"groups": ["_GPU"], "level": "numa"}], "members": 2, "consumer": consumer()}
-    with statements(app) as sent:
-        answer = api.post(CLAIMS, body)
-    assert answer.status_code == 409
-    of_trees = Counter([statement for statement in sent if "root_provider_id" in statement])
-    repeated = [statement for statement, times in of_trees.items() if times > 1]
-    # How few places hosts can touch is asked of all hosts at once, in other rows of the same statement.
-    assert len(repeated) <= 1, repeated
-
-
-def test_a_request_without_rules_is_explained_without_another_look_at_all_trees(app: Flask, api: Api) -> None:
-    """What planning left unread is not read where no place can be held: stocks and names are enough."""
-    for number in range(3):
-        host = str(UUID(int=number + 1))
-        ask(api, "POST", "/resource_providers", body={"name": f"host{number}", "uuid": host})
-        stocks = {"resource_provider_generation": 0, "inventories": {"PGPU": {"total": 1}}}
-        ask(api, "PUT", f"/resource_providers/{host}/inventories", body=stocks)
-    counts = []
-    for explains in (False, True):
-        body = {"groups": {"_A": {"resources": {"PGPU": 1}}}, "limit": 1}
-        ask(api, "POST", CANDIDATES, body=body)
-        with statements(app) as sent:
-            ask(api, "POST", CANDIDATES, body={**body, "explain": explains})
-        counts.append(len(sent))
-    assert counts[1] <= counts[0] + 2

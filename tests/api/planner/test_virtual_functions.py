@@ -29,25 +29,6 @@ def functions(api: Api, body: dict) -> dict[str, str] | None:
     )
 
 
-def test_equal_groups_use_all_providers_of_a_nic(host: Api) -> None:
-    groups = {"_A": FUNCTION, "_B": FUNCTION, "_C": FUNCTION}
-    assert functions(host, {"groups": groups, "group_policy": "none"}) == {"_A": "more", "_B": "more", "_C": "vf"}
-    assert functions(host, {"groups": {**groups, "_D": FUNCTION}, "group_policy": "none"}) is None
-
-
-def test_isolated_groups_get_a_provider_of_a_nic_each(host: Api) -> None:
-    groups = {"_A": FUNCTION, "_B": FUNCTION}
-    assert functions(host, {"groups": groups, "group_policy": "isolate"}) == {"_A": "more", "_B": "vf"}
-    assert functions(host, {"groups": {**groups, "_C": FUNCTION}, "group_policy": "isolate"}) is None
-
-
-def test_a_group_of_two_takes_them_of_two_nics(host: Api) -> None:
-    assert functions(host, {"groups": {"_A": {**FUNCTION, "count": 2}}}) is None
-    provider(host, "host-nic1", uuid_of("host-pcie0.0"), {}, [])
-    provider(host, "host-nic1-vf", uuid_of("host-nic1"), {"SRIOV_NET_VF": {"total": 1}}, [])
-    assert functions(host, {"groups": {"_A": {**FUNCTION, "count": 2}}}) == {"_A": "vf host-nic1-vf"}
-
-
 def test_two_groups_share_a_nic_that_they_have_for_themselves(host: Api) -> None:
     """Nobody else gets any function of the NIC, not from its second provider either."""
     body = {

@@ -1,6 +1,5 @@
 """A request without a place gets the same answer, without a search, until a tree changes."""
 
-import re
 from typing import Any
 
 import pytest
@@ -33,13 +32,6 @@ def test_the_same_claim_is_refused_alike_without_a_search(api: Api, body: dict[s
     assert before["explanation"]
 
 
-def test_other_claims_have_reasons_of_their_own(api: Api) -> None:
-    register(api)
-    first = refused(api, TWELVE)
-    assert refused(api, RULED)["explanation"] != first["explanation"]
-    assert api.post(CLAIMS, {**EIGHT, "consumer": consumer()}).status_code == 201
-
-
 def holder_of_all(api: Api) -> dict[str, Any]:
     """Return a consumer that holds all GPUs, after others have asked for them in vain."""
     register(api)
@@ -54,26 +46,6 @@ def holder_of_all(api: Api) -> dict[str, Any]:
 def test_the_claim_succeeds_once_what_it_needs_is_released(api: Api) -> None:
     ask(api, "DELETE", f"/allocations/{holder_of_all(api)['uuid']}")
     assert api.post(CLAIMS, {**EIGHT, "consumer": consumer()}).status_code == 201
-
-
-def test_a_move_counts_what_the_consumer_gives_back(api: Api) -> None:
-    again = {**holder_of_all(api), "consumer_generation": 1}
-    answer = api.post(CLAIMS, {**EIGHT, "consumer": again, "replaces": True})
-    assert answer.status_code == 201, answer.text
-
-
-def test_each_gang_is_told_about_its_own_member(api: Api) -> None:
-    register(api)
-    found = []
-    for _ in range(2):
-        answer = api.post(CLAIMS, {**TWELVE, "consumer": consumer(), "members": 3})
-        detail = answer.json["errors"][0]["detail"]
-        named = re.search(r"Consumer (\S+) has no place even alone", detail)
-        assert named, detail
-        found.append((named[1], detail.replace(named[1], "")))
-    (first, told), (second, again) = found
-    assert first != second
-    assert told == again
 
 
 @pytest.mark.parametrize("explain", [False, True])
